@@ -14,7 +14,8 @@ export type LinkMessage =
       start?: number;
       end?: number;
       events?: readonly number[];
-      lanes?: readonly number[];
+      /** The lanes of the range, null for all; a range without is shown and not selected. */
+      lanes?: readonly number[] | null;
       /** Of the one selected event: its node and its op type. */
       name?: string;
       op?: string;

@@ -29,6 +29,9 @@ export interface TableBlock {
   total: number;
   /** The column with what the timeline can light: op types, nodes or scopes; null without one. */
   light: number | null;
+  /** The column whose figures have bars, relative to the largest, and the colours of these: names of the palette, empty for a row without. */
+  bar: number | null;
+  colours: string[];
   /** For each row what it is about, where it needs to be told; empty where no row does. */
   hints: string[];
   /** What is shown of a table that is longer. */

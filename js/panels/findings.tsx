@@ -51,16 +51,16 @@ function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMess
         <p>{text}</p>
         {advice && <p class="advice">{advice}</p>}
         {selects && <p class="selects">{selects}</p>}
+        {zoom && (
+          <button
+            type="button"
+            aria-label={`Show: ${title}`}
+            onClick={() => publish({ kind: "select", lanes: null, ...zoom })}
+          >
+            Show
+          </button>
+        )}
       </div>
-      {zoom && (
-        <button
-          type="button"
-          aria-label={`Show: ${title}`}
-          onClick={() => publish({ kind: "select", ...zoom })}
-        >
-          Show
-        </button>
-      )}
     </li>
   );
 }

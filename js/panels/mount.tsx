@@ -12,7 +12,7 @@ import { rowHighlighter } from "./row_highlight";
 import { STYLES } from "./styles";
 import { Panels } from "./tabs";
 
-/** How high the panels are (CSS px), and who remembers what the user makes of that. */
+/** How high the panels are at most (CSS px), and who remembers what the user makes of that. */
 export interface Height {
   read(): number;
   write(height: number): void;
@@ -67,9 +67,10 @@ function bindHeight(root: HTMLElement, height: Height, signal: AbortSignal): voi
   grip.setAttribute("role", "separator");
   grip.setAttribute("aria-label", "Height of the dashboard's tabs");
   root.append(grip);
-  root.style.height = `${height.read()}px`;
+  // Few contents take no more room than they need, until somebody drags it to a height.
+  root.style.maxHeight = `${height.read()}px`;
   const write = (size: number) => {
-    root.style.height = `${size}px`;
+    root.style.height = root.style.maxHeight = `${size}px`;
     height.write(size);
   };
   bindSize(

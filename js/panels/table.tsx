@@ -4,8 +4,11 @@ import type { ComponentChildren } from "preact";
 import { useId, useMemo, useState } from "preact/hooks";
 import type { LinkMessage } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
+import { csvText, markdownText } from "../model/format/table_text";
 import { shortName } from "../model/lanes/event_text";
+import { categoryColour } from "../model/paint/palette";
 import { BlockHead, CannotSay } from "../ui/block_head";
+import { CopyTable } from "../ui/copy_table";
 import { moveAmongRows } from "../ui/row_keys";
 import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
@@ -20,9 +23,22 @@ interface TableProps {
 
 export function TableOf({ block, publish }: TableProps) {
   const { title, columns, rows } = block;
+  const csv = () =>
+    csvText(
+      columns.map(({ name }) => name),
+      rows,
+    );
+  const markdown = () =>
+    markdownText(
+      columns.map(({ label }) => label),
+      rows.map((row) => row.map((cell, at) => formatCell(cell, columns[at].unit))),
+      (at) => isText(columns[at]),
+    );
   return (
-    <section class="block table" data-wide={isWide(columns) || undefined}>
-      <BlockHead title={title} definition={block.definition} />
+    <section class="block table" data-wide={isWide(columns) || block.bar !== null || undefined}>
+      <BlockHead title={title} definition={block.definition}>
+        {rows.length > 0 && <CopyTable name={title} {...{ csv, markdown }} />}
+      </BlockHead>
       {block.cannot_say ? (
         <CannotSay reason={block.cannot_say} />
       ) : rows.length === 0 ? (
@@ -36,7 +52,9 @@ export function TableOf({ block, publish }: TableProps) {
 }
 
 function Rows({ block, publish }: TableProps) {
-  const { columns, rows, zoom, light, hints } = block;
+  const { columns, rows, zoom, light, bar, colours, hints } = block;
+  const hasBar = (index: number) => bar !== null && colours[index] !== "";
+  const longestBar = Math.max(...rows.map((row, index) => (hasBar(index) ? Number(row[bar as number]) : 0)));
   const [chosen, setOrder] = useState<Order<number> | null>(null);
   const given = useMemo(
     () =>
@@ -88,7 +106,8 @@ function Rows({ block, publish }: TableProps) {
               onPointerEnter={() => light !== null && publish({ kind: "hover", name: nameOf(index) })}
             >
               {columns.map((column, at) => {
-                const text = <Figure cell={rows[index][at]} column={column} most={most[at]} />;
+                const cell = rows[index][at];
+                const text = <Figure {...{ cell, column }} most={most[at]} isPlain={bar !== null} />;
                 return (
                   <td key={column.name} class={isText(column) ? `text ${column.unit}` : column.unit}>
                     {at === 0 && zoom[index] ? (
@@ -117,6 +136,10 @@ function Rows({ block, publish }: TableProps) {
                           </button>
                         )}
                       </Hinted>
+                    ) : at === bar && hasBar(index) ? (
+                      <Long part={Number(cell) / (longestBar || 1)} colour={colours[index]}>
+                        {text}
+                      </Long>
                     ) : (
                       text
                     )}
@@ -156,8 +179,31 @@ function titleOf(cell: Cell): string | undefined {
   return typeof cell === "string" && cell.length > 20 ? cell : undefined;
 }
 
-/** `most` is the largest change of its column. */
-function Figure({ cell, column, most }: { cell: Cell; column: TableColumn; most: number }) {
+/** A figure beside a bar that is long enough to be compared with others. */
+function Long(props: { part: number; colour: string | undefined; children: ComponentChildren }) {
+  const { part, colour, children } = props;
+  const background =
+    colour && `light-dark(${categoryColour(colour, "light")}, ${categoryColour(colour, "dark")})`;
+  return (
+    <span class="long">
+      <i aria-hidden="true">
+        <b style={{ width: `${100 * part}%`, background }} />
+      </i>
+      <span>{children}</span>
+    </span>
+  );
+}
+
+interface FigureProps {
+  cell: Cell;
+  column: TableColumn;
+  /** The largest change of the column. */
+  most: number;
+  /** Whether a share has no bar of its own, as another column has. */
+  isPlain: boolean;
+}
+
+function Figure({ cell, column, most, isPlain }: FigureProps) {
   const text = formatCell(cell, column.unit);
   if (column.unit === "name")
     return (
@@ -167,7 +213,7 @@ function Figure({ cell, column, most }: { cell: Cell; column: TableColumn; most:
     );
   if (column.unit === "change" && typeof cell === "number")
     return <ChangeBar change={cell} most={most} text={text} />;
-  if (column.unit !== "share" || typeof cell !== "number") return <>{text}</>;
+  if (isPlain || column.unit !== "share" || typeof cell !== "number") return <>{text}</>;
   return (
     <>
       <i class="bar" aria-hidden="true">

@@ -130,7 +130,6 @@ function OneBlock({ host, block, isShown, publish }: BlockProps) {
   if (block.kind === "overview")
     return (
       <section class="block overview-block">
-        <h3>{block.headline}</h3>
         <StepParts card={block} />
         <OverviewLines card={block} />
       </section>

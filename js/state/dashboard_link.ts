@@ -113,8 +113,8 @@ export class DashboardLink {
     if (range) this.#uncover(range);
     const selection = events?.length
       ? { events: [...events] }
-      : range && lanes?.length
-        ? { ...range, lanes: [...lanes], step: null }
+      : range && (lanes?.length || lanes === null)
+        ? { ...range, lanes: lanes && [...lanes], step: null }
         : null;
     this.known = JSON.stringify(selection);
     store.selectInRun(selection);

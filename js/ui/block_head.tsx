@@ -1,8 +1,15 @@
 /** The head of a block in a tab: title, definition, and the reason if there is no data. */
 
+import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
-export function BlockHead({ title, definition }: { title: string; definition: string }) {
+interface BlockHeadProps {
+  title: string;
+  definition: string;
+  children?: ComponentChildren;
+}
+
+export function BlockHead({ title, definition, children }: BlockHeadProps) {
   const id = useId();
   return (
     <header>
@@ -17,6 +24,7 @@ export function BlockHead({ title, definition }: { title: string; definition: st
           </span>
         </>
       )}
+      {children}
     </header>
   );
 }

@@ -3,6 +3,7 @@
 import { formatPercent } from "../model/format/units";
 import { categoryColour } from "../model/paint/palette";
 import type { OverviewCard, StepPart } from "../model/wire/overview";
+import { ScopedText } from "./scoped_text";
 
 /** Smaller parts of a step cannot be seen in a bar. */
 const LEAST_SHARE = 0.02;
@@ -73,7 +74,9 @@ function Line({ term, values, about }: { term: string; values: string[]; about: 
       <dt title={about}>{term}</dt>
       <dd>
         {values.map((value) => (
-          <div key={value}>{value}</div>
+          <div key={value}>
+            <ScopedText text={value} />
+          </div>
         ))}
       </dd>
     </>

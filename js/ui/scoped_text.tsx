@@ -1,21 +1,23 @@
-/** A name that breaks between its scopes, not within them, where it must be broken at all. */
+/** A name that breaks between its scopes, and where a scope is long between its words, where it must be broken at all. */
 
-/** Beyond so many scopes a name is not read but recognised, and may break anywhere. */
-const MAX_SCOPES = 100;
+/** Beyond so many parts a name is not read but recognised, and may break anywhere. */
+const MAX_PARTS = 100;
+/** A shorter scope stays in one piece. */
+const LONG_SCOPE = 18;
+const AFTER_SCOPE = /(?<=\/)/;
+const AFTER_WORD = /(?<=_)|(?<=[a-z0-9])(?=[A-Z])/;
 
 export function ScopedText({ text }: { text: string }) {
-  const parts = text.split("/", MAX_SCOPES + 1);
-  if (parts.length > MAX_SCOPES) return <>{text}</>;
+  const parts = text
+    .split(AFTER_SCOPE, MAX_PARTS + 1)
+    .flatMap((scope) => (scope.length > LONG_SCOPE ? scope.split(AFTER_WORD, MAX_PARTS + 1) : [scope]));
+  if (parts.length > MAX_PARTS) return <>{text}</>;
   return (
     <>
       {parts.map((part, index) => (
         <>
+          {index > 0 && <wbr />}
           {part}
-          {index < parts.length - 1 && (
-            <>
-              /<wbr />
-            </>
-          )}
         </>
       ))}
     </>

@@ -31,14 +31,19 @@ function leastHeight({ pair }: Host): number {
   return pair?.side === undefined ? MIN_HEIGHT_PX : MIN_SIDE_PX;
 }
 
+/** Whether it is a dashboard's, with tabs below it. */
+export function hasTabs({ link, pair }: Host): boolean {
+  return HAS_PANELS && Boolean(link) && pair?.side === undefined;
+}
+
 /** No higher than the lanes that are shown; what is filtered or hidden for a while keeps its room. */
 export function fitHeight(root: HTMLElement, store: Store): void {
   const { host } = store;
   const given = host.get("height");
   // Findings and tables below it should be in sight without scrolling.
   const part = host.pair?.side === undefined ? TABBED_PART : SIDE_PART;
-  const hasTabs = HAS_PANELS && host.link;
-  const most = hasTabs ? Math.min(given, Math.max(innerHeight * part, leastHeight(host))) : given;
+  const isAbove = HAS_PANELS && host.link;
+  const most = isAbove ? Math.min(given, Math.max(innerHeight * part, leastHeight(host))) : given;
   const fit = () => {
     // Whoever drags it to a height has that.
     if (host.get("height") !== given) return;
@@ -59,10 +64,16 @@ export function followSize(
   actions: Actions,
   frame: Frame,
 ): void {
+  let isNarrow = false;
+  let isClosed = false;
   const observer = new ResizeObserver(() => {
     // Also the first size: at mount a restored or hidden output has none.
-    if (store.width === 0 && outer.clientWidth < NARROW_PX)
-      store.setPanel({ panelOpen: store.selection !== null });
+    const wasNarrow = isNarrow;
+    isNarrow = outer.clientWidth < NARROW_PX;
+    if (isNarrow && !wasNarrow) {
+      isClosed = store.panelOpen && store.selection === null;
+      if (isClosed) store.setPanel({ panelOpen: false });
+    } else if (wasNarrow && !isNarrow && isClosed) store.setPanel({ panelOpen: true });
     store.setSize(lanes.clientWidth, lanes.clientHeight);
     // Details that have just opened below the lanes may cover what they are about.
     if (outer.clientWidth < NARROW_PX && store.selected !== null) actions.keepInSight(store.selected);

@@ -65,7 +65,7 @@ def test_below_the_thresholds_the_figures_are_known() -> None:
     assert (figures["cause"], figures["cause_share"]) == ("late launch", 0.1)
     assert _measured(trace, "input_bound")["share"] == 0
     assert _measured(trace, "idle_device")["share"] == pytest.approx(0.1)
-    _, block = tab(trace, "Overview")["blocks"]
+    block, _ = tab(trace, "Overview")["blocks"]
     assert block["measured"] == measurements(trace)["text"].tolist()
 
 

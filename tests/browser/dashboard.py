@@ -13,6 +13,9 @@ from tests.real_traces import DATA
 
 TRACE = DATA / "local_mlp_step1.pb"
 MEMORY = "Memory allocated"
+# What is copied is in a variable of the page, whatever the browser lets a page do with the clipboard.
+COPIES = """() => Object.defineProperty(navigator, "clipboard", {
+    value: { writeText: async (text) => void (window.copied = text) } })"""
 
 
 class Dashboard:

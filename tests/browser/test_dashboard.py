@@ -1,31 +1,29 @@
 """The dashboard on a page of its own: its tabs, charts and tables."""
 
+import io
 import re
 from pathlib import Path
 from typing import Literal
 
+import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
 import tfvis_nb
-from tests.browser.dashboard import MEMORY, Dashboard, OpenDashboard
+from tests.browser.dashboard import COPIES, MEMORY, TRACE, Dashboard, OpenDashboard
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA
+from tfvis_nb.analysis import op_statistics
 
 Theme = Literal["light", "dark"]
 
 
-def test_charts_are_drawn_in_the_page(shown: Dashboard) -> None:
-    for tab, title in [
-        ("Breakdown", "Step time breakdown"),
-        ("Ops", "Self time by op type"),
-        ("Memory", MEMORY),
-    ]:
-        chart = shown.chart(tab, title)
-        box = chart.bounding_box()
-        assert box
-        assert box["height"] > 60
-        assert chart.locator("canvas").count() > 0
+def test_a_chart_is_drawn_in_the_page(shown: Dashboard) -> None:
+    chart = shown.chart("Memory", MEMORY)
+    box = chart.bounding_box()
+    assert box
+    assert box["height"] > 60
+    assert chart.locator("canvas").count() > 0
 
 
 def test_another_bokeh_of_the_page_is_left_alone(
@@ -74,6 +72,39 @@ def test_tables_have_room_for_all_their_columns(exported_dashboard: OpenDashboar
             assert (tab, width, panel.evaluate(OVERFLOWING)) == (tab, width, [])
 
 
+def test_a_table_is_copied_for_a_spreadsheet_and_for_an_issue(shown: Dashboard) -> None:
+    table = shown.table("Ops", "By op type")
+    shown.page.evaluate(COPIES)
+    for form in ("as CSV", "as Markdown"):
+        shown.panels.get_by_role("button", name="Copy: By op type").click()
+        shown.panels.get_by_role("menuitem", name=form).click()
+        shown.page.wait_for_function("window.copied")
+        copied = shown.page.evaluate("[window.copied, window.copied = ''][0]")
+        if form == "as CSV":
+            found = pd.read_csv(io.StringIO(copied))
+            assert len(found) == table.locator("tbody tr").count()
+            by_op = op_statistics(tfvis_nb.read_trace(TRACE), by="op")
+            assert sorted(found["self_ns"]) == sorted(by_op["self_ns"])
+        else:
+            heads, rule, first, *_ = copied.splitlines()
+            assert heads.startswith("| Op | Kind | Self |")
+            assert rule.startswith("| --- | --- | ---: |")
+            name = first.replace("\\", "").split(" | ")[0]
+            assert name == f"| {table.locator('tbody td').first.inner_text()}"
+
+
+def test_a_page_at_twice_its_size_scrolls_and_keeps_several_lanes(shown: Dashboard) -> None:
+    shown.page.set_viewport_size({"width": 640, "height": 400})
+    lanes = shown.timeline.lanes.bounding_box()
+    assert lanes
+    assert lanes["height"] > 4 * 24
+    assert lanes["y"] + lanes["height"] < 400
+    last = shown.tab("Ops").locator(".block").last
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport()
+    expect(shown.timeline.lanes).not_to_be_in_viewport()
+
+
 def test_every_tab_is_in_sight_on_a_narrow_page(shown: Dashboard) -> None:
     shown.page.set_viewport_size({"width": 420, "height": 900})
     for tab in shown.tabs.all():
@@ -111,17 +142,20 @@ def test_charts_have_the_colours_of_the_timeline_in_either_theme(
     turns: list[tuple[Theme, Theme]] = [("light", "dark"), ("dark", "light"), ("light", "dark")]
     for theme, other in turns:
         shown.page.emulate_media(color_scheme=theme)
-        for tab, title in (("Breakdown", "Step time breakdown"), ("Ops", "Self time by op type")):
-            chart = shown.chart(tab, title)
-            swatch = chart.locator("xpath=..").get_by_role("listitem").filter(has_text="device compute")
-            expect(swatch.locator("i")).to_have_css("background-color", KERNELS[theme])
-            canvas = chart.locator("canvas").first
-            for _ in range(20):
-                if canvas.evaluate(PAINTED, KERNELS[theme]) and not canvas.evaluate(PAINTED, KERNELS[other]):
-                    break
-                shown.page.wait_for_timeout(100)
-            assert canvas.evaluate(PAINTED, KERNELS[theme]) > 20
-            assert canvas.evaluate(PAINTED, KERNELS[other]) == 0
+        # A kernel's bar in a table, too.
+        cell = shown.page.get_by_role("cell", name="kernel", exact=True)
+        kernels = shown.table("Ops", "By op type").locator("tbody tr").filter(has=cell)
+        expect(kernels.first.locator(".long b")).to_have_css("background-color", KERNELS[theme])
+        chart = shown.chart("Breakdown", "Step time breakdown")
+        swatch = chart.locator("xpath=..").get_by_role("listitem").filter(has_text="device compute")
+        expect(swatch.locator("i")).to_have_css("background-color", KERNELS[theme])
+        canvas = chart.locator("canvas").first
+        for _ in range(20):
+            if canvas.evaluate(PAINTED, KERNELS[theme]) and not canvas.evaluate(PAINTED, KERNELS[other]):
+                break
+            shown.page.wait_for_timeout(100)
+        assert canvas.evaluate(PAINTED, KERNELS[theme]) > 20
+        assert canvas.evaluate(PAINTED, KERNELS[other]) == 0
         box = chart.bounding_box()
         assert box
         shown.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 16)
@@ -210,7 +244,9 @@ def test_hostile_texts_are_shown_and_run_nothing(exported_dashboard: OpenDashboa
     expect(names).to_have_count(len(HOSTILE))
     for tab in shown.tabs.all_inner_texts():
         shown.tab(tab)
-    assert shown.chart("Ops", "Self time by op type").locator("canvas").count() > 0
+    shown.tab("Ops")
+    bars = names.locator(".long b").evaluate_all("all => all.map((bar) => bar.getBoundingClientRect().width)")
+    assert max(bars) > 60
 
 
 def test_a_page_without_its_tabs_says_so(

@@ -33,6 +33,14 @@ def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_pat
     shown.page.set_viewport_size({"width": 1280, "height": 700})
     shown.wait()
     last = shown.timeline.lanes.page.locator(".tfvis-timeline").get_by_text("stream 13").last
+    # A finding is shown with its evidence selected.
+    events = len(trace.findings["events"].iloc[0])
+    shown.tab("Overview").get_by_role("button", name="Show: ").first.click()
+    expect(shown.timeline.title).to_have_text(f"{events} events selected")
+    expect(
+        shown.timeline.details.get_by_role("table", name="Selected events").locator("tbody tr")
+    ).to_have_count(events)
+    shown.timeline.clear()
     for table in ("Longest gaps", "Idle time by cause"):
         rows = shown.table("Gaps", table).locator("tbody tr")
         for device in ("ps 0 · CPU:0", "worker 1 · GPU:0"):
@@ -72,8 +80,27 @@ def test_bandwidth_over_time_follows_the_timeline(exported_dashboard: OpenDashbo
     expect(scope).to_be_visible()
     shown.timeline.host.get_by_role("button", name=re.compile(r"^all \d")).click()
     expect(scope).to_have_count(0)
-    chart = shown.chart("Transfers", "Bandwidth over time")
+    # Evidence that is a range of time is selected likewise.
+    shown.tab("Overview").get_by_role("button", name="Show: ").first.click()
+    expect(shown.timeline.title).to_have_text(re.compile(r"^[\d.]+ ms selected$"))
+    shown.timeline.clear()
+    # What is drawn by another library has none of its tools in sight, and a zoom that is ours.
+    chart = shown.chart("Transfers", "Transfer size")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box
+    shown.page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 60)
+    expect(shown.panels.locator(".bk-Toolbar")).to_have_count(0)
+    shown.page.mouse.down()
+    shown.page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 120, steps=5)
+    shown.page.mouse.up()
+    reset = shown.panels.get_by_role("button", name="Reset zoom")
+    reset.click()
+    expect(reset).to_have_count(0)
+    shown.timeline.lanes.focus()
+    shown.page.keyboard.press("0")
     whole = shown.settled(shown.ruler)
+    chart = shown.chart("Transfers", "Bandwidth over time")
     assert shown.settled(chart) == pytest.approx(whole, abs=0.02)
     shown.timeline.lanes.focus()
     for _ in range(4):

@@ -1,11 +1,14 @@
 """Lanes that fold, the menu of the right button, the full screen, and what a search says of its matches."""
 
+import io
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.browser.dashboard import COPIES
 from tests.browser.timeline import OpenExported, Timeline
 from tfvis_nb import read_trace
 
@@ -128,8 +131,19 @@ def test_matches_have_a_total_and_the_longest_first(timeline: Timeline) -> None:
     longest = received.sort_values("duration_ns", ascending=False, kind="stable").iloc[0]
     timeline.search_box.fill("op:RecvTensor dur:>1ns")
     expect(timeline.title).to_have_text(f"{len(received)} matches")
+    assert timeline.facts()["Op"] == "RecvTensor"
     assert "Total" in timeline.facts()
-    timeline.details.locator(".link").first.click()
+    rows = timeline.details.get_by_role("table", name="Matches").locator("tbody tr")
+    expect(rows).to_have_count(len(received))
+    timeline.page.evaluate(COPIES)
+    timeline.details.get_by_role("button", name="Copy: Matches").click()
+    timeline.details.get_by_role("menuitem", name="as CSV").click()
+    timeline.page.wait_for_function("window.copied")
+    copied = pd.read_csv(io.StringIO(timeline.page.evaluate("window.copied")))
+    assert list(copied.columns) == ["name", "op", "lane", "duration_ns"]
+    ordered = received["duration_ns"].sort_values(ascending=False)
+    assert copied["duration_ns"].tolist() == ordered.tolist()
+    rows.first.get_by_role("button").click()
     expect(timeline.title).to_have_text(longest["name"])
 
 

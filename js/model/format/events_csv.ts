@@ -3,21 +3,15 @@
 import { laneLabel } from "../lanes/labels";
 import type { Drawn } from "../types";
 import type { DetailsView } from "../wire/details";
+import { csvText, type Field } from "./table_text";
 
-const COLUMNS = "event,step,lane,name,op,start_ns,duration_ns,bytes,source,destination,tensor";
-
-/** A field of a CSV file; a text that a spreadsheet would run as a formula gets an apostrophe in front. */
-function field(value: string | number | null): string {
-  let text = value === null ? "" : String(value);
-  if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
+const COLUMNS = "event,step,lane,name,op,start_ns,duration_ns,bytes,source,destination,tensor".split(",");
 
 /** Some events of a run (not of its aligned steps), times in epoch nanoseconds. */
 export function eventsCsv(run: Drawn, details: DetailsView | null, ids: Iterable<number>): string {
-  const lines = [COLUMNS];
-  for (const id of ids) {
-    const row = [
+  const rows: Field[][] = [];
+  for (const id of ids)
+    rows.push([
       id,
       run.steps[run.step?.[id] ?? 0]?.step ?? 0,
       laneLabel(run.lanes[run.lane[id]]),
@@ -29,8 +23,6 @@ export function eventsCsv(run: Drawn, details: DetailsView | null, ids: Iterable
       details?.source(id) ?? null,
       details?.destination(id) ?? null,
       details?.tensor(id) ?? null,
-    ];
-    lines.push(row.map(field).join(","));
-  }
-  return `${lines.join("\n")}\n`;
+    ]);
+  return csvText(COLUMNS, rows);
 }

@@ -2,10 +2,11 @@
 
 import charts from "../../charts/styles.css";
 import overview from "../../ui/styles/overview.css";
+import popover from "../../ui/styles/popover.css";
 import shared from "../../ui/styles/tables.css";
 import findings from "./findings.css";
 import narrow from "./narrow.css";
 import tables from "./tables.css";
 import tabs from "./tabs.css";
 
-export const STYLES = [tabs, charts, shared, tables, overview, findings, narrow];
+export const STYLES = [tabs, charts, shared, popover, tables, overview, findings, narrow];

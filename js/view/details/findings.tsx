@@ -1,25 +1,30 @@
-/** The findings in the panel: their titles, and on a click the text, the advice and where they are. */
+/** The findings in the panel: their titles; of the first, and on a click, the text, the advice and where they are. */
 
 import type { Actions } from "../../input/actions";
 import { formatPercent } from "../../model/format/units";
 import type { Finding, FindingsBlock } from "../../model/wire/overview";
 import type { Store } from "../../state/store";
+import { hasTabs } from "../sizes";
 
 interface FindingsProps {
   store: Store;
   actions: Actions;
   block: FindingsBlock;
+  /** What they are of, where that is more than what is shown. */
+  scope?: string;
 }
 
-export function FindingList({ store, actions, block }: FindingsProps) {
+export function FindingList({ store, actions, block, scope = "" }: FindingsProps) {
   if (block.cannot_say) return null;
+  // The tabs under a timeline have the texts.
+  const isFirstOpen = !hasTabs(store.host);
   return (
     <section aria-label="Findings">
-      <h3>{block.items.length > 0 ? "Findings" : block.nothing}</h3>
+      <h3>{block.items.length > 0 ? `Findings${scope}` : block.nothing}</h3>
       <ul class="finding-list">
-        {block.items.map((finding) => (
+        {block.items.map((finding, at) => (
           <li key={finding.title} data-level={finding.level}>
-            <details>
+            <details open={at === 0 && isFirstOpen}>
               <summary>
                 <b>{finding.title}</b> <small>{gravity(finding)}</small>
               </summary>
@@ -49,7 +54,11 @@ function show(store: Store, actions: Actions, { zoom }: Finding): void {
   if (!zoom) return;
   const { start, end } = zoom;
   if (store.step !== null || store.aligned) store.setStep(null);
-  if (!zoom.events?.length) store.select({ start, end, lanes: null, step: null });
-  else store.select({ events: zoom.events });
+  store.setPanel({ panelOpen: true });
+  store.selectInRun(zoom.events?.length ? { events: zoom.events } : { start, end, lanes: null, step: null });
+  if (store.selected !== null) {
+    actions.uncover(store.selected);
+    actions.keepInSight(store.selected);
+  }
   actions.show({ start, end }, 0.05);
 }

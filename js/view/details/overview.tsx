@@ -8,6 +8,7 @@ import type { RangeStatistics } from "../../model/search/range_statistics";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import { OverviewLines, StepParts } from "../../ui/overview_card";
+import { hasTabs } from "../sizes";
 import { FindingList } from "./findings";
 import { PanelHeader } from "./header";
 import { Busy, UNKNOWN, useStatistics } from "./range_totals";
@@ -23,7 +24,10 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
   const length = whole.end - whole.start;
   const rows = answer && worked(store, answer.rows);
   const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
-  const card = store.step === null && !store.aligned ? store.details?.overview : null;
+  const overview = store.details?.overview;
+  const isWhole = store.step === null && !store.aligned;
+  // The first tab under a timeline has it.
+  const card = isWhole && !hasTabs(store.host) ? overview : null;
   const waits = <WaitingSummary store={store} actions={actions} {...whole} />;
   return (
     <>
@@ -40,15 +44,15 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       {HAS_KERNEL && store.remote && (
         <p class="unlinked">The trace is too large for the overview here. show_dashboard has it.</p>
       )}
+      {card && <StepParts card={card} />}
+      {overview && isWhole && <FindingList store={store} actions={actions} block={overview.findings} />}
       {card && (
         <>
-          <StepParts card={card} />
-          <FindingList store={store} actions={actions} block={card.findings} />
           <h3>Overview</h3>
           <OverviewLines card={card} />
-          <h3>Time and events</h3>
         </>
       )}
+      {overview && isWhole && <h3>Time and events</h3>}
       <dl>
         <dt>Length</dt>
         <dd>{formatDuration(length)}</dd>
@@ -69,6 +73,9 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
           </>
         )}
       </dl>
+      {overview && !isWhole && (
+        <FindingList store={store} actions={actions} block={overview.findings} scope=" of the whole run" />
+      )}
       {isCritical(store) && waits}
       <h3>Top ops by total time</h3>
       <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />

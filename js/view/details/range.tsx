@@ -3,10 +3,12 @@
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatDuration } from "../../model/format/units";
+import { nameOf, opOf } from "../../model/lanes/event_text";
 import { commonLocation } from "../../model/lanes/labels";
 import type { Store } from "../../state/store";
+import { sortRows } from "../../ui/sort";
+import { EventTable } from "./event_table";
 import { PanelHeader } from "./header";
-import { EventLink } from "./lists";
 import { Busy, type Range, UNKNOWN, useStatistics } from "./range_totals";
 import { ByOpOrName, NOTHING, StatisticsTable } from "./statistics_table";
 import { WaitingSummary } from "./waiting";
@@ -22,27 +24,26 @@ export function SeveralDetails({
   actions: Actions;
   events: number[];
 }) {
+  const { drawn } = store;
+  const found = events.map((id) => ({
+    event: id,
+    name: nameOf(drawn, id),
+    op: opOf(drawn, id),
+    lane: drawn.lane[id],
+    duration: drawn.duration[id],
+  }));
+  const longest = sortRows(found, false, ({ duration }) => duration).slice(0, MAX_ROWS);
   return (
     <>
       <PanelHeader store={store} title={`${formatCount(events.length)} events selected`} />
-      <dl>
-        <dt>Total</dt>
-        <dd title="Sum of the full durations of all selected events">
-          {formatDuration(events.reduce((sum, id) => sum + store.drawn.duration[id], 0))}
-        </dd>
-      </dl>
-      <ul class="links">
-        {events.slice(0, MAX_ROWS).map((id) => (
-          <li key={id}>
-            <EventLink store={store} actions={actions} id={id} />
-          </li>
-        ))}
-      </ul>
-      {events.length > MAX_ROWS && (
-        <p class="unlinked">
-          {formatCount(MAX_ROWS)} of {formatCount(events.length)}
-        </p>
-      )}
+      <EventTable
+        store={store}
+        title="Selected events"
+        events={longest}
+        count={events.length}
+        total={found.reduce((sum, { duration }) => sum + duration, 0)}
+        visit={(id) => actions.visit(id)}
+      />
     </>
   );
 }

@@ -9,7 +9,7 @@ export function Headline({ store }: { store: Store }) {
   if (!sentence) return null;
   return (
     <div class="headline-bar" title={sentence}>
-      {sentence}
+      <span>{sentence}</span>
     </div>
   );
 }

@@ -2,6 +2,7 @@
 
 import base from "../../ui/styles/base.css";
 import overview from "../../ui/styles/overview.css";
+import popover from "../../ui/styles/popover.css";
 import details from "./details.css";
 import frame from "./frame.css";
 import help from "./help.css";
@@ -24,6 +25,7 @@ export const STYLES = [
   tooltip,
   details,
   overview,
+  popover,
   status,
   help,
   menu,

@@ -30,7 +30,7 @@ def test_dashboards_of_a_notebook_do_not_disturb_each_other_and_close(notebook: 
     book.run_all()
     one, other = book.dashboard(1).wait(), book.dashboard(2).wait()
     for each in (one, other):
-        each.chart("Breakdown", "Step time breakdown")
+        each.chart("Memory", MEMORY)
     before = one.settled(one.ruler)
     other.click(other.table("Ops", "By op type"), 4)
     other.moved(other.ruler, before)

@@ -25,6 +25,12 @@ PANES = """\
   background: light-dark(#e3e6ea, #2e323b); }
 .tfvis-splitter:hover, .tfvis-splitter:focus-visible { background: light-dark(#2563eb, #6ea8fe); outline: 0; }
 @media print { .tfvis-splitter { display: none; } }
+@media (max-height: 620px) {
+  #tfvis-root { height: auto; }
+  .tfvis-timeline { height: 340px !important; }
+  .tfvis-splitter { display: none; }
+  .tfvis-panels { flex: none; }
+}
 """
 
 

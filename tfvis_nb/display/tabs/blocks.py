@@ -62,6 +62,8 @@ def table(
     definition: str = "",
     zoom: Sequence[dict[str, Any] | None] = (),
     light: str | None = None,
+    bar: str | None = None,
+    colours: Sequence[str] = (),
     hints: Sequence[str] = (),
     reason: str = "",
     row_count: int | None = None,
@@ -72,8 +74,10 @@ def table(
     `rows` are in the order to show; `row_count` is how many there would be, where they are not all, and
     `order` how the shown ones were chosen, such as ``longest``. `zoom` is for each row where it is in the
     timeline (see `tfvis_nb.display.tabs.zoom_targets`), `light` the column that the timeline can
-    highlight: an op type, a node or a scope. `hints` explain rows whose first text does not. `reason`
-    says why there is nothing to show.
+    highlight: an op type, a node or a scope. `bar` is the column whose figures have bars, relative to the
+    largest; such a table has all the width. `colours` are the palette's names for each of them, empty for a
+    row without one. `hints`
+    explain rows whose first text does not. `reason` says why there is nothing to show.
     """
     for column in columns:
         if column.unit not in UNITS or not column.definition:
@@ -91,6 +95,8 @@ def table(
         "rows": [list(row) for row in zip(*cells, strict=True)],
         "zoom": targets,
         "light": None if light is None else [column.name for column in columns].index(light),
+        "bar": None if bar is None else [column.name for column in columns].index(bar),
+        "colours": list(colours),
         "hints": list(hints),
         "total": total,
         "note": f"The {len(shown):,} {order} of {total:,} rows." if total > len(shown) else "",
@@ -126,19 +132,16 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
 
 def _legend(made: Any) -> list[dict[str, str]]:
     """Take the legend out of a figure: the page draws it, because it knows its width."""
-    from tfvis_nb.display.charts.style import COLOUR_COLUMN, COLOUR_TAG
+    from tfvis_nb.display.charts.style import COLOUR_TAG
 
     found = []
     for legend in made.legend:
         legend.visible = False
         for entry in legend.items:
             (drawn,) = entry.renderers
-            glyph, rows = drawn.glyph, drawn.data_source.data
+            glyph = drawn.glyph
             colour = glyph.fill_color if "fill_color" in glyph.properties() else glyph.line_color
             name = next((tag.removeprefix(COLOUR_TAG) for tag in glyph.tags), "")
-            # Where rows have colours of their own, the entry stands for one of them.
-            if colour in rows:
-                colour, name = rows[colour][entry.index], rows[COLOUR_COLUMN][entry.index]
             found.append({"label": entry.label.value, "colour": colour, "name": name})
     return found
 

@@ -13,6 +13,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.events import NO_STEP
 
 _CHART = (
     "At each point in time a step has one activity. If several happen at once, the first in this order "
@@ -22,7 +23,13 @@ _CHART = (
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return charts of the breakdown and of utilisation, and the figures of both."""
+    """Return charts of the breakdown and of utilisation, and the figures of both.
+
+    Of a single step the tables of all steps say what the charts would.
+    """
+    if (trace.steps["step"] != NO_STEP).sum() == 1:
+        parts = [_parts(trace), _devices(trace)]
+        return [*parts, _overlap(trace)]
     return [
         chart(trace, "breakdown", _CHART),
         chart(trace, "utilisation", f"For each device the sum over all steps of {_of('busy_ns')}"),

@@ -2,23 +2,22 @@
 
 from typing import Any
 
+import pandas as pd
+
+from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.steps import cpu_amid_gpu, kernel_statistics, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
-_CHART = (
-    "Self time of each op type, as in the table: the sum of its events' durations without the events nested "
-    "in them. Simultaneous events all count. The colour is the activity of the longest event."
-)
+_ACTIVITIES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of op types, and tables by op type, node, kernel and scope."""
+    """Return tables by op type, node, kernel and scope."""
     return [
-        chart(trace, "top_ops", _CHART),
         _statistics(trace, "op", "By op type"),
         _statistics(trace, "name", "By node"),
         *_kernels(trace),
@@ -44,8 +43,10 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
     found = found[found["side"].astype(str) != "repeated"]
     # Every side's largest first, whichever has the more.
     rows = found.sort_values("self_ns", ascending=False, kind="stable", na_position="last")
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(rows["longest"].head(MOST_ROWS))
-    definition = "Click a row to see its longest event."
+    longest = rows["longest"].head(MOST_ROWS)
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(longest)
+    colours = [] if why_not(found) else _colours(trace, rows.head(MOST_ROWS))
+    definition = "The colour of a bar is the activity of the longest event. Click a row to see that event."
     return table(
         title,
         rows,
@@ -53,6 +54,8 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
         definition=definition,
         zoom=zoom,
         light=by,
+        bar="self_ns",
+        colours=colours,
         reason=why_not(found),
         order="largest",
     )
@@ -84,10 +87,21 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
             definition="A click shows the longest run.",
             zoom=ZoomTargets(trace).of_events(rows["longest"]),
             light="op",
+            bar="total_ns",
+            colours=["device_compute"] * len(rows),
             row_count=len(found),
             order="longest",
         )
     ]
+
+
+def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:
+    """Return what the longest event of each row is, and nothing for what is received.
+
+    Tensors that are received at the same time all count, so that together they exceed the step many times.
+    """
+    what = [_ACTIVITIES[at] for at in activity(trace)[rows["longest"].to_numpy()]]
+    return ["" if side == "network" else one for one, side in zip(what, rows["side"], strict=True)]
 
 
 def _scopes(trace: Trace) -> dict[str, Any]:
@@ -108,7 +122,16 @@ def _scopes(trace: Trace) -> dict[str, Any]:
     inner = found.index.isin(found["parent"]) & (found["parent"] >= 0)
     rows = found[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
     reason = why_not(found) or (NONE if len(rows) else Text("no_scopes"))
-    return table("By name scope", rows, columns, light="scope", reason=reason, order="largest")
+    return table(
+        "By name scope",
+        rows,
+        columns,
+        light="scope",
+        bar="device_ns",
+        colours=["device_compute"] * min(len(rows), MOST_ROWS),
+        reason=reason,
+        order="largest",
+    )
 
 
 def _on_cpu(trace: Trace) -> dict[str, Any]:

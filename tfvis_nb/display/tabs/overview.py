@@ -1,4 +1,4 @@
-"""The first tab: the overview, and the findings under it."""
+"""The first tab: the findings, and beside them the overview."""
 
 from typing import Any
 
@@ -8,6 +8,6 @@ from tfvis_nb.display.overview.findings_block import findings_block
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the block of the overview, if there are events, and that of all findings."""
+    """Return the block of all findings, and that of the overview, if there are events."""
     overview = [{"kind": "overview", **card(trace)}] if len(trace.events) else []
-    return [*overview, findings_block(trace)]
+    return [findings_block(trace), *overview]

@@ -1,0 +1,126 @@
+/** Events as a table: the longest first, sorted by any column, and what they have in common said once above it. */
+
+import { useState } from "preact/hooks";
+import { isolated, withoutControls } from "../../model/format/bidi";
+import { csvText, markdownText } from "../../model/format/table_text";
+import { formatCount, formatDuration } from "../../model/format/units";
+import { shortName } from "../../model/lanes/event_text";
+import { commonLocation, laneLabel, laneName } from "../../model/lanes/labels";
+import type { Found } from "../../model/search/search";
+import type { Store } from "../../state/store";
+import { CopyTable } from "../../ui/copy_table";
+import { type Order, sortRows } from "../../ui/sort";
+import { Table } from "../../ui/table";
+
+type Column = "name" | "op" | "lane" | "duration";
+
+const TITLES: Record<Column, string> = { name: "Name", op: "Op", lane: "Lane", duration: "Duration" };
+const CSV_HEADS = ["name", "op", "lane", "duration_ns"];
+
+interface EventTableProps {
+  store: Store;
+  title: string;
+  events: readonly Found[];
+  /** How many there are, of which `events` may be the longest. */
+  count: number;
+  /** Sum of the durations of all (ns). */
+  total: number;
+  visit: (event: number) => void;
+}
+
+export function EventTable({ store, title, events, count, total, visit }: EventTableProps) {
+  const [order, setOrder] = useState<Order<Column>>({ column: "duration", up: false });
+  const lanes = [...new Set(events.map(({ lane }) => lane))].map((lane) => store.drawn.lanes[lane]);
+  const where = commonLocation(lanes);
+  const ops = new Set(events.map(({ op }) => op));
+  const [op] = ops;
+  // Of the longest it is not known what the others have in common with them.
+  const isAll = events.length === count;
+  const hasLanes = lanes.length > 1 || !isAll;
+  const isOneDevice = isAll && new Set(lanes.map(({ task, device }) => `${task} ${device}`)).size === 1;
+  const laneText = ({ lane }: Found) => {
+    const found = store.drawn.lanes[lane];
+    return isolated(isOneDevice ? laneName(found.lane) : laneLabel(found));
+  };
+  const columns: Column[] = hasLanes ? ["name", "lane", "duration"] : ["name", "duration"];
+  const texts: Record<Column, (event: Found) => string> = {
+    name: ({ name, op }) => name || op,
+    op: (event) => event.op,
+    lane: laneText,
+    duration: ({ duration }) => formatDuration(duration),
+  };
+  const value = (event: Found) => (order.column === "duration" ? event.duration : texts[order.column](event));
+  const sorted = sortRows(events, order.up, value);
+  const csv = () =>
+    csvText(
+      CSV_HEADS,
+      sorted.map(({ name, op, lane, duration }) => [name, op, laneLabel(store.drawn.lanes[lane]), duration]),
+    );
+  const all: Column[] = ["name", "op", "lane", "duration"];
+  const markdown = () =>
+    markdownText(
+      all.map((column) => TITLES[column]),
+      sorted.map((event) => all.map((column) => texts[column](event))),
+      (column) => all[column] !== "duration",
+    );
+  return (
+    <>
+      <dl>
+        <dt>Total</dt>
+        <dd title="Sum of the full durations of all these events">{formatDuration(total)}</dd>
+        <dt>Mean</dt>
+        <dd>{formatDuration(total / count)}</dd>
+        {isAll && ops.size === 1 && op && (
+          <>
+            <dt>Op</dt>
+            <dd>{isolated(op)}</dd>
+          </>
+        )}
+        {isAll && where && (
+          <>
+            <dt>On</dt>
+            <dd>{isolated(where)}</dd>
+          </>
+        )}
+      </dl>
+      <section class="events">
+        <header>
+          <h3>{isAll ? "Events" : `Longest ${formatCount(events.length)}`}</h3>
+          <CopyTable name={title} {...{ csv, markdown }} />
+        </header>
+        <Table
+          heads={columns.map((column) => ({
+            column,
+            title: TITLES[column],
+            isText: column !== "duration",
+            class: column,
+          }))}
+          {...{ order, setOrder }}
+          table={{ "aria-label": title }}
+        >
+          <tbody>
+            {sorted.map((event) => (
+              <tr key={event.event}>
+                <td>
+                  <button
+                    type="button"
+                    title={isolated(event.name || event.op)}
+                    onClick={() => visit(event.event)}
+                  >
+                    {withoutControls(shortName(event.name || event.op)) || "(none)"}
+                  </button>
+                </td>
+                {hasLanes && (
+                  <td class="lane" title={laneText(event)}>
+                    {laneText(event)}
+                  </td>
+                )}
+                <td>{formatDuration(event.duration)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </Table>
+      </section>
+    </>
+  );
+}
