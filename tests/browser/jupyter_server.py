@@ -48,6 +48,11 @@ class JupyterServer:
         settings = Path(private["JUPYTERLAB_SETTINGS_DIR"]) / "@jupyterlab" / "apputils-extension"
         settings.mkdir(parents=True)
         (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+        # JupyterLab 4.6 logs an error if its debugger is still talking to a kernel that is taken away.
+        config = Path(private["JUPYTER_CONFIG_DIR"]) / "labconfig"
+        config.mkdir(parents=True)
+        disabled = {"disabledExtensions": {"@jupyterlab/debugger-extension": True}}
+        (config / "page_config.json").write_text(json.dumps(disabled))
         command = [
             *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
             f"--ServerApp.root_dir={self.root}",

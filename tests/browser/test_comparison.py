@@ -1,63 +1,27 @@
-"""Two timelines that are compared: they move together, on a page of their own and in a notebook."""
+"""Two timelines that are compared: they move together, on a page of their own."""
 
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 import tfvis_nb
-from tests.browser.dashboard import Dashboard
-from tests.browser.notebook import Notebook, OpenNotebook
+from tests.browser.comparison import LANES, NEW, OLD, Both
 from tests.browser.timeline import OpenExported
 from tests.hostile_names import HOSTILE, hostile_trace
+from tests.real_traces import DATA
 
-DATA = Path(__file__).parent.parent / "data"
-OLD, NEW = (DATA / f"gpu_tf{version}_mlp.pb.xz" for version in ("218", "221"))
 STEPS = DATA / "gpu_tf218_function.xplane.pb.xz"
-
-LANES = "host => host.shadowRoot.querySelector('[data-part=lanes]').getBoundingClientRect()"
-
-
-class Both:
-    """Drives a comparison: ``a`` is the upper timeline with the tabs, ``b`` the lower one."""
-
-    def __init__(self, around: Locator, panels: Locator) -> None:
-        timelines = around.locator(".tfvis-timeline")
-        self.a, self.b = (Dashboard(timelines.nth(number), panels) for number in range(2))
-        self.around = around
-        self.details = around.get_by_role("complementary", name="Details")
-        self.title = self.details.locator("h2")
-        self.page = panels.page
-
-    def wait(self) -> "Both":
-        self.a.wait()
-        self.b.wait()
-        return self
-
-    def lanes(self) -> list[tuple[float, float]]:
-        """From where to where the lanes of both reach, in CSS pixels."""
-        boxes = [each.timeline.host.evaluate(LANES) for each in (self.a, self.b)]
-        return [(box["x"], box["width"]) for box in boxes]
-
-    def details_of(self, side: str) -> None:
-        """Show the details of A or B."""
-        self.around.get_by_role("group", name="Details of").get_by_role("button", name=side).click()
-
-    def same(self) -> list[float]:
-        """What both rulers show, once that is the same and at rest."""
-        shown = self.a.settled(self.a.ruler)
-        assert self.b.settled(self.b.ruler) == pytest.approx(shown, abs=1e-6)
-        return shown
-
-
-def on_page(exported: OpenExported, path: Path) -> Both:
-    page = exported(path).page
-    return Both(page.locator("#tfvis-root"), page.locator(".tfvis-panels"))
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tfvis_nb.show_comparison(OLD, NEW).to_html(tmp_path_factory.mktemp("page") / "page.html")
+
+
+def on_page(exported: OpenExported, path: Path) -> Both:
+    page = exported(path).page
+    return Both(page.locator("#tfvis-root"), page.locator(".tfvis-panels"))
 
 
 @pytest.fixture
@@ -236,41 +200,3 @@ def test_a_page_without_one_of_its_traces_says_so(
     shown = on_page(exported, broken)
     expect(shown.b.timeline.host.get_by_role("alert")).to_contain_text("tfvis-drawn-1 is missing")
     shown.a.wait()
-
-
-def test_in_a_notebook_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
-    show = f"shown = tfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})\nshown"
-    book = notebook(["import tfvis_nb", show, "import time\ntime.sleep(40)"])
-    book.start(0)
-    book.start(1)
-    book.start(2)
-    shown = in_cell(book, 1)
-    before = shown.same()
-    assert shown.lanes()[0] == shown.lanes()[1]
-    shown.b.timeline.lanes.focus()
-    shown.page.keyboard.press("w")
-    shown.b.moved(shown.b.ruler, before)
-    shown.same()
-    shown.a.table("Ops", "Differences by op")
-    assert book.is_running(2)
-
-
-def test_python_knows_what_was_selected_in_both(notebook: OpenNotebook) -> None:
-    show = f"shown = tfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})\nshown"
-    book = notebook(["import tfvis_nb", show])
-    book.run_all()
-    shown = in_cell(book, 1)
-    before = shown.same()
-    row = shown.a.table("Ops", "Differences by op").locator("tbody tr").filter(has_text="MatMul").first
-    row.locator("td").nth(3).click(force=True)
-    shown.a.moved(shown.a.ruler, before)
-    shown.same()
-    ops = "print(*shown.a.selection['op'], *shown.b.selection['op'])"
-    book.wait_until(lambda: book.ask(ops).strip() == "MatMul MatMul")
-    book.ask("shown.close()")
-    expect(book.timelines(1)).to_have_count(0)
-
-
-def in_cell(book: Notebook, index: int) -> Both:
-    output = book.output(index)
-    return Both(output.locator(".tfvis-nb"), output.locator(".tfvis-nb-panels")).wait()

@@ -1,0 +1,44 @@
+"""Two timelines that are compared in a notebook."""
+
+from playwright.sync_api import expect
+
+from tests.browser.comparison import NEW, OLD, Both
+from tests.browser.notebook import Notebook, OpenNotebook
+
+
+def test_in_a_notebook_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
+    show = f"shown = tfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})\nshown"
+    book = notebook(["import tfvis_nb", show, "import time\ntime.sleep(40)"])
+    book.start(0)
+    book.start(1)
+    book.start(2)
+    shown = in_cell(book, 1)
+    before = shown.same()
+    assert shown.lanes()[0] == shown.lanes()[1]
+    shown.b.timeline.lanes.focus()
+    shown.page.keyboard.press("w")
+    shown.b.moved(shown.b.ruler, before)
+    shown.same()
+    shown.a.table("Ops", "Differences by op")
+    assert book.is_running(2)
+
+
+def test_python_knows_what_was_selected_in_both(notebook: OpenNotebook) -> None:
+    show = f"shown = tfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})\nshown"
+    book = notebook(["import tfvis_nb", show])
+    book.run_all()
+    shown = in_cell(book, 1)
+    before = shown.same()
+    row = shown.a.table("Ops", "Differences by op").locator("tbody tr").filter(has_text="MatMul").first
+    row.locator("td").nth(3).click(force=True)
+    shown.a.moved(shown.a.ruler, before)
+    shown.same()
+    ops = "print(*shown.a.selection['op'], *shown.b.selection['op'])"
+    book.wait_until(lambda: book.ask(ops).strip() == "MatMul MatMul")
+    book.ask("shown.close()")
+    expect(book.timelines(1)).to_have_count(0)
+
+
+def in_cell(book: Notebook, index: int) -> Both:
+    output = book.output(index)
+    return Both(output.locator(".tfvis-nb"), output.locator(".tfvis-nb-panels")).wait()
