@@ -19,23 +19,17 @@ SAMPLES = sorted(path for path in DATA.iterdir() if path.is_file() and path.suff
 
 _SUFFIXES = (".pb", ".pb.xz", ".pbtxt", ".v0", ".v1", ".v2", ".v3")
 _SAMPLE = {
-    # RunMetadata by age, and what its rows are of: one task or several, CPU or GPU, loops, copies, ranks.
+    # RunMetadata by age, and what its rows are of: one task or several, CPU or GPU, collectives, ranks.
     "run_metadata_run_step99_tag_train.pbtxt",
-    "run_meta.v1",
     "run_meta.v3",
-    "cpu_tf115_dist.pb.xz",
     "cpu_tf221_collective.pb.xz",
-    "cpu_tf221_dist_while.pb.xz",
-    "gpu_tf218_two_logical.pb.xz",
     "gpu_tf221_dist.pb.xz",
-    "gpu_tf221_mixed.pb.xz",
     "horovod_rank1_step3.pb.xz",
     "local_mlp_step1.pb",
-    # An XSpace of each profiler, and of a worker.
+    # An XSpace of each profiler.
     "cpu_jax.xplane.pb",
     "cpu_tf221_keras_fit.xplane.pb.xz",
     "gpu_tf218_function.xplane.pb.xz",
-    "gpu_tf221_worker0.xplane.pb.xz",
     # Each other form.
     "horovod_timeline.json.xz",
     "kineto_rank0.json.xz",

@@ -25,16 +25,16 @@ def test_what_follows_a_name_in_the_details_stays_behind_it(exported: OpenExport
     table = events.build({**columns, "name": [SHALOM, TURNING], "op": ["7", "8"]})
     timeline = exported(Trace(table).to_html(tmp_path / "names.html")).wait()
     timeline.page.evaluate(SELECT)
-    links = timeline.host.locator(".links .link")
-    expect(links).to_have_count(2)
-    for number, name in enumerate((SHALOM, TURNING)):
-        link = links.nth(number)
-        expect(link.locator("b")).to_have_text(name)
-        named, rest = link.locator("b").bounding_box(), link.locator("small").bounding_box()
+    rows = timeline.details.get_by_role("table").locator("tbody tr")
+    expect(rows).to_have_count(2)
+    for row, name in zip(rows.all(), (SHALOM, "agpj.exe"), strict=True):
+        expect(row.get_by_role("button")).to_have_text(name)
+        expect(row).to_contain_text("5 ns")
+        named, length = row.get_by_role("button").bounding_box(), row.locator("td").last.bounding_box()
         assert named is not None
-        assert rest is not None
-        assert named["x"] + named["width"] <= rest["x"] + 1
-    expect(links.first.locator("small")).to_have_text("7 on \u2068agpj.exe\u2069, 5 ns")
+        assert length is not None
+        assert named["x"] + named["width"] <= length["x"] + 1
+    expect(timeline.details).to_contain_text("\u2068agpj.exe\u2069")
 
 
 def test_the_ops_of_a_run_are_not_turned(exported: OpenExported, tmp_path: Path) -> None:
