@@ -61,8 +61,8 @@ def test_text_has_a_line_for_each_finding(
     found = json.loads(capsys.readouterr().out)
     assert main(["doctor"]) == code
     lines = capsys.readouterr().out.splitlines()
-    assert [line[:5] for line in lines if line.startswith(("ok   ", "MEND "))] == [
-        "ok   " if one["ok"] else "MEND " for one in found
+    assert [line[:5] for line in lines if line.startswith(("ok   ", "FIX  "))] == [
+        "ok   " if one["ok"] else "FIX  " for one in found
     ]
 
 
@@ -79,7 +79,7 @@ def test_a_finding_comes_with_its_command(
     monkeypatch.setattr(doctor, "probe", lambda: Probe(**{**vars(GPU), "kernels": 0, "log": REFUSED}))
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    (place,) = [number for number, line in enumerate(lines) if line.startswith("MEND GPU profiling")]
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("FIX  GPU profiling")]
     assert "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" in lines[place]
     assert lines[place + 1].startswith("     echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'")
 

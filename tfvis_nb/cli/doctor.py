@@ -43,7 +43,7 @@ def command(*, as_json: bool) -> int:
         print(json.dumps([one.as_json() for one in checks], indent=1))  # noqa: T201
     else:
         for one in checks:
-            print(f"{'MEND' if one.mend else 'ok  '} {one.about}: {one_line(one.found)}")  # noqa: T201
+            print(f"{'FIX ' if one.mend else 'ok  '} {one.about}: {one_line(one.found)}")  # noqa: T201
             if one.mend:
                 print(f"     {one.mend}")  # noqa: T201
     return int(any(one.mend for one in checks))
