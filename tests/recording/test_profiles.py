@@ -1,6 +1,7 @@
 """Eager code, tf.function, and sessions beside them, as `tv.trace` records them."""
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -67,7 +68,9 @@ def test_sessions_and_functions_in_one_trace_and_nothing_twice(session: Any) -> 
     with tv.trace() as t:
         session.run("loss:0")
         squared(before)
+        start = time.time_ns()
         session.run("loss:0")
+        end = time.time_ns()
     assert len(t.sources) == 2
     assert len(t.profiles) == 1
     found = labels(t)
@@ -78,12 +81,10 @@ def test_sessions_and_functions_in_one_trace_and_nothing_twice(session: Any) -> 
     assert times == {"product": [0, 2], "square": [1]}
     assert t.events["task"].unique().tolist() == ["/job:localhost/replica:0/task:0"]
     assert any(id_of(note) == "profile_repeats_runs" for note in t.notes)
-    # The clocks are one: a run's rows in the profile lie within the run.
-    run = t.steps.iloc[2]
-    hosts = t.events[(t.events["step"] == 2) & (t.events["kind"] == "host")]
-    assert len(hosts)
-    assert (hosts["start_ns"] >= run["start_ns"] - 1_000_000).all()
-    assert (hosts["start_ns"] <= run["end_ns"] + 1_000_000).all()
+    # The clocks are one: a run's rows, and those that the profile has of it, lie within the call.
+    of_run = t.events[t.events["step"] == 2]
+    assert set(of_run["kind"]) >= {"op", "host"}
+    assert of_run["start_ns"].between(start - 1_000_000, end + 1_000_000).all()
 
 
 def test_the_profiler_alone_has_session_runs_as_its_own_rows(session: Any) -> None:
