@@ -5,16 +5,20 @@ const MAX_PARTS = 100;
 /** A shorter scope stays in one piece. */
 const LONG_SCOPE = 18;
 const AFTER_SCOPE = /(?<=\/)/;
-const AFTER_WORD = /(?<=_)|(?<=[a-z0-9])(?=[A-Z])/;
+const AFTER_WORD = /(?<=_)|(?<=[a-z])(?=[A-Z])/;
 
-export function ScopedText({ text }: { text: string }) {
+/** The parts of a name between which it may break. */
+export function scopedParts(text: string): string[] {
   const parts = text
     .split(AFTER_SCOPE, MAX_PARTS + 1)
     .flatMap((scope) => (scope.length > LONG_SCOPE ? scope.split(AFTER_WORD, MAX_PARTS + 1) : [scope]));
-  if (parts.length > MAX_PARTS) return <>{text}</>;
+  return parts.length > MAX_PARTS ? [text] : parts;
+}
+
+export function ScopedText({ text }: { text: string }) {
   return (
     <>
-      {parts.map((part, index) => (
+      {scopedParts(text).map((part, index) => (
         <>
           {index > 0 && <wbr />}
           {part}

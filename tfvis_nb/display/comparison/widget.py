@@ -170,8 +170,8 @@ class Comparison(HtmlExport, ipywidgets.VBox):
 
     def __repr__(self) -> str:
         lines = (one_line(timeline.trace, timeline.title) for timeline in (self.a, self.b))
-        told = f"\n{self.headline}" if self.headline else ""
-        return f"<{type(self).__name__} {' / '.join(lines)}>{told}"
+        headline = f"\n{self.headline}" if self.headline else ""
+        return f"<{type(self).__name__} {' / '.join(lines)}>{headline}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)

@@ -25,7 +25,7 @@ _CHART = (
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return charts of the breakdown and of utilisation, and the figures of both.
 
-    Of a single step the tables of all steps say what the charts would.
+    A single step has no charts: the tables show the same figures.
     """
     if (trace.steps["step"] != NO_STEP).sum() == 1:
         parts = [_parts(trace), _devices(trace)]
