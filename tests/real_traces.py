@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tfvis_nb import Trace, read_trace
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
@@ -39,7 +42,10 @@ _SAMPLE = {
     "timeline_tf115_distributed.json",
 }
 """The small traces with which a test of every trace runs by default: one of each form and age."""
-_LARGE_SAMPLE = {"dist_ps_2gpuworkers_step1.pb", "inception_step1.pb.xz", "keras_fit_gpu.xplane.pb"}
+_LARGE_SAMPLE = {
+    SHARED / "h200" / name
+    for name in ("dist_ps_2gpuworkers_step1.pb", "inception_step1.pb.xz", "keras_fit_gpu.xplane.pb")
+}
 """Likewise of the large collection: several tasks, many rows, a profile."""
 _WITHOUT_STEPS = ("graph.pbtxt", "partition_graphs_only", "hvd_rank0_init2.pb")
 
@@ -67,6 +73,16 @@ def xspace_files() -> list[Path]:
     return [path for path in all_files() if ".xplane.pb" in path.name and "corrupt" not in path.name]
 
 
+def real_trace(source: Path | Sequence[Path]) -> Trace:
+    """Return a trace that all tests of a process share, with what was computed of it; none may change it."""
+    return _kept(source if isinstance(source, Path) else tuple(source))
+
+
+@lru_cache(maxsize=48)
+def _kept(source: Path | tuple[Path, ...]) -> Trace:
+    return read_trace(source if isinstance(source, Path) else list(source))
+
+
 def name_of(path: Path) -> str:
     """Return a short name of a file of `step_stats_files` or `xspace_files`."""
     return str(path.relative_to(DATA if DATA in path.parents else SHARED))
@@ -79,7 +95,7 @@ def in_collection(value: object) -> bool:
 
 def outside_sample(value: object) -> bool:
     """Tell whether `value` is one of the many files of the collection that only ``--extent=all`` tests."""
-    return isinstance(value, Path) and in_collection(value) and value.name not in _LARGE_SAMPLE
+    return isinstance(value, Path) and in_collection(value) and value not in _LARGE_SAMPLE
 
 
 def each(paths: Iterable[Path]) -> list[ParameterSet]:

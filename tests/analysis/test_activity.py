@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity, during_steps
 
@@ -176,7 +175,7 @@ def test_each_moment_of_the_pipeline_counts_to_the_last_step_that_had_begun(
 
 @pytest.mark.parametrize("name", ["cpu_tf221_keras_fit.xplane.pb.xz", "gpu_tf218_function.xplane.pb.xz"])
 def test_a_step_has_no_activity_twice_by_its_markers(name: str) -> None:
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     label = trace.events["name"].isin({text.rsplit(" ", 1)[0] for text in trace.step_labels.values()})
     marked = (label & (trace.events["kind"] == "host") & (trace.events["step"] >= 0)).to_numpy()
     assert marked.sum() >= len(trace.step_labels)
@@ -185,7 +184,7 @@ def test_a_step_has_no_activity_twice_by_its_markers(name: str) -> None:
 
 @pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
 def test_waits_for_input_on_other_threads_count_to_their_step(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb")
+    trace = real_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb")
     event, step, start, end = during_steps(trace)
     waiting = (trace.events["op"] == "IteratorGetNextOp::DoCompute").to_numpy()[event]
     assert sorted(step[waiting].tolist()) == list(range(8))

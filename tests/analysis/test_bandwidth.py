@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.moved_rows import ROWS, Row, moves, trace_of
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -84,7 +83,7 @@ def test_every_bin(rows: list[Row], by: str, bin_ns: int) -> None:
 
 @pytest.mark.parametrize("name", ["gpu_tf221_dist", "cpu_tf221_collective", "gpu_tf221_mixed"])
 def test_all_bytes_that_took_time_are_in_it(name: str) -> None:
-    trace = tv.read_trace(DATA / f"{name}.pb.xz")
+    trace = real_trace(DATA / f"{name}.pb.xz")
     moved = trace.transfers[trace.transfers["transfer_ns"] > 0]
     assert len(moved)
     for by in CHANNELS:

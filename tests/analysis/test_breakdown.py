@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA, each
+from tests.real_traces import DATA, each, real_trace
 from tests.support.bitmaps import counted, painted, windows
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
@@ -147,7 +146,7 @@ REAL = [
 @pytest.mark.slow
 @pytest.mark.parametrize("path", each(DATA / name for name in REAL))
 def test_real_steps_counted_moment_by_moment(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     assert shares(breakdown(trace)) == expected(trace)
 
 
@@ -187,16 +186,16 @@ def test_what_a_gpu_did_is_not_known_without_its_rows() -> None:
 
 @pytest.mark.collection("h200/mlp_software_trace.pb", "h200/mlp_step2.pb")
 def test_a_software_trace_says_nothing_of_the_gpu(shared: Path) -> None:
-    whole = tv.read_trace(shared / "h200/mlp_software_trace.pb").breakdown.iloc[0]
+    whole = real_trace(shared / "h200/mlp_software_trace.pb").breakdown.iloc[0]
     assert pd.isna(whole["device_compute_ns"])
     assert whole["unknown_ns"] > 0
-    assert tv.read_trace(shared / "h200/mlp_step2.pb").breakdown["unknown_ns"].sum() == 0
+    assert real_trace(shared / "h200/mlp_step2.pb").breakdown["unknown_ns"].sum() == 0
 
 
 @pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
 def test_a_step_that_waits_for_its_input(shared: Path) -> None:
     """Each of its 8 elements a batch takes 4 ms on a tf.data thread of its own."""
-    table = tv.read_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb").breakdown
+    table = real_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb").breakdown
     whole = table[table["device"] == ""].iloc[1:]
     assert (whole["input_ns"] > 0.6 * whole["step_ns"]).all()
     assert (whole["device_compute_ns"] < 0.05 * whole["step_ns"]).all()
@@ -204,7 +203,7 @@ def test_a_step_that_waits_for_its_input(shared: Path) -> None:
 
 @pytest.mark.collection("h200/inception_tf2_60steps_gpu.xplane.pb.xz")
 def test_a_step_of_many_small_kernels_is_bound_by_launching_them(shared: Path) -> None:
-    table = tv.read_trace(shared / "h200/inception_tf2_60steps_gpu.xplane.pb.xz").breakdown
+    table = real_trace(shared / "h200/inception_tf2_60steps_gpu.xplane.pb.xz").breakdown
     whole = table[table["device"] == ""]
     assert len(whole) == 60
     assert (whole["launch_ns"] > 0.7 * whole["step_ns"]).all()
@@ -212,7 +211,7 @@ def test_a_step_of_many_small_kernels_is_bound_by_launching_them(shared: Path) -
 
 @pytest.mark.collection("h200/jax_train_gpu.xplane.pb")
 def test_copies_of_no_step_count_to_the_one_in_whose_time_they_ran(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200/jax_train_gpu.xplane.pb")
+    trace = real_trace(shared / "h200/jax_train_gpu.xplane.pb")
     copies = trace.events[trace.events["kind"] == "memcpy"]
     assert len(copies) == 35
     assert set(copies["step"]) == {-1}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
 from tfvis_nb.analysis.communication.collective_waits import COLUMNS, collective_waits, late_ranks
@@ -165,7 +165,7 @@ EVEN = {
     ],
 )
 def test_every_collective_of_every_run_is_waited_for(files: tuple[str, str], shared: Path) -> None:
-    trace = tv.read_trace([shared / name for name in files])
+    trace = real_trace([shared / name for name in files])
     ran = trace.events[trace.events["kind"] == "collective"]
     assert ran["op"].astype(str).str.startswith("Horovod").all()
     assert set(ran["lane"]) == {"collective"}
@@ -183,7 +183,7 @@ def test_every_collective_of_every_run_is_waited_for(files: tuple[str, str], sha
 
 
 def test_the_straggler_of_a_small_run_is_named() -> None:
-    trace = tv.read_trace([DATA / f"horovod_rank{rank}_step3.pb.xz" for rank in (0, 1)])
+    trace = real_trace([DATA / f"horovod_rank{rank}_step3.pb.xz" for rank in (0, 1)])
     ranks = late_ranks(trace)
     assert ranks["task"].tolist() == RANKS[::-1]
     assert ranks["last"].tolist() == [8, 0]
@@ -227,7 +227,7 @@ def test_ranks_of_ddl() -> None:
     ],
 )
 def test_the_straggler_is_named(files: tuple[str, str], shared: Path) -> None:
-    trace = tv.read_trace([shared / name for name in files])
+    trace = real_trace([shared / name for name in files])
     ranks = late_ranks(trace)
     assert ranks["task"].iloc[0] == RANKS[1]
     assert ranks["last"].tolist() == [8, 0]
@@ -241,7 +241,7 @@ def test_the_straggler_is_named(files: tuple[str, str], shared: Path) -> None:
 @pytest.mark.collection(*STRAGGLERS["hvd"])
 def test_the_wait_of_a_known_allreduce(shared: Path) -> None:
     """In microseconds: rank 0 came at 1656960 and rank 1 at 1868396; they ended at 1877875 and 1877894."""
-    trace = tv.read_trace([shared / name for name in STRAGGLERS["hvd"]])
+    trace = real_trace([shared / name for name in STRAGGLERS["hvd"]])
     loss = trace.collective_waits[trace.collective_waits["name"] == "avg_loss"]
     assert loss["task"].tolist() == RANKS
     assert (loss["wait_ns"] // 1000).tolist() == [1868396 - 1656960 - 1, 0]
@@ -250,7 +250,7 @@ def test_the_wait_of_a_known_allreduce(shared: Path) -> None:
 
 def test_the_slower_worker_of_a_multi_worker_strategy_is_named() -> None:
     """Worker 1 was given more work, in every step."""
-    trace = tv.read_trace([DATA / f"gpu_tf221_worker{worker}.xplane.pb.xz" for worker in (0, 1)])
+    trace = real_trace([DATA / f"gpu_tf221_worker{worker}.xplane.pb.xz" for worker in (0, 1)])
     ranks = late_ranks(trace)
     assert ranks.groupby("step")["task"].first().tolist() == [RANKS[1]] * 6
     assert trace.collective_waits["op"].unique().tolist() == ["CollectiveReduceV2"]
@@ -258,13 +258,13 @@ def test_the_slower_worker_of_a_multi_worker_strategy_is_named() -> None:
 
 @pytest.mark.collection("hvd/hvd115_rank0_step3.pb", "hvd/hvd115_rank1_step3.pb")
 def test_ranks_that_are_even_wait_little(shared: Path) -> None:
-    trace = tv.read_trace([shared / f"hvd/hvd115_rank{rank}_step3.pb" for rank in (0, 1)])
+    trace = real_trace([shared / f"hvd/hvd115_rank{rank}_step3.pb" for rank in (0, 1)])
     assert late_ranks(trace)["sole_wait_ns"].max() < 2_000_000
 
 
 @pytest.mark.collection(*STRAGGLERS["hvd"])
 def test_the_picture_shows_the_waits(shared: Path) -> None:
-    trace = tv.read_trace([shared / name for name in STRAGGLERS["hvd"]])
+    trace = real_trace([shared / name for name in STRAGGLERS["hvd"]])
     expected = np.zeros(len(trace.events), np.int64)
     expected[trace.collective_waits["event"]] = trace.collective_waits["wait_ns"]
     assert waits(trace).tolist() == expected.tolist()

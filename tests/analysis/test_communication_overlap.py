@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tfvis_nb import events
 from tfvis_nb.analysis.communication.communication_overlap import (
     communicates,
@@ -55,7 +55,7 @@ def test_lengths_are_those_counted_moment_by_moment(rows: list[tuple[int, int, s
     "name", ["dist_inproc_ps_2workers_step0.pb", "cpu_tf115_horovod.pb.xz", "gpu_tf221_dist.pb.xz"]
 )
 def test_identities_of_real_steps(name: str) -> None:
-    found = communication_overlap(tv.read_trace(DATA / name))
+    found = communication_overlap(real_trace(DATA / name))
     exposed_and_hidden = found["exposed_ns"] + found["hidden_ns"]
     assert exposed_and_hidden.tolist() == found["communication_ns"].tolist()
     either = found["communication_ns"] + found["computation_ns"] - found["hidden_ns"]
@@ -85,7 +85,7 @@ def test_nothing_of_nothing() -> None:
 
 @pytest.mark.collection("hvd/hvd_straggler_rank0_step3.pb", "hvd/hvd_straggler_rank1_step3.pb")
 def test_the_straggler_computes_while_the_other_communicates(shared: Path) -> None:
-    trace = tv.read_trace([shared / f"hvd/hvd_straggler_rank{rank}_step3.pb" for rank in (0, 1)])
+    trace = real_trace([shared / f"hvd/hvd_straggler_rank{rank}_step3.pb" for rank in (0, 1)])
     fast, slow = communication_overlap(trace).to_dict("records")
     assert fast["exposed_ns"] > 0.99 * fast["step_ns"]
     assert slow["computation_ns"] > 0.9 * slow["step_ns"]

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.examples import examples
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -123,7 +122,7 @@ def test_activities_add_up_to_the_steps(rows_a: list[dict[str, Any]], rows_b: li
 
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_the_step_with_the_larger_batch(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200" / "mlp_60steps.tar.xz")
+    trace = real_trace(shared / "h200" / "mlp_60steps.tar.xz")
     table = compare(trace, trace, steps=(7, 13))
     largest = table.iloc[0]
     # The host searches for a way to multiply matrices of the new size.
@@ -141,7 +140,7 @@ def test_the_step_with_the_larger_batch(shared: Path) -> None:
 
 
 def test_the_same_step_by_two_versions_of_tensorflow() -> None:
-    a, b = (tv.read_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in ("221", "218"))
+    a, b = (real_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in ("221", "218"))
     table = compare(a, b, "name")
     kernels = table[table["side"] == "device"]
     assert len(kernels) > 20

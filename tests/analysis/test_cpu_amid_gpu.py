@@ -10,8 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import tfvis_nb as tv
-from tests.real_traces import DATA, SHARED, each
+from tests.real_traces import DATA, SHARED, each, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import cpu_amid_gpu, why_not
@@ -261,7 +260,7 @@ MIXED = [DATA / "gpu_tf221_mixed.pb.xz", *sorted(SHARED.glob("h200*/mixed_sparse
 
 @pytest.mark.parametrize("path", each(MIXED))
 def test_every_small_copy_of_a_sparse_model(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     rows = found(trace)
     names = ["to_host", "to_host_bytes", "to_device", "to_device_bytes"]
     copied = {name: [row[column] for column in names] for name, row in rows.items()}
@@ -276,7 +275,7 @@ def test_every_small_copy_of_a_sparse_model(path: Path) -> None:
 
 @pytest.mark.collection("h200/two_logical_gpus_step0.pb")
 def test_variables_kept_on_the_cpu(shared: Path) -> None:
-    table = cpu_amid_gpu(tv.read_trace(shared / "h200/two_logical_gpus_step0.pb"))
+    table = cpu_amid_gpu(real_trace(shared / "h200/two_logical_gpus_step0.pb"))
     assert set(table["where"]) == {"CPU"}
     assert set(table["op"]) == {"AddV2", "Mul", "AssignSubVariableOp"}
     assert table["to_host_bytes"].sum() == 4 * 4 * 1024 * 1024
@@ -284,7 +283,7 @@ def test_variables_kept_on_the_cpu(shared: Path) -> None:
 
 @pytest.mark.collection("h200/lstm_while_v2_step0.pb")
 def test_copies_of_a_loop_belong_to_their_iteration(shared: Path) -> None:
-    table = cpu_amid_gpu(tv.read_trace(shared / "h200/lstm_while_v2_step0.pb"))
+    table = cpu_amid_gpu(real_trace(shared / "h200/lstm_while_v2_step0.pb"))
     assert table[["to_host", "to_device"]].sum().tolist() == [60, 60]
     assert table[table["op"] == "Pack"]["to_device"].tolist() == [30, 30]
 
@@ -298,9 +297,9 @@ def test_copies_of_a_loop_belong_to_their_iteration(shared: Path) -> None:
     ],
 )
 def test_what_it_cannot_say(data: Path, name: str, reason: str) -> None:
-    assert why_not(cpu_amid_gpu(tv.read_trace(data / name))).id == reason
+    assert why_not(cpu_amid_gpu(real_trace(data / name))).id == reason
 
 
 def test_nothing_to_report_is_no_lack(data: Path) -> None:
-    table = cpu_amid_gpu(tv.read_trace(data / "gpu_tf221_mlp.pb.xz"))
+    table = cpu_amid_gpu(real_trace(data / "gpu_tf221_mlp.pb.xz"))
     assert (len(table), why_not(table)) == (0, "")

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA, each, step_stats_files, xspace_files
+from tests.real_traces import DATA, each, real_trace, step_stats_files, xspace_files
 from tests.support.examples import examples
 from tests.support.made_steps import ROW, TASK, any_trace, built, op
 from tests.support.texts import raises_id
@@ -173,7 +172,7 @@ def test_what_happens_at_the_same_moment_is_in_order() -> None:
 
 @pytest.mark.parametrize("path", each([*step_stats_files(), *xspace_files()]))
 def test_paths_of_real_traces_cover_their_steps(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     check_tiles(trace)
     check_slack(trace)
     lit = path_events(trace)
@@ -194,21 +193,21 @@ def test_steps_that_are_not_there() -> None:
 
 
 def test_what_the_small_traces_wait_for() -> None:
-    mlp = path_lengths(tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz"))
+    mlp = path_lengths(real_trace(DATA / "gpu_tf221_mlp.pb.xz"))
     assert mlp["category"].iloc[0] == "launch"
     assert mlp["share"].iloc[0] > 0.6
 
 
 @pytest.mark.collection("h200/deep4000.pb.xz")
 def test_a_deep_network_waits_for_launches(shared: Path) -> None:
-    found = path_lengths(tv.read_trace(shared / "h200/deep4000.pb.xz"))
+    found = path_lengths(real_trace(shared / "h200/deep4000.pb.xz"))
     assert found["category"].iloc[0] == "launch"
     assert found["share"].iloc[0] > 0.8
 
 
 @pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
 def test_the_straggler_is_on_the_path(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200/straggler_ps_3gpuworkers_step0.pb")
+    trace = real_trace(shared / "h200/straggler_ps_3gpuworkers_step0.pb")
     path = trace.critical_path
     length = (
         path["duration_ns"].groupby(trace.events["task"].iloc[path["event"]].astype(str).to_numpy()).sum()
@@ -220,7 +219,7 @@ def test_the_straggler_is_on_the_path(shared: Path) -> None:
 @pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb", "h200/mwms_straggler_worker1.xplane.pb")
 def test_collectives_lead_to_the_slower_worker(shared: Path) -> None:
     paths = [shared / f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]
-    trace = tv.read_trace(paths)
+    trace = real_trace(paths)
     path = trace.critical_path
     alone = path[path["category"] != "communication"]
     length = (
@@ -231,7 +230,7 @@ def test_collectives_lead_to_the_slower_worker(shared: Path) -> None:
 
 @pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
 def test_a_step_that_waits_for_its_input(shared: Path) -> None:
-    found = path_lengths(tv.read_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb"))
+    found = path_lengths(real_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb"))
     first = found[found["step"] >= 1].groupby("step").first()
     assert (first["category"] == "input").all()
     assert (first["share"] > 0.5).all()

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
+from tests.real_traces import real_trace
 from tfvis_nb import events
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -98,7 +99,7 @@ def test_an_input_that_an_op_of_the_gpu_wants_in_host_memory_comes_by_its_copy()
 
 
 def test_every_copy_of_a_tensor_to_the_host_has_a_producer_and_consumers(data: Path) -> None:
-    trace = tv.read_trace(data / "gpu_tf221_mixed.pb.xz")
+    trace = real_trace(data / "gpu_tf221_mixed.pb.xz")
     copies = trace.events.index[
         (trace.events["op"] == "MemcpyD2H") & (trace.events["tensor"] != "")
     ].to_numpy()
@@ -128,7 +129,7 @@ def test_kernels_belong_to_the_iteration_that_launched_them() -> None:
 
 
 def test_same_edges_as_a_slow_search_in_a_graph_without_loops(data: Path) -> None:
-    trace = tv.read_trace(data / "local_mlp_step1.pb")
+    trace = real_trace(data / "local_mlp_step1.pb")
     table = trace.events
     number = {name: event for event, name in table["name"].items()}
     assert len(number) == len(table)
@@ -145,7 +146,7 @@ def test_same_edges_as_a_slow_search_in_a_graph_without_loops(data: Path) -> Non
 
 @pytest.mark.parametrize("name", ["gpu_tf221_dist", "gpu_tf218_dist", "cpu_tf18_dist", "cpu_tf115_dist"])
 def test_every_received_tensor_has_a_producer_and_consumers(data: Path, name: str) -> None:
-    trace = tv.read_trace(data / f"{name}.pb.xz")
+    trace = real_trace(data / f"{name}.pb.xz")
     table = trace.events
     moves = trace.edges[trace.edges["kind"] == "transfer"]
     received = table.index[table["kind"] == "transfer"]
@@ -162,7 +163,7 @@ def test_every_received_tensor_has_a_producer_and_consumers(data: Path, name: st
 
 
 def test_loop_over_grpc_pairs_iterations(data: Path) -> None:
-    trace = tv.read_trace(data / "cpu_tf221_dist_while.pb.xz")
+    trace = real_trace(data / "cpu_tf221_dist_while.pb.xz")
     table = trace.events
     rows = table[table["tensor"].str.endswith("while/LoopCond/_14")]
     made = trace.edges[trace.edges["target"].isin(rows.index)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import SHARED
+from tests.real_traces import SHARED, real_trace
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis.findings.findings import findings
@@ -98,7 +98,7 @@ def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> N
 
 @pytest.mark.collection("hvd/estimator_tf115_dnn_train_step0.pb")
 def test_the_stages_of_an_estimators_input_are_named() -> None:
-    table = findings(tv.read_trace(SHARED / "hvd" / "estimator_tf115*"))
+    table = findings(real_trace(SHARED / "hvd" / "estimator_tf115*"))
     stage = table["figures"][0]["slowest_stage"]
     assert stage["op"] == "Iterator::Model::Prefetch::BatchV2::ShuffleAndRepeat"
     assert stage["self_ns"] // 1000 == 399
@@ -126,6 +126,6 @@ def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
 
 def test_an_op_that_a_function_of_the_pipeline_runs_is_its_slowest_stage(data: Path) -> None:
     """The function of ParallelMap runs on threads of the executor, outside any step."""
-    found = findings(tv.read_trace(data / "tf2_host.trace.json")).set_index("id").loc["input_bound.one"]
+    found = findings(real_trace(data / "tf2_host.trace.json")).set_index("id").loc["input_bound.one"]
     assert found["figures"]["slowest_stage"]["op"] == "GatherV2"
     assert found["figures"]["slowest_stage"]["self_ns"] > 50_000_000

@@ -9,7 +9,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.reading.test_collection import EMPTY, FILES, REFUSED, expected
-from tests.real_traces import SHARED, each, name_of
+from tests.real_traces import SHARED, each, name_of, real_trace
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.findings.findings import findings
 
@@ -120,7 +120,7 @@ def _check(trace: tv.Trace, ids: list[str]) -> None:
 def test_what_is_found_in_a_trace(path: Path) -> None:
     matching = [pattern for pattern in FOUND if fnmatchcase(name_of(path), pattern)]
     assert len(matching) < 2
-    _check(tv.read_trace(path), FOUND[matching[0]] if matching else [])
+    _check(real_trace(path), FOUND[matching[0]] if matching else [])
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_what_is_found_in_a_trace(path: Path) -> None:
     ],
 )
 def test_what_is_found_in_the_traces_of_several_tasks(names: list[str], ids: list[str]) -> None:
-    _check(tv.read_trace([SHARED / name for name in names]), ids)
+    _check(real_trace([SHARED / name for name in names]), ids)
 
 
 @pytest.mark.collection("INDEX.md")

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import tfvis_nb as tv
-from tests.real_traces import all_files, each, step_stats_files, xspace_files
+from tests.real_traces import all_files, each, real_trace, step_stats_files, xspace_files
 from tfvis_nb import Trace
 from tfvis_nb.analysis import (
     bandwidth,
@@ -50,7 +49,7 @@ def files() -> list[Path]:
 def trace(request: pytest.FixtureRequest) -> Trace:
     """Return each trace; what is asked of one is asked before the next is read."""
     path: Path = request.param
-    return tv.read_trace(path)
+    return real_trace(path)
 
 
 def covers(pieces: pd.DataFrame, keys: list[str], whole: pd.DataFrame) -> None:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import each, step_stats_files, xspace_files
+from tests.real_traces import each, real_trace, step_stats_files, xspace_files
 from tests.support.examples import examples
 from tests.support.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
 from tfvis_nb import Trace
@@ -51,7 +50,7 @@ def test_gaps_of_anything_add_up(rows: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("path", each([*step_stats_files(), *xspace_files()]))
 def test_gaps_of_real_traces_add_up(path: Path) -> None:
-    check_sums(tv.read_trace(path))
+    check_sums(real_trace(path))
 
 
 def told(trace: Trace, device: str = GPU) -> list[tuple[int, str, str]]:
@@ -195,7 +194,7 @@ def test_a_device_that_waits_for_its_own_copy() -> None:
 
 @pytest.mark.collection("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
 def test_a_thread_that_was_woken_is_not_what_was_done_before(shared: Path) -> None:
-    gaps = tv.read_trace(shared / "third-party/xprof/bert_8gpu_tf24.xplane.pb.xz").idle_gaps
+    gaps = real_trace(shared / "third-party/xprof/bert_8gpu_tf24.xplane.pb.xz").idle_gaps
     longest = gaps[gaps["gap_ns"] > 600_000_000]
     sums = longest.groupby(["device", "cause"], observed=True)["duration_ns"].sum()
     for device in longest["device"].unique():
@@ -223,7 +222,7 @@ def causes(trace: Trace, task: str = "") -> dict[str, float]:
 
 @pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
 def test_known_to_be_input_bound(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb")
+    trace = real_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb")
     assert causes(trace)["input"] > 0.6
     longest = trace.idle_gaps.iloc[0]
     assert longest["cause"] == "input"
@@ -232,12 +231,12 @@ def test_known_to_be_input_bound(shared: Path) -> None:
 
 @pytest.mark.collection("h200/deep4000.pb.xz")
 def test_known_to_be_launch_bound(shared: Path) -> None:
-    assert causes(tv.read_trace(shared / "h200/deep4000.pb.xz"))["late launch"] > 0.8
+    assert causes(real_trace(shared / "h200/deep4000.pb.xz"))["late launch"] > 0.8
 
 
 @pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
 def test_everybody_waits_for_the_known_straggler(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200/straggler_ps_3gpuworkers_step0.pb")
+    trace = real_trace(shared / "h200/straggler_ps_3gpuworkers_step0.pb")
     assert causes(trace, "ps/replica:0/task:0")["recv wait"] > 0.9
     for worker in ("worker/replica:0/task:0", "worker/replica:0/task:1"):
         assert causes(trace, worker)["dependency on another device"] > 0.8
@@ -251,7 +250,7 @@ def test_everybody_waits_for_the_known_straggler(shared: Path) -> None:
 @pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb")
 def test_the_faster_worker_waits_at_its_collectives(shared: Path) -> None:
     paths = [shared / f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]
-    trace = tv.read_trace(paths)
+    trace = real_trace(paths)
     gaps = trace.idle_gaps[trace.idle_gaps["cause"] == "recv wait"]
     assert (trace.events["kind"].iloc[gaps["cause_event"]] == "collective").all()
     waited = gaps.groupby(gaps["task"].astype(str).str[-1])["duration_ns"].sum()
@@ -262,6 +261,6 @@ def test_the_faster_worker_waits_at_its_collectives(shared: Path) -> None:
     assert list(waited.index) == ["0"]
     assert by_rank["1"] == 0
     assert 0.95 * by_rank["0"] < waited["0"] <= by_rank["0"]
-    alone = tv.read_trace(paths[0]).idle_gaps
+    alone = real_trace(paths[0]).idle_gaps
     assert "recv wait" not in set(alone["cause"].astype(str))
     assert alone["cause"].value_counts()["recv transfer"] > 0

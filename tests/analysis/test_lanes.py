@@ -9,7 +9,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
+from tests.real_traces import real_trace
 from tfvis_nb import events
 from tfvis_nb.analysis.events.lanes import lanes
 
@@ -75,7 +75,7 @@ def test_order_and_kind() -> None:
 
 
 def test_every_event_is_in_one_lane(data: Path) -> None:
-    trace = tv.read_trace(data / "gpu_tf218_dist.pb.xz")
+    trace = real_trace(data / "gpu_tf218_dist.pb.xz")
     assert trace.lanes["events"].sum() == len(trace.events)
     assert not trace.lanes[["task", "device", "lane"]].duplicated().any()
     assert (trace.lanes["busy_ns"] <= trace.lanes["end_ns"] - trace.lanes["start_ns"]).all()

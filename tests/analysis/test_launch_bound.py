@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import launch_gaps, utilisation, why_not
 from tfvis_nb.analysis.idle.launch_bound import PARTS, launch_bound, launch_stretches
@@ -223,7 +222,7 @@ def test_stretches_hold_every_late_gap_once_and_stay_on_one_device(
     "name", ["gpu_tf221_mlp.pb.xz", "gpu_tf221_dist.pb.xz", "gpu_tf218_function.xplane.pb.xz"]
 )
 def test_a_device_is_as_busy_as_utilisation_says(name: str) -> None:
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     table = launch_bound(trace)
     assert len(table)
     keys = ["step", "task", "device"]
@@ -233,8 +232,8 @@ def test_a_device_is_as_busy_as_utilisation_says(name: str) -> None:
 
 
 def test_what_has_no_gpu_or_no_launches_cannot_say(data: Path) -> None:
-    host = tv.read_trace(data / "local_mlp_step1.pb")
-    old = tv.read_trace(data / "timeline_tf10_gpu.json")
+    host = real_trace(data / "local_mlp_step1.pb")
+    old = real_trace(data / "timeline_tf10_gpu.json")
     for function in (launch_gaps, launch_bound, launch_stretches):
         assert why_not(function(host)).id == "no_gpu_events"
         assert why_not(function(old)).id == "no_launches"
@@ -243,16 +242,16 @@ def test_what_has_no_gpu_or_no_launches_cannot_say(data: Path) -> None:
 
 @pytest.mark.collection("h200/deep4000.pb.xz")
 def test_four_thousand_layers_of_tiny_ops_wait_for_launches(shared: Path) -> None:
-    row = launch_bound(tv.read_trace(shared / "h200/deep4000.pb.xz")).loc[0]
+    row = launch_bound(real_trace(shared / "h200/deep4000.pb.xz")).loc[0]
     assert row["launch_share"] > 0.6
     assert row["busy_ns"] < 0.1 * row["step_ns"]
-    stretch = launch_stretches(tv.read_trace(shared / "h200/deep4000.pb.xz")).loc[0]
+    stretch = launch_stretches(real_trace(shared / "h200/deep4000.pb.xz")).loc[0]
     assert stretch["launch_wait_ns"] > 0.7 * row["step_ns"]
     assert stretch["ops"].split(", ")[0] == "MatMul"
 
 
 @pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb")
 def test_a_worker_that_waits_for_another_is_not_bound_by_launching(shared: Path) -> None:
-    table = launch_bound(tv.read_trace(shared / "h200/mwms_straggler_worker0.xplane.pb"))
+    table = launch_bound(real_trace(shared / "h200/mwms_straggler_worker0.xplane.pb"))
     assert (table["launch_share"] < 0.05).all()
     assert (table["host_other_ns"] > 0.8 * table["step_ns"]).all()

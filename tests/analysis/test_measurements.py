@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import SHARED
+from tests.real_traces import SHARED, real_trace
 from tfvis_nb import events
 from tfvis_nb.analysis import measurements, why_not
 from tfvis_nb.analysis.findings.rules import RULES
@@ -93,7 +93,7 @@ def test_many_slow_steps_and_a_slow_first_one_are_no_finding(
 
 @pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
 def test_what_is_reported_is_measured_as_such() -> None:
-    trace = tv.read_trace(SHARED / "h200" / "straggler_ps_3gpuworkers_step0.pb")
+    trace = real_trace(SHARED / "h200" / "straggler_ps_3gpuworkers_step0.pb")
     figures: Any = measurements(trace).set_index("id")["figures"].loc["straggler"]
     assert figures["reported"]
     assert figures["share"] == figures["shares"]["end"] == trace.findings["share"][0]
@@ -137,7 +137,7 @@ def test_a_trace_without_steps_says_so() -> None:
     ],
 )
 def test_devices_of_traces(name: str, device: str | None, busy: float | None, waits: float | None) -> None:
-    figures: Any = measurements(tv.read_trace(SHARED / name)).set_index("id")["figures"].loc["launch_bound"]
+    figures: Any = measurements(real_trace(SHARED / name)).set_index("id")["figures"].loc["launch_bound"]
     assert figures.get("device", "").rpartition("device:")[2] == (device or "")
     for column, value in (("busy_share", busy), ("share", waits)):
         assert value is None or round(figures[column], 3) == value

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, each, xspace_files
+from tests.real_traces import DATA, each, real_trace, xspace_files
 from tests.support import memory_oracle, oracle, xspace_oracle
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -78,7 +78,7 @@ def test_curves_of_every_step(step_stats_path: Path) -> None:
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("path", each(XSPACES))
 def test_curves_of_every_profile(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     got = {(where[0], "", where[2]): curve for where, curve in curves(trace).items()}
     expected = memory_oracle.of_profile(xspace_oracle.load(path))
     if expected:
@@ -107,12 +107,12 @@ def test_timeline_py_counts_what_is_handed_on_twice(
 
     analysis = Timeline(oracle.load(DATA / name)).analyze_step_stats(show_memory=True)
     assert analysis.allocator_maximums[allocator].num_bytes == theirs
-    peaks = memory_peaks(tv.read_trace(DATA / name)).set_index("allocator")["peak_bytes"]
+    peaks = memory_peaks(real_trace(DATA / name)).set_index("allocator")["peak_bytes"]
     assert peaks[allocator] == peak
 
 
 def test_tensors_of_a_small_step(data: Path) -> None:
-    trace = tv.read_trace(data / "local_mlp_step1.pb")
+    trace = real_trace(data / "local_mlp_step1.pb")
     table = trace.lifetimes[["name", "role", "bytes", "lifetime_ns"]].head(5).astype(object)
     loss = "SparseSoftmaxCrossEntropyWithLogits/SparseSoftmaxCrossEntropyWithLogits"
     assert table.to_numpy().tolist() == [
@@ -136,7 +136,7 @@ def test_tensors_of_a_small_step(data: Path) -> None:
 
 def test_what_a_step_without_records_says(data: Path) -> None:
     for name in ("cpu_jax.xplane.pb", "run_meta.v0"):
-        trace = tv.read_trace(data / name)
+        trace = real_trace(data / name)
         tables = [
             trace.memory,
             trace.lifetimes,
@@ -198,5 +198,5 @@ def test_the_peak_of_a_profile_says_during_which_step_it_is_reached() -> None:
 
 @pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
 def test_the_peak_of_a_real_profile_is_in_a_step(shared: Path) -> None:
-    peaks = memory_peaks(tv.read_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb"))
+    peaks = memory_peaks(real_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb"))
     assert peaks.set_index("allocator").loc["GPU_0_bfc", "at_step"] == 1

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tfvis_nb import events
 from tfvis_nb.analysis.events import nesting
 from tfvis_nb.analysis.events.nesting import nests, parents, self_times
@@ -146,7 +145,7 @@ def test_deep_nesting(depth: int) -> None:
 
 @pytest.mark.parametrize("name", ["gpu_tf218_function.xplane.pb.xz", "cpu_tf221_keras_fit.xplane.pb.xz"])
 def test_threads_of_a_profile_add_up_to_what_they_cover(name: str) -> None:
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     frame = trace.events.assign(own=self_times(trace.events)[0])
     threads = frame[nests(frame)].groupby(["task", "device", "lane"], observed=True)["own"].sum()
     busy = trace.lanes.set_index(["task", "device", "lane"])["busy_ns"]
@@ -167,7 +166,7 @@ def test_calls_that_run_an_eager_op_give_it_their_time() -> None:
 
 
 def test_eager_ops_of_a_profile_have_their_time() -> None:
-    trace = tv.read_trace(DATA / "cpu_tf221_keras_fit.xplane.pb.xz")
+    trace = real_trace(DATA / "cpu_tf221_keras_fit.xplane.pb.xz")
     eager = trace.events["detail"].str.startswith("EagerLocalExecute: ").to_numpy()
     calls = trace.events["op"].isin(["EagerKernelExecute", "EagerCopyToDevice"]).to_numpy()
     calls = calls & eager[parents(trace.events)]

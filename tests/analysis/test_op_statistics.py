@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
@@ -159,7 +158,7 @@ def test_where_time_is_spent(kind: str, op: str, device: str, lane: str, expecte
 
 
 def test_rows_of_host_threads_that_repeat_ops_are_apart_and_have_no_share(data: Path) -> None:
-    trace = tv.read_trace(data / "cpu_tf115_dist.pb.xz")
+    trace = real_trace(data / "cpu_tf115_dist.pb.xz")
     table = op_statistics(trace)
     repeated = table[table["side"] == "repeated"]
     assert len(repeated) > 3
@@ -176,7 +175,7 @@ def test_rows_of_host_threads_that_repeat_ops_are_apart_and_have_no_share(data: 
     "name", ["gpu_tf221_mixed.pb.xz", "gpu_tf218_function.xplane.pb.xz", "kineto_rank0.json.xz"]
 )
 def test_nothing_is_lost_on_real_traces(name: str, by: str) -> None:
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     table = op_statistics(trace, by)
     assert table["count"].sum() == len(trace.events)
     assert table["total_ns"].sum() == trace.events["duration_ns"].sum()
@@ -185,12 +184,12 @@ def test_nothing_is_lost_on_real_traces(name: str, by: str) -> None:
 
 
 def test_a_launched_kernel_is_not_added_to_its_op(data: Path) -> None:
-    table = op_statistics(tv.read_trace(data / "gpu_tf221_mlp.pb.xz"))
+    table = op_statistics(real_trace(data / "gpu_tf221_mlp.pb.xz"))
     assert table[table["op"] == "MatMul"]["kind"].tolist() == ["kernel", "op"]
 
 
 def test_kernels_by_their_own_names(data: Path) -> None:
-    trace = tv.read_trace(data / "gpu_tf221_mlp.pb.xz")
+    trace = real_trace(data / "gpu_tf221_mlp.pb.xz")
     ran = trace.events[trace.events["kind"] == "kernel"]
     table = kernel_statistics(trace)
     assert (table["count"].sum(), table["total_ns"].sum()) == (len(ran), ran["duration_ns"].sum())
@@ -200,7 +199,7 @@ def test_kernels_by_their_own_names(data: Path) -> None:
     assert (gemm["op"], gemm["registers"], gemm["grid"], gemm["block"]) == ("MatMul", 92, "32,2,1", "128,1,1")
     assert trace.events["detail"][gemm["longest"]].startswith(f"{gemm['name']} regs:")
     # PyTorch's facts have other names; a name alone is a name, too.
-    torch = kernel_statistics(tv.read_trace(data / "kineto_rank0.json.xz"))
+    torch = kernel_statistics(real_trace(data / "kineto_rank0.json.xz"))
     assert torch["registers"].notna().all()
     assert not torch["name"].str.contains("External id=").any()
     assert (torch["block"] != "").all()

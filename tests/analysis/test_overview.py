@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from IPython.core.formatters import HTMLFormatter
 
-import tfvis_nb as tv
 from tests.analysis.test_identities import files
-from tests.real_traces import DATA, SHARED, each
+from tests.real_traces import DATA, SHARED, each, real_trace
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import device_idle, measurements, op_statistics, outside_steps, why_not
 from tfvis_nb.analysis.events.nesting import self_times_of
@@ -33,7 +32,7 @@ KEYS = ["task", "device"]
 def trace(request: pytest.FixtureRequest) -> Trace:
     """Return each trace; what is asked of one is asked before the next is read."""
     path: Path = request.param
-    return tv.read_trace(path)
+    return real_trace(path)
 
 
 def shares(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
@@ -139,7 +138,7 @@ def test_findings_are_ranked_by_level(trace: Trace) -> None:
 
 @pytest.mark.collection("h200/keras_fit_gpu.xplane.pb")
 def test_a_keras_user_is_told_why_the_gpu_is_idle() -> None:
-    trace = tv.read_trace(SHARED / "h200" / "keras_fit_gpu.xplane.pb")
+    trace = real_trace(SHARED / "h200" / "keras_fit_gpu.xplane.pb")
     assert trace.overview["headline"] == (
         "GPU busy 12.6 % of step time. Idle 56.3 %: waiting for kernel launches; the host issues 191 launches"
         " per step, 16.4 \N{MICRO SIGN}s late on average."
@@ -151,7 +150,7 @@ def test_a_keras_user_is_told_why_the_gpu_is_idle() -> None:
 
 @pytest.mark.collection("third-party/kittibox/timeline_01.json")
 def test_tuning_of_convolutions_is_recognised() -> None:
-    trace = tv.read_trace(SHARED / "third-party" / "kittibox" / "timeline_01.json")
+    trace = real_trace(SHARED / "third-party" / "kittibox" / "timeline_01.json")
     first = trace.findings.iloc[0]
     assert first["id"] == "autotuning"
     assert first["share"] > 0.9
@@ -214,7 +213,7 @@ def test_a_trace_without_steps_has_an_overview() -> None:
 
 
 def test_a_notebook_shows_the_full_texts_of_findings() -> None:
-    trace = tv.read_trace(DATA / "gpu_tf221_mixed.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_mixed.pb.xz")
     shown = HTMLFormatter()
     text = shown(trace.findings)
     for name in ("title", "text", "advice"):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
+from tests.real_traces import real_trace
 from tests.support.bitmaps import painted
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import scheduling_efficiency, why_not
@@ -76,7 +76,7 @@ def test_why_nothing_can_be_said() -> None:
 
 @pytest.mark.collection("hvd/hvd_straggler_rank0_step3.pb", "hvd/hvd_straggler_rank1_step3.pb")
 def test_the_rank_that_waits_has_no_speedup_to_gain(shared: Path) -> None:
-    trace = tv.read_trace([shared / f"hvd/hvd_straggler_rank{rank}_step3.pb" for rank in (0, 1)])
+    trace = real_trace([shared / f"hvd/hvd_straggler_rank{rank}_step3.pb" for rank in (0, 1)])
     found = scheduling_efficiency(trace)
     assert found["possible_speedup"].tolist()[0] < 0.05
     assert found["ratio"].tolist()[0] > 10 > found["ratio"].tolist()[1]

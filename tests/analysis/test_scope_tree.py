@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import scope_tree, why_not
@@ -102,7 +101,7 @@ def test_it_is_in_the_order_of_the_tree_and_the_larger_come_first(rows: list[Row
 
 @pytest.mark.parametrize("name", ["gpu_tf221_mixed.pb.xz", "gpu_tf218_function.xplane.pb.xz"])
 def test_parts_add_up_to_the_whole_on_real_traces(name: str) -> None:
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     table = scope_tree(trace)
     for side in ("device", "host", "network"):
         below = table[table["parent"] >= 0].groupby("parent")[f"{side}_ns"].sum()
@@ -113,7 +112,7 @@ def test_parts_add_up_to_the_whole_on_real_traces(name: str) -> None:
 
 
 def test_a_copy_counts_to_the_node_whose_tensor_it_moves(data: Path) -> None:
-    trace = tv.read_trace(data / "gpu_tf221_mixed.pb.xz")
+    trace = real_trace(data / "gpu_tf221_mixed.pb.xz")
     copies = trace.events[trace.events["kind"] == "memcpy"]
     assert "TopKV2/_7" in copies["name"].tolist()
     table = scope_tree(trace).set_index("scope")

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.examples import examples
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare_activities, slow_steps, why_not
@@ -133,7 +132,7 @@ def test_what_the_devices_did(rows: list[dict[str, Any]]) -> None:
 
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_the_steps_with_larger_batches(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200" / "mlp_60steps.tar.xz")
+    trace = real_trace(shared / "h200" / "mlp_60steps.tar.xz")
     table = slow_steps(trace).set_index("step")
     assert table.index[table["more_work"].to_numpy(bool)].tolist() == [13, 33, 53]
     assert table.index[table["slow"]].tolist() == [13]
@@ -151,7 +150,7 @@ def test_the_steps_with_larger_batches(shared: Path) -> None:
 
 
 def test_a_step_that_compiles() -> None:
-    table = slow_steps(tv.read_trace(DATA / "cpu_jax.xplane.pb"))
+    table = slow_steps(real_trace(DATA / "cpu_jax.xplane.pb"))
     assert len(table) == 3
     assert (table["excess_ns"] == 0).sum() == 1
 

@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import tfvis_nb as tv
-from tests.real_traces import DATA, each, step_stats_files
+from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import slowest_transfers, why_not
@@ -54,7 +53,7 @@ SMALL = [path for path in step_stats_files() if path.stat().st_size < 100_000]
 
 @pytest.mark.parametrize("path", each(SMALL))
 def test_both_ends_of_real_transfers(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     table = slowest_transfers(trace)
     assert bool(why_not(table)) == trace.transfers.empty
     expected = followed(trace)
@@ -69,7 +68,7 @@ def test_both_ends_of_real_transfers(path: Path) -> None:
 
 
 def test_a_weight_comes_from_its_variable_to_its_layer() -> None:
-    table = slowest_transfers(tv.read_trace(DATA / "gpu_tf221_dist.pb.xz"))
+    table = slowest_transfers(real_trace(DATA / "gpu_tf221_dist.pb.xz"))
     weights = table[table["tensor"].str.endswith("MatMul/ReadVariableOp")]
     assert len(weights) == 2
     assert weights["producer_name"].str.fullmatch(r"worker\d/MatMul/ReadVariableOp").all()
@@ -78,7 +77,7 @@ def test_a_weight_comes_from_its_variable_to_its_layer() -> None:
 
 
 def test_the_slowest_alone() -> None:
-    trace = tv.read_trace(DATA / "gpu_tf221_dist.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
     whole, three = slowest_transfers(trace), slowest_transfers(trace, 3)
     pd.testing.assert_frame_equal(three, whole.head(3))
     assert slowest_transfers(trace, 0).empty
@@ -91,5 +90,5 @@ def test_the_slowest_alone() -> None:
 def test_nothing_moved() -> None:
     nothing = slowest_transfers(Trace(events.build({}, rows=0)))
     assert why_not(nothing).id == "no_transfers"
-    some = slowest_transfers(tv.read_trace(DATA / "gpu_tf221_dist.pb.xz"))
+    some = slowest_transfers(real_trace(DATA / "gpu_tf221_dist.pb.xz"))
     assert nothing.dtypes.astype(str).to_dict() == some.dtypes.astype(str).to_dict()

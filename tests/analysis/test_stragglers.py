@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA, each, step_stats_files
+from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tests.support.examples import examples
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -152,7 +151,7 @@ def test_every_arrival(rows: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("path", each(p for p in step_stats_files() if "dist" in p.name or "coll" in p.name))
 def test_real_arrivals(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     table, wanted = stragglers(trace), expected(trace)
     assert bool(why_not(table)) == (not wanted)
     assert in_order(table.to_dict("records")) == in_order(wanted)
@@ -184,7 +183,7 @@ def test_tasks_are_late_moment_by_moment(rows: list[dict[str, Any]]) -> None:
 
 
 def test_collectives_as_late_ranks_has_them() -> None:
-    trace = tv.read_trace([DATA / f"horovod_rank{rank}_step3.pb.xz" for rank in range(2)])
+    trace = real_trace([DATA / f"horovod_rank{rank}_step3.pb.xz" for rank in range(2)])
     ours = late_tasks(trace).set_index("kind").loc["collective"].set_index("task")
     theirs = late_ranks(trace).set_index("task")
     assert len(theirs) == 2
@@ -198,7 +197,7 @@ def test_collectives_as_late_ranks_has_them() -> None:
 
 @pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
 def test_the_worker_that_was_given_more_to_do(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200" / "straggler_ps_3gpuworkers_step0.pb")
+    trace = real_trace(shared / "h200" / "straggler_ps_3gpuworkers_step0.pb")
     table = stragglers(trace)
     sums = table[table["kind"] == "inputs"]
     assert set(sums["op"]) == {"AddN"}
@@ -214,7 +213,7 @@ def test_the_worker_that_was_given_more_to_do(shared: Path) -> None:
 
 @pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb", "h200/mwms_straggler_worker1.xplane.pb")
 def test_the_worker_that_comes_late_to_each_reduction(shared: Path) -> None:
-    trace = tv.read_trace([shared / "h200" / f"mwms_straggler_worker{rank}.xplane.pb" for rank in range(2)])
+    trace = real_trace([shared / "h200" / f"mwms_straggler_worker{rank}.xplane.pb" for rank in range(2)])
     first = late_tasks(trace).iloc[0]
     assert (first["kind"], first["task"], first["barriers"], first["last"]) == (
         "collective",
@@ -231,7 +230,7 @@ def test_the_worker_that_comes_late_to_each_reduction(shared: Path) -> None:
 
 @pytest.mark.collection("hvd/hvd_straggler_rank0_step3.pb", "hvd/hvd_straggler_rank1_step3.pb")
 def test_the_rank_with_more_matmuls(shared: Path) -> None:
-    trace = tv.read_trace([shared / "hvd" / f"hvd_straggler_rank{rank}_step3.pb" for rank in range(2)])
+    trace = real_trace([shared / "hvd" / f"hvd_straggler_rank{rank}_step3.pb" for rank in range(2)])
     first = late_tasks(trace).iloc[0]
     assert (first["task"], first["last"], first["barriers"]) == (WORKERS[1], 8, 8)
     assert first["share"] > 0.9

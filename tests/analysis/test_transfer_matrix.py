@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA, each, step_stats_files
+from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tests.support.moved_rows import ROWS, Row, moves, trace_of
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -97,7 +96,7 @@ MOVING = [path for path in step_stats_files() if any(part in path.name for part 
 
 @pytest.mark.parametrize("path", each(MOVING))
 def test_real_transfers_add_up(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     moved = trace.transfers
     for between in ENDS:
         table = transfer_matrix(trace, between)
@@ -116,7 +115,7 @@ def test_real_transfers_add_up(path: Path) -> None:
 
 
 def test_a_parameter_server_and_its_workers() -> None:
-    trace = tv.read_trace(DATA / "gpu_tf221_dist.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
     found = told(transfer_matrix(trace, "task"))
     ps, worker = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1"
     fetched, sent = found["transfer", ps, worker], found["transfer", worker, ps]

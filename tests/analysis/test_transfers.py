@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import each, step_stats_files
+from tests.real_traces import each, real_trace, step_stats_files
 from tfvis_nb import events
 from tfvis_nb.core.devices import task_of
 
@@ -36,7 +36,7 @@ def by_hand(table: pd.DataFrame) -> dict[int, tuple[int, int]]:
 
 @pytest.mark.parametrize("path", each(p for p in step_stats_files() if "dist" in p.name or "coll" in p.name))
 def test_waiting_and_moving_on_real_traces(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     received = trace.transfers[trace.transfers["kind"] == "transfer"]
     times = zip(*(received[name].tolist() for name in ("event", "wait_ns", "transfer_ns")), strict=True)
     found = {event: (wait, transfer) for event, wait, transfer in times}
@@ -83,7 +83,7 @@ def test_channels_of_other_tasks_and_steps_do_not_wait_for_each_other() -> None:
 
 
 def test_no_transfers(data: Path) -> None:
-    found = tv.read_trace(data / "local_mlp_step1.pb").transfers
+    found = real_trace(data / "local_mlp_step1.pb").transfers
     assert len(found) == 0
     assert found["wait_ns"].dtype == "Int64"
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.bitmaps import counted, painted, windows
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
@@ -118,7 +117,7 @@ def test_every_figure_is_that_counted_one_by_one(rows: list[dict[str, Any]]) -> 
     ],
 )
 def test_real_devices_counted_one_by_one(name: str) -> None:
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     assert told(utilisation(trace)) == expected(trace)
 
 

@@ -6,12 +6,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.analysis.test_steps_without_length import ANALYSES
+from tests.real_traces import DATA
 from tests.support.texts import raises_id
-from tfvis_nb import Trace, events
-from tfvis_nb.analysis import compare
+from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.analysis import compare, op_statistics
 
 TRACE = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
 
@@ -34,3 +36,25 @@ def test_both_that_are_compared_are_traces() -> None:
 
 def test_an_analysis_keeps_its_signature() -> None:
     assert list(inspect.signature(compare).parameters)[:2] == ["a", "b"]
+
+
+def test_each_caller_has_a_table_of_its_own() -> None:
+    trace = read_trace(DATA / "gpu_tf221_dist.pb.xz")
+    tables = {analysis: analysis(trace) for analysis in ANALYSES}
+    tables = {analysis: table for analysis, table in tables.items() if isinstance(table, pd.DataFrame)}
+    before = {analysis: table.copy() for analysis, table in tables.items()}
+    for table in tables.values():
+        for name in list(table):
+            del table[name]
+        table.attrs.clear()
+    for analysis, table in before.items():
+        pd.testing.assert_frame_equal(analysis(trace), table)
+        assert analysis(trace).attrs == table.attrs
+
+
+def test_what_was_computed_of_other_arguments_is_not_taken() -> None:
+    trace = read_trace([DATA / "local_mlp_step1.pb"] * 2)
+    of_one = op_statistics(trace, steps=[0])["count"].sum()
+    assert op_statistics(trace, "op", {0})["count"].sum() == of_one
+    assert op_statistics(trace, steps=[0, 1])["count"].sum() > of_one
+    assert op_statistics(trace, "scope").columns[0] != op_statistics(trace).columns[0]

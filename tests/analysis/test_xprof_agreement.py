@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import tfvis_nb as tv
-from tests.real_traces import DATA, SHARED, outside_sample
+from tests.real_traces import DATA, SHARED, outside_sample, real_trace
 from tests.support import xspace_oracle
 from tfvis_nb import Trace
 
@@ -53,7 +52,7 @@ WITH_OPS = [name for name in HERE if "jax" not in name]
 
 @lru_cache(maxsize=1)
 def read(name: str) -> Trace:
-    return tv.read_trace(path_of(name))
+    return real_trace(path_of(name))
 
 
 def steps_of(name: str) -> list[tuple[dict[str, Any], int]]:

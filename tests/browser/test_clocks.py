@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import OpenExported, Timeline
-from tfvis_nb import Trace, read_trace
+from tests.real_traces import real_trace
+from tfvis_nb import Trace
 
 DATA = Path(__file__).parent.parent / "data"
 DISTRIBUTED = DATA / "dist_inproc_ps_2workers_step0.pb"
@@ -27,7 +28,7 @@ def saying(text: str) -> re.Pattern[str]:
 
 @pytest.fixture
 def timeline(exported: OpenExported, tmp_path: Path) -> Timeline:
-    return exported(read_trace(DISTRIBUTED).to_html(tmp_path / "clocks.html")).wait()
+    return exported(real_trace(DISTRIBUTED).to_html(tmp_path / "clocks.html")).wait()
 
 
 def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline) -> None:
@@ -58,7 +59,7 @@ def test_the_count_gives_way_to_clock_and_label(timeline: Timeline) -> None:
 
 
 def test_a_clock_is_told_once_of_a_host_of_several_devices(exported: OpenExported, tmp_path: Path) -> None:
-    trace = read_trace(HOSTS)
+    trace = real_trace(HOSTS)
     starts = trace.events["start_ns"][trace.events["step"] == 0]
     part = (int(starts.min()), int(starts.max()))
     timeline = exported(trace.to_html(tmp_path / "hosts.html", time_range=part)).wait()
@@ -81,6 +82,6 @@ def test_clocks_of_which_less_is_known(
     exported: OpenExported, tmp_path: Path, bounds: tuple[float, float], text: str
 ) -> None:
     first, other = (f"/job:worker/replica:0/task:{task}" for task in range(2))
-    trace = Trace(read_trace(DISTRIBUTED).events, clock_bounds={first: (0, 0), other: bounds})
+    trace = Trace(real_trace(DISTRIBUTED).events, clock_bounds={first: (0, 0), other: bounds})
     timeline = exported(trace.to_html(tmp_path / "clocks.html")).wait()
     expect(header(timeline, "worker 1")).to_have_accessible_name(saying(text))

@@ -9,7 +9,7 @@ import tfvis_nb
 from tests.browser.comparison import LANES, NEW, OLD, Both
 from tests.browser.timeline import OpenExported
 from tests.hostile_names import HOSTILE, hostile_trace
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 
 STEPS = DATA / "gpu_tf218_function.xplane.pb.xz"
 
@@ -32,7 +32,7 @@ def shown(exported: OpenExported, page_file: Path) -> Both:
 def test_both_begin_at_the_left_and_show_the_longer_one(shown: Both) -> None:
     start, end = shown.same()
     assert start < 0
-    spans = [tfvis_nb.read_trace(path).steps["duration_ns"].max() / 1e6 for path in (OLD, NEW)]
+    spans = [real_trace(path).steps["duration_ns"].max() / 1e6 for path in (OLD, NEW)]
     assert end == pytest.approx(max(spans), rel=0.02)
     assert shown.lanes()[0] == shown.lanes()[1]
     # Each has its own length in its header.
@@ -95,7 +95,7 @@ def test_a_zoom_in_one_moves_the_other(shown: Both, moved: str) -> None:
 
 
 def test_the_same_op_is_selected_in_both(shown: Both) -> None:
-    trace = tfvis_nb.read_trace(OLD)
+    trace = real_trace(OLD)
     event = int(trace.events[(trace.events["op"] == "MatMul") & (trace.events["kind"] == "op")].index[0])
     name = str(trace.events.loc[event, "name"])
     before = shown.same()
@@ -164,7 +164,7 @@ def test_the_lines_between_move(shown: Both) -> None:
 
 
 def test_steps_of_one_trace(exported: OpenExported, tmp_path: Path) -> None:
-    trace = tfvis_nb.read_trace(STEPS)
+    trace = real_trace(STEPS)
     steps = [step for step in trace.steps["step"].tolist() if step >= 0][:2]
     path = tfvis_nb.show_comparison(trace, steps=(steps[0], steps[1])).to_html(tmp_path / "page.html")
     shown = on_page(exported, path).wait()

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 import tfvis_nb
 from tests.browser.dashboard import COPIES, MEMORY, TRACE, Dashboard, OpenDashboard
 from tests.hostile_names import HOSTILE, hostile_trace
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tfvis_nb.analysis import op_statistics
 
 Theme = Literal["light", "dark"]
@@ -59,7 +59,7 @@ OVERFLOWING = """panel => [...panel.querySelectorAll('.rows')]
 
 
 def test_tables_have_room_for_all_their_columns(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
-    trace = tfvis_nb.read_trace(DATA / "gpu_tf221_dist.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))
     shown.page.set_viewport_size({"width": 1400, "height": 900})
     shown.wait()
@@ -83,7 +83,7 @@ def test_a_table_is_copied_for_a_spreadsheet_and_for_an_issue(shown: Dashboard) 
         if form == "as CSV":
             found = pd.read_csv(io.StringIO(copied))
             assert len(found) == table.locator("tbody tr").count()
-            by_op = op_statistics(tfvis_nb.read_trace(TRACE), by="op")
+            by_op = op_statistics(real_trace(TRACE), by="op")
             assert sorted(found["self_ns"]) == sorted(by_op["self_ns"])
         else:
             heads, rule, first, *_ = copied.splitlines()
@@ -137,7 +137,7 @@ TOOLTIP = """() => [...document.querySelectorAll(".bk-Tooltip")].map((tip) => [
 def test_charts_have_the_colours_of_the_timeline_in_either_theme(
     exported_dashboard: OpenDashboard, tmp_path: Path
 ) -> None:
-    trace = tfvis_nb.read_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
     turns: list[tuple[Theme, Theme]] = [("light", "dark"), ("dark", "light"), ("light", "dark")]
     for theme, other in turns:

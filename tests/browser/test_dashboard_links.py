@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 import tfvis_nb
 from tests.browser.dashboard import MEMORY, TRACE, Dashboard, OpenDashboard
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 
 
 def test_a_row_is_found_in_the_timeline_by_pointer_and_by_key(shown: Dashboard) -> None:
@@ -28,7 +28,7 @@ def test_a_row_is_found_in_the_timeline_by_pointer_and_by_key(shown: Dashboard) 
 
 
 def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
-    trace = tfvis_nb.read_trace(DATA / "gpu_tf221_dist.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))
     shown.page.set_viewport_size({"width": 1280, "height": 700})
     shown.wait()
@@ -127,7 +127,7 @@ def test_a_chart_moves_the_timeline(shown: Dashboard) -> None:
 
 def test_what_the_pointer_is_over_is_lit_on_the_other_side(shown: Dashboard) -> None:
     table = shown.table("Ops", "By node")
-    name = str(tfvis_nb.read_trace(TRACE).events.loc[30, "name"])
+    name = str(real_trace(TRACE).events.loc[30, "name"])
     shown.timeline.page.mouse.move(*shown.timeline.place(30))
     lit = table.locator("tr[data-lit]")
     expect(lit).to_have_count(1)

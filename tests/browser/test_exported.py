@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.timeline import OpenExported, Timeline
-from tfvis_nb import Trace, events, read_trace
+from tests.real_traces import real_trace
+from tfvis_nb import Trace, events
 
 REPOSITORY = Path(__file__).parent.parent.parent
 TRACE = REPOSITORY / "tests" / "data" / "local_mlp_step1.pb"
@@ -17,11 +18,11 @@ LOSS = "SparseSoftmaxCrossEntropyWithLogits"
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return read_trace(TRACE).to_html(tmp_path_factory.mktemp("page") / "page.html")
+    return real_trace(TRACE).to_html(tmp_path_factory.mktemp("page") / "page.html")
 
 
 def test_the_selection_of_python_is_shown_at_once(exported: OpenExported, tmp_path: Path) -> None:
-    trace = read_trace(TRACE)
+    trace = real_trace(TRACE)
     event = trace.events[trace.events["op"] == LOSS].index[0]
     path = trace.to_html(tmp_path / "page.html", selection=[event])
     expect(exported(path).wait().title).to_have_text(trace.events.loc[event, "name"])
@@ -105,5 +106,5 @@ def test_an_empty_trace_says_so(exported: OpenExported, tmp_path: Path) -> None:
 
 def most_central() -> int:
     """An event near the middle of the window, for gestures to be seen by."""
-    starts = read_trace(TRACE).events["start_ns"]
+    starts = real_trace(TRACE).events["start_ns"]
     return int((starts - (starts.min() + starts.max()) // 2).abs().idxmin())

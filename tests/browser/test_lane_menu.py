@@ -10,14 +10,14 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.dashboard import COPIES
 from tests.browser.timeline import OpenExported, Timeline
-from tfvis_nb import read_trace
+from tests.real_traces import real_trace
 
 DISTRIBUTED = Path(__file__).parent.parent / "data" / "dist_inproc_ps_2workers_step0.pb"
 
 
 @pytest.fixture(scope="module")
 def distributed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return read_trace(DISTRIBUTED).to_html(tmp_path_factory.mktemp("page") / "distributed.html")
+    return real_trace(DISTRIBUTED).to_html(tmp_path_factory.mktemp("page") / "distributed.html")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_all_lanes_fold_at_once(timeline: Timeline) -> None:
 
 
 def test_the_right_button_opens_what_can_be_done_with_an_event(timeline: Timeline) -> None:
-    events = read_trace(DISTRIBUTED).events
+    events = real_trace(DISTRIBUTED).events
     repeated = events[events["kind"] == "op"]["name"].value_counts()
     event = int(events.index[events["name"] == repeated.index[0]][0])
     timeline.find(f'name:"{repeated.index[0]}"')
@@ -126,7 +126,7 @@ def test_taps_that_follow_each_other_are_one_step_back(timeline: Timeline) -> No
 
 
 def test_matches_have_a_total_and_the_longest_first(timeline: Timeline) -> None:
-    events = read_trace(DISTRIBUTED).events
+    events = real_trace(DISTRIBUTED).events
     received = events[events["op"] == "RecvTensor"]
     longest = received.sort_values("duration_ns", ascending=False, kind="stable").iloc[0]
     timeline.search_box.fill("op:RecvTensor dur:>1ns")

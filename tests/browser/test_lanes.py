@@ -12,7 +12,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import OpenExported, Timeline
-from tfvis_nb import core, read_trace
+from tests.real_traces import real_trace
+from tfvis_nb import core
 
 GLOSSARY = json.loads(Path(core.__path__[0], "glossary.json").read_text("utf-8"))
 DATA = Path(__file__).parent.parent / "data"
@@ -22,7 +23,7 @@ LOCAL = DATA / "local_mlp_step1.pb"
 
 @pytest.fixture(scope="module")
 def distributed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return read_trace(DISTRIBUTED).to_html(tmp_path_factory.mktemp("page") / "distributed.html")
+    return real_trace(DISTRIBUTED).to_html(tmp_path_factory.mktemp("page") / "distributed.html")
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_every_task_is_a_group_that_folds(timeline: Timeline) -> None:
 def test_an_event_in_a_folded_group_unfolds_it(timeline: Timeline) -> None:
     group = lane_group(timeline, "worker 1")
     group.click()
-    events = read_trace(DISTRIBUTED).events
+    events = real_trace(DISTRIBUTED).events
     there = events["task"].astype(str).str.contains("worker.*task:1") & (events["op"] == "ReluGrad")
     name = events.loc[there, "name"].iloc[0]
     timeline.find(f"name:{name}")
@@ -138,7 +139,7 @@ def test_lanes_by_kind_and_colours_by_op(timeline: Timeline) -> None:
 
 
 def test_the_legend_lights_a_kind_up(timeline: Timeline) -> None:
-    transfers = (read_trace(DISTRIBUTED).events["kind"] == "transfer").sum()
+    transfers = (real_trace(DISTRIBUTED).events["kind"] == "transfer").sum()
     entry = timeline.host.get_by_role("group", name="Legend").get_by_role("button", name="receive")
     expect(entry).to_have_attribute("title", f"Highlight receive\n{GLOSSARY['receive']}")
     entry.click()
@@ -161,7 +162,7 @@ def test_help_takes_the_focus_and_gives_it_back(timeline: Timeline) -> None:
 
 
 def test_arrow_keys_and_brackets_walk(timeline: Timeline) -> None:
-    trace = read_trace(DISTRIBUTED)
+    trace = real_trace(DISTRIBUTED)
     transfer = int(trace.events.index[trace.events["kind"] == "transfer"][0])
     producer = trace.edges.query("target == @transfer and kind == 'transfer'")["source"].iloc[0]
     timeline.click(transfer)
@@ -181,7 +182,7 @@ def test_measuring_is_announced(timeline: Timeline) -> None:
 
 
 def test_selected_rows_as_csv_and_the_view_as_png(timeline: Timeline) -> None:
-    trace = read_trace(DISTRIBUTED)
+    trace = real_trace(DISTRIBUTED)
     timeline.find("op:RecvTensor")
     timeline.host.get_by_role("button", name="Export").click()
     with timeline.page.expect_download() as rows:
@@ -205,7 +206,7 @@ def test_selected_rows_as_csv_and_the_view_as_png(timeline: Timeline) -> None:
 
 
 def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:
-    trace = read_trace([LOCAL, LOCAL, DISTRIBUTED])
+    trace = real_trace([LOCAL, LOCAL, DISTRIBUTED])
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     steps = timeline.host.get_by_role("combobox", name="Step")
     for step, label in ((0, LOCAL.stem), (2, DISTRIBUTED.stem)):
@@ -217,7 +218,7 @@ def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:
 
 
 def test_the_slowest_step_is_found_and_shown_by_its_bar(exported: OpenExported, tmp_path: Path) -> None:
-    trace = read_trace([LOCAL, DISTRIBUTED, LOCAL])
+    trace = real_trace([LOCAL, DISTRIBUTED, LOCAL])
     slowest = int(trace.steps["duration_ns"].argmax())
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     timeline.host.get_by_role("button", name="all 3").click()
@@ -234,7 +235,7 @@ def test_the_slowest_step_is_found_and_shown_by_its_bar(exported: OpenExported, 
 
 
 def test_steps_aligned_at_their_starts(exported: OpenExported, tmp_path: Path) -> None:
-    trace = read_trace([LOCAL, DISTRIBUTED])
+    trace = real_trace([LOCAL, DISTRIBUTED])
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     timeline.host.get_by_role("button", name="align").click()
     expect(timeline.title).to_have_text("Steps aligned")

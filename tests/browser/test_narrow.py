@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -21,6 +22,7 @@ LINES = """element => {
 }"""
 
 
+@functools.cache
 def steps() -> Trace:
     """Steps of a long name, in which an op and its kernel have one op type; times in microseconds."""
     rows = []

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 import tfvis_nb as tv
 from tests.browser.timeline import OpenExported, Timeline
+from tests.real_traces import real_trace
 
 DATA = Path(__file__).parent.parent / "data"
 FILES = [
@@ -18,7 +19,7 @@ NAME = "avg_loss"
 
 @pytest.fixture(scope="module")
 def trace() -> tv.Trace:
-    return tv.read_trace(FILES)
+    return real_trace(FILES)
 
 
 @pytest.fixture

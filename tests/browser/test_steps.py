@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import OpenExported, Timeline
-from tests.real_traces import DATA
-from tfvis_nb import Trace, events, read_trace
+from tests.real_traces import DATA, real_trace
+from tfvis_nb import Trace, events
 
 TASK = "/job:worker/replica:0/task:0"
 MS = 1_000_000
@@ -172,7 +172,7 @@ def test_more_steps_than_room(exported: OpenExported, tmp_path: Path) -> None:
 
 
 def test_without_kernels_nothing_is_said_of_devices(exported: OpenExported, tmp_path: Path) -> None:
-    trace = read_trace([DATA / "local_mlp_step1.pb"] * 3)
+    trace = real_trace([DATA / "local_mlp_step1.pb"] * 3)
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     bars = bars_of(timeline)
     expect(bars.locator("i")).to_have_count(3)
@@ -205,6 +205,6 @@ def test_one_step_is_not_said_to_be_several(
 def test_the_steps_with_twice_the_work_among_sixty(
     exported: OpenExported, shared: Path, tmp_path: Path
 ) -> None:
-    trace = read_trace(shared / "h200" / "mlp_60steps.tar.xz")
+    trace = real_trace(shared / "h200" / "mlp_60steps.tar.xz")
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     assert marked(timeline, "data-busy") == [13, 33, 53]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import OpenExported, Timeline
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.made_steps import GPU, built, kernel, op
-from tfvis_nb import Trace, read_trace
+from tfvis_nb import Trace
 
 US = 1000
 
 
+@functools.cache
 def step() -> Trace:
     """A step that waits for its input, then for launches; one op could end later. Times in microseconds."""
     rows = [
@@ -129,7 +131,7 @@ def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path
 
 
 def test_causes_are_not_cut_in_narrow_details(exported: OpenExported, tmp_path: Path) -> None:
-    timeline = opened(exported, tmp_path, read_trace(DATA / "gpu_tf221_dist.pb.xz"))
+    timeline = opened(exported, tmp_path, real_trace(DATA / "gpu_tf221_dist.pb.xz"))
     table = timeline.details.get_by_role("region", name="Idle time by cause")
     cause = table.get_by_role("button", name="dependency on another device")
     expect(cause).to_be_visible()
@@ -152,7 +154,7 @@ def test_without_steps_there_is_no_path(exported: OpenExported, tmp_path: Path) 
 
 
 def test_the_path_of_one_step_and_of_aligned_ones(exported: OpenExported, tmp_path: Path) -> None:
-    trace = read_trace([DATA / "gpu_tf221_mlp.pb.xz", DATA / "gpu_tf218_mlp.pb.xz"])
+    trace = real_trace([DATA / "gpu_tf221_mlp.pb.xz", DATA / "gpu_tf218_mlp.pb.xz"])
     timeline = opened(exported, tmp_path, trace)
     timeline.host.get_by_role("combobox", name="Step").select_option(index=1)
     toggle(timeline).click()

@@ -10,8 +10,8 @@ import pytest
 
 from tests.browser.timeline import OpenExported
 from tests.hostile_names import hostile_trace
-from tests.real_traces import name_of, step_stats_files
-from tfvis_nb import Trace, read_trace
+from tests.real_traces import name_of, real_trace, step_stats_files
+from tfvis_nb import Trace
 
 NAMES = (
     "dist_inproc_ps_2workers_step0.pb",
@@ -77,7 +77,7 @@ def check(trace: Trace, got: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("path", RECORDED, ids=name_of)
 def test_recorded_traces(exported: OpenExported, tmp_path: Path, path: Path) -> None:
-    trace = read_trace(path)
+    trace = real_trace(path)
     got = read_by_browser(trace, exported, tmp_path)
     check(trace, got)
     assert trace.nested is not None

@@ -14,7 +14,7 @@ from bokeh.resources import INLINE
 from IPython.core.formatters import DisplayFormatter
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display.charts import Charts
 from tfvis_nb.display.charts.widget import ChartWidget
@@ -24,7 +24,7 @@ NAMES = [name for name in Charts.NAMES if name != "steps"]
 
 @pytest.fixture(scope="module")
 def trace() -> tv.Trace:
-    return tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    return real_trace(DATA / "gpu_tf221_mlp.pb.xz")
 
 
 def shown(made: figure) -> tuple[dict[str, Any], ChartWidget]:

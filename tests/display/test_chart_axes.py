@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.drawn_charts import chart_title, drawn_source, writes_plain_numbers
 from tfvis_nb import events
 from tfvis_nb.display.charts.log_ticks import byte_marks, time_marks
@@ -58,7 +58,7 @@ def test_a_logarithmic_axis_has_marks_on_both_sides_of_what_it_shows(spread: tup
 
 
 def test_marks_of_transfers_are_where_they_are() -> None:
-    made: Any = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz").charts.transfers()
+    made: Any = real_trace(DATA / "gpu_tf221_mlp.pb.xz").charts.transfers()
     data = drawn_source(made).data
     axis = made.xaxis[0]
     assert set(axis.ticker.ticks) == set(axis.major_label_overrides)

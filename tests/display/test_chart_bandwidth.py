@@ -9,7 +9,7 @@ import pytest
 from bokeh.plotting import figure
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.drawn_charts import chart_title, drawn_sources
 from tests.support.texts import pattern_of
 from tfvis_nb import events
@@ -71,7 +71,7 @@ def test_bandwidth_that_stays_the_same_is_one_line() -> None:
 
 
 def test_bandwidth_of_a_real_trace_moves_what_its_transfers_do() -> None:
-    trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
     known = trace.transfers
     known = known[(known["transfer_ns"].fillna(0) > 0) & known["bytes"].notna()]
     moved = 0.0

@@ -13,7 +13,7 @@ from bokeh.models import CustomJS, CustomJSTickFormatter, HoverTool
 from bokeh.models.annotations import Title
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tfvis_nb import events
 from tfvis_nb.display.charts import Charts
 from tfvis_nb.display.charts.figure import chart_item
@@ -104,7 +104,7 @@ def test_ops_that_begin_alike_have_legends_of_their_own() -> None:
 
 
 def test_no_chart_needs_eval() -> None:
-    trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
     for name in Charts.NAMES:
         if trace.charts.why_not(name):
             continue

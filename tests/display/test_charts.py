@@ -11,7 +11,7 @@ from bokeh.models.annotations import LabelSet, Span
 from bokeh.models.renderers import GlyphRenderer
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.drawn_charts import chart_title, drawn_source, drawn_sources, writes_plain_numbers
 from tests.support.texts import pattern_of, raises_id
 from tfvis_nb import events
@@ -83,7 +83,7 @@ def test_op_types_add_up_and_the_rest_shares_one_bar() -> None:
 
 @pytest.mark.parametrize("name", ["gpu_tf218_function.xplane.pb.xz", "gpu_tf221_mixed.pb.xz"])
 def test_the_chart_of_op_types_has_the_rows_of_the_table(name: str) -> None:
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     data = drawn_source(trace.charts.top_ops()).data
     table = next(block for block in tab(trace, "Ops")["blocks"] if block["title"] == "By op type")
     heads = [column["name"] for column in table["columns"]]
@@ -110,7 +110,7 @@ def test_tasks_that_are_called_the_same_have_bars_of_their_own() -> None:
 
 
 def test_what_is_drawn_says_what_its_colour_stands_for() -> None:
-    trace = tv.read_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     steps = trace.charts.steps()
     (span,) = list(steps.select(type=Span))
     assert span.tags == ["colour:d2h"]
@@ -156,7 +156,7 @@ def test_a_step_that_would_flatten_the_others_is_cut(count: int) -> None:
 
 
 def test_memory_follows_the_timeline_and_keeps_its_peak() -> None:
-    trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
     made = trace.charts.memory()
     assert made.name == TIME
     peak = trace.memory["bytes"].max() / 2**20
@@ -177,7 +177,7 @@ def test_memory_that_is_never_freed_lasts_to_the_end_of_its_step() -> None:
 
 
 def test_transfers_have_their_sizes() -> None:
-    trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
     made = trace.charts.transfers()
     sizes = sorted(size for source in drawn_sources(made) for size in source.data["bytes"])
     known = trace.transfers

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare
@@ -29,13 +29,13 @@ from tfvis_nb.texts import Text
 
 @pytest.fixture(scope="module")
 def two() -> tuple[Trace, Trace]:
-    older, newer = (tv.read_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in ("218", "221"))
+    older, newer = (real_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in ("218", "221"))
     return older, newer
 
 
 @pytest.fixture(scope="module")
 def steps() -> Trace:
-    return tv.read_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    return real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
 
 
 def page_part(page: str, name: str) -> bytes:
@@ -54,7 +54,7 @@ def heads(shown: tv.Comparison) -> list[str]:
 
 
 def test_memory_has_one_scale_and_figures_one_order() -> None:
-    small, large = (tv.read_trace(DATA / name) for name in ("gpu_tf221_mlp.pb.xz", "gpu_tf221_mixed.pb.xz"))
+    small, large = (real_trace(DATA / name) for name in ("gpu_tf221_mlp.pb.xz", "gpu_tf221_mixed.pb.xz"))
     shown = tv.show_comparison(small, large)
     peaks = [each.memory.groupby("allocator", observed=True)["bytes"].max() for each in (small, large)]
     scale = shown.a._pair["memory"]

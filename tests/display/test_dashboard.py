@@ -17,7 +17,7 @@ import pytest
 from traitlets import TraitError
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb.display import bokehjs, tabs
 from tfvis_nb.display.dashboard import tabs_widget
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def trace() -> tv.Trace:
-    return tv.read_trace(DATA / "local_mlp_step1.pb")
+    return real_trace(DATA / "local_mlp_step1.pb")
 
 
 def computed(widget: PanelsWidget) -> list[dict[str, Any]]:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.large_traces import decoded, layout_of, made_up
-from tests.real_traces import DATA, SHARED
+from tests.real_traces import DATA, SHARED, real_trace
 from tests.support.examples import examples
-from tfvis_nb import Trace, read_trace
+from tfvis_nb import Trace
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import Entries, coarsest_needed, everything, merge
 from tfvis_nb.display.large.queries import Windows
@@ -95,7 +95,7 @@ def test_the_coarsest_needed_is_the_finest_that_fits() -> None:
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 def test_an_outline_counts_what_the_table_holds(path: Path) -> None:
-    check_outline(read_trace(path))
+    check_outline(real_trace(path))
 
 
 def check_outline(trace: Trace) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.hostile_names import HOSTILE, hostile_trace
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id, says
 from tests.wire_reader import read_container, read_drawn
-from tfvis_nb import Trace, events, read_trace
+from tfvis_nb import Trace, events
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.pages.page import PageTooLargeError, estimated_bytes
@@ -57,7 +57,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return read_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
+    return real_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
 
 
 def test_the_page_carries_everything_and_asks_nobody(trace: Trace) -> None:

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from tests.large_traces import decoded, layout_of, made_up
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container, texts
-from tfvis_nb import Trace, read_trace
+from tfvis_nb import Trace
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large import queries
 from tfvis_nb.display.large.queries import Windows
@@ -149,7 +149,7 @@ def test_statistics_are_those_of_the_selected_rows() -> None:
 
 
 def test_one_event_comes_with_the_events_around_it() -> None:
-    trace = read_trace(DATA / "local_mlp_step1.pb")
+    trace = real_trace(DATA / "local_mlp_step1.pb")
     asking = Windows(layout_of(trace))
     edges = trace.edges
     event = int(edges["target"].mode()[0])

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
+from tests.real_traces import real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import events
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -167,8 +168,8 @@ def test_an_empty_trace_has_nothing_to_select() -> None:
 
 
 def test_the_longest_waits_of_a_trace_are_selected(data: Path) -> None:
-    trace = tv.read_trace(data / "gpu_tf221_dist.pb.xz")
+    trace = real_trace(data / "gpu_tf221_dist.pb.xz")
     longest = trace.transfers.nlargest(5, "wait_ns")
     assert selection_of(trace.events, longest) == {"events": longest["event"].tolist()}
     with raises_id(ValueError, "rows_of_another_trace"):
-        selection_of(tv.read_trace(data / "gpu_tf221_mlp.pb.xz").events, longest)
+        selection_of(real_trace(data / "gpu_tf221_mlp.pb.xz").events, longest)

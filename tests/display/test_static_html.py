@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.hostile_names import HOSTILE, hostile_trace
-from tests.real_traces import each, step_stats_files
-from tfvis_nb import Trace, events, read_trace, show_dashboard
+from tests.real_traces import each, real_trace, step_stats_files
+from tfvis_nb import Trace, events, show_dashboard
 from tfvis_nb.analysis.findings.table import FindingsTable
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.labels import one_line, printable
@@ -50,7 +50,7 @@ def svg_of(text: str) -> ET.Element:
 
 @pytest.mark.parametrize("path", each(step_stats_files()))
 def test_it_is_small_and_plain(path: Path) -> None:
-    trace = read_trace(path)
+    trace = real_trace(path)
     text = static_html(trace)
     assert len(text.encode()) < 20_000
     assert {tag for tag, _ in elements(text)} <= KEPT
@@ -182,7 +182,7 @@ def test_an_empty_trace_and_its_notes() -> None:
 
 @pytest.mark.slow
 def test_a_dashboard_tells_its_findings_where_nothing_runs(data: Path) -> None:
-    trace = read_trace(data / "gpu_tf221_mixed.pb.xz")
+    trace = real_trace(data / "gpu_tf221_mixed.pb.xz")
     (view, _), page = show_dashboard(trace)._repr_mimebundle_(), show_dashboard(trace).to_html()
     assert len(trace.findings)
     for text in (view["text/html"], page.split("<noscript>")[1].split("</noscript>")[0]):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -79,7 +79,7 @@ def test_a_step_without_kernels_has_no_device_work() -> None:
 
 
 def test_nothing_is_said_of_devices_without_kernels() -> None:
-    header, _ = read_drawn(drawn(tv.read_trace([DATA / "local_mlp_step1.pb"] * 2)))
+    header, _ = read_drawn(drawn(real_trace([DATA / "local_mlp_step1.pb"] * 2)))
     assert [sorted(step) for step in header["steps"]] == [["end", "events", "label", "start", "step"]] * 2
 
 
@@ -102,7 +102,7 @@ def test_rows_in_any_order_have_the_same_work() -> None:
 
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_the_steps_with_twice_the_work(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200" / "mlp_60steps.tar.xz")
+    trace = real_trace(shared / "h200" / "mlp_60steps.tar.xz")
     header, _ = read_drawn(drawn(trace))
     work = np.array([step["device"] for step in header["steps"]])
     assert np.flatnonzero(work >= SLOW_STEP_RATIO * np.median(work)).tolist() == [13, 33, 53]

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from tests.hostile_names import hostile_trace
-from tests.real_traces import DATA
-from tfvis_nb import Trace, events, read_trace
+from tests.real_traces import DATA, real_trace
+from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.tabs import COMPARISON, TABS, tab, tab_names
@@ -24,7 +24,7 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return read_trace(DATA / "local_mlp_step1.pb")
+    return real_trace(DATA / "local_mlp_step1.pb")
 
 
 def in_json(value: Any) -> Any:
@@ -61,7 +61,7 @@ def test_every_figure_has_a_unit_and_a_definition(trace: Trace, name: str) -> No
 
 @pytest.mark.parametrize("file", ["gpu_tf221_dist.pb.xz", "gpu_tf221_two_logical.pb.xz"])
 def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
-    trace = read_trace(DATA / file)
+    trace = real_trace(DATA / file)
     causes = tables(tab(trace, "Gaps"))[0]
     assert causes["rows"]
     places, gaps, drawn = ZoomTargets(trace), trace.idle_gaps, order_lanes(trace.events).table
@@ -78,7 +78,7 @@ def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
 
 def test_lists_of_ops_are_cut_where_there_is_no_room() -> None:
     # Only names have the room that figures leave; a text would put its end out of sight.
-    found = tab(read_trace(DATA / "gpu_tf221_mlp.pb.xz"), "Gaps")
+    found = tab(real_trace(DATA / "gpu_tf221_mlp.pb.xz"), "Gaps")
     assert [block["title"] for block in tables(found)][-1] == "Longest gaps"
     units = {each["name"]: each["unit"] for each in tables(found)[1]["columns"]}
     assert units["ops"] == "name"
@@ -122,7 +122,7 @@ def test_the_parts_of_a_step_add_up_to_it(trace: Trace) -> None:
     assert sum(column(whole, "total_ns")) == trace.steps["duration_ns"].sum()
     # Of one step the totals say all; of several each row has its parts.
     assert "Step by step" not in [block["title"] for block in found]
-    found = tables(tab(read_trace(DATA / "gpu_tf218_function.xplane.pb.xz"), "Breakdown"))
+    found = tables(tab(real_trace(DATA / "gpu_tf218_function.xplane.pb.xz"), "Breakdown"))
     steps = next(block for block in found if block["title"] == "Step by step")
     parts = [each["name"] for each in steps["columns"] if each["name"] not in ("step", "step_ns")]
     for row, whole_ns in enumerate(column(steps, "step_ns")):
@@ -130,7 +130,7 @@ def test_the_parts_of_a_step_add_up_to_it(trace: Trace) -> None:
 
 
 def test_each_task_has_totals_of_its_own(data: Path) -> None:
-    trace = read_trace(data / "gpu_tf221_dist.pb.xz")
+    trace = real_trace(data / "gpu_tf221_dist.pb.xz")
     whole = next(block for block in tables(tab(trace, "Breakdown")) if block["title"] == "Total over steps")
     tasks = column(whole, "task")
     assert sorted(set(tasks)) == ["ps 0", "worker 0", "worker 1"]
@@ -143,7 +143,7 @@ def test_each_task_has_totals_of_its_own(data: Path) -> None:
 
 
 def test_what_is_received_has_no_bar_beside_self_times(data: Path) -> None:
-    trace = read_trace(data / "gpu_tf221_dist.pb.xz")
+    trace = real_trace(data / "gpu_tf221_dist.pb.xz")
     by_op, *_ = tables(tab(trace, "Ops"))
     colours = dict(zip(column(by_op, "op"), by_op["colours"], strict=True))
     assert by_op["columns"][by_op["bar"]]["name"] == "self_ns"
@@ -152,7 +152,7 @@ def test_what_is_received_has_no_bar_beside_self_times(data: Path) -> None:
 
 
 def test_charts_are_whole_items() -> None:
-    trace = read_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     charts = [block for block in tab(trace, "Breakdown")["blocks"] if block["kind"] == "chart"]
     for chart in charts:
         item = chart["item"]

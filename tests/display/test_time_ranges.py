@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, SHARED, each, step_stats_files, xspace_files
+from tests.real_traces import DATA, SHARED, each, real_trace, step_stats_files, xspace_files
 from tests.wire_reader import read_container
 from tfvis_nb import events
 from tfvis_nb.display.pages.page import in_time_range
@@ -26,7 +26,7 @@ WITH_MEMORY = "h200/keras_fit_gpu.xplane.pb"
 
 
 def check_ranges(path: Path, count: int, pages: int) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     chosen = random.Random(path.name)
     start, duration = (trace.events[name] for name in ("start_ns", "duration_ns"))
     first, last = int(start.iloc[0]), int((start + duration).max())

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from traitlets import TraitError
 
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container
-from tfvis_nb import Trace, events, read_trace
+from tfvis_nb import Trace, events
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.timeline import delivery
 from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
@@ -38,7 +38,7 @@ class Recording(TimelineWidget):
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return read_trace(DATA / "local_mlp_step1.pb")
+    return real_trace(DATA / "local_mlp_step1.pb")
 
 
 def test_show_timeline_takes_what_read_trace_takes(trace: Trace) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.real_traces import DATA, each, step_stats_files
+from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tests.wire_reader import optional, read_container, read_drawn, signed, texts, wire_rows
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -126,7 +126,7 @@ def check_edges(trace: Trace, header: dict[str, Any], columns: dict[str, list[An
 
 def test_ranks_come_back() -> None:
     files = [*(f"horovod_rank{rank}_step3.pb.xz" for rank in (0, 1)), "horovod_timeline.json.xz"]
-    trace = read_trace([DATA / name for name in files])
+    trace = real_trace([DATA / name for name in files])
     check_drawn(trace)
     check_details(trace)
     assert read_container(details(trace))[0]["tasks"] == [TASK.replace("task:1", "task:0"), TASK]
@@ -134,14 +134,14 @@ def test_ranks_come_back() -> None:
 
 @pytest.mark.parametrize("path", each(RECORDED))
 def test_recorded_traces_come_back(path: Path) -> None:
-    trace = read_trace(path)
+    trace = real_trace(path)
     check_drawn(trace)
     check_details(trace)
 
 
 @pytest.mark.parametrize("path", each(RECORDED))
 def test_recorded_outputs_and_memory_come_back(path: Path) -> None:
-    trace = read_trace(path)
+    trace = real_trace(path)
     header, columns = read_container(details(trace))
     strings = texts(columns["strings_bytes"], columns["strings_offsets"])
     rows = wire_rows(order_lanes(trace.events).of_event.tolist())
@@ -321,7 +321,7 @@ def repeated(trace: Trace, times: int) -> Trace:
 
 @pytest.mark.slow
 def test_a_page_takes_few_bytes_an_event() -> None:
-    traces = [repeated(read_trace(DATA / "local_mlp_step1.pb"), 100), *map(read_trace, LARGE)]
+    traces = [repeated(real_trace(DATA / "local_mlp_step1.pb"), 100), *map(read_trace, LARGE)]
     for trace in traces:
         first, rest = (len(base64.b64encode(data)) for data in (drawn(trace), details(trace)))
         assert first <= 6 * len(trace.events)

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-import tfvis_nb as tv
 from tests.large_traces import layout_of
-from tests.real_traces import DATA, each, step_stats_files, xspace_files
+from tests.real_traces import DATA, each, real_trace, step_stats_files, xspace_files
 from tests.wire_reader import read_container, texts
 from tfvis_nb.analysis import memory_peaks
 from tfvis_nb.display.large.queries import Windows
@@ -60,7 +59,7 @@ def read(data: bytes, origin: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("path", each(SMALL))
 def test_curves_and_buffers_come_back(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     origin = origin_ns(trace.events)
     tracks = read(memory_bytes(trace), origin)
     assert {(track["task"], track["allocator"]) for track in tracks} == set(
@@ -87,7 +86,7 @@ def test_curves_and_buffers_come_back(path: Path) -> None:
 
 
 def test_tracks_belong_to_their_devices(data: Path) -> None:
-    tracks, _, _ = memory_tracks(tv.read_trace(data / "gpu_tf218_function.xplane.pb.xz"))
+    tracks, _, _ = memory_tracks(real_trace(data / "gpu_tf218_function.xplane.pb.xz"))
     assert [(track["allocator"], track["device"]) for track in tracks] == [
         ("GPU_0_bfc", "/device:GPU:0"),
         ("gpu_host_bfc", "/device:CPU:0"),
@@ -95,7 +94,7 @@ def test_tracks_belong_to_their_devices(data: Path) -> None:
 
 
 def test_a_profile_begins_with_what_was_there_before(data: Path) -> None:
-    trace = tv.read_trace(data / "gpu_tf218_function.xplane.pb.xz")
+    trace = real_trace(data / "gpu_tf218_function.xplane.pb.xz")
     track = read(memory_bytes(trace), origin_ns(trace.events))[0]
     first = trace.lifetimes[trace.lifetimes["allocator"] == "GPU_0_bfc"].iloc[0]
     level = trace.memory.loc[trace.memory["allocator"] == "GPU_0_bfc", "bytes"].iloc[0]
@@ -104,16 +103,16 @@ def test_a_profile_begins_with_what_was_there_before(data: Path) -> None:
 
 
 def test_steps_follow_one_another(data: Path) -> None:
-    trace = tv.read_trace([data / "local_mlp_step1.pb"] * 2)
+    trace = real_trace([data / "local_mlp_step1.pb"] * 2)
     (track,) = read(memory_bytes(trace), origin_ns(trace.events))
-    (alone,) = read(memory_bytes(tv.read_trace(data / "local_mlp_step1.pb")), origin_ns(trace.events))
+    (alone,) = read(memory_bytes(real_trace(data / "local_mlp_step1.pb")), origin_ns(trace.events))
     # Both steps have the same times, so that at each of them twice as much is given out.
     assert track["curve"] == [(time, 2 * level) for time, level in alone["curve"]]
     assert track["peak"] == 2 * memory_peaks(trace)["peak_bytes"].max()
 
 
 def test_a_part_shows_what_was_there_before_it(data: Path) -> None:
-    trace = tv.read_trace(data / "local_mlp_step1.pb")
+    trace = real_trace(data / "local_mlp_step1.pb")
     peak = int(memory_peaks(trace)["at_ns"].iloc[0])
     part = in_time_range(trace, (peak, peak + 1000))
     (track,) = read(memory_bytes(part), origin_ns(part.events))
@@ -125,7 +124,7 @@ def test_a_part_shows_what_was_there_before_it(data: Path) -> None:
 
 
 def test_of_very_many_the_largest_are_listed_and_all_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = tv.read_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     origin = origin_ns(trace.events)
     every = read(memory_bytes(trace), origin)
     monkeypatch.setattr(wire_memory, "MAX_BUFFERS", 20)
@@ -143,11 +142,11 @@ def test_of_very_many_the_largest_are_listed_and_all_are_drawn(monkeypatch: pyte
 
 
 def test_details_have_the_tracks_and_a_kernel_tells_them_alone(data: Path) -> None:
-    trace = tv.read_trace(data / "local_mlp_step1.pb")
+    trace = real_trace(data / "local_mlp_step1.pb")
     origin = origin_ns(trace.events)
     alone = read(memory_bytes(trace), origin)
     assert read(details(trace), origin) == alone
     answer, (asked,) = Windows(layout_of(trace)).answer({"kind": "memory"})
     assert answer == {}
     assert read(asked, origin) == alone
-    assert read(memory_bytes(tv.read_trace(data / "cpu_jax.xplane.pb")), 0) == []
+    assert read(memory_bytes(real_trace(data / "cpu_jax.xplane.pb")), 0) == []

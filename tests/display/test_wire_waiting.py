@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.wire_reader import optional, read_container, signed
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.critical_path.backtrack import WAITS
@@ -51,7 +50,7 @@ def pieces(header: dict[str, Any], columns: dict[str, list[Any]], name: str, tra
 
 @pytest.mark.parametrize("name", SMALL)
 def test_everything_arrives(name: str) -> None:
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     header, columns = read_container(details(trace))
     path = trace.critical_path
     kinds = [kind for kind, _ in header["path"]]
@@ -93,19 +92,19 @@ def test_everything_arrives(name: str) -> None:
 
 
 def test_every_kind_comes_with_its_definition() -> None:
-    header, _ = read_container(details(tv.read_trace(DATA / SMALL[0])))
+    header, _ = read_container(details(real_trace(DATA / SMALL[0])))
     assert all(definition.endswith(".") for _, definition in [*header["path"], *header["idle"]])
 
 
 def test_a_part_is_not_told_what_only_the_whole_knows() -> None:
-    trace = tv.read_trace(DATA / SMALL[0])
+    trace = real_trace(DATA / SMALL[0])
     part = subset(trace, np.array([3, 4, 5]))
     header, columns = read_container(details(part, waits=False))
     assert not [name for name in [*header, *columns] if name.startswith(("path", "idle", "slack"))]
 
 
 def test_a_part_keeps_what_the_whole_waited_for() -> None:
-    trace = tv.read_trace(DATA / SMALL[0])
+    trace = real_trace(DATA / SMALL[0])
     path = trace.critical_path
     whole = trace.steps.iloc[0]
     middle = int(whole["start_ns"] + whole["duration_ns"] // 2)
@@ -150,7 +149,7 @@ def test_causes_outside_of_a_part_have_no_event() -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_the_path_can_be_searched(name: str) -> None:
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     layout = lay_out(trace, order_lanes(trace.events))
     path = trace.critical_path
     on_path = sorted(set(path["event"][~path["category"].isin(WAITS)]))
@@ -168,6 +167,6 @@ def test_a_trace_of_no_step_has_neither() -> None:
 
 @pytest.mark.collection("h200/deep4000.pb.xz")
 def test_it_takes_few_bytes(shared: Path) -> None:
-    trace = tv.read_trace(shared / "h200/deep4000.pb.xz")
+    trace = real_trace(shared / "h200/deep4000.pb.xz")
     more = len(details(trace)) - len(details(trace, waits=False))
     assert more < 6 * len(trace.events)

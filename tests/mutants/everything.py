@@ -73,45 +73,6 @@ def analyses() -> tuple[Analysis, ...]:
     return tuple(found)
 
 
-@functools.cache
-def remember() -> dict[Any, Any]:
-    """Let every analysis compute a figure of a trace once, whoever asks for it again; return what they keep.
-
-    Findings, tabs and charts ask for the same figures many times, which takes most of the time.
-    """
-    kept: dict[Any, Any] = {}
-    for info in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}."):
-        for call in vars(importlib.import_module(info.name)).values():
-            if "analysis" in getattr(getattr(call, "__code__", None), "co_freevars", ()):
-                cell = call.__closure__[call.__code__.co_freevars.index("analysis")]
-                if not hasattr(cell.cell_contents, "once"):
-                    cell.cell_contents = _once(cell.cell_contents, kept)
-    return kept
-
-
-def _once(call: Callable[..., Any], kept: dict[Any, Any]) -> Callable[..., Any]:
-    names = list(inspect.signature(call).parameters)
-
-    @functools.wraps(call)
-    def once(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(names, args, strict=False)) | kwargs
-        key = (
-            call,
-            *(
-                (name, id(value) if hasattr(value, "__len__") or isinstance(value, tv.Trace) else value)
-                for name, value in given.items()
-                if value is not None
-            ),
-        )
-        if key not in kept:
-            # What is asked about is kept, too: nothing else may get its id.
-            kept[key] = call(*args, **kwargs), given
-        return kept[key][0]
-
-    once.once = True  # type: ignore[attr-defined]
-    return once
-
-
 def _values(module: object, default: str) -> tuple[str, ...]:
     """Return the values of an option: those of the module's constant that has its default."""
     groups = [
@@ -131,7 +92,6 @@ def survive(trace: tv.Trace, chance: random.Random) -> bool:
     digest = fingerprint(trace)
     if digest in _SURVIVED:
         return False
-    remember().clear()
     sound(trace)
     for name, one in inspect.getmembers(tv.Trace):
         if isinstance(one, functools.cached_property):

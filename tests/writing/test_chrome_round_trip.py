@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.hostile_names import hostile_trace
-from tests.real_traces import DATA, each, step_stats_files, xspace_files
+from tests.real_traces import DATA, each, real_trace, step_stats_files, xspace_files
 from tests.support.examples import examples
 from tfvis_nb import Trace
 from tfvis_nb import events as event_table
@@ -43,7 +43,7 @@ def assert_same_rows(one: Trace, other: Trace) -> None:
 
 @pytest.mark.parametrize("path", each(SMALL))
 def test_real_traces(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     read = again(trace)
     assert_same_rows(trace, read)
     assert read.title == trace.title
@@ -67,14 +67,14 @@ def test_the_earliest_and_the_latest_times() -> None:
 @pytest.mark.slow
 def test_other_formats() -> None:
     for name in ("kineto_rank0.json.xz", "horovod_timeline.json.xz", "tf2_host.trace.json"):
-        trace = tv.read_trace(DATA / name)
+        trace = real_trace(DATA / name)
         assert_same_rows(trace, again(trace))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", each([*PROFILES, STREAMS]))
 def test_what_waited_for_what(path: Path) -> None:
-    trace = tv.read_trace(path)
+    trace = real_trace(path)
     read = again(trace)
     assert len(trace.edges)
     pd.testing.assert_frame_equal(read.edges, trace.edges)
@@ -85,7 +85,7 @@ def test_what_waited_for_what(path: Path) -> None:
 
 @pytest.mark.slow
 def test_links_of_two_profiles() -> None:
-    one, two = (tv.read_trace(path) for path in WORKERS)
+    one, two = (real_trace(path) for path in WORKERS)
     both = [event for trace in (one, two) for event in events_of(trace)]
     merged = tv.read_trace(json.dumps({"otherData": {"writer": "tfvis_nb"}, "traceEvents": both}).encode())
     assert len(merged.edges) == len(one.edges) + len(two.edges)
@@ -95,15 +95,15 @@ def test_links_of_two_profiles() -> None:
 
 @pytest.mark.slow
 def test_links_beside_a_trace_without_any() -> None:
-    profile = tv.read_trace(WORKERS[0])
-    other = tv.read_trace(DATA / "kineto_rank0.json.xz")
+    profile = real_trace(WORKERS[0])
+    other = real_trace(DATA / "kineto_rank0.json.xz")
     joined = tv.read_trace([again(other), again(profile)])
     assert len(joined.edges) == len(profile.edges) + len(other.edges)
     assert set(recorded_devices(joined)) > set(other.events["device"])
 
 
 def test_streams_have_the_names_they_were_recorded_with() -> None:
-    trace = tv.read_trace(STREAMS)
+    trace = real_trace(STREAMS)
     recorded = recorded_devices(trace)
     read = again(trace)
     expected = recorded.where(recorded.str.contains("stream"), trace.events["device"].astype(str))
@@ -111,7 +111,7 @@ def test_streams_have_the_names_they_were_recorded_with() -> None:
 
 
 def test_links_that_are_no_numbers() -> None:
-    text = tv.read_trace(WORKERS[0]).to_chrome_trace()
+    text = real_trace(WORKERS[0]).to_chrome_trace()
     document = json.loads(text)
     damaged: list[Any] = ["many", [7], 2**70, {"a": 1}, True, None]
     for place, bar in enumerate(event for event in document["traceEvents"] if event["ph"] == "X"):
@@ -160,8 +160,8 @@ def events_of(trace: Trace) -> list[dict[str, Any]]:
 
 
 def test_two_files_can_be_laid_together() -> None:
-    one = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
-    two = tv.read_trace(DATA / "local_mlp_step1.pb")
+    one = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    two = real_trace(DATA / "local_mlp_step1.pb")
     both = [events_of(trace) for trace in (one, two)]
     names: dict[tuple[int, int, str], str] = {}
     for event in (event for events in both for event in events if event["name"].endswith("_name")):
@@ -182,7 +182,7 @@ def test_two_files_can_be_laid_together() -> None:
 
 
 def test_counters_are_what_the_allocators_recorded() -> None:
-    trace = tv.read_trace(DATA / "local_mlp_step1.pb")
+    trace = real_trace(DATA / "local_mlp_step1.pb")
     assert trace.nested is not None
     changes: dict[str, list[tuple[int, int]]] = {}
     for uses in trace.nested["memory"].to_pylist():
@@ -203,7 +203,7 @@ def test_counters_are_what_the_allocators_recorded() -> None:
 
 @pytest.mark.parametrize("step", [-2, 2**31])
 def test_a_step_that_cannot_be_is_read_as_the_first(step: int) -> None:
-    content = json.loads(tv.read_trace(DATA / "local_mlp_step1.pb").to_chrome_trace())
+    content = json.loads(real_trace(DATA / "local_mlp_step1.pb").to_chrome_trace())
     for event in content["traceEvents"]:
         if "step" in event.get("args", {}):
             event["args"]["step"] = step

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile_names import HOSTILE, hostile_trace
-from tests.real_traces import DATA, each, step_stats_files
-from tfvis_nb import Trace, events, read_trace
+from tests.real_traces import DATA, each, real_trace, step_stats_files
+from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.writing.chrome_rows import pack_rows
 from tfvis_nb.writing.chrome_trace import input_names
@@ -60,7 +60,7 @@ def by_tensorflow(path: Path) -> list[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize("path", each(COMPARED))
 def test_it_says_what_timeline_py_says(path: Path) -> None:
     theirs = by_tensorflow(path)
-    trace = read_trace(path)
+    trace = real_trace(path)
     assert trace.nested is not None
     device_of = trace.nested["raw_device"].to_pylist()
     ours = [(device_of[bar["args"]["event"]], bar) for bar in bars(trace.to_chrome_trace())]
@@ -84,7 +84,7 @@ def test_it_says_what_timeline_py_says(path: Path) -> None:
 
 @pytest.mark.parametrize("path", each(COMPARED))
 def test_lanes_are_threads_whose_bars_do_not_overlap(path: Path) -> None:
-    trace = read_trace(path)
+    trace = real_trace(path)
     made = json.loads(trace.to_chrome_trace())["traceEvents"]
     processes = {e["pid"]: e["args"]["name"] for e in made if e["name"] == "process_name"}
     threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in made if e["name"] == "thread_name"}
@@ -112,7 +112,7 @@ def test_lanes_are_threads_whose_bars_do_not_overlap(path: Path) -> None:
 
 
 def test_transfers_tell_their_ends_bytes_and_tensor() -> None:
-    trace = read_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
+    trace = real_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
     received = [bar for bar in bars(trace.to_chrome_trace()) if bar["name"] == "RecvTensor"]
     assert len(received) == len(trace.transfers) > 0
     for bar in received:
@@ -122,7 +122,7 @@ def test_transfers_tell_their_ends_bytes_and_tensor() -> None:
 
 
 def test_arrows_lead_from_open_bars_to_the_start_of_others() -> None:
-    trace = read_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
+    trace = real_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
     made = json.loads(trace.to_chrome_trace())["traceEvents"]
     bar_of = {event["args"]["event"]: event for event in made if event["ph"] == "X"}
     edges = trace.edges[trace.edges["kind"].isin(["transfer", "launch"])]
@@ -140,7 +140,7 @@ def test_arrows_lead_from_open_bars_to_the_start_of_others() -> None:
 
 
 def test_files_and_compressed_files(tmp_path: Path) -> None:
-    trace = read_trace(DATA / "local_mlp_step1.pb")
+    trace = real_trace(DATA / "local_mlp_step1.pb")
     text = trace.to_chrome_trace()
     path = trace.to_chrome_trace(tmp_path / "trace.json")
     packed = trace.to_chrome_trace(str(tmp_path / "trace.json.gz"))

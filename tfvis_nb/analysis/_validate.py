@@ -1,9 +1,12 @@
-"""Analyses take a `Trace`; everything else is rejected with a TypeError."""
+"""Analyses take a `Trace`, which keeps their tables; everything else is rejected with a TypeError."""
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+import pandas as pd
 
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -11,9 +14,14 @@ from tfvis_nb.texts import Text
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+_MOST_ROWS = 10_000
+"""Longer tables are not kept: those with a row for each of many events."""
+
 
 def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make an analysis reject any other argument than a trace, such as a path.
+    """Make an analysis reject any other argument than a trace, such as a path, and compute a table once.
+
+    Findings, tabs and charts ask for the same tables again and again. Each caller gets a copy.
 
     Examples
     --------
@@ -24,12 +32,37 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
     """
     parameters = inspect.signature(analysis, eval_str=True).parameters
     traces = [name for name, one in parameters.items() if one.annotation is Trace]
+    function = f"{analysis.__module__}.{analysis.__qualname__}"
 
     @functools.wraps(analysis)
     def validated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        for name, given in (dict(zip(parameters, args, strict=False)) | kwargs).items():
-            if name in traces and not isinstance(given, Trace):
-                raise TypeError(Text("no_trace", function=analysis.__name__, given=type(given).__name__))
-        return analysis(*args, **kwargs)
+        given = dict(zip(parameters, args, strict=False)) | kwargs
+        for name in traces:
+            if name in given and not isinstance(given[name], Trace):
+                raise TypeError(
+                    Text("no_trace", function=analysis.__name__, given=type(given[name]).__name__)
+                )
+        key = (function, *(_hashable(name, one) for name, one in given.items() if name not in traces))
+        if len(traces) != 1 or traces[0] not in given or None in key:
+            return analysis(*args, **kwargs)
+        # By vars, as `per_trace`.
+        kept = vars(given[traces[0]]).setdefault("_cache", {})
+        if key in kept:
+            return cast("_R", kept[key].copy())
+        table = analysis(*args, **kwargs)
+        if isinstance(table, pd.DataFrame) and len(table) <= _MOST_ROWS:
+            kept[key] = table.copy()
+        return table
 
     return validated
+
+
+def _hashable(name: str, value: Any) -> tuple[str, type, Hashable] | None:
+    """Return what is equal for equal arguments only, as 1 and True are not; None if nothing is."""
+    if isinstance(value, list | set | frozenset | np.ndarray):
+        value = tuple(value)
+    try:
+        hash(value)
+    except TypeError:
+        return None
+    return name, type(value), value

@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import OpenNotebook
 from tests.browser.timeline import OpenExported, Timeline
-from tests.real_traces import DATA
-from tfvis_nb import Trace, read_trace
+from tests.real_traces import DATA, real_trace
+from tfvis_nb import Trace
 from tfvis_nb.analysis import live_buffers, memory_peaks
 
 TRACE = DATA / "local_mlp_step1.pb"
@@ -46,7 +46,7 @@ _TIME = "(host) => String(host.tfvis.store.drawn.originNs + BigInt(Math.round(ho
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return read_trace(TRACE)
+    return real_trace(TRACE)
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def test_of_a_trace_too_large_to_hold_the_kernel_is_asked(notebook: OpenNotebook
 
 @pytest.mark.parametrize("name", ["gpu_tf221_dist.pb.xz", "gpu_tf218_function.xplane.pb.xz"])
 def test_the_browser_reads_what_was_recorded(exported: OpenExported, tmp_path: Path, name: str) -> None:
-    trace = read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
     tracks = timeline.host.evaluate(_READ)
     assert tracks

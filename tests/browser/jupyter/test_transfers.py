@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 from tests.browser.notebook import OpenNotebook
 from tests.browser.timeline import OpenExported, Timeline
-from tests.real_traces import DATA
-from tfvis_nb import Trace, read_trace
+from tests.real_traces import DATA, real_trace
+from tfvis_nb import Trace
 
 TRACE = DATA / "dist_inproc_ps_2workers_step0.pb"
 SHOW = f"import tfvis_nb as tv\nwidget = tv.show_timeline({str(TRACE)!r})\nwidget"
@@ -50,7 +50,7 @@ class Received:
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return read_trace(TRACE)
+    return real_trace(TRACE)
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,7 @@ class Windows:
                 "count": int(same.sum()),
                 "total": int(trace.events["duration_ns"].to_numpy()[same].sum()),
             }
-        return numbers, [drawn(part), details(part, waits=False)]
+        return numbers, [drawn(part), details(part, waits=False, overview=False)]
 
     def _edges_of(self, event: int) -> pd.DataFrame:
         """The edges at one event, whose other ends are in its step."""

@@ -114,8 +114,10 @@ def packed_parts(
         raise TypeError(Text("max_bytes_no_number", max_bytes=max_bytes))
     # Before all that grows with the lanes.
     lanes = order_lanes(trace.events, at_most=MOST_LANES)
-    if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _ESTIMATE_MARGIN:
-        raise _too_large(trace, estimate, max_bytes)
+    if max_bytes is not None and len(trace.events) > _SAMPLES * _SAMPLE:
+        estimate = estimated_bytes(trace)
+        if estimate > max_bytes * _ESTIMATE_MARGIN:
+            raise _too_large(trace, estimate, max_bytes)
     parts = {
         "drawn": write_drawn(trace, lanes, title=title) if drawn is None else drawn,
         "details": write_details(trace, lanes) if details is None else details,
@@ -128,15 +130,12 @@ def packed_parts(
 
 def estimated_bytes(trace: Trace) -> int:
     """Estimate the size of a page from some of its events: packing all of them takes long."""
-    count = len(trace.events)
-    if count <= _SAMPLES * _SAMPLE:
-        return _in_base64(write_drawn(trace), write_details(trace))
-    size = 0
+    count, size = len(trace.events), 0
     for start in np.linspace(0, count - _SAMPLE, _SAMPLES).astype("i8").tolist():
         nested = None if trace.nested is None else trace.nested.slice(start, _SAMPLE)
         rows = trace.events.iloc[start : start + _SAMPLE].reset_index(drop=True)
         sample = Trace(rows, nested=nested)
-        size += _in_base64(write_drawn(sample), write_details(sample))
+        size += _in_base64(write_drawn(sample), write_details(sample, overview=False))
     return size * count // (_SAMPLES * _SAMPLE)
 
 

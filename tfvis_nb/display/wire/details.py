@@ -31,8 +31,13 @@ _NONE = 65535
 _OWN_NAME = "\N{SUBSTITUTE}"
 
 
-def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True) -> bytes:
-    """Write what the details panel shows of a trace, as a container; `waits` adds what was waited for."""
+def details(
+    trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True, overview: bool = True
+) -> bytes:
+    """Write what the details panel shows of a trace, as a container.
+
+    `waits` adds what was waited for, `overview` what the panel shows of the whole trace.
+    """
     rows = (lanes or order_lanes(trace.events)).rows
     events = trace.events.take(rows)
     start = events["start_ns"].to_numpy()
@@ -74,7 +79,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
         "ids": shown,
         "tracks": tracks,
         **waited,
-        **({"overview": _overview(trace)} if waits else {}),
+        **({"overview": _overview(trace)} if overview else {}),
     }
     return pack(header, columns)
 
