@@ -46,6 +46,7 @@ def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline
     expect(lanes.get_by_title(meaning)).to_have_count(2)
 
 
+@pytest.mark.thorough
 def test_the_count_gives_way_to_clock_and_label(timeline: Timeline) -> None:
     count = header(timeline, "worker 1").get_by_title("Events")
     expect(count).to_be_hidden()
@@ -74,8 +75,8 @@ def test_a_clock_is_told_once_of_a_host_of_several_devices(exported: OpenExporte
     ("bounds", "text"),
     [
         ((-inf, inf), "clock unknown"),
-        ((-2e7, inf), f"clock offset ≥ {MINUS}20 ms"),
-        ((-4e5, 4e5), "clock offset ±400 µs"),
+        pytest.param((-2e7, inf), f"clock offset ≥ {MINUS}20 ms", marks=pytest.mark.thorough),
+        pytest.param((-4e5, 4e5), "clock offset ±400 µs", marks=pytest.mark.thorough),
     ],
 )
 def test_clocks_of_which_less_is_known(

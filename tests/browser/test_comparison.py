@@ -70,7 +70,7 @@ def test_the_toolbar_is_of_both(shown: Both) -> None:
         shown.page.wait_for_function(found, arg=each.timeline.host.element_handle())
 
 
-@pytest.mark.parametrize("moved", ["a", "b"])
+@pytest.mark.parametrize("moved", ["a", pytest.param("b", marks=pytest.mark.thorough)])
 def test_a_zoom_in_one_moves_the_other(shown: Both, moved: str) -> None:
     one = getattr(shown, moved)
     before = shown.same()
@@ -163,6 +163,7 @@ def test_the_lines_between_move(shown: Both) -> None:
         assert after["height"] == pytest.approx(before["height"] - 80, abs=2)
 
 
+@pytest.mark.thorough
 def test_steps_of_one_trace(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace(STEPS)
     steps = [step for step in trace.steps["step"].tolist() if step >= 0][:2]

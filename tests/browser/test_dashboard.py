@@ -26,6 +26,7 @@ def test_a_chart_is_drawn_in_the_page(shown: Dashboard) -> None:
     assert chart.locator("canvas").count() > 0
 
 
+@pytest.mark.thorough
 def test_another_bokeh_of_the_page_is_left_alone(
     exported_dashboard: OpenDashboard, dashboard_page: Path, tmp_path: Path
 ) -> None:
@@ -134,6 +135,7 @@ TOOLTIP = """() => [...document.querySelectorAll(".bk-Tooltip")].map((tip) => [
     getComputedStyle(tip.shadowRoot.querySelector(".bk-tooltip-row-label")).color])"""
 
 
+@pytest.mark.thorough
 def test_charts_have_the_colours_of_the_timeline_in_either_theme(
     exported_dashboard: OpenDashboard, tmp_path: Path
 ) -> None:
@@ -195,6 +197,7 @@ def test_definitions_are_there_for_pointer_keyboard_and_screen_reader(shown: Das
     expect(tip).to_be_hidden()
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_question_mark_keeps_what_it_says(shown: Dashboard) -> None:
     head = shown.table("Ops", "By op type").get_by_role("columnheader", name="Mean").get_by_role("button")
     about = shown.tab("Ops").get_by_role("button", name="About: By op type")

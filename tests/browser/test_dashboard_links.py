@@ -72,6 +72,7 @@ def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
     assert shown.settled(chart) == pytest.approx(shown.settled(shown.ruler), abs=0.02)
 
 
+@pytest.mark.thorough
 def test_bandwidth_over_time_follows_the_timeline(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     trace = DATA / "gpu_tf218_function.xplane.pb.xz"
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()

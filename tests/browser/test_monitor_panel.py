@@ -171,7 +171,7 @@ def test_an_opened_timeline_has_what_is_left_of_the_window(monitor: Monitor) -> 
     assert title.evaluate("title => title.scrollWidth <= title.clientWidth")
 
 
-@pytest.mark.parametrize("width", [NARROW, 700])
+@pytest.mark.parametrize("width", [NARROW, pytest.param(700, marks=pytest.mark.thorough)])
 def test_details_leave_the_tables_to_be_seen(page: Page, server: MonitorServer, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(server.url)
@@ -241,6 +241,7 @@ def test_a_rule_waits_while_nobody_records(monitor: Monitor, path: Path) -> None
     expect(monitor.banner).not_to_contain_text("Each run is as slow")
 
 
+@pytest.mark.thorough
 def test_which_median_a_rule_goes_by(monitor: Monitor) -> None:
     monitor.order("Trace rules")
     form = monitor.region.get_by_role("dialog", name="Rules for all signatures")
@@ -253,6 +254,7 @@ def test_which_median_a_rule_goes_by(monitor: Monitor) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_new_traces_wait_for_their_places_and_that_is_told(monitor: Monitor, path: Path) -> None:
     monitor.traces.first.hover()
     writer = Writer(path, keep=None)
@@ -268,6 +270,7 @@ def test_new_traces_wait_for_their_places_and_that_is_told(monitor: Monitor, pat
     writer.close({})
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_deleted_is_told_of_once(monitor: Monitor, path: Path) -> None:
     for file in path.parent.glob("run.tfvis*"):
         file.unlink()

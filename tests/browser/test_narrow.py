@@ -107,6 +107,7 @@ def test_most_time_tells_an_op_from_its_kernel_and_says_what_it_leaves_out(timel
     expect(timeline.details.get_by_text("Host calls are nested")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_nothing_is_said_to_be_left_out_where_all_rows_are_listed(
     exported: OpenExported, tmp_path: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_nothing_is_said_to_be_left_out_where_all_rows_are_listed(
     expect(timeline.details.get_by_text("Host calls are nested")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_zooming_by_keys_leaves_no_word_of_the_place_before(timeline: Timeline) -> None:
     tooltip = timeline.root.locator(".tooltip")
     time = timeline.root.locator(".cursor-time")

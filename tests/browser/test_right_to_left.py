@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.monitor import Monitor
@@ -37,12 +38,14 @@ def test_what_follows_a_name_in_the_details_stays_behind_it(exported: OpenExport
     expect(timeline.details).to_contain_text("\u2068agpj.exe\u2069")
 
 
+@pytest.mark.thorough
 def test_the_ops_of_a_run_are_not_turned(exported: OpenExported, tmp_path: Path) -> None:
     table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": [TURNING]})
     timeline = exported(Trace(table).to_html(tmp_path / "ops.html")).wait()
     expect(timeline.details.get_by_role("cell").first).to_have_text("agpj.exe")
 
 
+@pytest.mark.thorough
 def test_what_follows_a_signature_stays_behind_it(page: Page, tmp_path: Path) -> None:
     writer = Writer(tmp_path / "run.tfvis", keep=None)
     number, _ = writer.add_signature(Signature("session", TURNING, TURNING))

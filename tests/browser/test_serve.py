@@ -182,6 +182,7 @@ def test_a_page_of_another_site_gets_nothing(context: BrowserContext, tmp_path: 
     stranger.close()
 
 
+@pytest.mark.thorough
 def test_a_link_elsewhere_leads_there(context: BrowserContext, tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     write_session(path)

@@ -89,6 +89,7 @@ def test_a_bar_that_would_be_higher_says_so(exported: OpenExported, tmp_path: Pa
     assert marked(timeline, "data-slow") == [1, 3]
 
 
+@pytest.mark.thorough
 def test_another_step_has_no_selection_of_the_last(exported: OpenExported, tmp_path: Path) -> None:
     trace = training([(4.0, 1.0), (5.0, 1.0), (4.0, 1.0)])
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
@@ -113,6 +114,7 @@ def test_another_step_has_no_selection_of_the_last(exported: OpenExported, tmp_p
     expect(timeline.title).to_have_text("Whole run")
 
 
+@pytest.mark.thorough
 def test_aligned_steps_leave_out_what_is_of_none(exported: OpenExported, tmp_path: Path) -> None:
     columns = {
         "step": [-1, 0, 1],
@@ -171,6 +173,7 @@ def test_more_steps_than_room(exported: OpenExported, tmp_path: Path) -> None:
     expect(timeline.title).to_have_text("Step 731")
 
 
+@pytest.mark.thorough
 def test_without_kernels_nothing_is_said_of_devices(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace([DATA / "local_mlp_step1.pb"] * 3)
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
@@ -183,6 +186,7 @@ def test_without_kernels_nothing_is_said_of_devices(exported: OpenExported, tmp_
     expect(bars).to_have_attribute("aria-valuetext", "step 0, 10.4 ms, 1.0 times the median")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("steps", "said"), [((-1, 0), "Whole run"), ((-1, 0, 1), "All 2 steps")])
 def test_one_step_is_not_said_to_be_several(
     exported: OpenExported, tmp_path: Path, steps: tuple[int, ...], said: str

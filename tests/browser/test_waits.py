@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import OpenExported, Timeline
@@ -69,6 +70,7 @@ def test_the_path_is_lit_and_listed(exported: OpenExported, tmp_path: Path) -> N
     expect(timeline.search_box).to_have_value("")
 
 
+@pytest.mark.thorough
 def test_the_key_keeps_what_is_searched_for(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
     expect(toggle(timeline)).to_be_enabled()
@@ -83,6 +85,7 @@ def test_the_key_keeps_what_is_searched_for(exported: OpenExported, tmp_path: Pa
     expect(timeline.host.locator(".search output")).to_have_text("2")
 
 
+@pytest.mark.thorough
 def test_a_kind_of_the_path_leads_to_its_longest_piece(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
     toggle(timeline).click()
@@ -130,6 +133,7 @@ def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path
     expect(timeline.details.get_by_role("button", name="next IteratorGetNext")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_causes_are_not_cut_in_narrow_details(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path, real_trace(DATA / "gpu_tf221_dist.pb.xz"))
     table = timeline.details.get_by_role("region", name="Idle time by cause")
@@ -166,6 +170,7 @@ def test_the_path_of_one_step_and_of_aligned_ones(exported: OpenExported, tmp_pa
     expect(timeline.details.get_by_role("region", name="Critical path")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_the_help_names_the_key(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
     timeline.lanes.focus()

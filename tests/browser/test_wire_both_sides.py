@@ -10,16 +10,15 @@ import pytest
 
 from tests.browser.timeline import OpenExported
 from tests.hostile_names import hostile_trace
-from tests.real_traces import name_of, real_trace, step_stats_files
+from tests.real_traces import DATA, name_of, real_trace, step_stats_files
 from tfvis_nb import Trace
 
-NAMES = (
-    "dist_inproc_ps_2workers_step0.pb",
-    "local_mlp_step1.pb",
-    "inception_step1.pb.xz",
-    "lstm_while_v2_step0.pb",
-)
-RECORDED = [path for path in step_stats_files() if path.name in NAMES]
+SMALL = DATA / "dist_inproc_ps_2workers_step0.pb"
+NAMES = ("local_mlp_step1.pb", "inception_step1.pb.xz", "lstm_while_v2_step0.pb")
+RECORDED = [
+    SMALL,
+    *(pytest.param(path, marks=pytest.mark.thorough) for path in step_stats_files() if path.name in NAMES),
+]
 
 _READ = """async (host) => {
   const { drawn } = host.tfvis.store;

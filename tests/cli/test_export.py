@@ -133,7 +133,7 @@ def test_ends_of_a_range() -> None:
 
 @pytest.mark.parametrize("name", ["/no/such/a.html", "/no/such/a.parquet"])
 def test_a_folder_that_is_not_there(name: str, data: Path) -> None:
-    said = complaint(tfvis_nb("export", data / "local_mlp_step1.pb", "-o", name), 1)
+    said = complaint(tfvis_nb_here("export", data / "local_mlp_step1.pb", "-o", name, cwd=data), 1)
     assert said == Text("no_folder_to_write_to", path=name, folder="/no/such")
 
 
@@ -154,7 +154,9 @@ def test_what_cannot_be_read(data: Path, tmp_path: Path) -> None:
     assert not target.exists()
 
 
-@pytest.mark.parametrize("verb", ["info", "export", "open"])
+@pytest.mark.parametrize(
+    "verb", ["export", *(pytest.param(verb, marks=pytest.mark.thorough) for verb in ("info", "open"))]
+)
 def test_a_file_that_unpacks_to_much_is_read_when_it_is_trusted(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,6 +187,13 @@ def test_a_page_too_large_says_which_options_help(
     assert main([*words, "--any-size"]) == 0
 
 
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files, of this test alone."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
 def test_open_without_a_display_says_where_the_page_is(data: Path, tmp_path: Path) -> None:
     done = tfvis_nb("open", data / "local_mlp_step1.pb", TMPDIR=str(tmp_path))
     assert done.returncode == 0
@@ -196,10 +205,10 @@ def test_open_without_a_display_says_where_the_page_is(data: Path, tmp_path: Pat
 
 
 def test_pages_that_open_made_before_are_removed_and_are_for_their_user_alone(
-    data: Path, tmp_path: Path
+    data: Path, temporary: Path
 ) -> None:
     def opened() -> Path:
-        done = tfvis_nb("open", "--no-browser", data / "local_mlp_step1.pb", TMPDIR=str(tmp_path))
+        done = tfvis_nb_here("open", "--no-browser", data / "local_mlp_step1.pb", cwd=temporary)
         return Path(done.stdout.strip())
 
     first, second = opened(), opened()
@@ -214,23 +223,21 @@ def test_pages_that_open_made_before_are_removed_and_are_for_their_user_alone(
     assert {path.name for path in first.parent.iterdir()} == {second.name, third.name, other.name}
 
 
-def test_open_uses_no_folder_that_others_can_read(data: Path, tmp_path: Path) -> None:
-    private = tmp_path / f"tfvis-nb-pages-{os.getuid()}"
+def test_open_uses_no_folder_that_others_can_read(data: Path, temporary: Path) -> None:
+    private = temporary / f"tfvis-nb-pages-{os.getuid()}"
     private.mkdir()
     private.chmod(0o777)
-    done = tfvis_nb("open", "--no-browser", data / "local_mlp_step1.pb", TMPDIR=str(tmp_path))
+    done = tfvis_nb_here("open", "--no-browser", data / "local_mlp_step1.pb", cwd=temporary)
     path = Path(done.stdout.strip())
     assert path.parent != private
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert not list(private.iterdir())
 
 
-def test_open_leaves_no_page_that_could_not_be_written(data: Path, tmp_path: Path) -> None:
-    done = tfvis_nb(
-        "open", "--no-browser", data / "local_mlp_step1.pb", "--lane-filter", "nothing", TMPDIR=str(tmp_path)
-    )
-    assert done.returncode == 1
-    assert not list(tmp_path.rglob("*.html"))
+def test_open_leaves_no_page_that_could_not_be_written(data: Path, temporary: Path) -> None:
+    words = ["open", "--no-browser", data / "local_mlp_step1.pb", "--lane-filter", "nothing"]
+    assert tfvis_nb_here(*words, cwd=temporary).returncode == 1
+    assert not list(temporary.rglob("*.html"))
 
 
 def test_open_starts_the_browser(data: Path, tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def test_eager_code_by_the_profiler(folder: Path) -> None:
         assert [lane for lane in lanes if lane.startswith(("python", "tfvis"))][:1] == lanes[:1] == ["python"]
 
 
+@pytest.mark.thorough
 def test_nothing_to_trace(folder: Path) -> None:
     (folder / "none.py").write_text("import sys\nsys.exit(int(sys.argv[1]))\n")
     for script_code, code in (("0", 1), ("5", 5)):
@@ -121,6 +122,7 @@ def test_nothing_to_trace(folder: Path) -> None:
     assert not (folder / "none.trace.html").exists()
 
 
+@pytest.mark.thorough
 def test_an_import_that_runs_nothing(folder: Path) -> None:
     (folder / "idle.py").write_text("import tensorflow\n")
     done = tfvis_nb("run", "idle.py", cwd=folder)

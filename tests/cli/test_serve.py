@@ -85,6 +85,7 @@ def test_until_ctrl_c(tmp_path: Path) -> None:
         assert ended(process) == (130, [f"tfvis-nb: {Text('ctrl_c_ends_server')}"])
 
 
+@pytest.mark.thorough
 def test_without_files_left_it_says_so_once_and_rests(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     write_session(path)
@@ -108,6 +109,7 @@ def test_without_files_left_it_says_so_once_and_rests(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_more_connections_than_files_leave_it_usable(tmp_path: Path) -> None:
     with serving(tmp_path / "run.tfvis", "--no-browser", files=64) as (process, url), ExitStack() as stack:
         for _ in range(100):
@@ -147,6 +149,7 @@ def test_ctrl_c_does_not_wait_for_a_trace_that_is_being_written(tmp_path: Path) 
         connection.close()
 
 
+@pytest.mark.thorough
 def test_a_session_of_tftracer(data: Path, tmp_path: Path) -> None:
     session = data / "tftracer_session.pickle.gz"
     with serving(session, "--no-browser", TMPDIR=str(tmp_path)) as (process, url):
@@ -157,6 +160,7 @@ def test_a_session_of_tftracer(data: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     for number, code in ((signal.SIGHUP, 129), (signal.SIGTERM, 143)):
@@ -168,6 +172,7 @@ def test_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.thorough
 def test_the_browser_is_led_there_by_a_file(tmp_path: Path) -> None:
     # Every user of the machine sees the arguments of a browser.
     browser, temporary = tmp_path / "browser", tmp_path / "tmp"
@@ -187,6 +192,7 @@ def test_the_browser_is_led_there_by_a_file(tmp_path: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_no_browser_is_said(tmp_path: Path) -> None:
     expected = f"tfvis-nb: {Text('browser_for_address')}"
     with serving(tmp_path / "run.tfvis") as (process, _):

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tfvis_nb as tv
-from tests.cli.command import complaint, tfvis_nb
+from tests.cli.command import complaint, tfvis_nb_here
 from tests.serving.conftest import write_session
 from tests.support.texts import says
 from tfvis_nb.cli import main
@@ -47,7 +47,7 @@ def test_its_traces_are_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_one_without_traces_says_how_to_get_one(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     record(path, traced=False)
-    said = complaint(tfvis_nb("info", path), 1)
+    said = complaint(tfvis_nb_here("info", path, cwd=tmp_path), 1)
     assert said == Text("session_without_traces", path=str(path))
 
 
@@ -68,7 +68,7 @@ def in_one_file(path: Path, traces: int) -> Path:
 def test_a_damaged_one(tmp_path: Path) -> None:
     path = in_one_file(tmp_path / "whole.tfvis", 2)
     damaged(path, 4096, path.stat().st_size)
-    assert says(complaint(tfvis_nb("info", path), 1), "session_damaged")
+    assert says(complaint(tfvis_nb_here("info", path, cwd=tmp_path), 1), "session_damaged")
 
 
 def test_one_whose_traces_are_damaged_is_not_one_without(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_one_whose_traces_are_damaged_is_not_one_without(tmp_path: Path) -> None
     data = bytearray(path.read_bytes())
     data[(page - 1) * 4096 + 7] = 99
     path.write_bytes(data)
-    said = complaint(tfvis_nb("info", path), 1)
+    said = complaint(tfvis_nb_here("info", path, cwd=tmp_path), 1)
     assert says(said, "session_found_damaged", path=path)
 
 
@@ -97,14 +97,14 @@ def test_a_damaged_trace_is_left_out_and_said(tmp_path: Path, capsys: pytest.Cap
     with sqlite3.connect(path) as database:
         database.execute("UPDATE traces SET data = zeroblob(50)")
     database.close()
-    said = complaint(tfvis_nb("info", path), 1)
+    said = complaint(tfvis_nb_here("info", path, cwd=tmp_path), 1)
     assert says(said, "no_session_trace_readable", path=path, number=1)
 
 
 def test_an_empty_one_is_no_trace_of_nothing(tmp_path: Path) -> None:
     path = tmp_path / "empty.tfvis"
     path.touch()
-    said = complaint(tfvis_nb("info", path), 1)
+    said = complaint(tfvis_nb_here("info", path, cwd=tmp_path), 1)
     assert Text("session_empty", path="empty.tfvis") in said
 
 
@@ -112,4 +112,6 @@ def test_another_database_is_none(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE t(x)")
-    assert Text("sqlite_but_no_session", path="other.db") in complaint(tfvis_nb("info", path), 1)
+    assert Text("sqlite_but_no_session", path="other.db") in complaint(
+        tfvis_nb_here("info", path, cwd=tmp_path), 1
+    )

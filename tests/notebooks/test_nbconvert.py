@@ -51,6 +51,7 @@ def test_the_still_picture_is_in_the_page_when_the_state_was_left_out(folder: Pa
     assert PICTURE in page(folder)
 
 
+@pytest.mark.thorough
 def test_the_still_picture_is_in_the_page_when_the_state_is_dropped(folder: Path) -> None:
     convert(STORED, folder)
     convert(PLAIN, folder)

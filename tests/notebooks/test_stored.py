@@ -46,6 +46,7 @@ def test_a_picture_and_the_timeline_are_beside_the_widget(show: str, data: Path)
     assert widget.data["text/html"] == ""
 
 
+@pytest.mark.thorough
 def test_a_large_timeline_is_kept_only_if_asked_for() -> None:
     stored, _ = outputs(LARGE, "tv.show_timeline(source)")
     assert "<img" in stored.data["text/html"]

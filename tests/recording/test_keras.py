@@ -99,6 +99,7 @@ print(t.events["op"].str.startswith("Collective").sum() >= 6)
 """
 
 
+@pytest.mark.thorough
 def test_replicas_of_a_mirrored_strategy(tmp_path: Path) -> None:
     printed, _ = run("-c", MIRRORED, folder=tmp_path)
     assert printed.splitlines() == ["['train 0', 'train 1', 'train 2']", "True"]

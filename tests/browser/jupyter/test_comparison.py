@@ -1,11 +1,13 @@
 """Two timelines that are compared in a notebook."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.comparison import NEW, OLD, Both
 from tests.browser.notebook import Notebook, OpenNotebook
 
 
+@pytest.mark.thorough
 def test_in_a_notebook_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
     show = f"shown = tfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})\nshown"
     book = notebook(["import tfvis_nb", show, "import time\ntime.sleep(40)"])

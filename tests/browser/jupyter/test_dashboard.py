@@ -7,6 +7,7 @@ from tests.browser.dashboard import MEMORY, TRACE
 from tests.browser.notebook import OpenNotebook
 
 
+@pytest.mark.thorough
 def test_it_works_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
     book = notebook(
         ["import tfvis_nb", f"tfvis_nb.show_dashboard({str(TRACE)!r})", "import time\ntime.sleep(40)"]

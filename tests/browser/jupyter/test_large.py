@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import Notebook, OpenNotebook
@@ -116,6 +117,7 @@ def test_search_finds_events_that_are_not_in_the_browser(notebook: OpenNotebook)
         book.wait_until(partial(is_selected, book, event))
 
 
+@pytest.mark.thorough
 def test_details_of_an_event_after_zooming(notebook: OpenNotebook) -> None:
     _, timeline = opened(notebook, IN_WINDOWS)
     timeline.find("needle")
@@ -131,6 +133,7 @@ def test_details_of_an_event_after_zooming(notebook: OpenNotebook) -> None:
     expect(timeline.title).to_have_text("needle/Softmax")
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_merged_entry_selects_one_of_its_events(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook, IN_WINDOWS)
     timeline.lanes.scroll_into_view_if_needed()
@@ -160,6 +163,7 @@ def test_a_busy_kernel_does_not_freeze_the_view(notebook: OpenNotebook) -> None:
     expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24,000")
 
 
+@pytest.mark.thorough
 def test_chunks_complete_the_picture_and_keep_what_was_set(notebook: OpenNotebook) -> None:
     book = notebook([f"{TRACE}\n{IN_CHUNKS}", SHOW, BUSY])
     book.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")

@@ -96,6 +96,7 @@ def written(count: int) -> list[str]:
     return [str(count), "B"] if count < 2**10 else [f"{count / 2**10:.0f}", "KiB"]
 
 
+@pytest.mark.thorough
 def test_a_click_on_the_curve_lists_what_was_alive_there(timeline: Timeline, trace: Trace) -> None:
     expect(label(timeline, "mklcpu")).to_be_visible()
     when = int(trace.lifetimes.loc[trace.lifetimes["name"] == "logits", "alloc_ns"].iloc[0]) + 90_000
@@ -117,6 +118,7 @@ def test_a_click_on_the_curve_lists_what_was_alive_there(timeline: Timeline, tra
     expect(timeline.title).to_have_text("Whole run")
 
 
+@pytest.mark.thorough
 def test_it_can_be_hidden_and_found_like_a_lane(timeline: Timeline) -> None:
     expect(label(timeline, "mklcpu")).to_be_visible()
     timeline.host.get_by_role("button", name="Hide mklcpu").click()
@@ -142,6 +144,7 @@ def test_the_notebook_shows_it_too(notebook: OpenNotebook, trace: Trace) -> None
     book.wait_until(lambda: book.ask("print(*widget.selection.index)") == str(first["event"]))
 
 
+@pytest.mark.thorough
 def test_of_a_trace_too_large_to_hold_the_kernel_is_asked(notebook: OpenNotebook, trace: Trace) -> None:
     book = notebook([f"from tfvis_nb.display.timeline import delivery\ndelivery.MOST_HELD = 10\n{SHOW}"])
     book.run_all()
@@ -154,7 +157,10 @@ def test_of_a_trace_too_large_to_hold_the_kernel_is_asked(notebook: OpenNotebook
     expect(timeline.title).to_have_text(alive["name"].iloc[0])
 
 
-@pytest.mark.parametrize("name", ["gpu_tf221_dist.pb.xz", "gpu_tf218_function.xplane.pb.xz"])
+@pytest.mark.parametrize(
+    "name",
+    ["gpu_tf221_dist.pb.xz", pytest.param("gpu_tf218_function.xplane.pb.xz", marks=pytest.mark.thorough)],
+)
 def test_the_browser_reads_what_was_recorded(exported: OpenExported, tmp_path: Path, name: str) -> None:
     trace = real_trace(DATA / name)
     timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()

@@ -83,6 +83,7 @@ ONE_THREAD = """() => {
 }"""
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_answers_after_the_cell(notebook: OpenNotebook, jupyter: JupyterServer) -> None:
     book = notebook([source.replace("NAME", "late") for source in (GRAPH, TRAIN)])
     book.page.evaluate(ONE_THREAD)
@@ -152,6 +153,7 @@ def wait_for_labels(monitor: Monitor, session: tv.SavedSession) -> list[str]:
     raise AssertionError("the job does not train")
 
 
+@pytest.mark.thorough
 def test_what_is_kept_is_downloaded_saved_and_deleted(
     notebook: OpenNotebook, job: StartJob, tmp_path: Path
 ) -> None:

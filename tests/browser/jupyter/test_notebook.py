@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.notebook import Notebook, OpenNotebook
@@ -62,6 +63,7 @@ def test_python_sets_the_selection_in_the_timeline(notebook: OpenNotebook) -> No
     expect(timeline.title).to_have_text("Whole run")
 
 
+@pytest.mark.thorough
 def test_views_of_one_widget_share_the_selection_and_other_widgets_have_their_own(
     notebook: OpenNotebook,
 ) -> None:
@@ -94,6 +96,7 @@ def test_a_cell_run_again_leaves_one_timeline_that_works_until_it_is_closed(note
     expect(book.page.locator(".tfv")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_a_collapsed_output_comes_back_as_python_left_it(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     book.command("notebook:hide-all-cell-outputs")
@@ -126,6 +129,7 @@ def test_a_reopened_notebook_shows_the_timeline_of_its_kernel(notebook: OpenNote
     book.wait_until(lambda: book.ask("print(len(widget.selection))") == "1")
 
 
+@pytest.mark.thorough
 def test_keys_stay_in_the_timeline(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     before = book.cells
@@ -157,6 +161,7 @@ def test_the_theme_is_followed_live(notebook: OpenNotebook) -> None:
     expect(timeline.root).to_have_attribute("data-theme", "light")
 
 
+@pytest.mark.thorough
 def test_options_follow_python_and_the_toolbar(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     book.ask("widget.color_by = 'op'; widget.lane_filter = 'nothing is called so'; widget.height = 300")
@@ -180,6 +185,7 @@ def test_the_menu_exports_an_offline_page(
     expect(exported(path).wait().title).to_have_text("Whole run")
 
 
+@pytest.mark.thorough
 def test_an_export_without_a_kernel_says_what_to_do(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     book.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")

@@ -119,6 +119,7 @@ def test_links_lead_to_producer_and_consumer(timeline: Timeline, received: Recei
         timeline.clear()
 
 
+@pytest.mark.thorough
 @ON_PAGE
 def test_keys_walk_from_a_transfer_to_its_ends(timeline: Timeline, received: Received) -> None:
     for key, name in (("[", received.producer), ("]", received.consumer)):
