@@ -235,7 +235,13 @@ def test_open_uses_no_folder_that_others_can_read(data: Path, temporary: Path) -
 
 
 def test_open_leaves_no_page_that_could_not_be_written(data: Path, temporary: Path) -> None:
-    words = ["open", "--no-browser", data / "local_mlp_step1.pb", "--lane-filter", "nothing"]
+    words: list[str | Path] = [
+        "open",
+        "--no-browser",
+        data / "local_mlp_step1.pb",
+        "--lane-filter",
+        "nothing",
+    ]
     assert tfvis_nb_here(*words, cwd=temporary).returncode == 1
     assert not list(temporary.rglob("*.html"))
 
