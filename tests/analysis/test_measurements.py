@@ -12,6 +12,7 @@ from tests.real_traces import SHARED, real_trace
 from tfvis_nb import events
 from tfvis_nb.analysis import measurements, why_not
 from tfvis_nb.analysis.findings.rules import RULES
+from tfvis_nb.core.format import unbroken
 from tfvis_nb.display.tabs import tab
 
 LAUNCH_BOUND = RULES["launch_bound"].thresholds
@@ -66,7 +67,7 @@ def test_below_the_thresholds_the_figures_are_known() -> None:
     assert _measured(trace, "input_bound")["share"] == 0
     assert _measured(trace, "idle_device")["share"] == pytest.approx(0.1)
     block, _ = tab(trace, "Overview")["blocks"]
-    assert block["measured"] == measurements(trace)["text"].tolist()
+    assert block["measured"] == [unbroken(text) for text in measurements(trace)["text"]]
 
 
 def test_above_the_thresholds_the_figures_say_why_nothing_is_reported() -> None:

@@ -14,7 +14,7 @@ from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import each, real_trace, step_stats_files
 from tfvis_nb import Trace, events, show_dashboard
 from tfvis_nb.analysis.findings.table import FindingsTable
-from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.format import format_percent, unbroken
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.pages.static_html import overview_html, static_html
@@ -188,8 +188,9 @@ def test_a_dashboard_tells_its_findings_where_nothing_runs(data: Path) -> None:
     for text in (view["text/html"], page.split("<noscript>")[1].split("</noscript>")[0]):
         for row in trace.findings.to_dict("records"):
             assert html.escape(printable(row["title"], 600)) in text
-            assert html.escape(printable(row["text"], 600)) in text
-            assert f"({row['level']}, {format_percent(row['share'])} of step time)" in text
+            assert html.escape(unbroken(printable(row["text"], 600))) in text
+            share = unbroken(format_percent(row["share"]))
+            assert f"({row['level']}, {share} of step time)" in text
         assert text.index("<img") < text.index("Step time") < text.index("<th>op</th>")
         assert {tag for tag, _ in elements(text)} <= KEPT
     assert html.escape(trace.overview["headline"]) in static_html(trace)
@@ -198,8 +199,8 @@ def test_a_dashboard_tells_its_findings_where_nothing_runs(data: Path) -> None:
 def test_findings_of_hostile_names_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = hostile_trace()
     words = {name: list(HOSTILE) for name in ("title", "text", "advice")}
-    words["level"] = ["problem"] * len(HOSTILE)
-    found = FindingsTable({**words, "share": [0.5] * len(HOSTILE)})
+    words |= {"level": ["problem"] * len(HOSTILE), "kind": ["input"] * len(HOSTILE)}
+    found = FindingsTable({**words, "share": [0.5] * len(HOSTILE), "figures": [{}] * len(HOSTILE)})
     monkeypatch.setattr(Trace, "findings", found)
     text = overview_html(trace)
     assert {tag for tag, _ in elements(text)} <= KEPT

@@ -15,10 +15,12 @@ from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.rule import capital
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.tabs import COMPARISON, TABS, tab, tab_names
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, UNITS, TableColumn, key, table
-from tfvis_nb.display.tabs.wording import activity_label, named
+from tfvis_nb.display.tabs.wording import named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 
@@ -68,7 +70,7 @@ def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
     for cause, device, zoom in zip(
         column(causes, "cause"), column(causes, "device"), causes["zoom"], strict=True
     ):
-        of = [activity_label(str(each)) == cause for each in gaps["cause"]]
+        of = [capital(CAUSE_PHRASES[str(each)]) == cause for each in gaps["cause"]]
         of = np.array(of) & (named(gaps)["device"] == device).to_numpy()
         longest = gaps[of].nlargest(1, "duration_ns").iloc[0]
         assert zoom["end"] - zoom["start"] == longest["duration_ns"]

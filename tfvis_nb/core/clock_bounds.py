@@ -30,6 +30,15 @@ def validate_bounds(bounds: Bounds) -> dict[str, tuple[float, float]]:
     return copied
 
 
+def uncertainty(bounds: Bounds) -> float:
+    """Return by how many ns the clock of a task may be off from the first task's; 0 if nothing is said.
+
+    >>> uncertainty({"a": (0, 0), "b": (-5, 2)}), uncertainty({})
+    (5.0, 0.0)
+    """
+    return max((max(-float(low), float(high)) for low, high in bounds.values()), default=0.0)
+
+
 def to_json(bounds: Bounds) -> list[dict[str, Any]]:
     """Write bounds as JSON values."""
     return [

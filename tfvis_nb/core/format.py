@@ -4,6 +4,7 @@
 """
 
 import math
+import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -17,6 +18,7 @@ BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 """Units of memory and of what is moved, each 1024 times the one before."""
 
 _FILE_UNITS = ("B", "kB", "MB", "GB", "TB")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[num\N{MICRO SIGN}]?s|[KMGTP]?i?B)(?!\w))")
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -64,6 +66,15 @@ def format_file_size(count: int) -> str:
         return "1 byte" if count == 1 else f"{count} bytes"
     power = min(int(math.log10(count)) // 3, len(_FILE_UNITS) - 1)
     return f"{count / 1000**power:,.0f} {_FILE_UNITS[power]}"
+
+
+def unbroken(text: str) -> str:
+    r"""Keep numbers and their units on one line.
+
+    >>> unbroken("45.5 ms, 32.4 % of 7 steps")
+    '45.5\xa0ms, 32.4\xa0% of 7 steps'
+    """
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def _scaled(value: float, base: int, units: Sequence[str]) -> str:

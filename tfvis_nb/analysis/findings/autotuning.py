@@ -23,10 +23,10 @@ from tfvis_nb.analysis.findings.rule import (
     Texts,
     Threshold,
     beyond,
+    example,
     step_time,
 )
 from tfvis_nb.core.categories import beginning, is_kind
-from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -111,8 +111,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         f"{figures['convolutions']:,} convolutions launch {figures['kernels']:,} kernels:"
         f" {figures['name']} alone launches {figures['name_kernels']:,}. This looks like cuDNN trying out"
         f" algorithms, which happens once per shape. It takes {step_time(figures['share'])}:"
-        f" {format_duration(figures['here_ns'])} of {format_duration(figures['step_ns'])} in step"
-        f" {figures['step']}."
+        f" {example(figures)}."
     )
     if figures["steps"] == 1:
         text += " The other findings of this step are not typical of later ones."

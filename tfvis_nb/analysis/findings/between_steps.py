@@ -55,10 +55,9 @@ def _word(_key: str, figures: Figures) -> Texts:
     parts = [
         f"{format_duration(figures[name])} {where}" for name, where in _STRETCHES.items() if figures[name]
     ]
-    share = format_percent(figures["run_share"])
     text = (
         f"{format_duration(figures['outside_ns'])} of the {format_duration(figures['run_ns'])} that were"
-        f" traced lie outside any step, {share} of the run: {', '.join(parts)}."
+        f" traced lie outside any step: {', '.join(parts)}."
     )
     op = figures["op"]
     if op is None:
@@ -67,7 +66,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     else:
         text += f" In the longest stretch {op['name']} takes most, {format_duration(op['self_ns'])}."
         advice = "Move work that is done once, such as making iterators, out of the loop."
-    return Texts("Much of the run is outside the steps", text, advice)
+    return Texts(f"{format_percent(figures['run_share'])} of the run is outside the steps", text, advice)
 
 
 def _measure(trace: Trace) -> Measurement:

@@ -12,9 +12,9 @@ from tfvis_nb.analysis.findings.rule import (
     Threshold,
     beyond,
     capital,
+    example,
     step_time,
 )
-from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.trace import Trace
 
@@ -77,6 +77,7 @@ def _find(trace: Trace) -> list[Finding]:
         "on_devices": bool((own_sums["device_compute_ns"] > 0).any()),
         "exposed_share": float(own_sums["exposed_ns"].sum() / own_sums["step_ns"].sum()),
         "step": step,
+        "steps": len(own),
         "here_ns": int(row["alone_ns"]),
         "step_ns": int(row["step_ns"]),
     }
@@ -99,6 +100,12 @@ def _find(trace: Trace) -> list[Finding]:
     ]
 
 
+def _headline(figures: Figures) -> str:
+    task, several = task_label(figures["task"]) or figures["task"], figures["communicating_tasks"] > 1
+    who = f"Even {task or 'the task'}, which waits least," if several else capital(task or "the task")
+    return f"{who} spends {step_time(figures['share'])} communicating."
+
+
 def _word(_key: str, figures: Figures) -> Texts:
     alone, task = figures["tasks"] == 1, figures["task"]
     subject = task_label(task) or (task if not alone else "") or "the task"
@@ -106,15 +113,14 @@ def _word(_key: str, figures: Figures) -> Texts:
     idle = "its devices idle" if figures["on_devices"] else "no op computing"
     text = (
         f"{capital(subject)} spends {step_time(figures['share'])} communicating with {idle}:"
-        f" {format_duration(figures['here_ns'])} of {format_duration(figures['step_ns'])} in step"
-        f" {figures['step']}."
+        f" {example(figures)}."
     )
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
-        text += f" For {format_percent(figures['exposed_share'])} its CPU runs no op either."
+        text += f" Its CPU runs no op either during {step_time(figures['exposed_share'])}."
     if alone:
         text += " A trace of one task cannot show how much of that is waiting for other tasks."
     if figures["is_below"]:
-        text += " It is ranked below the straggler, because part of it is waiting for that task."
+        text += " The straggler ranks first because part of this time is waiting for it."
     advice = (
         "Send less or earlier: larger batches, half-precision gradients, transfers in the order in which"
         " they are needed; or use a faster network."
@@ -136,4 +142,13 @@ def _summarise(figures: Figures) -> str:
     return f"Communication that nothing hides takes {step_time(figures['share'])}{beyond(figures)}."
 
 
-RULE = Rule("communication", {"SHARE": SHARE}, _find, _word, _measure, _summarise, below="late task")
+RULE = Rule(
+    "communication",
+    {"SHARE": SHARE},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    below="late task",
+    headline=_headline,
+)

@@ -2,8 +2,16 @@
 
 from tfvis_nb.analysis.findings import time_share
 from tfvis_nb.analysis.findings.finding import Finding, whole_tasks
-from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, beyond, step_time
-from tfvis_nb.core.format import format_duration
+from tfvis_nb.analysis.findings.rule import (
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+    example,
+    step_time,
+)
 from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(0.1, "share of step time spent tracing and compiling, `compile_ns`")
@@ -27,10 +35,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 def _word(key: str, figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
-    text = (
-        f"Tracing and compiling take {step_time(figures['share'])}: {format_duration(figures['here_ns'])} of"
-        f" {format_duration(figures['step_ns'])} in step {figures['step']}."
-    )
+    text = f"Tracing and compiling take {step_time(figures['share'])}: {example(figures)}."
     if case == "one":
         text += time_share.ONE_STEP
     elif case == "first":

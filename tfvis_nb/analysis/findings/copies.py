@@ -13,9 +13,9 @@ from tfvis_nb.analysis.findings.rule import (
     Texts,
     Threshold,
     beyond,
+    example,
     step_time,
 )
-from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -63,6 +63,7 @@ def _find(trace: Trace) -> list[Finding]:
         "task": task,
         "most": most.removesuffix("_ns"),
         "step": step,
+        "steps": len(own),
         "here_ns": int(amount[index]),
         "step_ns": int(worst["step_ns"]),
     }
@@ -74,8 +75,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     return Texts(
         "Copies between host and device are not hidden",
         f"Copies run while no device computes for {step_time(figures['share'])}, most of them"
-        f" {_DIRECTIONS[figures['most']]}: {format_duration(figures['here_ns'])} of"
-        f" {format_duration(figures['step_ns'])} in step {figures['step']}.",
+        f" {_DIRECTIONS[figures['most']]}: {example(figures)}.",
         _ADVICE[figures["most"]],
     )
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 CAUSE_PHRASES: Mapping[str, str] = {
     "input": "waiting for input",
-    "recv wait": "waiting for tensors from other tasks",
+    "recv wait": "waiting for other tasks",
     "recv transfer": "receiving or reducing tensors",
     "late launch": "waiting for kernel launches",
-    "dependency on another device": "waiting for another device or task",
-    "kernel gap": "gaps before work that was launched in time",
+    "dependency on another device": "waiting for another device",
+    "kernel gap": "starting launched work",
     "copy": "waiting for copies",
-    "host": "waiting for other work on the host",
-    "unknown": "without a recorded cause",
+    "host": "waiting for other host work",
+    "unknown": "an unrecorded cause",
 }
-"""For each cause of `tfvis_nb.analysis.idle_gaps` what a device does meanwhile."""
+"""For each cause of `tfvis_nb.analysis.idle_gaps` its name in sentences and tables."""

@@ -4,9 +4,11 @@ from typing import Any
 
 import pandas as pd
 
+from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
 from tfvis_nb.analysis.findings.launch_bound import LAUNCHES, TRACING_NS, device_name, waits
+from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -23,26 +25,22 @@ from tfvis_nb.core.trace import Trace
 IDLE_SHARE = Threshold(0.5, "share of step time in which a device is idle, 1 - `busy_share`")
 
 _TASKS = ("late task", "communication")
+_ACROSS_TASKS = ("recv wait", "recv transfer", "dependency on another device")
 _EXPLAINED_BY = {
     "input": ("input",),
-    "recv wait": _TASKS,
-    "recv transfer": _TASKS,
-    "dependency on another device": _TASKS,
+    **dict.fromkeys(_ACROSS_TASKS, _TASKS),
     "copy": ("copies",),
 }
 """Kinds of findings that explain a cause: beside one of them the idle device is an observation."""
 _ADVICE = {
-    "input": "Prefetch: end the input pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
     "recv wait": "Look at the task that sends: read the traces of all tasks together.",
     "recv transfer": "Send less or earlier, or use a faster network.",
-    "late launch": "Reduce kernel launches: compile with XLA (jit_compile=True), fuse small ops, or use"
-    " larger batches.",
     "dependency on another device": "Balance the work among the devices and tasks.",
-    "kernel gap": "Use larger batches, or fuse small kernels with XLA (jit_compile=True).",
+    "kernel gap": "Use larger batches, or fuse small kernels.",
     "copy": "Keep data on the device, and prefetch what it needs.",
-    "host": "Move Python and CPU ops out of the step: use tf.function, and fetch results less often.",
     "unknown": "Trace with host events, and all tasks, to record what the device waits for.",
 }
+_ADVICE_FOR_PROGRAM = {"input": faster_input, "late launch": fewer_launches, "host": less_host_work}
 
 
 def _idle(trace: Trace) -> pd.DataFrame:
@@ -76,6 +74,10 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
         "tracing_share": min(launches * int(row["steps"]) * TRACING_NS.value / int(row["step_ns"]), 1.0)
         if launches
         else None,
+        "clocks_ns": uncertain_clocks(trace, float(row["cause_ns"]) / int(row["steps"]))
+        if cause in _ACROSS_TASKS
+        else None,
+        **recorded(trace),
     }
     gaps = trace.idle_gaps
     own = gaps[(gaps["task"] == task) & (gaps["device"] == device) & (gaps["cause"] == cause)]
@@ -89,10 +91,12 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
 
 def _word(_key: str, figures: Figures) -> Texts:
     name, cause = device_name(figures["task"], figures["device"]), figures["cause"]
-    title = f"{name} is idle for most of the step"
+    # The share is of this cause alone.
+    while_waiting = "without a recorded cause" if cause == "unknown" else f"while {CAUSE_PHRASES[cause]}"
+    title = f"{name} idles {while_waiting}"
     text = f"{name} is busy {format_percent(figures['busy_share'])} of step time."
     if figures["devices"] > 1:
-        title = f"{figures['devices']:,} devices are idle for most of the step"
+        title = f"{figures['devices']:,} devices idle {while_waiting}"
         most = format_percent(figures["most_busy_share"])
         text = (
             f"{figures['devices']:,} devices are busy at most {most} of step time; {name} is the least busy."
@@ -101,6 +105,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         text += f" For {step_time(figures['share'])} the trace does not show what it waits for."
     else:
         text += f" The main cause of its idle time is {CAUSE_PHRASES[cause]}, {step_time(figures['share'])}."
+    text += clocks_sentence(figures["clocks_ns"])
     launches = figures["launches_per_step"]
     if cause == "late launch" and launches is not None and launches < LAUNCHES.value:
         text += (
@@ -108,7 +113,8 @@ def _word(_key: str, figures: Figures) -> Texts:
             f" recording a launch costs {format_duration(TRACING_NS.value)}, that is"
             f" {step_time(figures['tracing_share'])}."
         )
-    return Texts(title, text, _ADVICE[cause])
+    advise = _ADVICE_FOR_PROGRAM.get(cause)
+    return Texts(title, text, advise(figures) if advise else _ADVICE[cause])
 
 
 def _measure(trace: Trace) -> Measurement:

@@ -10,6 +10,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity, during_steps
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings import time_share
 from tfvis_nb.analysis.findings.finding import Finding, of_task
+from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -18,6 +19,7 @@ from tfvis_nb.analysis.findings.rule import (
     Threshold,
     beyond,
     capital,
+    example,
     not_reported,
     step_time,
 )
@@ -49,11 +51,6 @@ _AWAITING = re.compile(
 )
 """Of those, what waits for stages on other threads."""
 
-_AHEAD = (
-    "Prefetch: end the input pipeline with dataset.prefetch(tf.data.AUTOTUNE), use"
-    " map(..., num_parallel_calls=tf.data.AUTOTUNE), cache() data that is read again, or cut per-element"
-    " cost."
-)
 _ONCE = (
     "One-time work such as starting the input pipeline and filling its shuffle buffer falls into the first"
     " step. Trace later steps to see what they take."
@@ -66,7 +63,8 @@ def _find(trace: Trace) -> list[Finding]:
     if spent is None or not case:
         return []
     slowest = _slowest_stage(trace, spent.task)
-    return [time_share.finding(trace, f"input_bound.{case}", "input", spent, {"slowest_stage": slowest})]
+    figures = {"slowest_stage": slowest} | recorded(trace)
+    return [time_share.finding(trace, f"input_bound.{case}", "input", spent, figures)]
 
 
 def _slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
@@ -117,8 +115,7 @@ def _word(key: str, figures: Figures) -> Texts:
     subject = capital(task_label(figures["task"]) or "the task")
     text = (
         f"{subject} waits for the next batch while no device computes for {step_time(figures['share'])}:"
-        f" {format_duration(figures['here_ns'])} of {format_duration(figures['step_ns'])} in step"
-        f" {figures['step']}."
+        f" {example(figures)}."
     )
     text += {"one": time_share.ONE_STEP, "all": ""}.get(case) or (
         time_share.in_later_steps(figures) if case == "first" else ""
@@ -130,7 +127,7 @@ def _word(key: str, figures: Figures) -> Texts:
             f" {stage['op']} is the slowest stage of the input pipeline:"
             f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} times {each})."
         )
-    return Texts(title, text, _ONCE if case == "first" else _AHEAD)
+    return Texts(title, text, _ONCE if case == "first" else faster_input(figures))
 
 
 def _measure(trace: Trace) -> Measurement:

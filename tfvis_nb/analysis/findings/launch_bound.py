@@ -6,6 +6,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.findings.finding import Finding, step_range
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.program import fewer_launches, recorded
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -21,6 +22,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.idle.device_idle import device_idle
 from tfvis_nb.analysis.idle.launch_bound import launch_stretches
+from tfvis_nb.analysis.steps.slow_steps import slow_first_step
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import task_label
@@ -52,14 +54,16 @@ def _find(trace: Trace) -> list[Finding]:
     if why_not(table) or not table["reported"].any():
         return []
     worst = table[table["reported"]].iloc[0]
-    figures = _figures(worst) | {"devices": int(table["reported"].sum())}
+    figures = _figures(worst) | {"devices": int(table["reported"].sum())} | recorded(trace)
     stretches = launch_stretches(trace)
     own = stretches[(stretches["task"] == worst["task"]) & (stretches["device"] == worst["device"])]
     if own.empty:
         step = int(trace.idle_gaps.query("cause == 'late launch'")["step"].iloc[0])
         start, end = step_range(trace, step)
     else:
-        longest = own.nlargest(1, "launch_wait_ns").iloc[0]
+        first = slow_first_step(trace)
+        usual = own if first is None else own[own["step"] != first.step]
+        longest = (own if usual.empty else usual).nlargest(1, "launch_wait_ns").iloc[0]
         figures["ops"] = str(longest["ops"])
         step, start = int(longest["step"]), int(longest["start_ns"])
         end = start + int(longest["duration_ns"])
@@ -91,11 +95,11 @@ def _word(_key: str, figures: Figures) -> Texts:
         f" {format_percent(figures['share'])}."
     )
     if figures["launches"] is not None:
-        worst = f"; worst offenders: {figures['ops']}" if figures["ops"] else ""
+        worst = f" In the longest stretch it waits mostly for {figures['ops']}." if figures["ops"] else ""
         text += (
             f" The host issues {figures['launches_per_step']:,.0f} launches per step."
-            f" {figures['late']:,} of {figures['launches']:,} launches came while {name} was already idle,"
-            f" {format_duration(figures['mean_late_ns'])} late on average{worst}."
+            f" {figures['late']:,} of {figures['launches']:,} launches came while {name} was already idle:"
+            f" it is idle {format_duration(figures['mean_late_ns'])} per late launch.{worst}"
         )
     if figures["devices"] > 1:
         text += f" {figures['devices']:,} devices wait like this; {name} waits longest."
@@ -104,10 +108,7 @@ def _word(_key: str, figures: Figures) -> Texts:
             " Tracing itself adds launch overhead: if recording a launch costs"
             f" {format_duration(TRACING_NS.value)}, that is {step_time(figures['tracing_share'])}."
         )
-    advice = (
-        "Reduce kernel launches: compile with XLA (jit_compile=True), fuse small ops, use larger batches, or"
-        " run several steps in one call (steps_per_execution)."
-    )
+    advice = fewer_launches(figures)
     if figures["launches_per_step"] is None or figures["launches_per_step"] >= LAUNCHES.value:
         advice += " Tracing itself adds launch overhead."
     return Texts(f"{name} waits for the host to launch its work", text, advice)
@@ -151,6 +152,9 @@ def _summarise(figures: Figures) -> str:
     if not figures["cause"]:
         return f"{sentence}."
     cause = CAUSE_PHRASES[figures["cause"]]
+    if figures["cause"] == "unknown":
+        share = step_time(figures["cause_share"])
+        return f"{sentence}. For most of its idle time no cause is recorded ({share})."
     return f"{sentence}. The main cause of its idle time is {cause} ({step_time(figures['cause_share'])})."
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tfvis_nb.analysis.findings.finding import Finding
-from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 
 Figures = Mapping[str, Any]
@@ -54,6 +54,8 @@ class Rule(NamedTuple):
     """A kind that has this one as a part, and is ranked above it."""
     leads: bool = False
     """Whether it leads the list of measurements."""
+    headline: Callable[[Figures], str] | None = None
+    """A sentence for the headline of a trace whose first finding is this one, and a problem."""
 
 
 def beyond(figures: Figures) -> str:
@@ -81,6 +83,15 @@ def not_reported(reason: str) -> str:
 def capital(name: str) -> str:
     """Write a name at the start of a sentence."""
     return name[:1].upper() + name[1:]
+
+
+def example(figures: Figures) -> str:
+    """Name the step that takes most: of several steps with its own share, which is not that of all."""
+    here, whole, step = figures["here_ns"], figures["step_ns"], figures["step"]
+    if figures["steps"] == 1:
+        return f"{format_duration(here)} of {format_duration(whole)} in step {step}"
+    share = format_percent(here / max(whole, 1))
+    return f"longest in step {step}, {format_duration(here)} of {format_duration(whole)} ({share})"
 
 
 def step_time(share: float) -> str:

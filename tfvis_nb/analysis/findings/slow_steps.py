@@ -145,16 +145,18 @@ def _word_more_work(figures: Figures) -> Texts:
     several, step, own = len(figures["steps"]) > 1, figures["step"], figures["own_part"]
     least, most = (f"{ratio:.2g}" for ratio in figures["work_ratios"])
     much = least if least == most else f"{least} to {most}"
-    title = f"{_named(figures['steps'])} {'run' if several else 'runs'} more work on the devices"
-    text = f"{'They do' if several else 'It does'} {much} times the work of the median step on the busiest"
-    text += f" device. {f'Step {step} takes longest' if several else 'It takes'}"
+    title = f"{_named(figures['steps'])} {'give' if several else 'gives'} the devices more work"
+    text = (
+        f"On the busiest device, {'their' if several else 'its'} kernels run {much} times as long as in the"
+    )
+    text += " median step."
+    text += f" {f'Step {step} takes longest' if several else 'It takes'}"
     text += f"{',' if several else ''} {_times(figures)}"
     if several:
         share = figures["share"]
         text += f": it costs {step_time(own * share)}, the others {format_percent((1 - own) * share)}"
     text += "."
-    batch = "their batches, such as their" if several else "its batch, such as its"
-    batch = f"at {batch} size or longest sequence."
+    batch = f"at the size and the longest sequence of {'these batches' if several else 'its batch'}."
     if not _mostly_not_work(figures):
         return Texts(title, text, f"Look {batch}")
     text += (

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.communication.stragglers import late_tasks, stragglers
+from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import (
     Finding,
     longest_events,
@@ -13,6 +14,7 @@ from tfvis_nb.analysis.findings.finding import (
     overlaps,
     step_times,
 )
+from tfvis_nb.analysis.findings.late_work import WORK_RATIO, is_more, sentence, work
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -78,7 +80,8 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
     end = (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64)
     together = met[met["barrier"].isin(late["barrier"])]
     ends = pd.Series(end[together["event"]]).groupby(together["barrier"].to_numpy())
-    if late["lateness_ns"].mean() < MIN_SPREAD_RATIO.value * (ends.max() - ends.min()).mean():
+    spread = float((ends.max() - ends.min()).mean())
+    if late["lateness_ns"].mean() < MIN_SPREAD_RATIO.value * spread:
         return []
     worst = late.iloc[int(late["lateness_ns"].to_numpy().argmax())]
     there = together[together["barrier"] == int(worst["barrier"])]
@@ -91,6 +94,9 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
         "step": int(worst["step"]),
         "lateness_ns": int(worst["lateness_ns"]),
         "name": str(worst["name"]),
+        "clocks_ns": uncertain_clocks(trace, float(late["lateness_ns"].mean())),
+        "ends_ns": spread,
+        "work": work(trace, str(latest["task"])),
     }
     return [
         Finding(
@@ -128,6 +134,8 @@ def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> li
         "activity": most,
         "activity_ns": spent[most],
         "received": _received(trace, task, step) if most == "communication" else None,
+        "clocks_ns": uncertain_clocks(trace, int(worst["sole_wait_ns"])),
+        "work": work(trace, task),
     }
     events = longest_events(trace, of_task(trace, task) & overlaps(trace, start, end))
     return [Finding("straggler.end", figures["share"], figures, step, start, end, events)]
@@ -172,14 +180,20 @@ def _word(key: str, figures: Figures) -> Texts:
     name = task_label(figures["task"]) or figures["task"] or "the task"
     subject = capital(name)
     awaited = f"{format_duration(figures['sole_wait_ns'])}, {step_time(figures['share'])}"
-    advice = "Rebalance its load, or find out what slows it down: more work in a batch, a slower machine, "
+    compared = figures["work"]
+    more = sentence(compared) if is_more(compared) else ""
+    batch = "more work in a batch, " if compared is None else ""
+    advice = f"Rebalance its load, or find out what slows it down: {batch}a slower machine, "
+    if more:
+        advice = "Give it as much work as the others: compare batch sizes, sequence lengths and loops."
     if key == "straggler.collective":
         return Texts(
             f"{subject} is a straggler at collectives",
             f"{subject} is last at {figures['last']} of {figures['barriers']} collectives. The other tasks"
             f" wait for it alone for {awaited}; longest in step {figures['step']},"
-            f" {format_duration(figures['lateness_ns'])} at {figures['name']}.",
-            f"{advice}another process on it, or input that arrives later.",
+            f" {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
+            f"{clocks_sentence(figures['clocks_ns'], figures['ends_ns'])}",
+            advice if more else f"{advice}another process on it, or input that arrives later.",
         )
     job = name.partition(" ")[0]
     where = ""
@@ -196,7 +210,18 @@ def _word(key: str, figures: Figures) -> Texts:
             f" It receives {format_bytes(received['bytes'])} in {received['tensors']:,} tensors, the others"
             f" {format_bytes(received['other_bytes'])} in {received['other_tensors']:,}{most}."
         )
-    return Texts(f"{subject} is a straggler", text, f"{advice}or a slower network to the parameter server.")
+    advice = advice if more else f"{advice}or a slower network to the parameter server."
+    return Texts(f"{subject} is a straggler", f"{text}{more}{clocks_sentence(figures['clocks_ns'])}", advice)
+
+
+def _headline(figures: Figures) -> str:
+    subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
+    share = step_time(figures["share"])
+    if "barriers" not in figures:
+        return f"{subject} still runs for {share} when the others of its job are done."
+    last, barriers = figures["last"], figures["barriers"]
+    which = f"all {barriers:,}" if last == barriers > 1 else f"{last:,} of {barriers:,}"
+    return f"{subject} is late at {which} collectives: the other tasks wait {share}."
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -239,9 +264,11 @@ RULE = Rule(
         "END_SHARE": END_SHARE,
         "MIN_SPREAD_RATIO": MIN_SPREAD_RATIO,
         "MIN_BUSY_FRACTION": MIN_BUSY_FRACTION,
+        "WORK_RATIO": WORK_RATIO,
     },
     _find,
     _word,
     _measure,
     _summarise,
+    headline=_headline,
 )

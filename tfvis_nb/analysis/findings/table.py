@@ -7,7 +7,7 @@ import textwrap
 import pandas as pd
 
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.format import format_percent, unbroken
 from tfvis_nb.core.labels import printable
 
 NOTHING = "No dominant bottleneck"
@@ -43,7 +43,8 @@ def findings_lines(table: pd.DataFrame) -> list[str]:
         title, *paragraphs = (printable(text, _LONGEST) for text in texts)
         lines.append(f"{title} ({level}{share_of(share)})")
         for text in paragraphs:
-            lines += textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+            wrapped = textwrap.wrap(unbroken(text), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+            lines += [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
     return [*lines, OVERLAP] if overlap(table) else lines
 
 
@@ -63,7 +64,7 @@ def findings_html(table: pd.DataFrame) -> str:
     more = len(table) - len(rows)
     rows += [f"<p><i>({more:,} more)</i></p>"] if more else []
     rows += [f"<p>{OVERLAP}</p>"] if overlap(table) else []
-    return "\n".join(rows)
+    return unbroken("\n".join(rows))
 
 
 def table_of(found: pd.DataFrame) -> FindingsTable:
@@ -74,8 +75,9 @@ def table_of(found: pd.DataFrame) -> FindingsTable:
 
 
 def overlap(table: pd.DataFrame) -> bool:
-    """Tell whether the shares of findings together exceed the time of the steps."""
-    return float(table["share"].sum()) > 1
+    """Tell whether the shares of findings, with the busy time of a device, exceed the time of the steps."""
+    busy = max((figures.get("busy_share", 0.0) for figures in table["figures"]), default=0.0)
+    return int(table["share"].notna().sum()) > 1 and float(table["share"].sum()) + busy > 1
 
 
 def share_of(share: float) -> str:

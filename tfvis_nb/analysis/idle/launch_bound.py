@@ -10,6 +10,8 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.idle.launch_gaps import gaps_between, on_devices, why_unknown
 from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.coverage import overlap
+from tfvis_nb.core.intervals import union
 from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
@@ -31,7 +33,7 @@ FIGURES: dict[str, str] = {
     "launch_share": "(launching_ns + latency_ns) / step_ns, from 0 to 1: the most that faster launching "
     "could save.",
     "duration_ns": "Length of a stretch, in ns: from the start of its first late gap to the end of its last.",
-    "launch_wait_ns": "launching_ns + latency_ns + host_other_ns of the stretch's gaps, in ns.",
+    "launch_wait_ns": "The idle time of the stretch whose cause is late launch, in ns; see idle_gaps.",
     "share": "launch_wait_ns / duration_ns, more than 0.5.",
     "ops": "The op types in the stretch that the device waited for longest, the longest first.",
 }
@@ -49,10 +51,8 @@ _COLUMNS = (
 _STRETCH = (
     _WHERE
     | {"start_ns": "int64", "duration_ns": "int64", "launch_wait_ns": "int64"}
-    | {"launching_ns": "int64", "latency_ns": "int64", "host_other_ns": "int64"}
     | {"late": "int64", "share": "float64", "ops": "str"}
 )
-_LATE = ["launching_ns", "latency_ns", "host_other_ns"]
 _MOST_OPS = 3
 
 
@@ -119,8 +119,10 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
 def launch_stretches(trace: Trace) -> pd.DataFrame:
     """Return the stretches of time in which an accelerator mostly waited for late launches.
 
-    A stretch begins and ends with a late gap. Counted from either of its ends to anywhere in it, more than
-    half of the time is late gaps; and no longer range of time is like that.
+    A stretch begins and ends with a late gap, most of which has the cause ``late launch`` in `idle_gaps`: a
+    gap can also end with a launch that was late because the host waited for the network or for input.
+    Counted from either of its ends to anywhere in it, more than half of the time is such waiting; and no
+    longer range of time is like that.
 
     Parameters
     ----------
@@ -131,22 +133,22 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per stretch, the one with the largest ``launch_wait_ns`` first: ``step`` (int64), ``task``,
-        ``device`` (category), ``start_ns``, ``duration_ns``, ``launch_wait_ns``, ``launching_ns``,
-        ``latency_ns``, ``host_other_ns``, ``late`` (int64), ``share`` (float64), ``ops`` (str; at most three,
-        with commas between). `cannot_say` as `launch_bound`.
+        ``device`` (category), ``start_ns``, ``duration_ns``, ``launch_wait_ns``, ``late`` (int64), ``share``
+        (float64), ``ops`` (str; at most three, with commas between). `cannot_say` as `launch_bound`.
 
     Notes
     -----
-    The maximal scoring subsequences of Ruzzo and Tompa (ISMB 1999), where a nanosecond of a late gap
-    counts 1 and any other -1.
+    The maximal scoring subsequences of Ruzzo and Tompa (ISMB 1999), where a nanosecond of waiting for a
+    launch in a late gap counts 1 and any other -1.
 
     Examples
     --------
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.analysis import launch_stretches
-    >>> table = events.build({"start_ns": [0, 10, 30, 90], "duration_ns": [3, 4, 5, 1], "lane": ["s"] * 4,
-    ...                       "kind": ["kernel"] * 4, "device": ["GPU:0"] * 4, "op": ["A", "B", "C", "D"],
-    ...                       "scheduled_ns": [0, 9, 27, 5]})
+    >>> table = events.build({"start_ns": [0, 0, 10, 30, 90], "duration_ns": [28, 3, 4, 5, 1],
+    ...                       "kind": ["op"] + ["kernel"] * 4, "lane": ["ops"] + ["s"] * 4,
+    ...                       "device": ["/device:GPU:0"] * 5, "op": ["Loop", "A", "B", "C", "D"],
+    ...                       "scheduled_ns": [None, 0, 9, 27, 5]})
     >>> launch_stretches(Trace(table))[["start_ns", "duration_ns", "late", "ops"]].values.tolist()
     [[3, 27, 2, 'C, B']]
     """
@@ -155,21 +157,20 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
         return cannot_say(_STRETCH, reason)
     assert ran is not None
     gaps = gaps_between(trace, ran)
-    gaps = gaps[_is_late(gaps)].reset_index(drop=True)
-    begin, length = gaps["start_ns"].to_numpy(), gaps["duration_ns"].to_numpy()
+    gaps = gaps[_is_late(gaps)]
+    gaps = gaps.assign(wait_ns=_launch_waits(trace, ran.here.table, gaps))
+    gaps = gaps[2 * gaps["wait_ns"] > gaps["duration_ns"]].reset_index(drop=True)
+    begin, length, wait = (gaps[name].to_numpy() for name in ("start_ns", "duration_ns", "wait_ns"))
     device_row = gaps["device_row"].to_numpy()
-    first, last = _stretches(device_row, begin, begin + length)
+    first, last = _stretches(device_row, begin, begin + length, 2 * wait - length)
     table = ran.here.table.take(device_row[first]).reset_index(drop=True)
     table["start_ns"] = begin[first]
     table["duration_ns"] = (begin + length)[last] - begin[first]
-    table["launch_wait_ns"] = np.add.reduceat(length, first) if len(first) else length
-    for name in _LATE:
-        column = gaps[name].to_numpy()
-        table[name] = np.add.reduceat(column, first) if len(first) else column
+    table["launch_wait_ns"] = np.add.reduceat(wait, first) if len(first) else wait
     table["late"] = last - first + 1
     table["share"] = table["launch_wait_ns"] / table["duration_ns"]
     op = trace.events["op"].iloc[gaps["event"].to_numpy()]
-    table["ops"] = pd.array(_most(op, np.repeat(np.arange(len(first)), last - first + 1), length, len(first)))
+    table["ops"] = pd.array(_most(op, np.repeat(np.arange(len(first)), last - first + 1), wait, len(first)))
     table["ops"] = table["ops"].astype(event_table.TEXT)
     order = np.argsort(-table["launch_wait_ns"].to_numpy(), kind="stable")
     return table.loc[order, list(_STRETCH)].reset_index(drop=True)
@@ -180,18 +181,33 @@ def _is_late(gaps: pd.DataFrame) -> np.ndarray:
     return late
 
 
+def _launch_waits(trace: Trace, devices: pd.DataFrame, gaps: pd.DataFrame) -> np.ndarray:
+    """Return how much of each gap has the cause ``late launch``; ``device_row`` is a row of `devices`."""
+    idle = trace.idle_gaps
+    idle = idle[(idle["cause"] == "late launch").to_numpy()]
+    rows, wanted = (
+        pd.MultiIndex.from_frame(table[list(_WHERE)].astype({"task": "str", "device": "str"}))
+        for table in (devices, idle)
+    )
+    begin = idle["start_ns"].to_numpy()
+    waits = union(rows.get_indexer(wanted), begin, begin + idle["duration_ns"].to_numpy())
+    start = gaps["start_ns"].to_numpy()
+    return overlap(waits, gaps["device_row"].to_numpy(), start, start + gaps["duration_ns"].to_numpy())
+
+
 def _added_up(device_row: pd.Series, value: pd.Series | np.ndarray, row_count: int) -> np.ndarray:
     total = np.zeros(row_count, np.int64)
     np.add.at(total, device_row.to_numpy(), np.asarray(value, np.int64))
     return total
 
 
-def _stretches(device_row: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _stretches(
+    device_row: np.ndarray, begin: np.ndarray, end: np.ndarray, score: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Join gaps, ordered by device and time, to stretches; return the first and the last gap of each."""
     first = last = np.arange(len(device_row))
-    score = end - begin
     while len(first) > 1:
-        # Neighbours that are both longer than what is between them belong together, whatever is around.
+        # Neighbours that both score more than what is between them belong together, whatever is around.
         between = begin[first[1:]] - end[last[:-1]]
         joins = (
             (device_row[first[1:]] == device_row[last[:-1]]) & (between < score[1:]) & (between < score[:-1])

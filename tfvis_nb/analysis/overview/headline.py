@@ -6,7 +6,9 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.analysis.findings.autotuning import RULE as TUNING
+from tfvis_nb.analysis.findings.finding import PROBLEM
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
 from tfvis_nb.analysis.steps.slow_steps import times_median
 from tfvis_nb.analysis.unavailable import why_not
@@ -31,10 +33,20 @@ def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
         return _after_first(trace, first)
     tuning = TUNING.measure(trace).share
     table = device_idle(trace)
-    whole = _without_devices(facts) if why_not(table) else _of_devices(trace, table, None)
+    cause = _first_problem(trace)
+    whole = _without_devices(facts, cause) if why_not(table) else _of_devices(trace, table, None, cause)
     if tuning >= _MUCH:
         return Text("headline_tuning", share=format_percent(tuning), then=whole)
     return whole
+
+
+def _first_problem(trace: Trace) -> str:
+    """Return the sentence of the finding that leads the list, if it is a problem and has one."""
+    if not len(trace.findings) or trace.findings["level"].iloc[0] != PROBLEM:
+        return ""
+    first = trace.findings.iloc[0]
+    words = next(rule.headline for rule in RULES.values() if rule.kind == first["kind"])
+    return "" if words is None else words(first["figures"])
 
 
 def _after_first(trace: Trace, first: Mapping[str, Any]) -> Text:
@@ -42,7 +54,7 @@ def _after_first(trace: Trace, first: Mapping[str, Any]) -> Text:
     table = device_idle(trace, numbers)
     then = Text("headline_later_steps", median=format_duration(first["median_ns"]))
     if not why_not(table):
-        then = _of_devices(trace, table, numbers)
+        then = _of_devices(trace, table, numbers, "")
     return Text(
         "headline_first_step",
         first=format_duration(first["first_ns"]),
@@ -51,8 +63,8 @@ def _after_first(trace: Trace, first: Mapping[str, Any]) -> Text:
     )
 
 
-def _of_devices(trace: Trace, table: pd.DataFrame, steps: list[int] | None) -> Text:
-    """Sum up how busy devices were, and what they waited for most."""
+def _of_devices(trace: Trace, table: pd.DataFrame, steps: list[int] | None, problem: str) -> Text:
+    """Sum up how busy devices were, and the first problem, or what they waited for most."""
     total = max(int(table["step_ns"].sum()), 1)
     busy = int(table["busy_ns"].sum()) / total
     noun = _noun(table)
@@ -60,17 +72,27 @@ def _of_devices(trace: Trace, table: pd.DataFrame, steps: list[int] | None) -> T
     causes = idle_by_cause(trace, steps).reindex(devices, fill_value=0).sum()
     cause, share = str(causes.idxmax()), int(causes.max()) / total
     whole = Text("headline_busy", devices=noun, busy=format_percent(busy))
+    if problem:
+        return Text("headline_problem", whole=whole, problem=problem)
     if busy >= _WELL_USED or not share:
         return whole
-    if cause != "late launch" or table["launches"].isna().any():
-        return Text("headline_waits", busy=whole, share=format_percent(share), cause=CAUSE_PHRASES[cause])
-    launches = int(table["launches"].sum())
-    return Text(
-        "headline_launches",
-        busy=whole,
+    waits = Text(
+        "headline_waits",
+        devices=noun,
+        busy=format_percent(busy),
         share=format_percent(share),
         cause=CAUSE_PHRASES[cause],
-        launches=f"{launches / max(int(table['steps'].max()), 1):,.0f}",
+    )
+    if cause != "late launch" or table["launches"].isna().any():
+        return waits
+    one = noun.rpartition(" ")[2].removesuffix("s")
+    rates = sorted({f"{rate:,.0f}" for rate in table["launches"] / table["steps"]}, key=len)
+    return Text(
+        "headline_launches",
+        waits=waits,
+        launches=f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else rates[0],
+        each=f" for each {one}" if len(table) > 1 else "",
+        device=f"{'a' if len(table) > 1 else 'the'} {one}",
         late=format_duration(int(table["launch_wait_ns"].sum()) / max(int(table["late"].sum()), 1)),
     )
 
@@ -81,14 +103,17 @@ def _noun(table: pd.DataFrame) -> str:
     return f"{len(table):,} {name}s" if len(table) > 1 else name
 
 
-def _without_devices(facts: Mapping[str, Any]) -> Text:
+def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     """Name the largest part of the median step of the task that idles least."""
     steps, middle = facts["steps"], facts["median_step"]
     tasks = [task["parts"] for task in middle["tasks"]]
     busiest = min(tasks, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
     step = "The median step" if steps["count"] > 1 else "The step"
+    brief = Text("headline_host_brief", step=step, median=format_duration(steps["median_ns"]))
+    if problem:
+        return Text("headline_problem", whole=brief, problem=problem)
     if not busiest:
-        return Text("headline_host_brief", step=step, median=format_duration(steps["median_ns"]))
+        return brief
     part = max(busiest, key=lambda name: busiest[name])
     name = part.removesuffix("_ns")
     return Text(

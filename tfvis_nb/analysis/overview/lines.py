@@ -10,6 +10,12 @@ from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
 
+MEDIAN_STEP = "Median step by activity"
+_ABOUT_PARTS = (
+    "What a task did in the median step. At each point in time one activity counts, the first in the order of"
+    " the breakdown: launch is the time in which the task launches ops and computes nothing, even if its"
+    " devices are idle for another cause."
+)
 _MOST_DEVICES = 4
 _MOST_PARTS = 4
 _MOST_ALLOCATORS = 3
@@ -35,6 +41,7 @@ def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
         *_step_lines(facts),
         *_device_lines(facts["devices"]),
         *_part_lines(facts["median_step"]),
+        *_clock_lines(facts["clocks"]),
         *_time_lines(facts),
         *_op_lines(facts["top_ops"]),
         *_memory_lines(facts["memory"]),
@@ -59,13 +66,19 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
 
 def _device_lines(devices: list[dict[str, Any]]) -> list[Line]:
     lines = []
+    names = [lane_label(device["task"], device["device"], "") for device in devices]
     for device in devices[:_MOST_DEVICES]:
         value = f"{format_percent(device['busy_share'])} of step time"
         if device["cause"]:
             cause = CAUSE_PHRASES[device["cause"]]
-            value += f"; idle: {format_percent(device['cause_share'])} {cause}"
-        name = printable(lane_label(device["task"], device["device"], ""), _LONGEST_NAME)
-        about = "Share of step time in which the device ran something; then the main cause of its idle time."
+            value += f"; {cause} takes {format_percent(device['cause_share'])}"
+        name = lane_label(device["task"], device["device"], "")
+        # Devices of unlike runs may have one label.
+        name = printable(name if names.count(name) == 1 else device["device"], _LONGEST_NAME)
+        about = (
+            "Share of step time in which the device ran a kernel, copy or collective; then the main cause of"
+            " its idle time, also of step time."
+        )
         lines.append(Line(f"{name} busy", (value,), about))
     if len(devices) > _MOST_DEVICES:
         rest = devices[_MOST_DEVICES:]
@@ -88,9 +101,17 @@ def _part_lines(middle: Mapping[str, Any] | None) -> list[Line]:
             f"{part_label(part)} {format_percent(amount / middle['step_ns'])}" for part, amount in parts
         )
         name = f", {_named(task['task'])}" if several else ""
-        about = "At each point in time one activity counts, the first in the order of the breakdown."
-        lines.append(Line(f"Median step{name}", (value,), about))
+        lines.append(Line(f"{MEDIAN_STEP}{name}", (value,), _ABOUT_PARTS))
     return lines
+
+
+def _clock_lines(clocks: Mapping[str, Any] | None) -> list[Line]:
+    if clocks is None:
+        return []
+    known = clocks["within_ns"]
+    value = "not aligned" if known is None else f"known to within {format_duration(known)}"
+    about = "How far the clocks of tasks may be apart; waits between tasks are uncertain by as much."
+    return [Line("Clocks of tasks", (value,), about)]
 
 
 def _named(task: str) -> str:

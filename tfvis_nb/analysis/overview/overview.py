@@ -12,6 +12,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
+from tfvis_nb.analysis.findings.clocks import uncertain_clocks
 from tfvis_nb.analysis.idle.device_idle import device_idle
 from tfvis_nb.analysis.memory.memory_usage import memory_peaks
 from tfvis_nb.analysis.overview.headline import headline
@@ -27,7 +28,8 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 FIGURES: dict[str, str] = {
-    "headline": "One sentence: how busy the devices were, and what they waited for most.",
+    "headline": "One or two sentences: how busy the devices were, and the first problem or what they waited"
+    " for most.",
     "steps.median_ns": "Duration of the median step, which is a step of the trace, in ns: of an even number"
     " of steps the shorter of the two in the middle.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
@@ -37,6 +39,8 @@ FIGURES: dict[str, str] = {
     " others, both in ns, and share, its excess of step time.",
     "median_step.tasks": "For each task the parts of the median step in ns, which add up to step_ns; see the"
     " breakdown.",
+    "clocks": "If the clocks of tasks may be apart by a tenth of the median step or more: within_ns, by how"
+    " much at most; missing if nothing bounds it.",
     "devices": "For each accelerator busy_share, cause and cause_share; see device_idle.",
     "outside": "Time outside steps, in ns, and run_share, its share of the run; see outside_steps.",
     "host_ns": "Time of the median step during which Python or the runtime around ops ran on any task, in ns,"
@@ -91,9 +95,9 @@ def overview(trace: Trace) -> Overview:
     Returns
     -------
     Overview
-        A mapping with the keys ``headline``, ``steps``, ``first_step``, ``median_step``, ``devices``,
-        ``outside``, ``host_ns``, ``top_ops``, ``memory`` and ``notes``, as in `FIGURES`: times in ns,
-        sizes in bytes, shares from 0 to 1, None for what the trace does not show.
+        A mapping with the keys ``headline``, ``steps``, ``first_step``, ``median_step``, ``clocks``,
+        ``devices``, ``outside``, ``host_ns``, ``top_ops``, ``memory`` and ``notes``, as in `FIGURES`: times
+        in ns, sizes in bytes, shares from 0 to 1, None for what the trace does not show.
 
     Examples
     --------
@@ -113,6 +117,7 @@ def overview(trace: Trace) -> Overview:
         "steps": _steps(trace),
         "first_step": _first_step(trace),
         "median_step": None if middle is None else _parts(trace, middle),
+        "clocks": None if middle is None else _clocks(trace, middle),
         "devices": _devices(trace),
         "outside": _outside(trace),
         "host_ns": None if middle is None else _host_ns(trace, middle),
@@ -159,6 +164,12 @@ def _devices(trace: Trace) -> list[dict[str, Any]]:
         return []
     records = table.astype(object).where(table.notna(), None).to_dict("records")
     return [{str(name): value for name, value in record.items()} for record in records]
+
+
+def _clocks(trace: Trace, step: int) -> dict[str, Any] | None:
+    duration = trace.steps.loc[trace.steps["step"] == step, "duration_ns"]
+    known = uncertain_clocks(trace, int(duration.iloc[0]))
+    return None if known is None else {"within_ns": None if isinstance(known, str) else known}
 
 
 def _outside(trace: Trace) -> dict[str, Any] | None:

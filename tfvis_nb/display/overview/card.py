@@ -1,15 +1,13 @@
 """The card of a trace: a sentence, the figures of its overview, and the parts of its median step."""
 
-import re
 from typing import Any
 
-from tfvis_nb.analysis.overview.lines import overview_lines, part_label
-from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.analysis.overview.lines import MEDIAN_STEP, overview_lines, part_label
+from tfvis_nb.core.format import format_duration, format_percent, unbroken
 from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.core.trace import Trace
 
 _LONGEST = 400
-_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[num\N{MICRO SIGN}]?s|[KMGTP]?i?B)(?!\w))")
 
 
 def card(trace: Trace) -> dict[str, Any]:
@@ -21,25 +19,20 @@ def card(trace: Trace) -> dict[str, Any]:
     return {
         "headline": printable(facts["headline"], _LONGEST),
         "lines": [
-            [term, [_unbroken(printable(value, _LONGEST)) for value in values], about]
+            [term, [unbroken(printable(value, _LONGEST)) for value in values], about]
             for term, values, about in overview_lines(facts)
             # The parts of a single bar have their shares next to it.
-            if term != "Median step"
+            if term != MEDIAN_STEP
         ],
         "bars": _bars(facts["median_step"], facts["steps"]["count"]),
     }
-
-
-def _unbroken(text: str) -> str:
-    """Keep numbers and their units on one line."""
-    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def _bars(middle: dict[str, Any] | None, steps: int) -> list[dict[str, Any]]:
     """Return a bar for each task, with the parts of its median step in the order of the breakdown."""
     if middle is None or not middle["step_ns"]:
         return []
-    step, several = "Median step" if steps > 1 else "Step", len(middle["tasks"]) > 1
+    step, several = MEDIAN_STEP if steps > 1 else "Step by activity", len(middle["tasks"]) > 1
     return [
         {
             "label": ", ".join(

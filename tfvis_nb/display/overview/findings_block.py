@@ -6,6 +6,7 @@ from typing import Any
 from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.format import unbroken
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 
@@ -18,7 +19,7 @@ def findings_block(trace: Trace) -> dict[str, Any]:
     found = trace.findings
     reason = why_not(found)
     origin = int(trace.events["start_ns"].min()) if len(trace.events) else 0
-    columns = [[printable(str(text), _LONGEST) for text in found[name]] for name in _WORDS]
+    columns = [[unbroken(printable(str(text), _LONGEST)) for text in found[name]] for name in _WORDS]
     rows = zip(
         *columns,
         found["share"],
@@ -50,4 +51,4 @@ def findings_block(trace: Trace) -> dict[str, Any]:
 
 def _sentences(trace: Trace) -> list[str]:
     """Say how large everything is that findings look for, reported or not."""
-    return [printable(str(text), _LONGEST) for text in measurements(trace)["text"]]
+    return [unbroken(printable(str(text), _LONGEST)) for text in measurements(trace)["text"]]

@@ -4,11 +4,13 @@ from typing import Any
 
 import pandas as pd
 
+from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.rule import capital
 from tfvis_nb.analysis.idle import idle_gaps, launch_bound
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, step_key, table
-from tfvis_nb.display.tabs.wording import activity_label, named
+from tfvis_nb.display.tabs.wording import named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _CAUSE = TableColumn(
@@ -46,13 +48,13 @@ def _causes(trace: Trace) -> dict[str, Any]:
     sums = sums.join(steps, on=where)
     causes = [str(cause) for cause in sums["cause"]]
     rows = named(sums).assign(
-        cause=[activity_label(cause) for cause in causes],
+        cause=[capital(CAUSE_PHRASES[cause]) for cause in causes],
         duration_ns=sums["sum"],
         share=sums["sum"] / sums["whole"],
         of_steps=sums["sum"] / sums["step_ns"].clip(lower=1),
         count=sums["size"],
     )
-    hints = [idle_gaps.FIGURES[cause] for cause in causes]
+    hints = [f"{idle_gaps.FIGURES[cause]} In idle_gaps its cause is {cause!r}." for cause in causes]
     return table(
         "Idle time by cause",
         rows,
@@ -99,7 +101,7 @@ def _longest(trace: Trace) -> dict[str, Any]:
         names = trace.events["name"].take(event.clip(0)).astype(str).to_numpy()
         rows = rows.assign(
             start_ns=starts - targets.origin,
-            cause=[activity_label(str(cause)) for cause in order["cause"]],
+            cause=[capital(CAUSE_PHRASES[str(cause)]) for cause in order["cause"]],
             name=pd.Series(names, index=rows.index).where(event >= 0, ""),
         )
     return table(
@@ -138,8 +140,8 @@ def _stretches(trace: Trace) -> dict[str, Any]:
         "Launch-bound intervals",
         named(rows),
         columns,
-        definition="Intervals in which the device waited for late launches more than half of the time. Other"
-        " delays of the host, such as the network, are included.",
+        definition="Intervals during more than half of which the device is idle because it waits for kernel"
+        " launches.",
         zoom=zoom,
         reason=why_not(found),
         row_count=len(found),

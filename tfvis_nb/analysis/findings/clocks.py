@@ -1,0 +1,32 @@
+"""How far the clocks of tasks may be apart, where that is of the size of a figure."""
+
+from math import isinf
+
+from tfvis_nb.core.clock_bounds import uncertainty
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.trace import Trace
+
+_MATTERS = 0.1
+"""Of a figure."""
+
+
+def uncertain_clocks(trace: Trace, figure_ns: float) -> float | str | None:
+    """Return by how many ns clocks may be wrong, if that matters for a figure; "unknown" without a bound."""
+    known = uncertainty(trace.clock_bounds)
+    if known < _MATTERS * figure_ns or not known:
+        return None
+    return "unknown" if isinf(known) else known
+
+
+def clocks_sentence(clocks_ns: float | str | None, ends_ns: float | None = None) -> str:
+    """Say how well the clocks are known, if that matters; tasks leave collectives together (`ends_ns`)."""
+    if clocks_ns is None:
+        return ""
+    unknown = isinstance(clocks_ns, str)
+    known = "not aligned" if unknown else f"known to within {format_duration(float(clocks_ns))} only"
+    text = f" The clocks of the tasks are {known}"
+    if ends_ns is not None:
+        ends = format_duration(ends_ns)
+        return f"{text}. They seem to agree, because the tasks leave these collectives within {ends}."
+    wrong = "by any amount" if unknown else "by as much"
+    return f"{text}, so waits between tasks may be wrong {wrong}."

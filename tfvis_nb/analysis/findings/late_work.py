@@ -1,0 +1,80 @@
+"""Whether a late task has more work than the others of its job."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.findings.rule import Figures, Threshold
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+WORK_RATIO = Threshold(
+    1.5, "work of a straggler as a multiple of that of every other task of its job: it is late because of it"
+)
+
+_NOUNS = {"device_compute": "kernels", "host_compute": "ops"}
+
+
+def work(trace: Trace, task: str) -> dict[str, Any] | None:
+    """Compare what a task computes in steps with the other task of its job that computes most; None without.
+
+    ``own_ns`` and ``other_ns`` are sums of durations: of kernels, or of ops if the job has no kernels.
+    ``op`` is the op type with the largest difference, with its time and count on both.
+    """
+    events = trace.events
+    job = task.rpartition("/task:")[0]
+    tasks = events["task"].astype(object).fillna("")
+    peers = tasks.str.startswith(f"{job}/task:").to_numpy() & (events["step"] != NO_STEP).to_numpy()
+    for computing in _NOUNS:
+        rows = np.flatnonzero(peers & (activity(trace) == NUMBER[computing]))
+        sums = _sums(trace, rows)
+        totals = sums.groupby("task")["ns"].sum()
+        others = totals.drop(task, errors="ignore")
+        if totals.get(task, 0) and len(others):
+            break
+    else:
+        return None
+    other = str(others.idxmax())
+    each = sums.set_index(["task", "op"])
+    own, peer = each.loc[task], each.loc[other]
+    difference = own["ns"].sub(peer["ns"], fill_value=0)
+    op = str(difference.idxmax())
+    compared = {
+        "op": op,
+        "noun": _NOUNS[computing],
+        "own_ns": int(totals[task]),
+        "other_ns": int(totals[other]),
+    }
+    for side, table in (("own", own), ("other", peer)):
+        for name in ("ns", "count"):
+            compared[f"{side}_op_{name}"] = int(table[name].get(op, 0))
+    return compared | {"others": len(others)}
+
+
+def _sums(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
+    """Return the ``ns`` and the ``count`` of each op type of each task."""
+    chosen = trace.events.iloc[rows]
+    columns = {name: chosen[name].astype(object).fillna("") for name in ("task", "op")}
+    grouped = chosen.assign(**columns).groupby(["task", "op"])["duration_ns"]
+    return grouped.agg(ns="sum", count="size").reset_index()
+
+
+def is_more(compared: Figures | None) -> bool:
+    """Tell whether a task has so much more work that it is late because of it."""
+    return compared is not None and compared["own_ns"] >= WORK_RATIO.value * compared["other_ns"]
+
+
+def sentence(compared: Figures) -> str:
+    """Say how much more work the task has, and where."""
+    noun = compared["noun"]
+    most = " at most" if compared["others"] > 1 else ""
+    whose = "those of the others" if compared["others"] > 1 else "those of the other task"
+    return (
+        f" It has more work: its {noun} take {format_duration(compared['own_ns'])}, {whose}{most}"
+        f" {format_duration(compared['other_ns'])}. The largest difference is {compared['op']}:"
+        f" {format_duration(compared['own_op_ns'])} in {compared['own_op_count']:,} {noun}, not"
+        f" {format_duration(compared['other_op_ns'])} in {compared['other_op_count']:,}."
+    )

@@ -1,0 +1,111 @@
+"""What kind of program was recorded, and the advice that fits it."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb.core.categories import beginning, is_kind
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+_KERAS = re.compile(r"(?:one|multi)_step_on_|(?:train|test|predict)_function")
+_JAX = re.compile(r"PjitFunction|PjRt|PJRT_|CommonPjRt")
+_EXECUTOR_LABEL = r"[\w./-]+ = \w+\("
+"""How TensorFlow's executor labels the ops of a session's run."""
+_DYNAMIC = re.compile(
+    r"(?:Unique\w*|Where|SparseToDense|DynamicPartition|ListDiff|NonMaxSuppression\w*|StringSplit\w*"
+    r"|SparseFillEmptyRows\w*|Ragged\w+)$"
+)
+"""Ops whose output shapes depend on the data: XLA compiles for fixed ones."""
+_PREFETCH = re.compile(r"Iterator::(?:Root::)?(?:Model::)?Prefetch")
+_PIPELINE = re.compile(r"Iterator::")
+_MOST_NAMED = 3
+_SAMPLE = 1000
+
+_FEWER = {
+    "session": ("use larger batches and fewer small ops", "with global_jit_level in the session's config"),
+    "keras": (
+        "use larger batches, or run several steps in one call (steps_per_execution)",
+        "with model.compile(jit_compile=True)",
+    ),
+    "function": (
+        "use larger batches, or loop over several steps inside the tf.function",
+        "with tf.function(jit_compile=True)",
+    ),
+    "eager": (
+        "put the step into a tf.function, and use larger batches",
+        "with tf.function(jit_compile=True)",
+    ),
+    "jax": ("put more of the step into one jax.jit, or loop over steps with jax.lax.scan", ""),
+    "": ("fuse small ops, and use larger batches", ""),
+}
+"""By kind of program: how to launch less, and how to compile with XLA."""
+
+
+def recorded(trace: Trace) -> dict[str, Any]:
+    """Return figures of the recorded program: its kind, its ops of dynamic shape, and whether it prefetches.
+
+    ``program`` is a key of `_FEWER`, ``dynamic_ops`` the op types, and ``prefetches`` None where the input
+    pipeline is not recorded.
+    """
+    events = trace.events
+    op = events["op"]
+    in_steps = (events["step"] != NO_STEP).to_numpy()
+    dynamic = sorted({str(name) for name in op[beginning(op, _DYNAMIC) & in_steps].unique()})
+    pipeline = _any(trace, _PIPELINE)
+    return {
+        "program": _program(trace),
+        "dynamic_ops": dynamic[:_MOST_NAMED],
+        "prefetches": _any(trace, _PREFETCH) if pipeline else None,
+    }
+
+
+def _any(trace: Trace, pattern: re.Pattern[str]) -> bool:
+    return bool(beginning(trace.events["op"], pattern).any())
+
+
+def _program(trace: Trace) -> str:
+    events = trace.events
+    ops = events["detail"][is_kind(events, "op")]
+    if ops.head(_SAMPLE).str.match(_EXECUTOR_LABEL).any() or _any(trace, re.compile("SessionRun")):
+        return "session"
+    if _any(trace, _JAX):
+        return "jax"
+    if _any(trace, _KERAS) or any(_KERAS.match(label) for label in trace.step_labels.values()):
+        return "keras"
+    functions = int(np.count_nonzero(beginning(events["op"], re.compile("FunctionRun"))))
+    eager = int(ops.str.startswith("EagerLocalExecute: ").sum())
+    return "" if not functions + eager else "eager" if eager > functions else "function"
+
+
+def fewer_launches(figures: Mapping[str, Any]) -> str:
+    """Advise how the host of a program launches less."""
+    how, xla = _FEWER[figures["program"]]
+    text = f"Reduce kernel launches: {how}."
+    if figures["dynamic_ops"]:
+        ops = " and ".join(figures["dynamic_ops"])
+        return f"{text} XLA is unlikely to help, because the output shapes of {ops} depend on the data."
+    return f"{text} XLA, which fuses small ops, may help as well: turn it on {xla}." if xla else text
+
+
+def faster_input(figures: Mapping[str, Any]) -> str:
+    """Advise how the input pipeline of a program keeps up."""
+    prefetch = {
+        True: "The input pipeline prefetches already. Make its slowest stage faster: ",
+        False: "End the input pipeline with dataset.prefetch(tf.data.AUTOTUNE). If it is still too slow, ",
+        None: "Check that the input pipeline ends with dataset.prefetch(tf.data.AUTOTUNE). If it does, ",
+    }[figures["prefetches"]]
+    return (
+        f"{prefetch}use map(..., num_parallel_calls=tf.data.AUTOTUNE), cache() data that is read again, or"
+        " cut per-element cost."
+    )
+
+
+def less_host_work(figures: Mapping[str, Any]) -> str:
+    """Advise how the host of a program does less between launches."""
+    move = "Move Python and CPU ops out of the step"
+    if figures["program"] == "eager":
+        return f"{move}, put the rest into a tf.function, and fetch results less often."
+    return f"{move}, and fetch results less often."
