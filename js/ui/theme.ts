@@ -41,7 +41,8 @@ function luminance(hex: string): number {
  */
 export function detectTheme(host: Element): Theme {
   if (OWNS_PAGE) return (document.documentElement.dataset.theme as Theme | undefined) ?? ofSystem();
-  const style = getComputedStyle(host);
+  // Notebook 7.6 attaches an output after it is rendered, and what is not attached has no styles.
+  const style = getComputedStyle(host.isConnected ? host : document.documentElement);
   const ground =
     style.getPropertyValue("--jp-layout-color0") || style.getPropertyValue("--vscode-editor-background");
   if (ground.trim()) return luminance(normalise(ground.trim(), probe())) < 0.4 ? "dark" : "light";

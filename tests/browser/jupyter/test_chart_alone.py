@@ -1,7 +1,10 @@
 """A chart as the last expression of a cell, in a real notebook: drawn with nothing fetched from anywhere."""
 
-from playwright.sync_api import expect
+from pathlib import Path
 
+from playwright.sync_api import Page, expect
+
+import tfvis_nb
 from tests.browser.notebook import OpenNotebook
 from tests.real_traces import DATA
 
@@ -37,3 +40,18 @@ def test_the_last_expression_of_a_cell_is_drawn_and_follows_the_theme(notebook: 
     }"""
     opened.wait_until(lambda: chart.locator("canvas").first.evaluate(brightest) > 200)
     opened.command("apputils:change-theme", {"theme": "JupyterLab Light"})
+
+
+def test_what_is_attached_after_it_was_rendered_has_the_theme_of_the_page(page: Page) -> None:
+    # As in Notebook 7.6.
+    page.set_content("<style>:root { --jp-layout-color0: #111 }</style><main></main>")
+    render = """async (code) => {
+        const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+        const traits = { _link: "", _bokeh: "", title: "Chart", _item: "{}", _stored: "" };
+        const model = { get: (name) => traits[name], on() {}, off() {}, send() {} };
+        const el = document.createElement("div");
+        (await import(url)).default.render({ model, el });
+        document.querySelector("main").append(el);
+    }"""
+    page.evaluate(render, Path(tfvis_nb.__path__[0], "static", "chart.js").read_text(encoding="utf-8"))
+    expect(page.get_by_role("region", name="Chart")).to_have_attribute("data-theme", "dark")
