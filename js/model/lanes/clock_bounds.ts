@@ -50,11 +50,11 @@ export function clockBand(
   return Number.isFinite(to - from) && to - from >= MIN_BAND_PX ? { from, to } : null;
 }
 
-/** The interval in a few characters, rounded to a wider one: "±0.42 ms", "−0.1 … +0.9 ms", "≥ −20 ms", "unknown". */
+/** The interval in a few words, rounded to a wider one: "±0.42 ms", "−0.1 … +0.9 ms", "at most 20 ms early", "unknown". */
 export function clockText({ low, high }: Clock): string {
   if (isUnknown(low, high)) return "unknown";
-  if (high === Infinity) return `≥ ${bound(low, false, timeUnit(low))} ${timeUnit(low).name}`;
-  if (low === -Infinity) return `≤ ${bound(high, true, timeUnit(high))} ${timeUnit(high).name}`;
+  if (high === Infinity) return low > 0 ? `at least ${distance(low, false)} late` : atMost(low, "early");
+  if (low === -Infinity) return high < 0 ? `at least ${distance(high, true)} early` : atMost(high, "late");
   const [near, far] = [Math.min(-low, high), Math.max(-low, high)];
   const unit = timeUnit(Math.max(Math.abs(low), Math.abs(high)));
   if (far <= SYMMETRIC_RATIO * near) return `±${bound(far, true, unit).slice(1)} ${unit.name}`;
@@ -64,17 +64,19 @@ export function clockText({ low, high }: Clock): string {
   return `${first} … ${bound(high, true, unitOf(high))} ${unitOf(high).name}`;
 }
 
-/** "clock offset ±0.42 ms", "clock unknown". */
+/** "clock offset ±0.42 ms", "clock at most 20 ms early", "clock unknown". */
 export function clockLabel(clock: Clock): string {
-  return `clock ${isUnknown(clock.low, clock.high) ? "" : "offset "}${clockText(clock)}`;
+  return `clock ${Number.isFinite(clock.high - clock.low) ? "offset " : ""}${clockText(clock)}`;
 }
 
-/** For where there is little room: "±3.4 ms" also of an interval with other ends. */
+/** For where there is little room: "±3.4 ms" also of an interval with other ends, "clock ?" of one without an end. */
 export function shortClockText(clock: Clock): string {
-  const { low, high } = clock;
-  if (isUnknown(low, high)) return "clock unknown";
-  const far = Math.max(Math.abs(low), Math.abs(high));
-  return clockText(far === Infinity ? clock : { ...clock, low: -far, high: far });
+  const far = Math.max(-clock.low, clock.high);
+  return far === Infinity ? "clock ?" : clockText({ ...clock, low: -far, high: far });
+}
+
+function atMost(ns: number, what: "early" | "late"): string {
+  return ns === 0 ? `not ${what}` : `at most ${distance(ns, ns > 0)} ${what}`;
 }
 
 function isUnknown(low: number, high: number): boolean {
@@ -92,9 +94,9 @@ function bound(ns: number, up: boolean, unit: TimeUnit): string {
 }
 
 /** How far a bound is from 0, rounded as it is in a label. */
-function distance(ns: number): string {
+function distance(ns: number, up: boolean): string {
   const unit = timeUnit(ns);
-  return `${bound(ns, ns > 0, unit).slice(1)} ${unit.name}`;
+  return `${bound(ns, up, unit).slice(1)} ${unit.name}`;
 }
 
 /** The same in plain sentences. */
@@ -105,10 +107,15 @@ export function clockSentence({ task, low, high, against }: Clock): string {
       `The trace does not bound the clock difference between ${own} and ${other}. ` +
       "Compare times within these lanes, but not with other tasks."
     );
+  if (!Number.isFinite(high - low))
+    return (
+      `Relative to ${other}, times of these lanes are ${clockText({ task, low, high, against })}. ` +
+      `How ${high === Infinity ? "late" : "early"} they may be is unknown.`
+    );
   const parts = [
-    low < 0 && (low === -Infinity ? "early by any amount" : `up to ${distance(low)} early`),
-    high > 0 && (high === Infinity ? "late by any amount" : `up to ${distance(high)} late`),
+    low < 0 && `up to ${distance(low, false)} early`,
+    high > 0 && `up to ${distance(high, true)} late`,
   ];
-  const band = Number.isFinite(high - low) ? " (the band at the cursor)" : "";
-  return `Times of these lanes may be ${parts.filter(Boolean).join(" or ")} relative to ${other}${band}.`;
+  const range = parts.filter(Boolean).join(" or ");
+  return `Times of these lanes may be ${range} relative to ${other} (the band at the cursor).`;
 }
