@@ -1,6 +1,7 @@
 /** The line at the top: which session, whether it is recorded, and what can be asked of all of it. */
 
 import { formatCount } from "../model/format/units";
+import { DetailsButton } from "../ui/details_button";
 import { Popover } from "../ui/popover";
 import type { MonitorState } from "./host";
 import { nextRunText, recording, refusal } from "./recording";
@@ -44,14 +45,7 @@ export function Header({ store, state }: { store: MonitorStore; state: MonitorSt
       >
         {store.isPending("save") ? "Saving …" : "Save"}
       </button>
-      <button
-        type="button"
-        aria-pressed={store.panelOpen}
-        title="Show or hide the details"
-        onClick={() => store.set({ panelOpen: !store.panelOpen })}
-      >
-        Details
-      </button>
+      <DetailsButton isOpen={store.panelOpen} toggle={() => store.set({ panelOpen: !store.panelOpen })} />
     </header>
   );
 }

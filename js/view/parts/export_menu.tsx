@@ -1,12 +1,11 @@
 /** What can be taken out of the timeline: the picture, the selected rows, and what the host can make. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
 import type { ExportFormat } from "../../host/host";
 import { eventsCsv } from "../../model/format/events_csv";
 import { eventsIn } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 import { save } from "../../ui/download";
-import { moveInMenu } from "../../ui/menu_keys";
+import { Popover } from "../../ui/popover";
 import { pictureOf } from "../canvas/export_png";
 
 interface ExportMenuProps {
@@ -17,17 +16,6 @@ interface ExportMenuProps {
 }
 
 export function ExportMenu({ store, root, picture = () => pictureOf(root, store) }: ExportMenuProps) {
-  const [open, setOpen] = useState(false);
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!open) return;
-    const away = (event: Event) => {
-      if (!event.composedPath().includes(box.current as EventTarget)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", away);
-    box.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
-    return () => document.removeEventListener("pointerdown", away);
-  }, [open]);
   const name = (store.drawn.title || "trace").replace(/[^\w.-]+/g, "_");
   const made = (format: ExportFormat) => async () => {
     const file = await store.host.export(format, store.signal);
@@ -44,8 +32,8 @@ export function ExportMenu({ store, root, picture = () => pictureOf(root, store)
   ];
   if (store.host.exports.includes("html")) items.push(["Offline page", ".html", made("html")]);
   if (store.host.exports.includes("json")) items.push(["Chrome trace", ".json", made("json")]);
-  const run = (action: () => Promise<void>) => {
-    setOpen(false);
+  const run = (action: () => Promise<void>, close: () => void) => {
+    close();
     action().catch((error: unknown) => {
       const failure = `Export failed: ${error instanceof Error ? error.message : error}`;
       store.fail(failure);
@@ -58,37 +46,22 @@ export function ExportMenu({ store, root, picture = () => pictureOf(root, store)
       for (const kind of ["pointerdown", "keydown"]) root.addEventListener(kind, forget, options);
     });
   };
-  const move = (event: KeyboardEvent) => {
-    if (event.key !== "Escape") {
-      moveInMenu(event);
-      return;
-    }
-    setOpen(false);
-    box.current?.querySelector("button")?.focus();
-    event.preventDefault();
-    event.stopPropagation();
-  };
   return (
-    <div class="menu" ref={box}>
-      <button type="button" aria-haspopup="menu" aria-expanded={open} onClick={() => setOpen(!open)}>
-        Export ▾
-      </button>
-      {open && (
-        <div role="menu" aria-label="Export" tabIndex={-1} onKeyDown={move}>
-          {items.map(([label, suffix, action]) => (
-            <button
-              key={label}
-              type="button"
-              role="menuitem"
-              disabled={suffix === ".csv" && !store.selection}
-              onClick={() => run(action)}
-            >
-              {label} <small>{suffix}</small>
-            </button>
-          ))}
-        </div>
-      )}
-    </div>
+    <Popover text="Export" kind="menu" name="Export">
+      {(close) =>
+        items.map(([label, suffix, action]) => (
+          <button
+            key={label}
+            type="button"
+            role="menuitem"
+            disabled={suffix === ".csv" && !store.selection}
+            onClick={() => run(action, close)}
+          >
+            {label} <small>{suffix}</small>
+          </button>
+        ))
+      }
+    </Popover>
   );
 }
 

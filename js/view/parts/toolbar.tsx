@@ -9,6 +9,7 @@ import { countSteps, eventsShown, stepName } from "../../model/lanes/step_bars";
 import { isCritical, toggleCritical, whyNoPath } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { DetailsButton } from "../../ui/details_button";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";
 
@@ -100,14 +101,10 @@ export function Controls({ store, actions, stores, menu }: ControlsProps) {
         </svg>
       </button>
       {menu}
-      <button
-        type="button"
-        aria-pressed={store.panelOpen}
-        title="Show or hide the details"
-        onClick={() => store.setPanel({ panelOpen: !store.panelOpen })}
-      >
-        Details
-      </button>
+      <DetailsButton
+        isOpen={store.panelOpen}
+        toggle={() => store.setPanel({ panelOpen: !store.panelOpen })}
+      />
       <button
         type="button"
         aria-label="Help: all keys and gestures"

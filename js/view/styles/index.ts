@@ -8,7 +8,6 @@ import frame from "./frame.css";
 import help from "./help.css";
 import labels from "./labels.css";
 import lanes from "./lanes.css";
-import menu from "./menu.css";
 import narrow from "./narrow.css";
 import status from "./status.css";
 import steps from "./steps.css";
@@ -28,6 +27,5 @@ export const STYLES = [
   popover,
   status,
   help,
-  menu,
   narrow,
 ];
