@@ -3,6 +3,8 @@
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount } from "../../model/format/units";
+import { searchHint } from "../../model/search/hint";
+import { parseQuery } from "../../model/search/query";
 import type { Matches } from "../../model/search/search";
 import type { Store } from "../../state/store";
 import { EventTable } from "./event_table";
@@ -16,12 +18,14 @@ interface MatchDetailsProps {
 
 export function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
   const { ids, total, longest } = matches;
+  const hint = searchHint(parseQuery(store.searchText), ids.length > 0);
   const found = `${formatCount(ids.length)} ${ids.length === 1 ? "match" : "matches"}`;
   return (
     <>
       <PanelHeader store={store} title={ids.length === 0 ? "No match" : found}>
         <p class="searched">{isolated(store.searchText.trim())}</p>
       </PanelHeader>
+      {hint && <p class="unlinked">{hint}</p>}
       {ids.length > 0 && (
         <EventTable
           {...{ store, total }}

@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { searchHint } from "./hint";
+import { parseQuery } from "./query";
+
+const hint = (text: string, isFound = false) =>
+  // Isolates keep words that run from right to left to themselves.
+  searchHint(parseQuery(text), isFound)?.replace(/[\u2066-\u2069]/g, "") ?? null;
+
+it.each([
+  ["dur:abc", "Cannot read dur:abc. Write dur:>5ms or dur:<10us."],
+  ["dur:>", "Cannot read dur:>. Write dur:>5ms or dur:<10us."],
+  [
+    "bytes:big MatMul step:soon",
+    "Cannot read bytes:big, step:soon. Write bytes:>1MB or bytes:<4KiB; step:3 or",
+  ],
+  ["colour:red", "Unknown filter colour:. Filters: name: op:"],
+  ["((", "Each word is looked for in names, ops, lanes, tensors and kernels. Filters: name: op:"],
+])("says what to type instead of %s", (text, said) => {
+  expect(hint(text)).toContain(said);
+});
+
+it("says nothing where something is found, unless a word cannot be read", () => {
+  expect(["MatMul", "gradients:0"].map((text) => hint(text, true))).toEqual([null, null]);
+  expect(hint("MatMul|dur:abc", true)).toContain("dur:abc");
+});

@@ -1,0 +1,30 @@
+/** What to type instead, where a search cannot be read or finds nothing. */
+
+import { isolated } from "../format/bidi";
+import { type Clause, FILTERS, unknownFilters } from "./query";
+
+const WORDS = "Each word is looked for in names, ops, lanes, tensors and kernels.";
+const EXAMPLES: Record<string, string> = {
+  dur: "dur:>5ms or dur:<10us",
+  bytes: "bytes:>1MB or bytes:<4KiB",
+  step: "step:3 or step:3-7",
+};
+
+const KNOWN = `Filters: ${FILTERS.map((filter) => `${filter}:`).join(" ")}`;
+
+/** Names filters whose values cannot be read; words that merely look like filters only if the search finds nothing. */
+export function filterProblem(clauses: readonly Clause[], isFound: boolean): string | null {
+  const { unread, unnamed } = unknownFilters(clauses);
+  if (unread.length > 0) {
+    const fields = [...new Set(unread.map((word) => word.slice(0, word.indexOf(":"))))];
+    const examples = fields.map((field) => EXAMPLES[field]).join("; ");
+    return `Cannot read ${unread.map(isolated).join(", ")}. Write ${examples}.`;
+  }
+  if (isFound || unnamed.length === 0) return null;
+  return `Unknown filter ${unnamed.map(isolated).join(", ")}. ${KNOWN}`;
+}
+
+/** The same, and of other searches that find nothing how a search works. */
+export function searchHint(clauses: readonly Clause[], isFound: boolean): string | null {
+  return filterProblem(clauses, isFound) ?? (isFound ? null : `${WORDS} ${KNOWN}`);
+}
