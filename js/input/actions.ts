@@ -50,6 +50,14 @@ export class Actions extends Navigation {
     else if (store.marks.length) store.setMarks([]);
   }
 
+  /** Open the details of the whole: what is selected or searched for would stand there instead. */
+  showOverview(isAskedForNotes = false): void {
+    const { store } = this;
+    if (store.searchText) store.setSearch("");
+    store.select(null);
+    store.setPanel({ panelOpen: true, isAskedForNotes });
+  }
+
   /** Go to the next or previous match; where matches are still being looked for, once they are found. */
   nextMatch(direction: 1 | -1): void {
     const { store } = this;
@@ -119,6 +127,14 @@ export class Actions extends Navigation {
       () => hint("Copied"),
       (error: unknown) => hint(`Not copied: ${error instanceof Error ? error.message : error}`),
     );
+  }
+
+  /** Copy the names of the selected events, a line each; false where there are none. */
+  copySelected(): boolean {
+    const { selection, drawn } = this.store;
+    if (!selection || !("events" in selection) || selection.events.length === 0) return false;
+    this.copy(selection.events.map((id) => nameOf(drawn, id)).join("\n"));
+    return true;
   }
 
   /** Select all events with the name of one; where the kernel holds them, search for them. */

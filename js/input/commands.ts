@@ -17,6 +17,8 @@ export interface Command {
   run?: Record<string, Run>;
   /** The same by the character, for keys that lie elsewhere on each layout; also outside of the lanes. */
   typed?: Record<string, Run>;
+  /** The same with Ctrl or Cmd held, by the character. */
+  controlled?: Record<string, (actions: Actions) => boolean>;
   /** Keys that act for as long as they are held, by `event.code`: +1 zooms in or pans right, -1 the other way. */
   hold?: Record<string, { zoom: number; pan: number }>;
 }
@@ -25,7 +27,7 @@ const zoomIn: Run = (actions) => actions.zoom(1.5);
 const zoomOut: Run = (actions) => actions.zoom(1 / 1.5);
 const whole: Run = (actions) => actions.whole();
 
-/** Without `run`, `typed` and `hold` it is a gesture, or a word of the search, that other modules take. */
+/** Without `run`, `typed`, `controlled` and `hold` it is a gesture, or a word of the search, that other modules take. */
 export const SECTIONS: readonly { title: string; commands: readonly Command[] }[] = [
   {
     title: "Move",
@@ -99,6 +101,12 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         keys: "right click, Menu",
         label: "actions for an event or a lane",
         run: { ContextMenu: (actions) => actions.openMenu() },
+      },
+      {
+        id: "copy",
+        keys: "Ctrl C",
+        label: "copy the name of the selected event",
+        controlled: { c: (actions) => actions.copySelected() },
       },
       {
         id: "in-lane",

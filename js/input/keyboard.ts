@@ -11,14 +11,24 @@ const RUN = Object.assign({}, ...COMMANDS.map(({ run }) => run)) as NonNullable<
 >;
 const TYPED = Object.assign({}, ...COMMANDS.map(({ typed }) => typed)) as typeof RUN;
 
+const CONTROLLED = Object.assign({}, ...COMMANDS.map(({ controlled }) => controlled)) as NonNullable<
+  (typeof COMMANDS)[number]["controlled"]
+>;
+
 export function bindKeyboard(lanes: HTMLElement, root: HTMLElement, actions: Actions): void {
   const { store, motion } = actions;
   const { signal } = store;
   lanes.addEventListener(
     "keydown",
     (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.key in TYPED) return;
       const { code, shiftKey } = event;
+      if ((event.ctrlKey || event.metaKey) && !event.altKey && !shiftKey) {
+        if (!CONTROLLED[event.key.toLowerCase()]?.(actions)) return;
+        event.preventDefault();
+        event.stopPropagation();
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || event.key in TYPED) return;
       const held = HELD[code];
       if (held) motion.hold(code, held.zoom, held.pan, shiftKey);
       else if (RUN[code]) RUN[code](actions, shiftKey);

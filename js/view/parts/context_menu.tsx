@@ -48,7 +48,7 @@ export function ContextMenu({ store, actions }: { store: Store; actions: Actions
     item.type === "lane" ? laneEntries(item, store, actions) : otherEntries(item, store, actions),
   ];
   return (
-    <div ref={box} class="popover context" popover="manual">
+    <div ref={box} class="popover" popover="manual">
       <div
         role="menu"
         aria-label={menu.event === null ? "Lane" : "Event"}
@@ -92,7 +92,7 @@ function eventEntries(id: number, actions: Actions): Entry[] {
       label: "Zoom to event",
       run: () => actions.show({ start: begin, end: Math.max(store.end(id), begin + 10) }),
     },
-    { label: "Copy name", run: () => actions.copy(nameOf(store.drawn, id)) },
+    { label: "Copy name", keys: "Ctrl C", run: () => actions.copy(nameOf(store.drawn, id)) },
     { label: "Select same name", run: () => actions.selectSameName(id) },
   ];
 }
