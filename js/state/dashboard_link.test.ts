@@ -3,6 +3,7 @@ import { joinLink, type LinkMessage } from "../host/channel";
 import { StaticHost } from "../host/static_host";
 import { Actions } from "../input/actions";
 import { NOWHERE } from "../input/testing/nowhere";
+import { laneKey } from "../model/lanes/layout";
 import { makeDrawn } from "../model/wire/testing/synthetic";
 import { DashboardLink } from "./dashboard_link";
 import { Store } from "./store";
@@ -145,6 +146,23 @@ describe("a linked timeline", () => {
     expect(store.scroll).toBe(scroll);
     publish({ kind: "select", start: 3 * MS, end: 4 * MS, lanes: [0] });
     expect(isInView(0)).toBe(true);
+  });
+
+  it("pins the lanes of selected events that lie far apart together, until others are selected", () => {
+    const many = Array.from({ length: 60 }, (_, lane) => ({ start: lane, duration: 10 * MS, lane }));
+    const { store, publish } = linked(many);
+    const first = () => store.arrangement.items.flatMap((item) => (item.type === "lane" ? item.lane : []));
+    store.lanes.pin(laneKey(store.drawn.lanes[7]));
+    publish({ kind: "select", events: [2, 40], start: 0, end: MS });
+    expect(first().slice(0, 4)).toEqual([2, 40, 7, 0]);
+    expect(store.scroll).toBe(0);
+    publish({ kind: "select", events: [41, 40], start: 0, end: MS });
+    expect(first().slice(0, 3)).toEqual([7, 0, 1]);
+    for (const lane of [40, 41]) {
+      const { y = -1, height = 0 } = store.placement.lane(lane) ?? {};
+      expect(y).toBeGreaterThanOrEqual(store.scroll);
+      expect(y + height).toBeLessThanOrEqual(store.scroll + store.height);
+    }
   });
 
   it("shows a device whose lanes are filtered out", () => {

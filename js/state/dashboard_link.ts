@@ -122,10 +122,8 @@ export class DashboardLink {
       if (selection) navigation.revealSelection();
       return;
     }
-    if (store.selected !== null) {
-      navigation.uncover(store.selected);
-      navigation.keepInSight(store.selected);
-    } else if (lanes?.length) navigation.keepLanesInSight(lanes);
+    if (store.selected !== null) navigation.keepSelectedInSight();
+    else if (lanes?.length) navigation.keepLanesInSight(lanes);
     navigation.show(range);
   }
 

@@ -10,6 +10,9 @@ export class LaneChoices {
   /** In the order in which they were pinned. */
   pinned: readonly string[] = [];
 
+  /** Those of them that were not pinned by the user. */
+  #gathered: readonly string[] = [];
+
   /** `changed` lays the lanes out anew. */
   constructor(readonly changed: () => void) {}
 
@@ -54,6 +57,16 @@ export class LaneChoices {
   pin(key: string): void {
     const others = this.pinned.filter((other) => other !== key);
     this.pinned = others.length < this.pinned.length ? others : [...others, key];
+    this.changed();
+  }
+
+  /** Pin these lanes to the top together, instead of those before; what the user has pinned stays below them. */
+  gather(keys: readonly string[]): void {
+    const before = this.#gathered;
+    if (before.length + keys.length === 0) return;
+    const others = this.pinned.filter((key) => !before.includes(key) && !keys.includes(key));
+    this.#gathered = keys.filter((key) => before.includes(key) || !this.pinned.includes(key));
+    this.pinned = [...keys, ...others];
     this.changed();
   }
 

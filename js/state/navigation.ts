@@ -1,6 +1,6 @@
 /** Where a timeline looks: moves the view in time and the lanes up and down, so that something is seen. */
 
-import { GROUP_HEIGHT } from "../model/lanes/layout";
+import { GROUP_HEIGHT, laneKey, ROW_HEIGHT } from "../model/lanes/layout";
 import { entryOfEvent } from "../model/lod/merged";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
 import { Motion } from "./motion";
@@ -8,6 +8,8 @@ import type { Store } from "./store";
 
 /** What stands above a lane that is scrolled to: the names of its task and its device (CSS px). */
 const HEADROOM = 2 * GROUP_HEIGHT;
+/** Of more lanes the first are brought together. */
+const MOST_GATHERED = 4;
 
 export class Navigation {
   readonly motion: Motion;
@@ -114,6 +116,27 @@ export class Navigation {
     const top = store.placement.top(id);
     if (top !== null && (top < store.scroll + 24 || top + 17 > store.scroll + store.height - 6))
       store.scrollTo(top - store.height / 2);
+  }
+
+  /** The same for all selected events: lanes that lie too far apart are pinned to the top, for they belong together. */
+  keepSelectedInSight(): void {
+    const { store } = this;
+    const { selection } = store;
+    if (!selection || !("events" in selection) || selection.events.length === 0) return;
+    const lanes = [...new Set(selection.events.map((id) => store.drawn.lane[id]))].slice(0, MOST_GATHERED);
+    store.lanes.gather([]);
+    for (const lane of lanes) this.#uncoverLane(lane);
+    if (lanes.length === 1) {
+      this.keepInSight(selection.events[0]);
+      return;
+    }
+    const tops = selection.events.map((id) => store.placement.top(id)).filter((top) => top !== null);
+    const [highest, lowest] = [Math.min(...tops), Math.max(...tops) + ROW_HEIGHT];
+    if (lowest - highest > store.height - HEADROOM) {
+      store.lanes.gather(lanes.map((lane) => laneKey(store.drawn.lanes[lane])));
+      store.scrollTo(0);
+    } else if (highest < store.scroll + GROUP_HEIGHT || lowest > store.scroll + store.height)
+      store.scrollTo(highest - HEADROOM);
   }
 
   /** Scroll until the first of some lanes is in view, with what stands above it; show it where none is shown. */

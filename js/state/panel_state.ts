@@ -15,6 +15,7 @@ interface Panels {
   helpOpen: boolean;
   statisticsBy: "op" | "name";
   menu: Menu | null;
+  isAskedForNotes: boolean;
 }
 
 export class PanelState extends HoverAndMarks {
@@ -22,6 +23,8 @@ export class PanelState extends HoverAndMarks {
   helpOpen = false;
   statisticsBy: "op" | "name" = "op";
   menu: Menu | null = null;
+  /** Whether the notes are to come into view, until they do. */
+  isAskedForNotes = false;
   /** Why there are no details; null while they may come. */
   detailsError: string | null = null;
 

@@ -104,7 +104,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
   return (
     <div
       class="label"
-      data-pinned={item.pinned ? "" : undefined}
+      data-tall={item.rows.length > 1 ? "" : undefined}
       style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift + 3}px` }}
       title={`${isolated(lane.device)} ${isolated(lane.lane)}\n${formatNumber(lane.events, "event")}${more.join("")}`}
     >
@@ -131,7 +131,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
           </small>
         )}
       </span>
-      <span class="tools" style={{ top: `${shift}px` }}>
+      <span class="tools" style={{ top: `${shift}px`, opacity: item.pinned ? 1 : undefined }}>
         <button
           type="button"
           aria-pressed={item.pinned}
