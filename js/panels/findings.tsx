@@ -1,7 +1,7 @@
 /** Findings: problems first, each with its share of step time, its events and advice. */
 
 import type { LinkMessage } from "../host/channel";
-import { formatPercent } from "../model/format/units";
+import { formatPercent, unbroken } from "../model/format/units";
 import type { Finding, FindingsBlock } from "../model/wire/overview";
 import { CannotSay } from "../ui/block_head";
 
@@ -26,7 +26,7 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
         <summary>All measurements</summary>
         <ul class="nothing">
           {block.measured.map((text) => (
-            <li key={text}>{text}</li>
+            <li key={text}>{unbroken(text)}</li>
           ))}
         </ul>
       </details>
@@ -48,8 +48,8 @@ function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMess
       </span>
       <div>
         <h3>{title}</h3>
-        <p>{text}</p>
-        {advice && <p class="advice">{advice}</p>}
+        <p>{unbroken(text)}</p>
+        {advice && <p class="advice">{unbroken(advice)}</p>}
         {selects && <p class="selects">{selects}</p>}
         {zoom && (
           <button

@@ -1,6 +1,6 @@
 /** The overview of a trace: the parts of the median step as bars, and figures. */
 
-import { formatPercent } from "../model/format/units";
+import { formatPercent, unbroken } from "../model/format/units";
 import { categoryColour } from "../model/paint/palette";
 import type { OverviewCard, StepPart } from "../model/wire/overview";
 import { ScopedText } from "./scoped_text";
@@ -47,15 +47,17 @@ function Part({ part }: { part: StepPart }) {
   );
 }
 
-/** The parts that can be seen, each once; of a single task with their shares. */
+/** The parts that can be seen, each once, with the range of its shares. */
 function Legend({ card }: { card: OverviewCard }) {
+  const all = card.bars.flatMap(({ parts }) => parts);
   const seen = new Map<string, string>();
-  for (const { parts } of card.bars)
-    for (const { name, share, text } of parts)
-      if (share >= LEAST_SHARE && !seen.has(name)) {
-        const label = text.slice(0, text.indexOf(":"));
-        seen.set(name, card.bars.length > 1 ? label : `${label} ${formatPercent(share)}`);
-      }
+  for (const { name, share, text } of all)
+    if (share >= LEAST_SHARE && !seen.has(name)) {
+      const of = all.filter((part) => part.name === name).map((part) => part.share);
+      // A bar without the part has none of it.
+      const least = of.length < card.bars.length ? 0 : Math.min(...of);
+      seen.set(name, `${text.slice(0, text.indexOf(":"))} ${percentRange(least, Math.max(...of))}`);
+    }
   return (
     <p class="step-legend">
       {[...seen].map(([name, label]) => (
@@ -68,6 +70,12 @@ function Legend({ card }: { card: OverviewCard }) {
   );
 }
 
+/** "12.3 %", "12.3–45.6 %". */
+function percentRange(least: number, most: number): string {
+  const [first, last] = [formatPercent(least), formatPercent(most)];
+  return first === last ? last : `${first.replace(" %", "")}–${last}`;
+}
+
 function Line({ term, values, about }: { term: string; values: string[]; about: string }) {
   return (
     <>
@@ -75,7 +83,7 @@ function Line({ term, values, about }: { term: string; values: string[]; about: 
       <dd>
         {values.map((value) => (
           <div key={value}>
-            <ScopedText text={value} />
+            <ScopedText text={unbroken(value)} />
           </div>
         ))}
       </dd>

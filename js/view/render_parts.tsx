@@ -29,9 +29,9 @@ export function renderParts(
   if (isSide) render(<SideHeader store={store} />, find("toolbar"));
   else {
     render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
-    render(<Headline store={store} />, find("headline"));
+    render(<Headline store={store} actions={actions} />, find("headline"));
     render(<DetailsPanel store={store} actions={actions} />, find("details"));
-    render(<StatusLine store={store} isMac={isMac} />, find("status"));
+    render(<StatusLine store={store} actions={actions} isMac={isMac} />, find("status"));
     render(<Help store={store} />, find("help"));
   }
   render(<StepStrip store={store} />, find("steps"));

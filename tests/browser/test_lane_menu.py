@@ -71,6 +71,10 @@ def test_the_right_button_opens_what_can_be_done_with_an_event(timeline: Timelin
     repeated = events[events["kind"] == "op"]["name"].value_counts()
     event = int(events.index[events["name"] == repeated.index[0]][0])
     timeline.find(f'name:"{repeated.index[0]}"')
+    timeline.page.evaluate(COPIES)
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("Control+c")
+    timeline.page.wait_for_function("name => window.copied === name", arg=repeated.index[0])
     timeline.page.mouse.click(*timeline.place(event), button="right")
     first = timeline.host.get_by_role("menuitem", name="Zoom to event")
     expect(first).to_be_focused()
@@ -125,6 +129,15 @@ def test_taps_that_follow_each_other_are_one_step_back(timeline: Timeline) -> No
     expect(axis).to_have_attribute("aria-label", whole)
 
 
+def test_notes_come_into_view_whatever_else_the_details_show(timeline: Timeline) -> None:
+    notes = timeline.root.locator(".status").get_by_role("button", name="note")
+    timeline.search_box.fill("op:RecvTensor")
+    expect(timeline.title).to_contain_text("matches")
+    notes.click()
+    last = timeline.details.get_by_role("region", name="Import notes").get_by_role("listitem").last
+    expect(last).to_be_in_viewport(ratio=1)
+
+
 def test_matches_have_a_total_and_the_longest_first(timeline: Timeline) -> None:
     events = real_trace(DISTRIBUTED).events
     received = events[events["op"] == "RecvTensor"]
@@ -143,6 +156,7 @@ def test_matches_have_a_total_and_the_longest_first(timeline: Timeline) -> None:
     assert list(copied.columns) == ["name", "op", "lane", "duration_ns"]
     ordered = received["duration_ns"].sort_values(ascending=False)
     assert copied["duration_ns"].tolist() == ordered.tolist()
+    assert not timeline.details.evaluate("panel => panel.scrollWidth > panel.clientWidth")
     rows.first.get_by_role("button").click()
     expect(timeline.title).to_have_text(longest["name"])
 

@@ -14,6 +14,7 @@ from tests.support.made_steps import GPU, built, kernel, op
 from tfvis_nb import Trace
 
 US = 1000
+TOP = "element => element.getBoundingClientRect().top"
 CLIPPED = "element => element.scrollWidth > element.clientWidth"
 LINES = """element => {
     const range = document.createRange();
@@ -68,6 +69,28 @@ def test_the_title_is_whole_where_a_line_has_room(timeline: Timeline) -> None:
     for width in (700, 968, 1400):
         resize(timeline, width)
         assert not timeline.root.locator(".toolbar .title").evaluate(CLIPPED), width
+
+
+def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeline) -> None:
+    parts = timeline.root.locator(".step-told > span")
+    for width, least in ((400, 1), (700, 2), (1400, 4)):
+        resize(timeline, width)
+        top = parts.first.evaluate(TOP)
+        assert sum(part.evaluate(TOP) == top for part in parts.all()) >= least, width
+        assert not any(part.evaluate(CLIPPED) for part in parts.all()), width
+        for entry in timeline.root.get_by_role("group", name="Legend").get_by_role("button").all():
+            expect(entry).to_be_in_viewport(ratio=1)
+
+
+def test_the_first_finding_is_named_where_details_are_closed_and_opens_them(timeline: Timeline) -> None:
+    (title,) = steps().findings["title"]
+    finding = timeline.root.get_by_role("button", name=title)
+    expect(finding).to_have_count(0)
+    resize(timeline, 700)
+    expect(timeline.details).to_have_count(0)
+    finding.click()
+    expect(timeline.details.get_by_text(title)).to_be_in_viewport(ratio=1)
+    expect(finding).to_have_count(0)
 
 
 def test_what_was_typed_stays_readable_beside_its_hits(timeline: Timeline) -> None:

@@ -27,6 +27,18 @@ describe("formatCount", () => {
   });
 });
 
+describe("unbroken", () => {
+  it("keeps a figure with its unit, and nothing else", () => {
+    const text = "For 32.4 % its 2 GPUs took 1.5 ms, 2 m 03 s, 24 MiB at 1.30 GB/s: 1.2 × 3 steps";
+    const kept = units.unbroken(text);
+    expect(kept.split(" ")).toEqual(
+      ["For", "32.4_%", "its", "2", "GPUs", "took", "1.5_ms,", "2_m", "03_s,", "24_MiB", "at", "1.30_GB/s:"]
+        .concat("1.2_×", "3", "steps")
+        .map((part) => part.replaceAll("_", "\u00a0")),
+    );
+  });
+});
+
 describe("formatNumber", () => {
   it("says one of one", () => {
     expect([0, 1, 2, 1_234_567].map((count) => units.formatNumber(count, "event"))).toEqual([

@@ -95,6 +95,11 @@ export function formatPercent(fraction: number): string {
   return `${percent === 0 || percent >= 99.95 ? percent.toFixed(0) : percent.toFixed(1)} %`;
 }
 
+/** A text that does not break between a figure and its unit. */
+export function unbroken(text: string): string {
+  return text.replace(/(\d) (?=(?:%|×|[nµm]?s|[mh]|(?:[kKMGTP]i?)?B(?:\/s)?)(?![\w%]))/g, "$1\u00a0");
+}
+
 /** Three significant digits of `value` in the unit that keeps it below `base`. */
 function scaled(value: number, base: number, units: readonly string[]): string {
   let index = 0;

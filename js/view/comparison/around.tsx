@@ -54,6 +54,7 @@ export function Around({ headline, both, panes, shown, root }: AroundProps) {
       {current && (
         <StatusLine
           store={current.store}
+          actions={current.actions}
           stores={shown.map(({ store }) => store)}
           isMac={/mac/i.test(navigator.platform)}
         />

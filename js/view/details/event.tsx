@@ -7,6 +7,7 @@ import {
   formatNumber,
   formatPercent,
   formatTime,
+  unbroken,
 } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
 import { categoryOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
@@ -53,7 +54,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
         {facts.map((fact) => (
           <>
             <dt title={meaningOf(fact.term)}>{fact.term}</dt>
-            <dd>{fact.value}</dd>
+            <dd>{typeof fact.value === "string" ? unbroken(fact.value) : fact.value}</dd>
           </>
         ))}
       </dl>

@@ -1,7 +1,7 @@
 /** The findings in the panel: their titles; of the first, and on a click, the text, the advice and where they are. */
 
 import type { Actions } from "../../input/actions";
-import { formatPercent } from "../../model/format/units";
+import { formatPercent, unbroken } from "../../model/format/units";
 import type { Finding, FindingsBlock } from "../../model/wire/overview";
 import type { Store } from "../../state/store";
 import { hasTabs } from "../sizes";
@@ -26,10 +26,10 @@ export function FindingList({ store, actions, block, scope = "" }: FindingsProps
           <li key={finding.title} data-level={finding.level}>
             <details open={at === 0 && isFirstOpen}>
               <summary>
-                <b>{finding.title}</b> <small>{gravity(finding)}</small>
+                <b>{finding.title}</b> <small>{unbroken(gravity(finding))}</small>
               </summary>
-              <p>{finding.text}</p>
-              <p class="advice">{finding.advice}</p>
+              <p>{unbroken(finding.text)}</p>
+              <p class="advice">{unbroken(finding.advice)}</p>
               {finding.zoom && (
                 <button type="button" onClick={() => show(store, actions, finding)}>
                   Show
@@ -56,9 +56,6 @@ function show(store: Store, actions: Actions, { zoom }: Finding): void {
   if (store.step !== null || store.aligned) store.setStep(null);
   store.setPanel({ panelOpen: true });
   store.selectInRun(zoom.events?.length ? { events: zoom.events } : { start, end, lanes: null, step: null });
-  if (store.selected !== null) {
-    actions.uncover(store.selected);
-    actions.keepInSight(store.selected);
-  }
+  actions.keepSelectedInSight();
   actions.show({ start, end }, 0.05);
 }

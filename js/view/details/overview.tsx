@@ -1,8 +1,8 @@
 /** The panel while nothing is selected: the run or the step in short, and import notes. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
-import { formatCount, formatDuration, formatNumber } from "../../model/format/units";
+import { formatCount, formatDuration, formatNumber, unbroken } from "../../model/format/units";
 import { eventsShown, stepName } from "../../model/lanes/step_bars";
 import type { RangeStatistics } from "../../model/search/range_statistics";
 import { isCritical } from "../../state/critical_path";
@@ -85,7 +85,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         </p>
       )}
       {!isCritical(store) && waits}
-      <Notes notes={store.drawn.notes} />
+      <Notes store={store} />
     </>
   );
 }
@@ -99,16 +99,25 @@ function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["r
   return others.length > 0 ? others : rows;
 }
 
-function Notes({ notes }: { notes: readonly string[] }) {
+function Notes({ store }: { store: Store }) {
+  const { notes } = store.drawn;
   const [all, setAll] = useState(false);
+  const section = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (!store.isAskedForNotes) return;
+    store.isAskedForNotes = false;
+    setAll(true);
+    section.current?.focus({ preventScroll: true });
+    section.current?.scrollIntoView({ block: "nearest" });
+  });
   if (notes.length === 0) return null;
   const shown = all ? notes : notes.slice(0, MAX_NOTES);
   return (
-    <section>
+    <section ref={section} aria-label="Import notes" tabIndex={-1}>
       <h3>Import notes</h3>
       <ul class="notes">
         {shown.map((note) => (
-          <li key={note}>{note}</li>
+          <li key={note}>{unbroken(note)}</li>
         ))}
       </ul>
       {notes.length > shown.length && (

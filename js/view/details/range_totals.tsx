@@ -1,7 +1,7 @@
 /** The totals of a range of time, which the browser or the kernel sums up. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { formatDuration, formatPercent } from "../../model/format/units";
+import { formatDuration, formatPercent, unbroken } from "../../model/format/units";
 import { type RangeStatistics, rangeStatistics } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 
@@ -42,7 +42,8 @@ export function Busy({ answer, length, of }: { answer: RangeStatistics | null; l
   if (!answer) return UNKNOWN;
   return (
     <>
-      {formatDuration(answer.busy)} <small>{`(${formatPercent(answer.busy / (length || 1))}${of})`}</small>
+      {formatDuration(answer.busy)}{" "}
+      <small>{unbroken(`(${formatPercent(answer.busy / (length || 1))}${of})`)}</small>
     </>
   );
 }

@@ -79,7 +79,7 @@ export function StatisticsTable({
     column === "count" ? formatCount(row.count) : formatDuration(row[column as "total"]);
   return (
     <>
-      <Table {...{ heads, order, setOrder }} table={isFull ? { class: "full" } : {}}>
+      <Table {...{ heads, order, setOrder }} isFirstAbove={isFull} table={isFull ? { class: "full" } : {}}>
         {sorted.slice(0, most).map((row) => {
           const name = <RowName store={store} actions={actions} row={row} isAlike={alike.has(row.label)} />;
           const figures = columns.slice(1).map((column) => <td key={column}>{figure(row, column)}</td>);
@@ -88,14 +88,11 @@ export function StatisticsTable({
               {isFull ? (
                 <>
                   <tr>
-                    <th scope="rowgroup" colSpan={columns.length}>
+                    <th scope="rowgroup" colSpan={columns.length - 1}>
                       {name}
                     </th>
                   </tr>
-                  <tr>
-                    <td />
-                    {figures}
-                  </tr>
+                  <tr>{figures}</tr>
                 </>
               ) : (
                 <tr>

@@ -21,13 +21,13 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
       <button
         type="button"
         class="text"
-        title={`Memory allocated by ${isolated(track.allocator)}\nClick for what it held at the peak`}
+        title={`Memory allocated by ${isolated(track.allocator)}\nThe square marks the peak: click for what it held then`}
         onClick={() => store.showMemory({ track, time: track.at })}
       >
         {context && <span class="context">{context}</span>}
         <b>{track.allocator}</b>
         <small>
-          {cursor === null ? "peak " : `${formatBytes(levelAt(track, cursor))} of `}
+          {cursor === null ? "■ peak " : `${formatBytes(levelAt(track, cursor))} of ■ `}
           {formatBytes(track.peak)}
         </small>
       </button>

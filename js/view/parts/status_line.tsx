@@ -1,22 +1,25 @@
 /** The line at the bottom: the legend, import notes, and hints or a message. */
 
+import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { meaningOf } from "../../model/glossary";
 import { waitColour } from "../../model/paint/palette";
-import { FILTERS, parseQuery, unknownFilters } from "../../model/search/query";
+import { filterProblem } from "../../model/search/hint";
+import { parseQuery } from "../../model/search/query";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 
 interface StatusLineProps {
   store: Store;
+  actions: Actions;
   isMac: boolean;
   /** All whose colours the legend explains. */
   stores?: readonly Store[];
 }
 
-export function StatusLine({ store, isMac, stores = [store] }: StatusLineProps) {
+export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLineProps) {
   useTopics(store, ["paint", "panel", "layout", "notice", "search"]);
-  const unknown = filterProblem(store);
+  const hint = filterProblem(parseQuery(store.searchText), store.matches?.ids.length !== 0);
   const entries = stores.flatMap(({ painting }) => painting.paints.legend);
   const legend = [...new Map(entries.map((entry) => [entry.label, entry])).values()];
   const notes = store.drawn.notes.length;
@@ -64,14 +67,7 @@ export function StatusLine({ store, isMac, stores = [store] }: StatusLineProps) 
         )}
       </span>
       {notes > 0 && (
-        <button
-          type="button"
-          title={store.drawn.notes.join("\n")}
-          onClick={() => {
-            store.select(null);
-            store.setPanel({ panelOpen: true });
-          }}
-        >
+        <button type="button" title={store.drawn.notes.join("\n")} onClick={() => actions.showOverview(true)}>
           {notes === 1 ? "1 note" : `${notes} notes`}
         </button>
       )}
@@ -79,9 +75,9 @@ export function StatusLine({ store, isMac, stores = [store] }: StatusLineProps) 
         <span class="failed" role="alert">
           {store.failure}
         </span>
-      ) : unknown ? (
-        <span class="failed" role="status">
-          {unknown}
+      ) : hint ? (
+        <span class="failed" role="status" title={hint}>
+          {hint}
         </span>
       ) : store.notice ? (
         <span class="notice" role="status">
@@ -101,13 +97,4 @@ function highlightTitle(label: string, category?: string): string {
   // Only categories are words of ours: an op of the trace may be called anything.
   const meaning = category && meaningOf(label);
   return [`Highlight ${isolated(label)}`, meaning].filter(Boolean).join("\n");
-}
-
-/** Names filters that do not exist; words that merely look like filters only if the search finds nothing. */
-function filterProblem({ searchText, matches }: Store): string | null {
-  const { unread, unnamed } = unknownFilters(parseQuery(searchText));
-  const words = matches?.ids.length === 0 ? [...unread, ...unnamed] : unread;
-  if (words.length === 0) return null;
-  const known = FILTERS.map((filter) => `${filter}:`).join(" ");
-  return `Unknown filter ${words.map(isolated).join(", ")}. Filters: ${known}, as in step:3 dur:>5ms bytes:>1MB`;
 }

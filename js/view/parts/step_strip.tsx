@@ -104,26 +104,28 @@ function DescribedStep({ store, figures, noun, hovered, show }: DescribedStepPro
       title="Show this step"
       onClick={() => show(index)}
     >
-      <strong>{isChosen ? stepName(step) : `Slowest: step ${step.step}`}</strong> {formatDuration(duration)}
+      <span>
+        <strong>{isChosen ? stepName(step) : `Slowest: step ${step.step}`}</strong> {formatDuration(duration)}
+      </span>
       {isStep && <Ratio before=" · " ns={duration} median={figures.median} />}
       {isStep && noun !== null && (
-        <span class="work">
-          {` · ${noun} ${formatDuration(device)}`}
+        <>
+          <span>{` · ${noun} ${formatDuration(device)}`}</span>
           <Ratio before=", " ns={device} median={figures.workMedian} />
-        </span>
+        </>
       )}
     </button>
   );
 }
 
-/** How much of the median a time is; nothing without one. */
+/** A part of the line says that much of the median a time is; nothing without one. */
 function Ratio({ before, ns, median }: { before: string; ns: number; median: number }) {
   if (median <= 0) return null;
   return (
-    <>
+    <span>
       {before}
-      {(ns / median).toFixed(1)} ×<span class="median"> median</span>
-    </>
+      {(ns / median).toFixed(1)} × median
+    </span>
   );
 }
 
