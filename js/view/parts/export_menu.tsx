@@ -21,17 +21,21 @@ export function ExportMenu({ store, root, picture = () => pictureOf(root, store)
     const file = await store.host.export(format, store.signal);
     save(file.name, new Blob([file.bytes as BlobPart]));
   };
-  const items: [label: string, suffix: string, run: () => Promise<void>][] = [
-    ["Picture of this view", ".png", async () => save(`${name}.png`, await picture())],
-    // Only the host knows all rows of a trace of which the browser holds parts.
-    [
-      "Rows of the selection",
-      ".csv",
-      HAS_KERNEL && store.remote ? made("csv") : async () => save(`${name}.csv`, selectedRows(store)),
-    ],
-  ];
-  if (store.host.exports.includes("html")) items.push(["Offline page", ".html", made("html")]);
-  if (store.host.exports.includes("json")) items.push(["Chrome trace", ".json", made("json")]);
+  // As they are when the menu opens: more is known then than when its button is made.
+  const items = () => {
+    const all: [label: string, suffix: string, run: () => Promise<void>][] = [
+      ["Picture of this view", ".png", async () => save(`${name}.png`, await picture())],
+      // Only the host knows all rows of a trace of which the browser holds parts.
+      [
+        "Rows of the selection",
+        ".csv",
+        HAS_KERNEL && store.remote ? made("csv") : async () => save(`${name}.csv`, selectedRows(store)),
+      ],
+    ];
+    if (store.host.exports.includes("html")) all.push(["Offline page", ".html", made("html")]);
+    if (store.host.exports.includes("json")) all.push(["Chrome trace", ".json", made("json")]);
+    return all;
+  };
   const run = (action: () => Promise<void>, close: () => void) => {
     close();
     action().catch((error: unknown) => {
@@ -49,7 +53,7 @@ export function ExportMenu({ store, root, picture = () => pictureOf(root, store)
   return (
     <Popover text="Export" kind="menu" name="Export">
       {(close) =>
-        items.map(([label, suffix, action]) => (
+        items().map(([label, suffix, action]) => (
           <button
             key={label}
             type="button"

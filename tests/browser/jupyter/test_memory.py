@@ -76,7 +76,7 @@ def size(text: str) -> float:
 
 
 def test_the_peak_and_the_tensors_alive_at_it(timeline: Timeline, trace: Trace, peak: dict[str, Any]) -> None:
-    expect(label(timeline, "mklcpu")).to_have_text("mklcpupeak 1.27 MiB")
+    expect(label(timeline, "mklcpu")).to_have_text("mklcpu■ peak 1.27 MiB")
     label(timeline, "mklcpu").click()
     expect(timeline.title).to_have_text("mklcpu")
     assert timeline.expect_fact("Allocated") == "1.27 MiB of 1.27 MiB at the peak"
