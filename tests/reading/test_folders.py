@@ -47,6 +47,8 @@ def test_folders_below_are_read_too(tmp_path: Path) -> None:
     steps(tmp_path, "run1/step1.pb", "run1/step2.pb", "run2/step1.pb", ".hidden/step1.pb", "run2/notes.txt")
     assert len(tv.read_trace(tmp_path).steps) == 3
     assert len(tv.read_trace(f"{tmp_path}/run*/step1.pb").steps) == 2
+    # Folders that match are read as if each were given, and so with notes.txt, but without hidden ones.
+    assert len(tv.read_trace(f"{tmp_path}/run*").steps) == len(tv.read_trace(f"{tmp_path}/*").steps) == 4
     assert len(tv.read_trace(f"{tmp_path}/**/step2.pb").steps) == 1
 
 
@@ -112,8 +114,23 @@ def test_a_folder_without_traces(tmp_path: Path) -> None:
         tv.read_trace(tmp_path)
     (tmp_path / "a.txt").write_text("a text")
     (tmp_path / "b.pb").write_bytes(GOOD[:-3])
-    with raises_id(tv.TraceFormatError, "no_file_is_trace", files=2):
+    (tmp_path / "c.pb").write_bytes(b"")
+    with raises_id(tv.TraceFormatError, "no_file_is_trace", files=3) as caught:
         tv.read_trace(tmp_path)
+    assert all(f"{name} (" in str(caught.value) for name in ("a.txt", "b.pb", "c.pb"))
+    for name in ("a.txt", "b.pb"):
+        (tmp_path / name).write_bytes(b"")
+    with raises_id(tv.EmptyTraceError, "no_file_is_trace", files=3):
+        tv.read_trace(tmp_path)
+
+
+def test_files_of_different_runs_are_named(tmp_path: Path, data: Path) -> None:
+    steps(tmp_path, "step1.pb", "step2.pb")
+    assert tv.read_trace(tmp_path).notes == []
+    files = [tmp_path / "step1.pb", data / "cpu_tf221_keras_fit.xplane.pb.xz"]
+    (note,) = (note for note in tv.read_trace(files).notes if id_of(note) == "unlike_runs")
+    assert "step 0 of jobs of a cluster" in note
+    assert "steps 1 to" in note
 
 
 def test_large_files_that_are_not_named_like_traces_are_not_read(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tfvis_nb.texts import Text
         (b"\x80\x04\x95" + bytes(20) + b".", "pickle_instruction", {"byte": 11}),
         (b"ctensorflow.core.protobuf.config_pb2\nRunMetadata\n.", "pickle_of_other", {"type": "Global"}),
         (b"hello, this is a log\n", "foreign_format", {"what": Text("is_text", start="hello,")}),
+        ("# Änderungen …\n".encode(), "foreign_format", {"what": Text("is_text", start="#")}),
         (b"node {\n  name: 'a'\n}", "foreign_format", {"what": Text("is_text", start="node")}),
         (b"PAR1 and then something else", "ends_early", {"what": "a Parquet file", "byte": 28}),
         (b"PAR1 and then something else PAR1", "parquet_damaged", {}),

@@ -23,8 +23,8 @@ TRACES = together(
         "--max-unpacked",
         metavar="SIZE",
         type=size,
-        help="Limit for unpacked data in all, such as 20GiB, regardless of file sizes. By default 8GiB, and"
-        " for each file 128 times its size.",
+        help="Limit for unpacked data in all, such as 20GiB, regardless of file sizes. By default 8 GiB, and"
+        " for each file 64 MiB or 128 times its size, whichever is more.",
     ),
 )
 PART = together(

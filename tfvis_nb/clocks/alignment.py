@@ -19,6 +19,10 @@ from tfvis_nb.texts import Text
 _ROUNDING = 2_000
 """Times in whole microseconds may be wrong by so many ns against one another."""
 
+_FAR = 1_000_000
+"""Clocks that may be so many ns apart are worth a note."""
+_MOST_NAMED = 8
+
 MOST_TASKS = 512
 """Clocks of more tasks are not compared: each is bounded by each other one, over all others."""
 
@@ -119,11 +123,11 @@ def _used(low: float, high: float, found: list[Evidence], task: int) -> int:
     return round((low + high) / 2 if np.isnan(leaving) else float(np.clip(leaving, low, high)))
 
 
-def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
+def aligned(trace: Trace) -> Trace:
     """Return the trace with the clocks of its tasks brought together, and a note on each that was moved.
 
-    How far they may still be apart is in its ``clock_bounds``. With `always_say`, notes also name the
-    interval of clocks that need not be moved.
+    How far they may still be apart is in its ``clock_bounds``. A note names those that were left although
+    they may be far apart.
     """
     from tfvis_nb.events import order
 
@@ -131,8 +135,7 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
         trace.notes.append(Text("clocks_not_compared", tasks=len(_tasks(trace)), most=MOST_TASKS))
         return trace
     offsets = clock_offsets(trace)
-    messages = [_note(offsets.iloc[index], always_say) for index in range(1, len(offsets))]
-    notes = [note for note in messages if note]
+    notes = [*filter(None, (_note(offsets.iloc[index]) for index in range(1, len(offsets)))), *_kept(offsets)]
     bounds = _remaining(offsets)
     if not offsets["offset_ns"].any():
         trace.notes.extend(notes)
@@ -162,32 +165,52 @@ def _remaining(offsets: pd.DataFrame) -> dict[str, tuple[float, float]]:
     return {first: (0.0, 0.0), **bounds} if bounds else {}
 
 
-def _note(row: pd.Series, always_say: bool) -> str:
+def _kept(offsets: pd.DataFrame) -> list[str]:
+    """Return a note on the clocks that were left as recorded, although they may be far apart."""
+    kept = []
+    for _, row in offsets.iloc[1:].iterrows():
+        if row["contradicting"] or row["offset_ns"] or max(-row["low_ns"], row["high_ns"]) < _FAR:
+            continue
+        known = np.isfinite(row[["low_ns", "high_ns"]].astype(float)).any()
+        by = f"{_bounds(row)}, according to {_evidence(row)}" if known else "unknown"
+        kept.append(f"{_short(row['task'])} (offset {by})")
+    if not kept:
+        return []
+    more = f" and {len(kept) - _MOST_NAMED} more" if len(kept) > _MOST_NAMED else ""
+    named = f"{', '.join(kept[:_MOST_NAMED])}{more}"
+    return [Text("clocks_kept", first=_short(offsets["task"].iloc[0]), tasks=named)]
+
+
+def _evidence(row: pd.Series) -> str:
     counts = [
         f"{row[what]} {what if row[what] != 1 else what.removesuffix('s')}"
         for what in ("collectives", "transfers")
         if row[what]
     ]
-    task, evidence = _short(row["task"]), " and ".join(counts)
+    return " and ".join(counts)
+
+
+def _note(row: pd.Series) -> str:
+    task, evidence = _short(row["task"]), _evidence(row)
     if row["contradicting"]:
         return Text("clock_contradicted", task=task, evidence=evidence)
-    offset = row["offset_ns"]
+    if not row["offset_ns"]:
+        return ""
+    moved = _milliseconds(row["offset_ns"])
+    return Text("clock_moved", task=task, offset_ms=moved, bounds=_bounds(row), evidence=evidence)
+
+
+def _bounds(row: pd.Series) -> Text:
+    """Write the interval of a clock that something bounds."""
     low, high = _milliseconds(row["low_ns"]), _milliseconds(row["high_ns"])
     bounded = np.isfinite(row["low_ns"]), np.isfinite(row["high_ns"])
-    bounds = (
+    return (
         Text("offset_between", low_ms=low, high_ms=high)
         if all(bounded)
         else Text("offset_at_least", low_ms=low)
         if bounded[0]
         else Text("offset_at_most", high_ms=high)
     )
-    if offset:
-        return Text(
-            "clock_moved", task=task, offset_ms=_milliseconds(offset), bounds=bounds, evidence=evidence
-        )
-    if always_say and evidence and any(bounded):
-        return Text("clock_kept", task=task, bounds=bounds, evidence=evidence)
-    return ""
 
 
 def _short(task: str) -> str:

@@ -198,7 +198,10 @@ class Trace(HtmlExport):
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """One row per step, and for `NO_STEP`: step, start_ns, end_ns, duration_ns, events, label."""
+        """One row per step: step, start_ns, end_ns, duration_ns, events, label.
+
+        Events outside all steps are a row too, with the step -1 (`tfvis_nb.events.NO_STEP`).
+        """
         grouped = self.events.assign(end_ns=self.events["start_ns"] + self.events["duration_ns"]).groupby(
             "step"
         )

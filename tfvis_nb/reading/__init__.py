@@ -99,6 +99,7 @@ def _put_together(found: Collection, title: str) -> Trace:
     from tfvis_nb.reading.horovod.overlay import overlay
     from tfvis_nb.reading.stepstats.assemble import assemble
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+    from tfvis_nb.reading.unlike import unlike_runs
 
     read = _runs_merged(found.steps)
     steps = [item for item in read if isinstance(item, RecordedStep)]
@@ -108,6 +109,8 @@ def _put_together(found: Collection, title: str) -> Trace:
         trace = concatenate([item if isinstance(item, Trace) else assemble([item]) for item in read], title)
     if (found.ranked or len(steps) == len(read)) and trace.events["task"].nunique() > 1:
         trace = aligned(trace)
+    if len(found.titles) > 1:
+        trace.notes += unlike_runs(trace)
     if found.timelines:
         trace = overlay(trace, found.timelines, ranked=found.ranked)
     trace.notes += found.notes

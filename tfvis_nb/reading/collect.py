@@ -13,9 +13,9 @@ from tfvis_nb.reading.sources.files import listed
 from tfvis_nb.reading.sources.pieces import Piece, Remark, Skipped, pieces, skipped
 from tfvis_nb.reading.sources.unpacking import Budget
 from tfvis_nb.reading.step_names import Repeats, name_steps
-from tfvis_nb.texts import Text, text_of
+from tfvis_nb.texts import Text
 
-_MOST_DAMAGED = 3
+_MOST_DAMAGED = 5
 
 
 class Collection(NamedTuple):
@@ -54,8 +54,7 @@ class _Collector:
     threadpool: bool
     items: list[_Item] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    # Texts: an error would keep the bytes that it is about.
-    empty: list[str] = field(default_factory=list)
+    empty: list[Skipped] = field(default_factory=list)
     empty_titles: list[str] = field(default_factory=list)
     left_out: list[Skipped] = field(default_factory=list)
     repeats: Repeats = field(default_factory=Repeats)
@@ -76,7 +75,7 @@ class _Collector:
         try:
             content = read_piece(piece, threadpool=self.threadpool)
         except EmptyTraceError as error:
-            self.empty.append(text_of(error))
+            self.empty.append(skipped(piece.label, piece.found_in, error))
             self.empty_titles += [piece.title] if piece.title else []
             return
         except TraceFormatError as error:
@@ -90,13 +89,13 @@ class _Collector:
 
     def nothing(self, what: str) -> TraceFormatError:
         """Return the error for a source, a `what`, in which nothing was read."""
-        if self.left_out and not self.empty:
-            first = self.left_out[0]
-            return TraceFormatError(
-                Text("no_file_is_trace", folder=first.found_in, files=len(self.left_out), first=first.reason)
-            )
-        message = Text("source_empty", type=what)
-        return EmptyTraceError(self.empty[0] if self.empty else message)
+        unread = [*self.left_out, *self.empty]
+        folder = next((one.found_in for one in unread if one.found_in), "")
+        if folder and (self.left_out or len(unread) > 1):
+            reasons, more = _briefly(unread)
+            message = Text("no_file_is_trace", folder=folder, files=len(unread), reasons=reasons, more=more)
+            return TraceFormatError(message) if self.left_out else EmptyTraceError(message)
+        return EmptyTraceError(unread[0].reason if unread else Text("source_empty", type=what))
 
     def collection(self) -> Collection:
         """Return what was read, with the ranks of a job laid together."""
@@ -130,10 +129,16 @@ class _Collector:
             notes.append(Text("foreign_files_left_out", files=listed(foreign)))
         damaged = [one for one in self.left_out if not one.foreign]
         if damaged:
-            named = [f"{listed([one.label])} ({one.briefly})" for one in damaged[:_MOST_DAMAGED]]
-            more = f" and {len(damaged) - _MOST_DAMAGED} more" if len(damaged) > _MOST_DAMAGED else ""
-            notes.append(Text("damaged_files_left_out", files=", ".join(named), more=more))
+            named, more = _briefly(damaged)
+            notes.append(Text("damaged_files_left_out", files=named, more=more))
         return notes
+
+
+def _briefly(unread: list[Skipped]) -> tuple[str, str]:
+    """Name the first few unread files with the reasons, and say how many more there are."""
+    named = [f"{listed([one.label])} ({one.briefly})" for one in unread[:_MOST_DAMAGED]]
+    more = f" and {len(unread) - _MOST_DAMAGED} more" if len(unread) > _MOST_DAMAGED else ""
+    return ", ".join(named), more
 
 
 def _is_timeline(content: Read) -> bool:

@@ -73,8 +73,9 @@ def _device_lines(devices: list[dict[str, Any]]) -> list[Line]:
             cause = CAUSE_PHRASES[device["cause"]]
             value += f"; {cause} takes {format_percent(device['cause_share'])}"
         name = lane_label(device["task"], device["device"], "")
-        # Devices of unlike runs may have one label.
-        name = printable(name if names.count(name) == 1 else device["device"], _LONGEST_NAME)
+        # Devices of unlike runs may have one label, which lacks the job localhost.
+        job = device["task"].partition("job:")[2].partition("/")[0] if names.count(name) > 1 else ""
+        name = printable(" \N{MIDDLE DOT} ".join(filter(None, (job, name))), _LONGEST_NAME)
         about = (
             "Share of step time in which the device ran a kernel, copy or collective; then the main cause of"
             " its idle time, also of step time."

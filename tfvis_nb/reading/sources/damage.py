@@ -21,7 +21,7 @@ def briefly(error: Exception, label: str) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     reason = str(error).removeprefix(f"{label}: ")
-    for advice in ("readable_formats", "why_cut"):
+    for advice in ("readable_formats", "record_one", "why_cut"):
         reason = reason.partition(catalogue()[advice])[0]
     reason = reason.rstrip("; ")
     return reason if len(reason) <= _BRIEF else f"{reason[:_BRIEF]}..."

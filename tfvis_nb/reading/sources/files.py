@@ -46,7 +46,7 @@ def find(path: Path) -> Found | None:
         if not found.files:
             raise TraceFormatError(Text("folder_without_traces", path=path))
     elif any(letter in str(path) for letter in "*?[") and not os.path.lexists(path):
-        found = Found(sorted({file for file in _matching(path) if file.is_file()}, key=_order), [])
+        found = _of_pattern(path)
         if not found.files:
             raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), str(path))
     else:
@@ -54,6 +54,15 @@ def find(path: Path) -> Found | None:
     if len(found.files) > MOST_FILES:
         raise TraceFormatError(Text("too_many_files", path=path, files=len(found.files)))
     return found
+
+
+def _of_pattern(pattern: Path) -> Found:
+    """Return the files that match a pattern, and those of the folders that do."""
+    matching = set(_matching(pattern))
+    folders = (path for path in matching if path.is_dir() and not path.name.startswith("."))
+    inside = [_of_folder(folder) for folder in sorted(folders, key=_order)]
+    files = {file for file in matching if file.is_file()}.union(*(found.files for found in inside))
+    return Found(sorted(files, key=_order), [note for found in inside for note in found.notes])
 
 
 def _of_folder(folder: Path) -> Found:

@@ -1,6 +1,8 @@
 """Recognise files that people mistake for a trace, so that the error can name the format."""
 
+import codecs
 import re
+from contextlib import suppress
 
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text
@@ -32,7 +34,9 @@ def describe(data: Data) -> str:
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if re.match(rb"<(?:!doctype|html|svg|\?xml)", text, re.IGNORECASE):
         return Text("is_web_page")
-    if text and re.fullmatch(rb"[\t\n\r\x20-\x7e]*", head):
-        first = text.split(None, 1)[0][:40].decode("ascii")
-        return Text("is_text", start=first)
+    # Bytes from 0x80 on are text if they are UTF-8; the last character of the head may be cut off.
+    if text and re.fullmatch(rb"[\t\n\r\x20-\x7e\x80-\xff]*", head):
+        with suppress(UnicodeDecodeError):
+            start = codecs.getincrementaldecoder("utf-8")().decode(text)
+            return Text("is_text", start=start.split(None, 1)[0][:40])
     return ""

@@ -52,7 +52,7 @@ def merged(hosts: Sequence[RecordedHost]) -> Trace:
     hosts = sorted(hosts, key=lambda host: (host.hostname, natural(host.label)))
     tasks = [_TASK.format(number) for number in range(len(hosts))]
     traces = [_as_task(host.trace, task) for host, task in zip(hosts, tasks, strict=True)]
-    trace = aligned(merge(_same_steps(traces), ""), always_say=True)
+    trace = aligned(merge(_same_steps(traces), ""))
     trace.notes.insert(
         0,
         Text(

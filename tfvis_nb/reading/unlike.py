@@ -1,0 +1,48 @@
+"""Whether traces that are read together are of different runs."""
+
+import re
+
+import pandas as pd
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
+
+_JOB = re.compile(r"/job:([^/]+)")
+_KINDS = {"": "without task names", "localhost": "of job localhost"}
+_CLUSTER = "of jobs of a cluster"
+
+
+def unlike_runs(trace: Trace) -> list[str]:
+    """Return a note if some steps are of one process and others of a cluster, or of unlike processes.
+
+    Steps of one run name their tasks alike. Hosts that are recorded at the same time need not.
+    """
+    events = trace.events[trace.events["step"] != NO_STEP]
+    kind_of = {str(task): _kind(str(task)) for task in events["task"].cat.categories}
+    kinds = events["task"].astype(object).fillna("").map(lambda task: kind_of.get(task, _KINDS[""]))
+    table = pd.DataFrame(
+        {
+            "kind": kinds,
+            "step": events["step"],
+            "start": events["start_ns"],
+            "end": events["start_ns"] + events["duration_ns"],
+        }
+    )
+    spans = table.groupby("kind").agg(
+        start=("start", "min"), end=("end", "max"), first=("step", "min"), last=("step", "max")
+    )
+    spans = spans.sort_values("start")
+    apart = (spans["start"].iloc[1:].to_numpy() > spans["end"].cummax().iloc[:-1].to_numpy()).all()
+    if len(spans) < 2 or not apart:
+        return []
+    runs = [
+        f"step {first} {kind}" if first == last else f"steps {first} to {last} {kind}"
+        for kind, first, last in zip(spans.index, spans["first"], spans["last"], strict=True)
+    ]
+    return [Text("unlike_runs", runs=", ".join(runs))]
+
+
+def _kind(task: str) -> str:
+    match = _JOB.match(task)
+    return _KINDS.get(match[1] if match else "", _CLUSTER)
