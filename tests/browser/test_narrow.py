@@ -73,11 +73,12 @@ def test_the_title_is_whole_where_a_line_has_room(timeline: Timeline) -> None:
 
 def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeline) -> None:
     parts = timeline.root.locator(".step-told > span")
-    for width, least in ((400, 1), (700, 2), (1400, 4)):
+    for width, least in ((400, 1), (700, 3), (1400, 5)):
         resize(timeline, width)
         top = parts.first.evaluate(TOP)
         assert sum(part.evaluate(TOP) == top for part in parts.all()) >= least, width
         assert not any(part.evaluate(CLIPPED) for part in parts.all()), width
+        assert timeline.root.get_by_role("slider").evaluate("bars => bars.clientWidth") > 40, width
         for entry in timeline.root.get_by_role("group", name="Legend").get_by_role("button").all():
             expect(entry).to_be_in_viewport(ratio=1)
 

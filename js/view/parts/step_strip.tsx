@@ -105,8 +105,9 @@ function DescribedStep({ store, figures, noun, hovered, show }: DescribedStepPro
       onClick={() => show(index)}
     >
       <span>
-        <strong>{isChosen ? stepName(step) : `Slowest: step ${step.step}`}</strong> {formatDuration(duration)}
+        <strong>{isChosen ? stepName(step) : `Slowest: step ${step.step}`}</strong>
       </span>
+      <span>{` ${formatDuration(duration)}`}</span>
       {isStep && <Ratio before=" · " ns={duration} median={figures.median} />}
       {isStep && noun !== null && (
         <>
