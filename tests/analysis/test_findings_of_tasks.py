@@ -56,6 +56,10 @@ def test_a_task_that_waits_when_the_others_are_done_is_not_told_to_work() -> Non
     assert working["share"].tolist() == [0.9]
     known = {"task": "/job:worker/task:1", "sole_wait_ns": 90_000_000, "activity": "host_compute"}
     assert known.items() <= working["figures"][0].items()
+    work = working["figures"][0]["work"]
+    assert (work["noun"], work["own_ns"], work["other_ns"]) == ("ops", 100_000_000, 10_000_000)
+    assert (work["op"], work["own_op_count"], work["other_op_count"]) == ("MatMul", 2, 1)
+    assert "more work" in working["text"][0]
     assert findings(_tasks(*rows, ("worker 1", "op", "c", 90, 10))).empty
 
 

@@ -101,8 +101,9 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _headline(figures: Figures) -> str:
-    task, several = task_label(figures["task"]) or figures["task"], figures["communicating_tasks"] > 1
-    who = f"Even {task or 'the task'}, which waits least," if several else capital(task or "the task")
+    several = figures["communicating_tasks"] > 1
+    task = task_label(figures["task"]) or (figures["task"] if several else "") or "the task"
+    who = f"Even {task}, which waits least," if several else capital(task)
     return f"{who} spends {step_time(figures['share'])} communicating."
 
 

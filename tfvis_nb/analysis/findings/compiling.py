@@ -2,6 +2,7 @@
 
 from tfvis_nb.analysis.findings import time_share
 from tfvis_nb.analysis.findings.finding import Finding, whole_tasks
+from tfvis_nb.analysis.findings.program import fewer_compilations, recorded
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -17,9 +18,9 @@ from tfvis_nb.core.trace import Trace
 SHARE = Threshold(0.1, "share of step time spent tracing and compiling, `compile_ns`")
 
 _TITLES = {
-    "one": "The step traces and compiles tf.functions",
-    "first": "The first step is tracing and compiling tf.functions",
-    "all": "Steps trace and compile tf.functions",
+    "one": "The step traces and compiles functions",
+    "first": "The first step is tracing and compiling functions",
+    "all": "Steps trace and compile functions",
 }
 
 
@@ -30,7 +31,8 @@ def _find(trace: Trace) -> list[Finding]:
         return []
     table = whole_tasks(trace)
     compiling = int(table.loc[table["compile_ns"] > 0, "step"].nunique())
-    return [time_share.finding(trace, f"compiling.{case}", "compile", spent, {"compiling_steps": compiling})]
+    figures = {"compiling_steps": compiling} | recorded(trace)
+    return [time_share.finding(trace, f"compiling.{case}", "compile", spent, figures)]
 
 
 def _word(key: str, figures: Figures) -> Texts:
@@ -44,10 +46,7 @@ def _word(key: str, figures: Figures) -> Texts:
         text += f" {figures['compiling_steps']} of {figures['steps']} steps compile."
     advice = "Run a warm-up step before tracing."
     if case != "first":
-        advice += (
-            " If later steps also compile, the shapes or Python arguments of a function change: pass tensors,"
-            " pad to fixed shapes, or give an input_signature."
-        )
+        advice += f" If later steps also compile, {fewer_compilations(figures)}"
     return Texts(_TITLES[case], text, advice)
 
 

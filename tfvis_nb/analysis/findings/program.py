@@ -109,3 +109,13 @@ def less_host_work(figures: Mapping[str, Any]) -> str:
     if figures["program"] == "eager":
         return f"{move}, put the rest into a tf.function, and fetch results less often."
     return f"{move}, and fetch results less often."
+
+
+def fewer_compilations(figures: Mapping[str, Any]) -> str:
+    """Advise how the functions of a program are compiled once."""
+    if figures["program"] == "jax":
+        return "the shapes or static arguments of a function change: pass arrays, and pad to fixed shapes."
+    return (
+        "the shapes or Python arguments of a function change: pass tensors, pad to fixed shapes, or give an"
+        " input_signature."
+    )
