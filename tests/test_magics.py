@@ -15,6 +15,7 @@ from tests.support.kernels import jupyter_path
 from tests.support.texts import says
 from tfvis_nb import magics
 from tfvis_nb.core.options import near
+from tfvis_nb.reading.pickles.run_metadata import unpickled
 from tfvis_nb.texts import Text, text_of
 
 pytestmark = pytest.mark.tensorflow
@@ -118,6 +119,9 @@ def test_run_metadata_is_written_one_file_a_step(shell: Any, tmp_path: Path) -> 
     assert "other" in set(tv.read_trace(tmp_path / "runs.step1.pb").events["name"])
     assert Ran(shell, "%%trace -q -o one.pb\nsession.run(total);").text == ""
     assert "total" in set(tv.read_trace(tmp_path / "one.pb").events["name"])
+    Ran(shell, "%%trace -q -o one.pickle -o one.pb t\nsession.run(total);")
+    assert (tmp_path / "one.pb").read_bytes() == shell.user_ns["t"].sources[0]
+    assert unpickled(tmp_path / "one.pickle") == shell.user_ns["t"].sources[0]
 
 
 @pytest.mark.parametrize(

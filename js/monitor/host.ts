@@ -95,7 +95,7 @@ export type RuleCommand =
   | { do: "trace_slow"; factor: number; signature: number | null }
   | { do: "stop_tracing"; signature: number | null };
 
-export type DownloadFormat = "html" | "dashboard" | "json" | "parquet";
+export type DownloadFormat = "html" | "dashboard" | "json" | "parquet" | "pb" | "pickle";
 
 export interface Opened {
   /** The gzip'd container with what is drawn. */

@@ -13,6 +13,15 @@ const FORMATS: [DownloadFormat, label: string, suffix: string][] = [
   ["parquet", "Table", ".parquet"],
 ];
 
+/** What TensorFlow gave, byte for byte: a pickle has what tfvis and tftracer load, which know no profiles. */
+function messages(row: TraceRow): typeof FORMATS {
+  if (row.format === "xspace") return [["pb", "XSpace", ".xplane.pb"]];
+  return [
+    ["pb", "RunMetadata", ".pb"],
+    ["pickle", "RunMetadata", ".pickle"],
+  ];
+}
+
 interface TraceActionsProps {
   store: MonitorStore;
   row: TraceRow;
@@ -51,7 +60,7 @@ export function TraceActions({ store, row, tabIndex }: TraceActionsProps) {
     <span class="actions">
       <Popover text="Download" label={`Download ${named}`} kind="menu" name="Download" tabIndex={tabIndex}>
         {(close) =>
-          FORMATS.map(([format, label, suffix]) => (
+          [...FORMATS, ...messages(row)].map(([format, label, suffix]) => (
             <button
               key={format}
               type="button"

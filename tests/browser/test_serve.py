@@ -89,7 +89,7 @@ def test_a_job_in_another_process(opened: Open, tmp_path: Path) -> None:
             timeline.find("MatMul")
             expect(timeline.title).to_contain_text("MatMul")
             read = tv.open_session(path).read(1)
-            for entry, suffix in (("Chrome trace", "json"), ("Table", "parquet")):
+            for entry, suffix in (("Chrome trace", "json"), ("Table", "parquet"), ("RunMetadata .pb", "pb")):
                 page.get_by_role("button", name="Download run").first.click()
                 with page.expect_download() as download:
                     page.get_by_role("menuitem", name=entry).click()

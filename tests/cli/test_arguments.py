@@ -105,7 +105,7 @@ def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
         (["export", "x.pb"], ["-o"]),
         (["export", "--titel=a", "x.pb"], ["--titel", "--title"]),
         (["export", "x.pb", "-o", "x.htm"], ["'.htm'", "'.html'"]),
-        (["export", "x.pb", "-o", "x.pb"], ["'.pb'", ".parquet"]),
+        (["export", "x.pb", "-o", "x.csv"], ["'.csv'", ".parquet"]),
         (["convert", "x.pb", "-o", "x.json", "--color-by", "op"], ["--color-by", ".json"]),
         (
             ["convert", "x.pb", "-o", "x.json", "--any-size"],

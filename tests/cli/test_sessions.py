@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf.config_pb2 import RunMetadata
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb_here
+from tests.real_traces import DATA
 from tests.serving.conftest import write_session
 from tests.support.texts import says
 from tfvis_nb.cli import main
+from tfvis_nb.reading.pickles.run_metadata import unpickled
+from tfvis_nb.session.file.entries import Recording, Signature
+from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.tensorflow
@@ -42,6 +47,51 @@ def test_its_traces_are_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["export", str(path), "-o", str(target)]) == 0
     assert len(tv.read_trace(target).events) == facts["events"] > 0
     assert len(tv.open_session(path).traces) == before == 2
+
+
+def test_messages_are_written_byte_for_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, target = tmp_path / "run.tfvis", tmp_path / "step.pb"
+    record(path, traced=True)
+    with tv.open_session(path) as session:
+        messages = [session.read(number).sources[0] for number in (1, 2)]
+    assert [RunMetadata.FromString(one).ByteSize() for one in messages] == [*map(len, messages)]
+    words = ["export", str(path), "-o", str(target), "-o", str(target.with_suffix(".pickle"))]
+    assert main(words) == 0
+    names = [f"step.step{step}{suffix}" for suffix in (".pb", ".pickle") for step in (0, 1)]
+    assert capsys.readouterr().out.splitlines() == [str(tmp_path / name) for name in names]
+    assert [(tmp_path / name).read_bytes() for name in names[:2]] == messages
+    assert [unpickled(tmp_path / name) for name in names[2:]] == messages
+    assert len(tv.read_trace(tmp_path / "step.step*.pb").steps) == 2
+    # A table keeps them.
+    assert main(["export", str(tmp_path / names[0]), "-o", str(target)]) == 1
+    tv.open_session(path).read(1).to_parquet(tmp_path / "step.parquet")
+    assert main(["export", str(tmp_path / "step.parquet"), "-o", str(target)]) == 0
+    assert target.read_bytes() == messages[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "code", "key"),
+    [
+        ("step.json", ["-o", "step.pb"], 1, "no_messages_to_write"),
+        ("run.tfvis", ["-o", "step.pb", "--time-range", ":1ms"], 2, "part_of_message"),
+        ("keras.tfvis", ["-o", "step.pickle"], 1, "profile_in_pickle"),
+    ],
+)
+def test_what_has_no_such_message(source: str, words: list[str], code: int, key: str, tmp_path: Path) -> None:
+    write_session(tmp_path / "run.tfvis")
+    tv.open_session(tmp_path / "run.tfvis").read(1).to_chrome_trace(tmp_path / "step.json")
+    writer = Writer(tmp_path / "keras.tfvis", keep=None)
+    profile = (DATA / "cpu_jax.xplane.pb").read_bytes()
+    number, _ = writer.add_signature(Signature("train", "train model"))
+    writer.add_trace(number, Recording("xspace", profile, 1, 10**18, 5, 10**18), None)
+    writer.close({})
+    done = tfvis_nb_here("export", source, *words, cwd=tmp_path)
+    assert done.returncode == code
+    assert says(done.stderr, key)
+    assert not list(tmp_path.glob("step.p*"))
+    if source == "keras.tfvis":
+        assert main(["export", str(tmp_path / source), "-o", str(tmp_path / "step.pb")]) == 0
+        assert (tmp_path / "step.xplane.pb").read_bytes() == profile
 
 
 def test_one_without_traces_says_how_to_get_one(tmp_path: Path) -> None:

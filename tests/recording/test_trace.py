@@ -5,6 +5,7 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import tensorflow as tf
 
 import tfvis_nb as tv
 from tests.support.texts import raises_id
+from tfvis_nb.reading.pickles.run_metadata import unpickled
 from tfvis_nb.recording.sessions.runs import SessionTracer
 from tfvis_nb.texts import Text, id_of
 
@@ -47,6 +49,23 @@ def test_the_trace_is_filled_when_the_block_ends(total: Any) -> None:
     assert tv.last_trace is t
     with pytest.raises(AttributeError, match="'evens'"):
         _ = t.evens
+
+
+def test_a_file_is_written_when_the_block_ends(
+    total: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with tv.trace("step.pb") as one, monkeypatch.context() as inside:
+        inside.chdir("/")
+        total.eval()
+    assert Path("step.pb").read_bytes() == one.sources[0]
+    with contextlib.suppress(KeyError), tv.trace(tmp_path / "step.pickle") as one:
+        total.eval()
+        raise KeyError
+    assert unpickled(Path("step.pickle")) == one.sources[0]
+    for path in ("step.exe", "none/step.pb"):
+        with pytest.raises(ValueError, match="step"):
+            tv.trace(path)
 
 
 def test_a_decorated_function_is_traced_at_every_call(total: Any) -> None:

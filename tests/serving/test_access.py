@@ -23,6 +23,7 @@ ADDRESSES = [
     ("GET", "/api/trace/1/drawn"),
     ("GET", "/api/trace/1/details"),
     ("GET", "/api/trace/1/download?format=json"),
+    ("GET", "/api/trace/1/download?format=pb"),
     ("GET", "/api/save"),
     ("GET", "/no-such-address"),
     ("DELETE", "/api/state"),

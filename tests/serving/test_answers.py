@@ -17,7 +17,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.serving.client import ask, command
-from tests.serving.conftest import write_session
+from tests.serving.conftest import METADATA, write_session
 from tests.support.texts import says
 from tfvis_nb import serving
 from tfvis_nb.display import refusals
@@ -25,6 +25,7 @@ from tfvis_nb.display.monitor import trace_files
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.reading.pickles.run_metadata import unpickled
 from tfvis_nb.serving import MonitorServer, service
 from tfvis_nb.session.snapshot import session_state
 from tfvis_nb.texts import Text
@@ -163,6 +164,15 @@ def test_downloads_are_read_back(server: MonitorServer, path: Path, form: str, t
     assert again.events["start_ns"].tolist() == trace.events["start_ns"].tolist()
 
 
+def test_tensorflows_own_message_byte_for_byte(server: MonitorServer, tmp_path: Path) -> None:
+    answer = ask(server, "/api/trace/1/download?format=pb")
+    assert name_of(answer.headers["Content-Disposition"]) == "run-train-run-1.pb"
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.body == METADATA
+    (tmp_path / "step.pickle").write_bytes(ask(server, "/api/trace/1/download?format=pickle").body)
+    assert unpickled(tmp_path / "step.pickle") == METADATA
+
+
 def test_a_page_is_downloaded_and_never_shown_here(server: MonitorServer) -> None:
     answer = ask(server, "/api/trace/1/download?format=html")
     assert name_of(answer.headers["Content-Disposition"]) == "run-train-run-1.html"
@@ -171,7 +181,7 @@ def test_a_page_is_downloaded_and_never_shown_here(server: MonitorServer) -> Non
 
 
 @pytest.mark.parametrize(
-    "query", ["", "?format=", "?format=pickle", "?format=json&format=html", "?format=../x", "?" + "a&" * 200]
+    "query", ["", "?format=", "?format=pkl", "?format=json&format=html", "?format=../x", "?" + "a&" * 200]
 )
 def test_what_is_no_format(server: MonitorServer, query: str) -> None:
     answer = ask(server, f"/api/trace/1/download{query}")

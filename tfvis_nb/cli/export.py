@@ -17,9 +17,6 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.options import COLOR_BY, GROUP_BY
 from tfvis_nb.texts import Text, text_of
 
-EXPORTS = (".html", ".json", ".json.gz", ".parquet")
-"""What a trace that was read can be written as."""
-
 PAGE = together(
     click.option("--group-by", type=click.Choice(GROUP_BY), help="Grouping of lanes in the page."),
     click.option("--color-by", type=click.Choice(COLOR_BY), help="Meaning of colours in the page."),
@@ -33,13 +30,16 @@ PAGE = together(
 
 _FORMATS = """
 The suffix of FILE is the format: .html is a page that needs no network, .json or .json.gz a Chrome trace
-for Perfetto, .parquet the whole trace as a table that tfvis_nb reads back.
+for Perfetto, .parquet the whole trace as a table that tfvis_nb reads back. .pb is TensorFlow's own message
+of a trace in a session file: RunMetadata or, as .xplane.pb, XSpace. .pickle is a pickle of RunMetadata. Each
+step is a file of its own: FILE.step0.pb, FILE.step1.pb and so on.
 """
 
 _EXAMPLES = """
 tfvis-nb export step.pb -o step.html --color-by op
 tfvis-nb export logs/plugins/profile/2026_01_31 -o run.json.gz
 tfvis-nb export worker*.xplane.pb -o run.parquet --time-range :100ms
+tfvis-nb export run.tfvis -o run.pb
 """
 
 
@@ -66,31 +66,35 @@ def command(
     **options: Any,
 ) -> int:
     """Write what was asked for; return the exit code."""
-    from tfvis_nb.writing.save import save, suffix_of
+    from tfvis_nb.writing.save import MESSAGES, SUFFIXES, save, suffix_of
 
     suffixes = [suffix_of(path) for path in files]
     for path, suffix in zip(files, suffixes, strict=True):
-        if suffix not in EXPORTS:
-            hint = near(suffix, EXPORTS) or "."
+        if suffix not in SUFFIXES:
+            hint = near(suffix, SUFFIXES) or "."
             raise click.UsageError(
-                Text("unknown_suffix", path=str(path), suffix=suffix, hint=hint, known=", ".join(EXPORTS))
+                Text("unknown_suffix", path=str(path), suffix=suffix, hint=hint, known=", ".join(SUFFIXES))
             )
+        if suffix in MESSAGES and time_range is not None:
+            raise click.UsageError(Text("part_of_message", suffix=suffix))
     given = [name for name, value in options.items() if value not in (None, False)]
     if given and ".html" not in suffixes:
         option = given[0].replace("_", "-")
         raise click.UsageError(Text("option_for_pages", option=option, suffix=suffixes[0]))
     for path in files:
         check_writable(path)
-    trace = read_part(traces, title, time_range, max_unpacked)
+    keep = any(suffix in MESSAGES for suffix in suffixes)
+    trace = read_part(traces, title, time_range, max_unpacked, keep_messages=keep)
     for path, suffix in zip(files, suffixes, strict=True):
+        written = [path]
         if suffix == ".html":
             write_page(trace, path, **options)
         else:
             try:
-                save(trace, path)
+                written = save(trace, path)
             except (OSError, ValueError) as error:
                 raise Failure(Text("file_unwritable", path=path, reason=error)) from None
-        print(path)  # noqa: T201
+        print(*written, sep="\n")  # noqa: T201
     return 0
 
 

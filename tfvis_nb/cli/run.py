@@ -48,7 +48,7 @@ tfvis-nb run -o step.html -o step.parquet --mode session train.py
     metavar="FILE",
     type=FILE,
     multiple=True,
-    help="Write the trace there, by suffix: .html, .json, .json.gz, .parquet, .pb; repeatable."
+    help="Write the trace there, by suffix: .html, .json, .json.gz, .parquet, .pb, .pickle; repeatable."
     "  [default: SCRIPT.trace.html in this folder]",
 )
 @click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="As for %%trace.")

@@ -35,8 +35,8 @@ def is_session(path: Path) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def session_traces(path: Path) -> list[Trace]:
-    """Read what a session keeps."""
+def session_traces(path: Path, *, keep_messages: bool) -> list[Trace]:
+    """Read what a session keeps; TensorFlow's messages stay in memory only with `keep_messages`."""
     from tfvis_nb.session import open_session
 
     try:
@@ -45,7 +45,7 @@ def session_traces(path: Path) -> list[Trace]:
             if not len(table):
                 _check_whole(session, path)
                 raise Failure(Text("session_without_traces", path=str(path)))
-            return _readable(session, table, path)
+            return _readable(session, table, path, keep_messages=keep_messages)
     except TraceFormatError:
         raise
     except sqlite3.OperationalError as error:
@@ -64,7 +64,7 @@ def _check_whole(session: SavedSession, path: Path) -> None:
         raise Failure(Text("session_found_damaged", path=path, reason=str(found).splitlines()[-1]))
 
 
-def _readable(session: SavedSession, table: pd.DataFrame, path: Path) -> list[Trace]:
+def _readable(session: SavedSession, table: pd.DataFrame, path: Path, *, keep_messages: bool) -> list[Trace]:
     read: list[Trace] = []
     failed: dict[int, str] = {}
     for number, label, run, form in zip(
@@ -80,6 +80,8 @@ def _readable(session: SavedSession, table: pd.DataFrame, path: Path) -> list[Tr
             if form == "run_metadata" and run:
                 # A signature may have several; the run distinguishes them.
                 trace.step_labels = {0: f"{label}, run {run}"}
+            if not keep_messages:
+                trace.sources = trace.profiles = []
             read.append(trace)
     if not read:
         number, why = next(iter(failed.items()))

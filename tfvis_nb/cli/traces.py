@@ -42,13 +42,22 @@ _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _TIME = re.compile(r"(-?)(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
 
 
-def read(paths: Sequence[Path], title: str | None = None, max_unpacked: int | None = None) -> Trace:
-    """Read the traces that a command line names; `max_unpacked` is in bytes."""
+def read(
+    paths: Sequence[Path],
+    title: str | None = None,
+    max_unpacked: int | None = None,
+    *,
+    keep_messages: bool = False,
+) -> Trace:
+    """Read the traces that a command line names; `max_unpacked` is in bytes.
+
+    With `keep_messages`, those of a session keep TensorFlow's messages, which take memory.
+    """
     from tfvis_nb.reading import TraceFormatError, read_trace
 
     names = ", ".join(map(str, paths))
     try:
-        sources = [source for path in paths for source in _sources(path)]
+        sources = [source for path in paths for source in _sources(path, keep_messages=keep_messages)]
         if title is None and len(paths) == 1 and len(sources) > 1:
             title = paths[0].name
         one_or_more = sources[0] if len(sources) == 1 else sources
@@ -67,20 +76,25 @@ def read(paths: Sequence[Path], title: str | None = None, max_unpacked: int | No
         raise Failure(text_of(error) if named else text_of(error).named(names)) from None
 
 
-def _sources(path: Path) -> Sequence[Path | Trace]:
+def _sources(path: Path, *, keep_messages: bool) -> Sequence[Path | Trace]:
     """Return the traces that a session keeps, or the path where it is none's."""
     from tfvis_nb.cli.sessions import is_session, session_traces
 
     if path.is_char_device() or path.is_block_device():
         raise Failure(Text("trace_is_device", path=path))
-    return session_traces(path) if is_session(path) else [path]
+    return session_traces(path, keep_messages=keep_messages) if is_session(path) else [path]
 
 
 def read_part(
-    paths: Sequence[Path], title: str | None, range_text: str | None, max_unpacked: int | None
+    paths: Sequence[Path],
+    title: str | None,
+    range_text: str | None,
+    max_unpacked: int | None,
+    *,
+    keep_messages: bool = False,
 ) -> Trace:
     """Read the part of the traces that ``--time-range`` names, or all where it is None."""
-    trace = read(paths, title, max_unpacked)
+    trace = read(paths, title, max_unpacked, keep_messages=keep_messages)
     if range_text is None:
         return trace
     from tfvis_nb.display.pages.page import in_time_range

@@ -42,7 +42,9 @@ class Trace(HtmlExport):
     notes
         Repairs, merged and estimated data, and data left out while reading.
     sources
-        The serialised ``RunMetadata`` of each step, where the recorder kept it.
+        The serialised ``RunMetadata`` of each session run, byte for byte, where it was kept.
+    profiles
+        The serialised ``XSpace`` of each profile, likewise.
     title
         A short name for the picture, such as the file's.
     step_labels
@@ -52,18 +54,11 @@ class Trace(HtmlExport):
         table may be ahead of the first task's; infinite where nothing bounds them. The first entry is
         the first task, with (0, 0).
 
-    Attributes
-    ----------
-    profiles
-        The serialised ``XSpace`` of each profile, where the recorder kept it; not a parameter.
-
     Raises
     ------
     TypeError, ValueError
         If a part is not what it has to be, or does not fit the event table.
     """
-
-    profiles: Sequence[bytes] = ()
 
     def __init__(
         self,
@@ -73,6 +68,7 @@ class Trace(HtmlExport):
         graphs: Sequence[Sequence[bytes]] = (),
         notes: Sequence[str] = (),
         sources: Sequence[bytes] = (),
+        profiles: Sequence[bytes] = (),
         title: str = "",
         step_labels: Mapping[int, str] | None = None,
         clock_bounds: Mapping[str, tuple[float, float]] | None = None,
@@ -86,6 +82,7 @@ class Trace(HtmlExport):
         self.graphs = [list(step) for step in graphs]
         self.notes = list(notes)
         self.sources = list(sources)
+        self.profiles = list(profiles)
         self.title = title
         self.step_labels = dict(step_labels or {})
         self.clock_bounds = clocks.validate_bounds(clock_bounds or {})
@@ -300,7 +297,7 @@ class Trace(HtmlExport):
 
 def replaced(trace: Trace, events: pd.DataFrame, **parts: Any) -> Trace:
     """Return a trace of other events with the rest of `trace`, but for the given parameters of `Trace`."""
-    names = ("nested", "graphs", "notes", "sources", "title", "step_labels", "clock_bounds")
+    names = ("nested", "graphs", "notes", "sources", "profiles", "title", "step_labels", "clock_bounds")
     return Trace(events, **{name: getattr(trace, name) for name in names} | parts)
 
 

@@ -64,6 +64,7 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
         nested=nested,
         notes=merge_notes([note for trace in traces for note in trace.notes]),
         sources=[source for trace in traces for source in trace.sources],
+        profiles=[profile for trace in traces for profile in trace.profiles],
         title=title,
         step_labels={step: label for trace in traces for step, label in trace.step_labels.items()},
         clock_bounds=combined(traces),

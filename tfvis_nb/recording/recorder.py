@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from contextlib import ContextDecorator
+from pathlib import Path
 from types import FrameType, TracebackType
 
 from tfvis_nb.core.errors import EmptyTraceError
@@ -16,6 +17,7 @@ from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.recorded_trace import RecordedTrace
 from tfvis_nb.recording.sessions.runs import SessionTracer
 from tfvis_nb.texts import Text
+from tfvis_nb.writing.save import check_target, save
 
 _switching = threading.Lock()
 _active: Recorder | None = None
@@ -31,8 +33,9 @@ class Recorder(ContextDecorator):
     Made by `trace`, which describes it.
     """
 
-    def __init__(self, options: TraceOptions) -> None:
+    def __init__(self, options: TraceOptions, path: Path | None = None) -> None:
         self._options = options
+        self._path = path
         self._tracers: tuple[SessionTracer, ProfileTracer] | None = None
         self._trace = RecordedTrace()
         self._owner: FrameType | None = None
@@ -76,10 +79,21 @@ class Recorder(ContextDecorator):
                 raise
         else:
             _latest = self._trace
+            self._write(error)
+
+    def _write(self, error: BaseException | None) -> None:
+        if self._path is None:
+            return
+        try:
+            save(self._trace, self._path)
+        except (OSError, ValueError) as failure:
+            if error is None:
+                raise
+            error.add_note(str(failure))
 
     def _recreate_cm(self) -> Recorder:
         """Give every call of a decorated function, also one in another thread, a recorder of its own."""
-        return Recorder(self._options)
+        return Recorder(self._options, self._path)
 
     def _stop(self) -> None:
         global _active  # noqa: PLW0603
@@ -105,7 +119,12 @@ class Recorder(ContextDecorator):
 
 @only_known_options
 def trace(
-    *, mode: str = "auto", level: str = "full", partition_graphs: bool = True, steps: bool = False
+    path: str | Path | None = None,
+    *,
+    mode: str = "auto",
+    level: str = "full",
+    partition_graphs: bool = True,
+    steps: bool = False,
 ) -> Recorder:
     """Record what TensorFlow runs in a ``with`` block, in every thread, as a Trace.
 
@@ -119,6 +138,9 @@ def trace(
 
     Parameters
     ----------
+    path
+        A file to write when the block ends, as ``%%trace -o`` does; its suffix chooses the format. ``.pb`` is
+        the message that TensorFlow gave, which the Trace has as ``sources`` or ``profiles``.
     mode
         ``"session"`` records session runs alone, ``"profiler"`` profiles from start to end and
         has session runs as rows of the profile, and ``"auto"`` traces session runs and starts
@@ -152,7 +174,10 @@ def trace(
     TypeError
         If there is no such option.
     ValueError
-        If there is no such mode or level.
+        If there is no such mode or level, or no file can be written at `path`; at the end of the block, if
+        the recording cannot be written as such a file.
+    OSError
+        At the end of the block, if the file cannot be written.
 
     Examples
     --------
@@ -167,12 +192,20 @@ def trace(
     >>> "total" in set(t.events["name"])
     True
     """
-    return Recorder(TraceOptions(level=level, partition_graphs=partition_graphs, mode=mode, steps=steps))
+    options = TraceOptions(level=level, partition_graphs=partition_graphs, mode=mode, steps=steps)
+    return Recorder(options, None if path is None else _target(path))
 
 
 def latest() -> RecordedTrace | None:
     """Return what was recorded last in this process; ``tfvis_nb.last_trace`` is this."""
     return _latest
+
+
+def _target(path: str | Path) -> Path:
+    """Return where to write, from the folder that is the current one now; ValueError if that cannot be."""
+    target = Path(path).expanduser().absolute()
+    check_target(target)
+    return target
 
 
 def _caller() -> FrameType:

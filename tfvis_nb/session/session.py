@@ -16,15 +16,15 @@ from tfvis_nb.core.options import near, some_of
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.session import tables, validate
-from tfvis_nb.session.compression import decompress
 from tfvis_nb.session.file import rows
 from tfvis_nb.session.file.companions import file_at
 from tfvis_nb.session.file.connection import QUERY_S, Guarded
 from tfvis_nb.session.file.copy import write_copy
 from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.dead_writers import take_in_ended
-from tfvis_nb.session.file.errors import DamagedSessionError, damage, damage_named, in_words
+from tfvis_nb.session.file.errors import damage_named, in_words
 from tfvis_nb.session.file.schema import EVERY, check_schema
+from tfvis_nb.session.stored_trace import StoredTrace, stored_row
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ class SavedSession:
     def read(self, trace: int) -> Trace:
         """Return a trace by its number in `traces`.
 
+        Its ``sources`` or, for a profile, its ``profiles`` have TensorFlow's message, byte for byte.
+
         Raises
         ------
         KeyError
@@ -113,31 +115,16 @@ class SavedSession:
         TypeError
             If it is not a number.
         """
-        from tfvis_nb.reading import read_trace
-        from tfvis_nb.reading.xspace.epoch import on_the_clock
+        return self.stored(trace).read()
 
-        query = (
-            "SELECT data, size, format, epoch_ns, label, run, note FROM traces"
-            " JOIN signatures ON signatures.id = signature WHERE traces.id = ?"
-        )
+    def stored(self, trace: int) -> StoredTrace:
+        """Return a trace as TensorFlow gave it, without reading it; errors are those of `read`."""
         number = validate.trace(trace)
         with self.connected() as connection:
-            found_rows = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
-            checks = (rows.data, rows.count, rows.trace_format, rows.count, rows.text, rows.whole, rows.text)
-            row = next(rows.validate_rows(found_rows, *checks), None)
-            # The file may be damaged where SQLite looks a row up, not where it lists all.
-            if row is None and (number,) in connection.execute("SELECT id FROM traces"):
-                raise DamagedSessionError(damage(Text("trace_not_found", number=number)))
+            row = stored_row(connection, number)
         if row is None:
             raise KeyError(Text("no_such_trace", number=trace, path=str(self.path)))
-        data, size, form, epoch_ns, label, run, note = row
-        title = f"{label}, run {run}" if run else label
-        found = read_trace(decompress(data, size), title=title)
-        if form == "xspace":
-            return on_the_clock(found, epoch_ns)
-        found.step_labels = {0: label}
-        found.notes[:0] = [note] if note else []
-        return found
+        return StoredTrace.unpacked(row)
 
     def trace_next(self, signature: int | str | None = None) -> None:
         """Request a trace of the next run of a signature, or of whatever runs next.

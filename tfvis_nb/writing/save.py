@@ -1,6 +1,5 @@
 """Writes a trace to a file; the suffix chooses the format."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from tfvis_nb.core.options import near
@@ -14,8 +13,13 @@ SUFFIXES = {
     ".json.gz": "the same, compressed",
     ".parquet": "the event table, which read_trace reads back",
     ".pb": "TensorFlow's own: RunMetadata, one file a session run; XSpace of a profile, as .xplane.pb",
+    ".pickle": "a pickle of RunMetadata, one file a session run, which tfvis and tftracer load",
 }
 """Suffix to what is written."""
+
+PICKLE = ".pickle"
+MESSAGES = (".pb", PICKLE)
+"""Suffixes of TensorFlow's own messages, which only a trace that keeps its messages can be written as."""
 
 PROFILE = ".xplane"
 """What stands before the suffix of a profile."""
@@ -43,7 +47,7 @@ def check_target(path: Path) -> None:
 def save(trace: Trace, path: Path) -> list[Path]:
     """Write `trace` to `path` in the format of its suffix (see `SUFFIXES`), and return the files written.
 
-    That is `path`, but for ``NAME.pb``: several session runs are ``NAME.step0.pb``, ``NAME.step1.pb`` and so
+    That is `path`, but for messages: several session runs are ``NAME.step0.pb``, ``NAME.step1.pb`` and so
     on, and a profile is ``NAME.xplane.pb``, the name by which TensorBoard knows it. ValueError if there is no
     such format, no file can be written there, or the trace has no message of TensorFlow's to write.
     """
@@ -60,19 +64,38 @@ def save(trace: Trace, path: Path) -> list[Path]:
     return [path]
 
 
+def message_file(message: bytes, suffix: str, *, is_profile: bool) -> tuple[str, bytes]:
+    """Return the whole suffix of a file with a message, and its content.
+
+    ValueError if it is an ``XSpace`` that is to be pickled.
+    """
+    if suffix.lower() != PICKLE:
+        return (PROFILE if is_profile else "") + suffix, message
+    if is_profile:
+        raise ValueError(Text("profile_in_pickle"))
+    # It comes with the decoder, for which %load_ext need not wait.
+    from tfvis_nb.reading.pickles.run_metadata import pickled
+
+    return suffix, pickled(message)
+
+
 def _save_messages(trace: Trace, path: Path) -> list[Path]:
     if not trace.sources and not trace.profiles:
         raise ValueError(Text("no_messages_to_write", path=str(path)))
     stem = path.name[: -len(path.suffix)].removesuffix(PROFILE)
-    written = _numbered(path.with_name(stem), ".step", path.suffix, trace.sources)
-    return written + _numbered(path.with_name(stem), ".part", PROFILE + path.suffix, trace.profiles)
-
-
-def _numbered(base: Path, number: str, suffix: str, messages: Sequence[bytes]) -> list[Path]:
-    """Write each message to a file of its own; a lone one needs no number."""
+    # Session runs recorded together with a profile have a pickle without it.
+    profiles = [] if trace.sources and path.suffix.lower() == PICKLE else trace.profiles
+    named = [
+        (f".step{number}" * (len(trace.sources) > 1), source, False)
+        for number, source in enumerate(trace.sources)
+    ]
+    named += [
+        (f".part{number}" * (len(profiles) > 1), profile, True) for number, profile in enumerate(profiles)
+    ]
     paths = []
-    for index, message in enumerate(messages):
-        paths.append(base.with_name(f"{base.name}{f'{number}{index}' if len(messages) > 1 else ''}{suffix}"))
+    for number, message, is_profile in named:
+        suffix, content = message_file(message, path.suffix, is_profile=is_profile)
+        paths.append(path.with_name(f"{stem}{number}{suffix}"))
         with whole(paths[-1]) as file:
-            file.write_bytes(message)
+            file.write_bytes(content)
     return paths

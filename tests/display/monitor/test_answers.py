@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tfvis_nb as tv
+from tests.real_traces import DATA
 from tests.support.monitor_widget import Recorded, apart
 from tests.support.stored_writer import METADATA
 from tests.support.texts import says
 from tests.wire_reader import read_container
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.monitor import trace_files
+from tfvis_nb.session.file.entries import Recording, Signature
+from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.slow
@@ -64,6 +68,27 @@ def test_files_of_a_trace_and_of_the_session(path: Path, tmp_path: Path) -> None
     with tv.open_session(saved) as session:
         assert session.signatures["runs"].tolist() == [2]
         assert len(session.read(1).events)
+
+
+def test_tensorflows_own_messages_byte_for_byte(path: Path, writer: Writer) -> None:
+    profile = (DATA / "cpu_jax.xplane.pb").read_bytes()
+    number, _ = writer.add_signature(Signature("train", "train model"))
+    writer.add_trace(number, Recording("xspace", profile, 1, 10**18, 5_000, 10**18), None)
+    widget = Recorded(tv.open_session(path))
+    answer, (message,) = widget.ask("download", trace=1, format="pb")
+    assert (answer["name"], message) == ("run-train-run-1.pb", METADATA)
+    answer, (message,) = widget.ask("download", trace=1, format="pickle")
+    assert answer["name"] == "run-train-run-1.pickle"
+    unpickled = pickle.loads(message)
+    assert type(unpickled).__name__ == "RunMetadata"
+    assert unpickled == type(unpickled).FromString(METADATA)
+    answer, (message,) = widget.ask("download", trace=3, format="pb")
+    assert (answer["name"], message) == ("run-train-model-run-1.xplane.pb", profile)
+    answer, _ = widget.ask("download", trace=3, format="pickle")
+    assert answer["error"] == Text("profile_in_pickle")
+    # One that cannot be read is the message all the same.
+    writer.add_trace(number, Recording("run_metadata", b"damaged", 2, 10**18, 5_000), None)
+    assert widget.ask("download", trace=4, format="pb")[1] == [b"damaged"]
 
 
 @pytest.mark.usefixtures("writer")

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 from tfvis_nb.core.format import format_file_size
-from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.display.pages.page import file_stem, html_page
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
@@ -15,10 +14,13 @@ from tfvis_nb.display.timeline.delivery import MOST_HELD
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.session.session import SavedSession
+from tfvis_nb.session.stored_trace import StoredTrace
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
+from tfvis_nb.writing.save import MESSAGES, message_file
 
-FORMATS = ("html", "dashboard", "json", "parquet")
+FORMATS = ("html", "dashboard", "json", "parquet", "pb", "pickle")
+"""What a trace can be downloaded as; the last two are TensorFlow's own message."""
 
 MOST_COPIED = 256_000_000
 """Bytes of a session that a browser is made to hold at once, to save a copy of it."""
@@ -29,7 +31,7 @@ def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, 
 
     ValueError says if there is no such trace, it is damaged, or it is larger than a browser can hold.
     """
-    found = _read(session, trace)
+    found = _stored(session, trace).read()
     if len(found.events) > MOST_HELD:
         call = f"tfvis_nb.show_timeline(tfvis_nb.open_session({str(session.path)!r}).read({trace}))"
         raise ValueError(Text("trace_too_large_to_send", events=len(found.events), call=call))
@@ -41,8 +43,12 @@ def export_trace(session: SavedSession, trace: object, form: object) -> tuple[st
     """Return a trace as a file of one of `FORMATS`: its name and content; ValueError if that cannot be."""
     if form not in FORMATS:
         raise ValueError(Text("no_such_format", format=str(form)[:60], formats=", ".join(FORMATS)))
-    found = _read(session, trace)
-    stem = file_stem(f"{session.path.stem}-{found.title}")
+    stored = _stored(session, trace)
+    stem = file_stem(f"{session.path.stem}-{stored.title}")
+    if f".{form}" in MESSAGES:
+        suffix, message = message_file(stored.message, f".{form}", is_profile=stored.is_profile)
+        return stem + suffix, message
+    found = stored.read()
     if form == "dashboard":
         return f"{stem}-dashboard.html", html_dashboard(found).encode()
     name = f"{stem}.{form}"
@@ -67,10 +73,10 @@ def export_session(session: SavedSession) -> tuple[str, bytes]:
         return session.path.name, session.save(Path(folder) / "copy.tfvis").read_bytes()
 
 
-def _read(session: SavedSession, trace: object) -> Trace:
+def _stored(session: SavedSession, trace: object) -> StoredTrace:
     if isinstance(trace, bool) or not isinstance(trace, int):
         raise ValueError(Text("trace_not_a_number", trace=str(trace)[:60]))  # noqa: TRY004 - of a message
     try:
-        return session.read(trace)
+        return session.stored(trace)
     except (KeyError, OverflowError):
         raise ValueError(Text("trace_gone", trace=trace)) from None

@@ -1,0 +1,80 @@
+"""One trace of a session as TensorFlow gave it, and read."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.session.compression import decompress
+from tfvis_nb.session.file import rows
+from tfvis_nb.session.file.connection import Guarded
+from tfvis_nb.session.file.errors import DamagedSessionError, damage
+from tfvis_nb.texts import Text
+
+PROFILE = "xspace"
+"""The format of a profile; all others are of session runs."""
+
+_QUERY = (
+    "SELECT data, size, format, epoch_ns, label, run, note FROM traces"
+    " JOIN signatures ON signatures.id = signature WHERE traces.id = ?"
+)
+
+
+def stored_row(connection: Guarded, number: int) -> tuple[Any, ...] | None:
+    """Return what the file has of a trace, or None; DamagedSessionError if it is listed and not found."""
+    found = connection.execute(_QUERY, (number,)) if abs(number) < 2**63 else ()
+    checks = (rows.data, rows.count, rows.trace_format, rows.count, rows.text, rows.whole, rows.text)
+    row = next(rows.validate_rows(found, *checks), None)
+    # The file may be damaged where SQLite looks a row up, not where it lists all.
+    if row is None and (number,) in connection.execute("SELECT id FROM traces"):
+        raise DamagedSessionError(damage(Text("trace_not_found", number=number)))
+    return row
+
+
+@dataclass(frozen=True)
+class StoredTrace:
+    """A trace that is not read yet.
+
+    - `message`: The serialised ``RunMetadata``, or ``XSpace`` of a profile, byte for byte.
+    - `format`: ``"run_metadata"`` or ``"xspace"``.
+    - `epoch_ns`: When a profile began.
+    - `label`, `run`: Which run of which signature it is of; 0 if the run is not known.
+    - `note`: What is missing in it.
+    """
+
+    message: bytes
+    format: str
+    epoch_ns: int
+    label: str
+    run: int
+    note: str
+
+    @classmethod
+    def unpacked(cls, row: tuple[Any, ...]) -> Self:
+        """Unpack a row of `stored_row`; TraceFormatError if the message is damaged."""
+        data, size, *rest = row
+        return cls(decompress(data, size), *rest)
+
+    @property
+    def title(self) -> str:
+        """The name of the trace."""
+        return f"{self.label}, run {self.run}" if self.run else self.label
+
+    @property
+    def is_profile(self) -> bool:
+        """Whether the message is an ``XSpace``."""
+        return self.format == PROFILE
+
+    def read(self) -> Trace:
+        """Read it; the trace keeps the message."""
+        from tfvis_nb.reading import read_trace
+        from tfvis_nb.reading.xspace.epoch import on_the_clock
+
+        trace = read_trace(self.message, title=self.title)
+        if self.is_profile:
+            trace = on_the_clock(trace, self.epoch_ns)
+            trace.profiles = [self.message]
+            return trace
+        trace.sources = [self.message]
+        trace.step_labels = {0: self.label}
+        trace.notes[:0] = [self.note] if self.note else []
+        return trace
