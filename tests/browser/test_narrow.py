@@ -14,6 +14,14 @@ from tests.support.made_steps import GPU, built, kernel, op
 from tfvis_nb import Trace
 
 US = 1000
+WRITTEN = """() => {
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    window.written = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        window.written.push(text);
+        fillText.call(this, text, ...place);
+    };
+}"""
 TOP = "element => element.getBoundingClientRect().top"
 CLIPPED = "element => element.scrollWidth > element.clientWidth"
 LINES = """element => {
@@ -73,7 +81,7 @@ def test_the_title_is_whole_where_a_line_has_room(timeline: Timeline) -> None:
 
 def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeline) -> None:
     parts = timeline.root.locator(".step-told > span")
-    for width, least in ((400, 1), (700, 3), (1400, 5)):
+    for width, least in ((1400, 5), (700, 3), (400, 1)):
         resize(timeline, width)
         top = parts.first.evaluate(TOP)
         assert sum(part.evaluate(TOP) == top for part in parts.all()) >= least, width
@@ -81,6 +89,11 @@ def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeli
         assert timeline.root.get_by_role("slider").evaluate("bars => bars.clientWidth") > 40, width
         for entry in timeline.root.get_by_role("group", name="Legend").get_by_role("button").all():
             expect(entry).to_be_in_viewport(ratio=1)
+    timeline.page.evaluate(WRITTEN)
+    timeline.root.get_by_role("button", name="Export").click()
+    with timeline.page.expect_download():
+        timeline.root.get_by_role("menuitem", name="Picture").click()
+    assert [text for text in timeline.page.evaluate("written") if "Slowest" in text] == ["Slowest: step 7"]
 
 
 def test_the_first_finding_is_named_where_details_are_closed_and_opens_them(timeline: Timeline) -> None:

@@ -117,10 +117,15 @@ function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: num
   const told = steps.querySelector<HTMLElement>(".step-told");
   if (!told) return;
   const own = getComputedStyle(told);
+  const { bottom } = told.getBoundingClientRect();
+  // Parts without room stand in lines below the one that is seen.
+  const seen = [...told.children].flatMap((part) =>
+    part.getBoundingClientRect().top < bottom ? (part.textContent ?? "") : [],
+  );
   pen.font = `${own.fontSize} ${own.fontFamily}`;
   pen.fillStyle = own.color;
   pen.textAlign = "right";
-  pen.fillText(shownText(told), width - MARGIN, frame.height / 2, told.clientWidth);
+  pen.fillText(seen.join(""), width - MARGIN, frame.height / 2, told.clientWidth);
   pen.textAlign = "left";
 }
 
