@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import real_trace
+from tests.real_traces import each, real_trace, step_stats_files
 from tfvis_nb import events
+from tfvis_nb.display.shaping.subset import edges_in_steps
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
@@ -129,7 +133,7 @@ def test_kernels_belong_to_the_iteration_that_launched_them() -> None:
 
 
 def test_same_edges_as_a_slow_search_in_a_graph_without_loops(data: Path) -> None:
-    trace = real_trace(data / "local_mlp_step1.pb")
+    trace = tv.Trace(real_trace(data / "local_mlp_step1.pb").events)
     table = trace.events
     number = {name: event for event, name in table["name"].items()}
     assert len(number) == len(table)
@@ -183,3 +187,69 @@ def test_edges_are_sound_on_real_traces(step_stats_path: Path) -> None:
     local = local[task[local["source"]] == task[local["target"]]]
     start = table["start_ns"].to_numpy()
     assert (start[local["source"]] <= start[local["target"]]).all()
+
+
+GRAPHS = [
+    path
+    for path in step_stats_files()
+    if path.name.endswith((".pb", ".pb.xz")) and "while" not in path.name and "cond" not in path.name
+]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("path", each(GRAPHS))
+def test_same_edges_as_a_walk_over_the_partition_graphs(path: Path) -> None:
+    """An input of a node that ran once comes from the node itself or, by a transfer, from another device."""
+    from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
+    data = path.read_bytes()
+    message = RunMetadata.FromString(lzma.decompress(data) if path.suffix == ".xz" else data)
+    nodes = {node.name: node for graph in message.partition_graphs for node in graph.node}
+    sent = {
+        (node.attr["tensor_name"].s, node.attr["recv_device"].s): node
+        for node in nodes.values()
+        if node.op in ("_Send", "_HostSend")
+    }
+    trace = real_trace(path)
+    table = trace.events
+    ran = table[table["kind"].isin(["op", "collective"])]
+    rows: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for key, event in zip(zip(ran["name"], ran["device"], strict=True), ran.index.tolist(), strict=True):
+        rows[key].append(event)
+    names, everywhere = table["name"].tolist(), {name for name, _ in rows}
+    into: dict[int, set[tuple[str, str]]] = defaultdict(set)
+    for source, target, kind in edges(trace):
+        into[target].add((names[source], kind))
+    reached = {event: {name for name, _ in found} for event, found in into.items()}
+    through: dict[int, set[str]] = defaultdict(set)
+    for source, target, kind in edges(trace):
+        if kind == "transfer":
+            through[target] |= reached.get(source, set())
+    missing = []
+    for (name, device), events_of_node in rows.items():
+        node = nodes.get(name)
+        # A Merge starts with the input that is there first.
+        exact = node is not None and node.op != "Merge" and len(events_of_node) == 1
+        for given in node.input if node is not None and exact else ():
+            origin, kind = given.lstrip("^").partition(":")[0], "control" if given[0] == "^" else "data"
+            (event,) = events_of_node
+            if len(rows.get((origin, device), [])) == 1:
+                missing += [] if (origin, kind) in into[event] else [(origin, name)]
+            elif (received := nodes.get(origin)) and received.op in ("_Recv", "_HostRecv"):
+                channel = received.attr["tensor_name"].s, received.attr["recv_device"].s
+                # A control dependency on another device is sent as a constant, `node/ctrl`.
+                made = re.sub(r"/ctrl(/_\d+|_S\d+)$", "", sent[channel].input[0].partition(":")[0])
+                if made in everywhere and made not in reached.get(event, set()) | through[event]:
+                    missing.append((made, name))
+    assert missing == []
+
+
+def test_graphs_add_inputs_to_labels_in_every_way_of_asking(data: Path, tmp_path: Path) -> None:
+    trace = tv.read_trace(data / "gpu_tf221_mixed.pb.xz")
+    labels = tv.Trace(trace.events, nested=trace.nested)
+    added = set(edges(trace)) - set(edges(labels))
+    assert len(added) == 4
+    again = tv.read_trace(trace.to_parquet(tmp_path / "step.parquet"))
+    assert edges(again) == edges(trace)
+    fresh = tv.Trace(trace.events, nested=trace.nested, graphs=trace.graphs)
+    assert edges_in_steps(fresh, np.array([0])).equals(trace.edges)

@@ -112,6 +112,7 @@ def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
             ["--any-size", ".json", "convert --help"],
         ),
         (["export", "x.pb", "-o", "a.json", "-o", "b.parquet", "--any-size"], ["--any-size", ".json"]),
+        (["export", "x.pb", "-o", "a.html", "--no-arrows"], ["--no-arrows", ".html"]),
         (["open", "x.pb", "-o", "x.json"], ["'x.json'", ".html"]),
         (["open", "x.pb", "--group-by", "devise"], ["--group-by", "'devise'", "'device'"]),
         (["run"], ["SCRIPT"]),

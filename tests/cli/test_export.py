@@ -40,6 +40,10 @@ def test_export_writes_by_suffix(
         return
     if name.lower().endswith(".gz"):
         assert json.loads(gzip.decompress(target.read_bytes()))["traceEvents"]
+    if not name.endswith("parquet"):
+        plain = tmp_path / "plain.json"
+        assert main(["export", str(source), "-o", str(plain), "--no-arrows"]) == 0
+        assert not {"s", "f"} & {event["ph"] for event in json.loads(plain.read_bytes())["traceEvents"]}
     again = tv.read_trace(target)
     assert again.title == "two tasks"
     assert sorted(again.events["name"]) == sorted(tv.read_trace(source).events["name"])

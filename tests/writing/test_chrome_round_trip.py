@@ -16,6 +16,7 @@ import tfvis_nb as tv
 from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA, each, real_trace, step_stats_files, xspace_files
 from tests.support.examples import examples
+from tests.support.texts import figures_of
 from tfvis_nb import Trace
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.lanes import recorded_devices
@@ -49,7 +50,10 @@ def test_real_traces(path: Path) -> None:
     assert read.title == trace.title
     assert read.notes == [*trace.notes, Text("not_in_chrome_traces")]
     assert again(read).notes == read.notes
-    assert len(read.edges) == len(trace.edges)
+    pd.testing.assert_frame_equal(read.edges, trace.edges)
+    without = trace.to_chrome_trace(arrows=False)
+    assert '"ph":"s"' not in without
+    assert tv.read_trace(without.encode()).notes == read.notes
 
 
 def test_the_earliest_and_the_latest_times() -> None:
@@ -174,6 +178,12 @@ def test_two_files_can_be_laid_together() -> None:
     assert not flows[0] & flows[1]
     text = json.dumps({"otherData": {"writer": "tfvis_nb"}, "traceEvents": [*both[0], *both[1]]})
     merged = tv.read_trace(text.encode())
+    assert merged.steps["step"].tolist() == [0, 1]
+    assert merged.steps["events"].tolist() == [len(one.events), len(two.events)]
+    assert figures_of(merged.notes, "files_laid_together") == [{"traces": 2}]
+    assert len(merged.edges) == len(one.edges) + len(two.edges)
+    bare = tv.read_trace(json.dumps([*both[0], *both[1]]).encode())
+    assert_same_rows(merged, bare)
     expected = pd.concat([one.lanes, two.lanes]).groupby(["device", "lane"], observed=True)["events"].sum()
     made = merged.lanes.set_index(["device", "lane"])["events"]
     assert {key: int(value) for key, value in made.items()} == {

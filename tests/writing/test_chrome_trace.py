@@ -5,7 +5,9 @@ import itertools
 import json
 import lzma
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +43,11 @@ def key(device: str, bar: dict[str, Any]) -> tuple[Any, ...]:
     return (device, bar["name"], bar["ts"], bar["dur"], name, bar["args"]["op"], inputs)
 
 
-def by_tensorflow(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """The bars of TensorFlow's own timeline.py with their devices, without the lanes that repeat others."""
+def by_tensorflow(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, set[str]]]]:
+    """The bars and arrows of TensorFlow's own timeline.py, without the lanes that repeat others.
+
+    A bar has its device; an arrow the node that it comes from and the nodes that start where it ends.
+    """
     from tensorflow.core.protobuf import config_pb2
     from tensorflow.python.client.timeline import Timeline
 
@@ -53,17 +58,53 @@ def by_tensorflow(path: Path) -> list[tuple[str, dict[str, Any]]]:
         event["pid"]: event["args"]["name"].removesuffix(" Compute") for event in made if event["ph"] == "M"
     }
     rows = [(devices[event["pid"]], event) for event in made if event["ph"] == "X"]
-    return [(device, bar) for device, bar in rows if not device.endswith(("/stream:all", "/memcpy"))]
+    starts = defaultdict(set)
+    for _, bar in rows:
+        starts[bar["pid"], bar["tid"], bar["ts"]].add(bar["args"]["name"])
+    arrows = [
+        (event["name"].partition(":")[0], starts[event["pid"], event["tid"], event["ts"]])
+        for event in made
+        if event["ph"] == "t"
+    ]
+    return [(device, bar) for device, bar in rows if not device.endswith(("/stream:all", "/memcpy"))], arrows
+
+
+def arrows(text: str) -> set[tuple[str, str]]:
+    """The names at both ends of all arrows, also of two in a row by way of a transfer."""
+    made = json.loads(text)["traceEvents"]
+    bars_of = defaultdict(list)
+    for bar in (event for event in made if event["ph"] == "X"):
+        bars_of[bar["pid"], bar["tid"]].append(bar)
+    for row in bars_of.values():
+        row.sort(key=lambda bar: bar["ts"])
+
+    def at(end: dict[str, Any], *, starting: bool) -> list[dict[str, Any]]:
+        row = bars_of[end["pid"], end["tid"]]
+        last = bisect_right(row, end["ts"], key=lambda bar: bar["ts"])
+        first = bisect_left(row, end["ts"], key=lambda bar: bar["ts"])
+        return row[first:last] if starting else row[min(first, last - 1) : last]
+
+    tails = {event["id"]: event for event in made if event["ph"] == "s"}
+    found, onwards, before = set(), defaultdict(set), defaultdict(set)
+    for head in (event for event in made if event["ph"] == "f"):
+        for source, target in product(at(tails[head["id"]], starting=False), at(head, starting=True)):
+            names = source["args"]["name"], target["args"]["name"]
+            found.add(names)
+            if head["cat"] == "transfer":
+                onwards[source["args"]["event"]].add(names[1])
+                before[target["args"]["event"]].add(names[0])
+    return found | {pair for moved in onwards for pair in product(before[moved], onwards[moved])}
 
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("path", each(COMPARED))
 def test_it_says_what_timeline_py_says(path: Path) -> None:
-    theirs = by_tensorflow(path)
+    theirs, led = by_tensorflow(path)
     trace = real_trace(path)
     assert trace.nested is not None
     device_of = trace.nested["raw_device"].to_pylist()
-    ours = [(device_of[bar["args"]["event"]], bar) for bar in bars(trace.to_chrome_trace())]
+    text = trace.to_chrome_trace()
+    ours = [(device_of[bar["args"]["event"]], bar) for bar in bars(text)]
 
     assert Counter((d, bar["dur"]) for d, bar in ours) == Counter((d, bar["dur"]) for d, bar in theirs)
     relative = {device for device, bar in theirs if bar["ts"] < ABSOLUTE}
@@ -80,6 +121,8 @@ def test_it_says_what_timeline_py_says(path: Path) -> None:
     full = [Counter(key(d, bar) for d, bar in both if alike(d, bar)) for both in absolute]
     assert full[0] == full[1]
     assert full[0]
+    pairs = arrows(text)
+    assert [arrow for arrow in led if not any((arrow[0], target) in pairs for target in arrow[1])] == []
 
 
 @pytest.mark.parametrize("path", each(COMPARED))
@@ -125,7 +168,8 @@ def test_arrows_lead_from_open_bars_to_the_start_of_others() -> None:
     trace = real_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
     made = json.loads(trace.to_chrome_trace())["traceEvents"]
     bar_of = {event["args"]["event"]: event for event in made if event["ph"] == "X"}
-    edges = trace.edges[trace.edges["kind"].isin(["transfer", "launch"])]
+    edges = trace.edges
+    assert set(edges["kind"]) == {"data", "control", "transfer"}
     starts = {event["id"]: event for event in made if event["ph"] == "s"}
     ends = {event["id"]: event for event in made if event["ph"] == "f"}
     assert len(starts) == len(ends) == len(edges) > 0

@@ -55,6 +55,7 @@ tfvis-nb export run.tfvis -o run.pb
     required=True,
     help="File to write; repeatable.",
 )
+@click.option("--no-arrows", is_flag=True, help="Write a Chrome trace without arrows between events.")
 @PART
 @PAGE
 def command(
@@ -63,6 +64,8 @@ def command(
     title: str | None,
     time_range: str | None,
     max_unpacked: int | None,
+    *,
+    no_arrows: bool,
     **options: Any,
 ) -> int:
     """Write what was asked for; return the exit code."""
@@ -81,6 +84,8 @@ def command(
     if given and ".html" not in suffixes:
         option = given[0].replace("_", "-")
         raise click.UsageError(Text("option_for_pages", option=option, suffix=suffixes[0]))
+    if no_arrows and not any(suffix.startswith(".json") for suffix in suffixes):
+        raise click.UsageError(Text("option_for_chrome_traces", option="no-arrows", suffix=suffixes[0]))
     for path in files:
         check_writable(path)
     keep = any(suffix in MESSAGES for suffix in suffixes)
@@ -91,7 +96,10 @@ def command(
             write_page(trace, path, **options)
         else:
             try:
-                written = save(trace, path)
+                if suffix.startswith(".json"):
+                    trace.to_chrome_trace(path, arrows=not no_arrows)
+                else:
+                    written = save(trace, path)
             except (OSError, ValueError) as error:
                 raise Failure(Text("file_unwritable", path=path, reason=error)) from None
         print(*written, sep="\n")  # noqa: T201

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.devices import task_of
-from tfvis_nb.core.trace import Trace
-from tfvis_nb.events import NO_STEP
+from tfvis_nb.core.trace import Trace, replaced
+from tfvis_nb.events import NO_STEP, TEXT
 
 
 @dataclass
@@ -104,7 +104,9 @@ def transfers(trace: Trace, tasks: list[str]) -> Evidence:
     received = (events["kind"] == "transfer").to_numpy()
     if not received.any():
         return evidence
-    edges = trace.edges
+    # Without the inputs of ops, which cost the most: who made a tensor does not depend on them.
+    unlabelled = events.assign(detail=pd.array([""] * len(events), dtype=TEXT))
+    edges = replaced(trace, unlabelled, graphs=()).edges
     edges = edges[(edges["kind"] == "transfer").to_numpy() & received[edges["target"]]]
     source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
     # For a node that ran several times, only the times could identify the run.

@@ -17,6 +17,9 @@ LINKS = ("launch", "produced", "consumed")
 LINKING = (*LINKS, "instance")
 """The same, and the number that a collective has on all ranks."""
 
+GRAPH_INPUTS = "graph_inputs"
+"""Nested column: the inputs of an op by the partition graphs that its label lacks, such as ``^a``."""
+
 
 def validate_nested(table: pa.Table) -> pa.Table:
     """Return `table`, or raise ValueError that names a column of a type which its readers do not take.
@@ -58,6 +61,7 @@ def _columns() -> Mapping[str, Fits]:
     links = (*LINKING, "in_use_bytes", "address", "temp_bytes", "persistent_bytes")
     return {
         "raw_device": text,
+        GRAPH_INPUTS: list_of(text),
         "outputs": list_of(struct_of({**outputs, "allocator": text, "shape": list_of(number)})),
         "memory": list_of(struct_of({**memory, "allocator": text, "records": list_of(record)}, "records")),
         **dict.fromkeys(links, number),

@@ -217,10 +217,10 @@ class Trace(HtmlExport):
         return html_page(self, title, **options)
 
     @overload
-    def to_chrome_trace(self, path: None = None) -> str: ...
+    def to_chrome_trace(self, path: None = None, *, arrows: bool = True) -> str: ...
     @overload
-    def to_chrome_trace(self, path: str | Path) -> Path: ...
-    def to_chrome_trace(self, path: str | Path | None = None) -> str | Path:
+    def to_chrome_trace(self, path: str | Path, *, arrows: bool = True) -> Path: ...
+    def to_chrome_trace(self, path: str | Path | None = None, *, arrows: bool = True) -> str | Path:
         """Write Chrome trace events, which Perfetto, chrome://tracing and speedscope open.
 
         Bars have the names, times and arguments that TensorFlow's ``timeline.py``
@@ -230,6 +230,9 @@ class Trace(HtmlExport):
         ----------
         path
             Where to write, compressed when it ends in ``.gz``; None to get the text instead.
+        arrows
+            Whether to draw an arrow for each of `edges`; without them the file is smaller. It is read
+            back with its edges in either case.
 
         Returns
         -------
@@ -244,7 +247,9 @@ class Trace(HtmlExport):
         from tfvis_nb.core.output_path import writable
         from tfvis_nb.writing.chrome_trace import chrome_trace_text, write_chrome_trace
 
-        return chrome_trace_text(self) if path is None else write_chrome_trace(self, writable(path))
+        if path is None:
+            return chrome_trace_text(self, arrows=arrows)
+        return write_chrome_trace(self, writable(path), arrows=arrows)
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the whole trace as a Parquet file, which `tfvis_nb.read_trace` reads back unchanged.

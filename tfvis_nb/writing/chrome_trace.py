@@ -12,9 +12,10 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.critical_path.device import STREAM
+from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows, graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.core.clock_bounds import to_json
-from tfvis_nb.core.nested_columns import LINKING
+from tfvis_nb.core.nested_columns import GRAPH_INPUTS, LINKING
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import OPTIONAL
@@ -25,20 +26,19 @@ from tfvis_nb.writing.chrome_rows import ChromeRows, place_rows
 WRITER = "tfvis_nb"
 """How a file says that it was written here."""
 
-_FLOWS = ("transfer", "launch")
 _TIMES = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
-def write_chrome_trace(trace: Trace, path: str | Path) -> Path:
+def write_chrome_trace(trace: Trace, path: str | Path, *, arrows: bool = True) -> Path:
     """Write a trace as a file of Chrome trace events, compressed when it ends in ``.gz``; return the path."""
     path = Path(path)
-    data = chrome_trace_text(trace).encode("ascii")
+    data = chrome_trace_text(trace, arrows=arrows).encode("ascii")
     with whole(path) as file:
         file.write_bytes(gzip.compress(data, mtime=0) if path.suffix.lower() == ".gz" else data)
     return path
 
 
-def chrome_trace_text(trace: Trace) -> str:
+def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
     """Write a trace in the Chrome trace event format.
 
     Bars have the names, times (whole microseconds) and ``args`` that TensorFlow's
@@ -46,12 +46,14 @@ def chrome_trace_text(trace: Trace) -> str:
     besides. Those it calls ``unknown``, and copies, are named for what they are:
     ``MemcpyH2D``, ``Memset``, ``RecvBuf``; the ``name`` of a ``RecvTensor`` is the node whose
     tensor it was. Each device is a process and each lane one
-    or more threads, in display order; bars of a thread never overlap. Arrows lead
-    from an op to the kernels it launched and along transfers; counters show the memory each
-    allocator gave out. ``args`` have the numbers by which a profiler links events, ``launch``,
-    ``produced``, ``consumed`` and ``instance``, and ``raw_device``, the names of streams, too. The
+    or more threads, in display order; bars of a thread never overlap. Arrows, unless `arrows` is
+    False, are all of ``trace.edges``, of the category ``data``, ``control``, ``transfer`` or ``launch``;
+    counters show the memory each allocator gave out. ``args`` have what edges are found by: ``input0``,
+    ``input1`` and so on of a label, ``graph_inputs`` that it lacks, and the numbers by which a profiler
+    links events, ``launch``, ``produced``, ``consumed`` and ``instance``; and ``raw_device``, the names of
+    streams. The
     lanes that repeat others, ``stream:all`` and ``/memcpy``, are left out, as from ``trace.events``.
-    `tfvis_nb.read_trace` reads the same rows back, and two files laid together show a device
+    `tfvis_nb.read_trace` reads the same rows and edges back, and two files laid together show a device
     with the same lanes once.
     """
     rows = place_rows(trace.events)
@@ -67,7 +69,7 @@ def chrome_trace_text(trace: Trace) -> str:
         "traceEvents": rows.metadata
         + memory_counters(trace, rows)
         + _bars(trace, rows)
-        + _flows(trace, rows),
+        + (_flows(trace, rows) if arrows else []),
     }
     return json.dumps(body, separators=(",", ":"))
 
@@ -127,7 +129,24 @@ def _arguments(trace: Trace, ops: pd.Series) -> list[dict[str, Any]]:
     for event, label in events["detail"][executed].items():
         for position, name in enumerate(input_names(str(label))):
             arguments[int(str(event))][f"input{position}"] = name
+    for event, names in _beyond_labels(trace).items():
+        arguments[event][GRAPH_INPUTS] = names
     return arguments
+
+
+def _beyond_labels(trace: Trace) -> dict[int, list[str]]:
+    """Return the events whose labels lack inputs, and those inputs."""
+    rows = executor_rows(trace.events)
+    row, given = graph_inputs(trace, rows)
+    lacking: dict[int, list[str]] = {}
+    labels = trace.events["detail"].tolist()
+    listed: dict[int, set[str]] = {}
+    for event, name in zip(rows[row].tolist(), given.to_pylist(), strict=True):
+        if event not in listed:
+            listed[event] = set(input_names(labels[event]))
+        if name not in listed[event]:
+            lacking.setdefault(event, []).append(name)
+    return lacking
 
 
 def _recorded(nested: pa.Table | None) -> Iterator[tuple[str, int, str]]:
@@ -156,22 +175,19 @@ def input_names(label: str) -> list[str]:
 
 def _flows(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     """Pair up the ends of each arrow, by an ``id`` of its own."""
-    edges = trace.edges[trace.edges["kind"].isin(_FLOWS)]
+    edges = trace.edges
     start, end = _microseconds(trace.events)
     # A viewer ties an arrow to the bar that is open at its time, and at its end a bar is open no more.
-    leave = np.maximum(end - 1, start)
-    flows = []
+    leave = np.maximum(end - 1, start).tolist()
     # Files that are laid together must not share the numbers of their arrows.
     own = zlib.crc32(f"{start[:1]}{end[-1:]}{len(start)}{trace.title}".encode("utf-8", "replace"))
+    arrive, pid, tid = start.tolist(), rows.pid.tolist(), rows.tid.tolist()
+    flows = []
     pairs = zip(edges["source"].tolist(), edges["target"].tolist(), edges["kind"].tolist(), strict=True)
     for number, (source, target, kind) in enumerate(pairs):
         common = {"cat": kind, "name": kind, "id": f"0x{own:08x}{number:07x}"}
         flows += [
-            {"ph": "s", **common, **_at(rows, source, int(leave[source]))},
-            {"ph": "f", "bp": "e", **common, **_at(rows, target, int(start[target]))},
+            {"ph": "s", **common, "pid": pid[source], "tid": tid[source], "ts": leave[source]},
+            {"ph": "f", "bp": "e", **common, "pid": pid[target], "tid": tid[target], "ts": arrive[target]},
         ]
     return flows
-
-
-def _at(rows: ChromeRows, event: int, ts: int) -> dict[str, int]:
-    return {"pid": int(rows.pid[event]), "tid": int(rows.tid[event]), "ts": ts}

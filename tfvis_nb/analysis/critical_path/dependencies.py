@@ -13,7 +13,6 @@ from tfvis_nb.analysis.critical_path.device import (
     stream_order,
     streams,
 )
-from tfvis_nb.analysis.critical_path.graph_inputs import graph_inputs
 from tfvis_nb.analysis.critical_path.peers import channels, copies_of_received, last_arrivals
 from tfvis_nb.analysis.critical_path.threads import calls, executor_turns, thread_order
 from tfvis_nb.analysis.dataflow.executions import Executions
@@ -31,9 +30,8 @@ _MOST_ROUNDS = 32
 def dependencies(trace: Trace, times: Times) -> Dependencies:
     """Return what let each event go on, ordered by when it did.
 
-    * ``data``, ``control``: what an op used or had to come after, by its label (`Trace.edges`) and the
-      graphs that ran; what a thread took up from another. Of a kernel or copy, what it used from another
-      stream or device.
+    * ``data``, ``control``: what an op used or had to come after (`Trace.edges`); what a thread took up
+      from another. Of a kernel or copy, what it used from another stream or device.
     * ``transfer``: the op that made a tensor that was received or copied, and what used it from there.
     * ``launch``: the call that launched a kernel or copy.
     * ``stream``: the kernel or copy before it on its stream.
@@ -60,7 +58,6 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
     parts = [
         times.at_start(*of_kind("data"), "data"),
         times.at_start(*of_kind("control"), "control"),
-        *graph_inputs(trace, times),
         *_moved(times, *of_kind("transfer")),
         *launches(times, launch),
         stream_order(times, stream),

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.analysis.dataflow.executions import Executions
+from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows, graph_inputs
 from tfvis_nb.analysis.dataflow.horovod_phases import AWAITED, phase_edges
-from tfvis_nb.analysis.dataflow.label_inputs import Inputs, inputs, numbers
+from tfvis_nb.analysis.dataflow.label_inputs import Inputs, inputs, numbered, numbers
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.core.trace import Trace
 
@@ -27,10 +28,11 @@ def edges(trace: Trace) -> pd.DataFrame:
     * ``launch``: from an op to the kernels and copies it launched, and from a collective to its phases in a
       Horovod timeline; of other ranks' ops, ``control`` to what waited for them.
 
-    Edges are found by name within a step, from the labels of an executor's rows. When a name ran several
-    times, in a loop, the latest execution that ended before its consumer started is taken.
+    Edges are found by name within a step: an op's inputs are those in the label of its row and, if the trace
+    has them, in the partition graphs, which are complete. When a name ran several times, in a loop, the
+    latest execution that ended before its consumer started is taken.
     """
-    found = _Finder(trace.events).edges()
+    found = _Finder(trace).edges()
     recorded = recorded_links(trace)
     return _with_recorded(found, recorded) if len(recorded) else found
 
@@ -47,14 +49,16 @@ class _Moves(NamedTuple):
 class _Finder:
     """The events of a trace as numbers, and the edges found so far."""
 
-    def __init__(self, events: pd.DataFrame) -> None:
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        events = trace.events
         encoded = _texts(events["name"]).dictionary_encode()
         self.names: pa.Array = encoded.dictionary
         self.name = encoded.indices.fill_null(0).to_numpy().astype(np.int64)
         self.events = events
         kind = events["kind"].astype(object).to_numpy()
         lane = events["lane"].astype(object).to_numpy()
-        self.executor = np.flatnonzero((kind == "op") | ((kind == "collective") & (lane == "collective")))
+        self.executor = executor_rows(events)
         self.received = np.flatnonzero(kind == "transfer")
         self.copied = np.flatnonzero(kind == "memcpy")
         self.launched = np.flatnonzero(
@@ -116,6 +120,9 @@ class _Finder:
     def _feed(self) -> None:
         """Link inputs with what made them, directly or through a transfer."""
         listed = inputs(_texts(self.events["detail"].iloc[self.executor]), self.names)
+        row, given = graph_inputs(self.trace, self.executor)
+        if len(row):
+            listed = listed.joined(Inputs(row, *numbered(given, self.names)))
         consumer = self.executor[listed.row]
         kind = np.where(listed.control, KINDS.index("control"), KINDS.index("data"))
         local = (listed.node >= 0) & self.anywhere.has(

@@ -1,4 +1,4 @@
-"""The inputs that executor labels list, taken apart."""
+"""The inputs of ops, taken apart: those that executor labels list."""
 
 from dataclasses import dataclass
 
@@ -22,6 +22,16 @@ class Inputs:
     origin: np.ndarray
     control: np.ndarray  # Whether it is a control input
 
+    def joined(self, other: "Inputs") -> "Inputs":
+        """Return these and those of `other`, each once."""
+        row, node, origin, control = (
+            np.concatenate(both) for both in zip(vars(self).values(), vars(other).values(), strict=True)
+        )
+        width = int(max(node.max(initial=0), origin.max(initial=0))) + 2
+        which = np.where(node >= 0, node, width + origin)
+        _, first = np.unique((row * 2 * width + which) * 2 + control, return_index=True)
+        return Inputs(row[first], node[first], origin[first], control[first])
+
 
 def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
     """Read the inputs from executor labels ``name = Op(input, input:1, ^control)``.
@@ -31,17 +41,22 @@ def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
     listed = pc.struct_field(pc.extract_regex(labels.cast(pa.large_string()), _INPUTS), "inputs")
     lists = pc.split_pattern(listed.fill_null(""), ", ")
     row = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
-    encoded = pc.list_flatten(lists).dictionary_encode()
+    given = pc.list_flatten(lists)
+    node, origin, control = numbered(given, names)
+    real = pc.not_equal(given, "").to_numpy(zero_copy_only=False)
+    return Inputs(row[real], node[real], origin[real], control[real])
+
+
+def numbered(given: pa.Array, names: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the columns of `Inputs` but the row, for inputs as ``a``, ``a:1`` or ``^a``."""
+    encoded = given.dictionary_encode()
     texts = encoded.dictionary
     which = encoded.indices.to_numpy(zero_copy_only=False)
     control = pc.starts_with(texts, "^").to_numpy(zero_copy_only=False)
     node = pc.replace_substring_regex(texts, r"^\^|:\d+$", "")
     origin = pc.struct_field(pc.extract_regex(node, PARTITIONED), "node")
     known = names.cast(pa.large_string())
-    node_number = numbers(node, known)
-    origin_number = numbers(origin, known)
-    real = pc.not_equal(texts, "").to_numpy(zero_copy_only=False)[which]
-    return Inputs(row[real], node_number[which][real], origin_number[which][real], control[which][real])
+    return numbers(node, known)[which], numbers(origin, known)[which], control[which]
 
 
 def numbers(texts: pa.Array, names: pa.Array) -> np.ndarray:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from tfvis_nb.analysis.dataflow.edges import edges
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
-from tfvis_nb.core.nested_columns import LINKS
+from tfvis_nb.core.nested_columns import GRAPH_INPUTS, LINKS
 from tfvis_nb.core.trace import Trace
 
 
@@ -85,9 +85,12 @@ def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
     if "edges" in trace.__dict__:
         return trace.edges
     ids = np.flatnonzero(np.isin(trace.events["step"].to_numpy(), steps))
-    links = [name for name in LINKS if trace.nested is not None and name in trace.nested.column_names]
+    known = () if trace.nested is None else trace.nested.column_names
+    links = [name for name in (*LINKS, GRAPH_INPUTS) if name in known]
     nested = trace.nested.select(links).take(pa.array(ids)) if trace.nested is not None and links else None
-    found = edges(Trace(trace.events.take(ids).reset_index(drop=True), nested=nested))
+    part = Trace(trace.events.take(ids).reset_index(drop=True), nested=nested, graphs=trace.graphs)
+    found = edges(part)
+    trace.notes += part.notes
     return found.assign(**{name: ids[found[name].to_numpy()] for name in ("source", "target")})
 
 

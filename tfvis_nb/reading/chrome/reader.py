@@ -10,7 +10,7 @@ from tfvis_nb.reading.chrome.horovod_timeline import HorovodReader
 from tfvis_nb.reading.chrome.json_stream import documents, is_json
 from tfvis_nb.reading.chrome.kineto import KinetoReader
 from tfvis_nb.reading.chrome.slices import LOST_BARS
-from tfvis_nb.reading.chrome.tfvis import OwnReader
+from tfvis_nb.reading.chrome.tfvis import OwnReader, is_own
 from tfvis_nb.reading.chrome.timeline_py import TimelineReader
 from tfvis_nb.reading.chrome.trace_viewer import ViewerReader
 from tfvis_nb.reading.concat import concatenate
@@ -71,7 +71,7 @@ def reader_of(events: Sequence[Any], keys: Mapping[str, Any]) -> Reader:
     named = [(event.get("name"), event["args"]) for event in first if isinstance(event.get("args"), dict)]
     processes = {str(args.get("name", "")) for name, args in named if name == "process_name"}
     metadata = keys.get("otherData")
-    if isinstance(metadata, dict) and metadata.get("writer") == "tfvis_nb":
+    if (isinstance(metadata, dict) and metadata.get("writer") == "tfvis_nb") or is_own(named):
         return OwnReader()
     if "Allocators" in processes or any(name.endswith((" Compute", " Tensors")) for name in processes):
         return TimelineReader()

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import from_json
-from tfvis_nb.core.nested_columns import LINKING
+from tfvis_nb.core.nested_columns import GRAPH_INPUTS, LINKING
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome.slices import Columns, Slices
@@ -26,8 +26,12 @@ _KEPT = (
     "duration_ns",
     *event_table.OPTIONAL,
     *LINKING,
+    GRAPH_INPUTS,
     "raw_device",
+    "event",
 )
+
+_LATEST_STEP = 2**31 - 1
 
 
 class OwnReader:
@@ -51,7 +55,9 @@ class OwnReader:
             )
             setattr(columns, name, np.where(usable, values, getattr(columns, name)))
         step, numbered = integers(kept["step"])
-        step = np.where(numbered & (step >= event_table.NO_STEP) & (step < 2**31), step, 0)
+        step = np.where(numbered & (step >= event_table.NO_STEP) & (step <= _LATEST_STEP), step, 0)
+        file = _files(kept["event"])
+        step = _numbered_on(step, file)
         table: dict[str, Any] = {
             "step": step.astype(np.int32),
             "name": texts(kept["name"]),
@@ -74,8 +80,33 @@ class OwnReader:
                 if re.fullmatch(r"-?[0-9]{1,9}", number):
                     trace.step_labels[int(number)] = text(label)
             trace.clock_bounds = from_json(other.get("clocks"))
+        if (traces := int(file.max(initial=0)) + 1) > 1:
+            trace.notes.append(Text("files_laid_together", traces=traces))
         trace.notes = list(dict.fromkeys([*trace.notes, Text("not_in_chrome_traces")]))
         return trace
+
+
+def is_own(named: Sequence[tuple[Any, dict[str, Any]]]) -> bool:
+    """Tell by the metadata of its threads whether a file was written by `Trace.to_chrome_trace`."""
+    return any(what == "thread_name" and {"task", "device", "lane"} <= args.keys() for what, args in named)
+
+
+def _files(event: list[Any]) -> np.ndarray:
+    """Return which of the files that were laid together each bar is from: each numbers its bars upwards."""
+    number, known = integers(event)
+    again = np.zeros(len(number), np.int64)
+    numbered = np.flatnonzero(known)
+    again[numbered[1:]] = np.diff(number[numbered]) <= 0
+    return np.cumsum(again)
+
+
+def _numbered_on(step: np.ndarray, file: np.ndarray) -> np.ndarray:
+    """Number the steps of each file on from those of the file before."""
+    files = int(file.max(initial=0)) + 1
+    steps = np.zeros(files, np.int64)
+    np.maximum.at(steps, file, step + 1)
+    first = np.concatenate([[0], np.cumsum(steps)[:-1]])[file]
+    return np.where((step == event_table.NO_STEP) | (step + first > _LATEST_STEP), step, step + first)
 
 
 def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
@@ -88,6 +119,9 @@ def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
         numbers, known = integers(kept[name])
         if known.any():
             columns[name] = pa.array(numbers, mask=~known)
+    if any(isinstance(given, list) for given in kept[GRAPH_INPUTS]):
+        lists = [list(map(text, given)) if isinstance(given, list) else None for given in kept[GRAPH_INPUTS]]
+        columns[GRAPH_INPUTS] = pa.array(lists, pa.list_(pa.large_string()))
     return pa.table(columns) if columns else None
 
 

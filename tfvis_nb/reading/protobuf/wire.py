@@ -8,6 +8,8 @@ first byte that cannot be what the schema says.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from tfvis_nb.reading.protobuf.schema import MESSAGES, Field
 from tfvis_nb.texts import Text
 
@@ -30,6 +32,14 @@ _SCALARS = {
 def text(value: bytes) -> str:
     """Decode a name; bytes that are not UTF-8 become U+FFFD."""
     return value.decode("utf-8", "replace")
+
+
+def texts(values: pa.Array) -> pa.Array:
+    """Decode Arrow bytes to large_string as `text` does; nulls become empty."""
+    try:
+        return values.cast(pa.large_string()).fill_null("")
+    except pa.ArrowInvalid:
+        return pa.array([text(value or b"") for value in values.to_pylist()], pa.large_string())
 
 
 class DamageError(Exception):

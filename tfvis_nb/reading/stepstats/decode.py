@@ -16,7 +16,7 @@ import pyarrow as pa
 from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protobuf import schema, wire
-from tfvis_nb.reading.protobuf.wire import Data, text
+from tfvis_nb.reading.protobuf.wire import Data, text, texts
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_times, without_repeats
 from tfvis_nb.reading.stepstats.crowding import SMALL, Room, check_crowded, records
@@ -240,20 +240,13 @@ def _with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Make texts of the bytes of names and labels, as `RecordedStep` has them."""
     nodes = batch.column("node_stats")
     fields = {field.name: nodes.values.field(field.name) for field in nodes.values.type}
-    labels = _as_text(fields["timeline_label"])
+    labels = texts(fields["timeline_label"])
     head = labels.slice(0, _LOOK)
     if 2 * len(head.unique()) < len(head):
         labels = labels.dictionary_encode()
     else:
         labels = pa.DictionaryArray.from_arrays(pa.array(np.arange(len(labels))), labels)
-    fields |= {"node_name": _as_text(fields["node_name"]), "timeline_label": labels}
+    fields |= {"node_name": texts(fields["node_name"]), "timeline_label": labels}
     rows = pa.StructArray.from_arrays(list(fields.values()), list(fields))
     lists = pa.ListArray.from_arrays(nodes.offsets, rows)
     return batch.set_column(batch.schema.get_field_index("node_stats"), "node_stats", lists)
-
-
-def _as_text(values: pa.Array) -> pa.Array:
-    try:
-        return values.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return pa.array([text(value) for value in values.to_pylist()], pa.large_string())
