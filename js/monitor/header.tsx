@@ -4,7 +4,7 @@ import { formatCount } from "../model/format/units";
 import { DetailsButton } from "../ui/details_button";
 import { Popover } from "../ui/popover";
 import type { MonitorState } from "./host";
-import { nextRunText, recording, refusal } from "./recording";
+import { nextRefusal, nextRunText, recording, refusal } from "./recording";
 import { RuleForm } from "./rule_form";
 import type { MonitorStore } from "./store";
 
@@ -87,18 +87,19 @@ function Filter({ store }: { store: MonitorStore }) {
 function Orders({ store, state }: { store: MonitorStore; state: MonitorState }) {
   const isAsked = state.requested > 0;
   const cannot = refusal(state);
+  const cannotNext = nextRefusal(state);
   return (
     <>
       <button
         type="button"
         class="order"
         title={
-          cannot ??
+          cannotNext ??
           (store.isRunning
             ? "Trace the next run of any signature"
             : "No job is recording. The next job traces its first run")
         }
-        disabled={cannot !== null || isAsked || store.isPending("next")}
+        disabled={cannotNext !== null || isAsked || store.isPending("next")}
         onClick={() => store.order("next", { do: "trace_next", signature: null })}
       >
         {isAsked ? "Next run requested" : nextRunText(state)}

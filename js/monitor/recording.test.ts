@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextRunText, nothing, pendingText, recording, refusal } from "./recording";
+import { nextRefusal, nextRunText, nothing, pendingText, recording, refusal } from "./recording";
 import { process, state } from "./testing/fixtures";
 
 const running = state({ processes: [process({}), process({ process: 2, end_ms: 5 })] });
@@ -44,9 +44,12 @@ describe("an order", () => {
     expect(pendingText(1, false)).toContain("when a job records again");
   });
 
-  it("is for the next job where none records", () => {
+  it("is for the first job where none has recorded, and for nobody after the end", () => {
     expect(nextRunText(running)).toBe("Trace next run");
-    expect(nextRunText(ended)).toBe("Trace run of next job");
+    expect(nextRunText(state({}))).toBe("Trace run of next job");
+    expect([running, state({})].map(nextRefusal)).toEqual([null, null]);
+    expect(nextRefusal(ended)).toContain("has ended");
+    expect(nextRefusal(absent)).toBe("There is no file");
   });
 
   it("cannot be given where nobody could find it", () => {

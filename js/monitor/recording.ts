@@ -33,7 +33,7 @@ export function pendingText(requested: number, isRunning: boolean): string {
 
 /** What the button says that asks for a trace of whatever runs next. */
 export function nextRunText(state: MonitorState): string {
-  return recording(state).kind === "running" ? "Trace next run" : "Trace run of next job";
+  return recording(state).kind === "waiting" ? "Trace run of next job" : "Trace next run";
 }
 
 /** Why nothing can be ordered; null where it can. */
@@ -42,6 +42,12 @@ export function refusal(state: MonitorState): string | null {
   if (state.waiting) return "There is no file";
   if (state.problem) return "The file cannot be read";
   return "Read-only file: traces cannot be requested";
+}
+
+/** Why no next run can be requested; null where one can. */
+export function nextRefusal(state: MonitorState): string | null {
+  if (recording(state).kind !== "ended") return refusal(state);
+  return refusal(state) ?? "The job has ended. Rules apply to the next job";
 }
 
 /** What is said where the signatures would be, while there are none. */

@@ -104,10 +104,11 @@ function Orders({ store, state, row }: SignatureDetailsProps) {
         <button
           type="button"
           class="wide"
-          disabled={store.isPending(key)}
+          title={store.nextRefusal ?? undefined}
+          disabled={store.nextRefusal !== null || store.isPending(key)}
           onClick={() => store.order(key, { do: "trace_next", signature: row.signature })}
         >
-          {store.isRunning ? "Trace its next run" : "Trace its next run in the next job"}
+          Trace its next run
         </button>
       )}
       <h3>Rule</h3>

@@ -189,8 +189,8 @@ function TraceNext({ store, row, tabIndex }: { store: MonitorStore; row: Signatu
       class="small"
       {...{ tabIndex }}
       aria-label={`Trace the next run of ${isolated(row.label)}`}
-      title={store.isRunning ? "Trace its next run" : "Trace its next run, when a job records again"}
-      disabled={!store.isControllable || row.requested > 0 || store.isPending(key)}
+      title={store.nextRefusal ?? "Trace its next run"}
+      disabled={store.nextRefusal !== null || row.requested > 0 || store.isPending(key)}
       onClick={() => store.order(key, { do: "trace_next", signature: row.signature })}
     >
       Trace next

@@ -4,6 +4,7 @@ import { save } from "../ui/download";
 import type { Order } from "../ui/sort";
 import { awaited, Rate } from "./changes";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, SignatureRow, TraceRow } from "./host";
+import { nextRefusal } from "./recording";
 import { Clock } from "./relative_time";
 import { RunTimes } from "./run_times";
 import type { SignatureColumn, TraceColumn } from "./sorting";
@@ -84,6 +85,11 @@ export class MonitorStore {
 
   get isControllable(): boolean {
     return this.state?.controllable ?? false;
+  }
+
+  /** Why no next run can be requested; null where one can. */
+  get nextRefusal(): string | null {
+    return this.state && nextRefusal(this.state);
   }
 
   /** Whether a trace of whatever runs next has been asked for, and nobody has carried that out for a while. */

@@ -7,7 +7,7 @@ import { moveAmongRows } from "../ui/row_keys";
 import type { Order } from "../ui/sort";
 import { type ColumnHead, Table } from "../ui/table";
 import type { MonitorState, TraceRow } from "./host";
-import { nextRunText } from "./recording";
+import { nextRefusal, nextRunText } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";
 import { ratio, sortTraces, type TraceColumn, untracedMeans } from "./sorting";
 import type { MonitorStore } from "./store";
@@ -95,7 +95,7 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
 }
 
 function emptyText(state: MonitorState, isOfOne: boolean): string {
-  if (!state.controllable) return "No traces.";
+  if (nextRefusal(state) !== null) return "No traces.";
   return `No traces yet. Click ${isOfOne ? "Trace next" : nextRunText(state)}.`;
 }
 

@@ -222,7 +222,7 @@ def test_one_session_is_added_to_another(tmp_path: Path) -> None:
         session.delete(3)
         for writer, counts in recordings[:2]:
             writer.close(counts)
-        add_session(session, two)  # while it is being recorded
+        add_session(session, two, 4)  # while it is being recorded
         table = session.signatures
         assert table[["label", "runs", "rule"]].to_numpy().tolist() == [["loss", 5, ""], ["other", 1, ""]]
         # 3 was a trace that may be remembered somewhere.
@@ -246,8 +246,8 @@ def test_what_cannot_be_added_changes_nothing(tmp_path: Path) -> None:
     damaged.close()
     with tv.open_session(path) as session:
         with raises_id(tv.TraceFormatError, "session_damaged"):
-            add_session(session, other)
+            add_session(session, other, 5)
         with pytest.raises(FileNotFoundError):
-            add_session(session, tmp_path / "none.tfvis")
+            add_session(session, tmp_path / "none.tfvis", 5)
         assert len(session.signatures) == len(session.traces) == len(session.processes) == 1
         session.delete(1)  # it is not held

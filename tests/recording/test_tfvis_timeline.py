@@ -285,7 +285,19 @@ def test_unknown_options_are_refused() -> None:
     with raises_id(TypeError, "unknown_option", hint="; did you mean 'comm_op_name'?"):
         Timeline(com_op_name="RecvTensor")  # type: ignore[call-arg]
     with raises_id(TypeError, "first_argument_no_run_metadata", run_metadata="RecvTensor"):
-        Timeline("RecvTensor")
+        Timeline("RecvTensor", comm_op_name="RecvTensor")
+
+
+@pytest.mark.tensorflow
+def test_a_first_argument_that_is_a_text_is_tfviss(session: Any) -> None:
+    with pytest.warns(DeprecationWarning, match="comm_op_name='_MatMul'") as caught:
+        timeline = Timeline("_MatMul")
+    assert caught[0].filename == __file__
+    with timeline:
+        session.run("loss:0", **timeline.kwargs)
+    named = Timeline(timeline.run_metadata, comm_op_name="_MatMul")
+    assert timeline.comm_op_name == "_MatMul"
+    assert timeline.communication_time() == named.communication_time()
 
 
 def test_reading_needs_no_tensorflow() -> None:

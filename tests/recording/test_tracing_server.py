@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 import tfvis_nb as tv
 from tests.support.recorded_sessions import asked, runs_of
@@ -102,6 +104,30 @@ def test_other_machines_reach_it_when_asked_for(
     with caplog.at_level(logging.WARNING):
         made(server_ip="0.0.0.0")
     assert Text("monitor_not_encrypted") in caplog.text
+
+
+def test_it_is_served_by_https(
+    made: Callable[..., TracingServer], caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1", "localhost")
+    certificate.private_key_pem.write_to_path(tmp_path / "key.pem")
+    certificate.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    files = {"certfile": str(tmp_path / "cert.pem"), "keyfile": tmp_path / "key.pem"}
+    with caplog.at_level(logging.WARNING):
+        server = made(server_ip="0.0.0.0", is_horovod=True, **files)
+    assert Text("monitor_not_encrypted") not in caplog.text
+    assert server.url is not None
+    address, _, token = server.url.replace(socket.gethostname(), "127.0.0.1").partition("?token=")
+    assert address.startswith("https://")
+    request = urllib.request.Request(address + "api/state", headers={"Authorization": f"token {token}"})
+    with urllib.request.urlopen(request, context=context) as answer:
+        assert answer.status == 200
+    with caplog.at_level(logging.WARNING):
+        assert made(certfile=tmp_path / "none.pem").url is None
+    assert says(caplog.text, "monitor_not_served")
 
 
 def test_an_address_that_cannot_be_served_leaves_the_training_alone(

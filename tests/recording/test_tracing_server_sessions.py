@@ -77,6 +77,33 @@ def test_saving(made: Callable[..., TracingServer], session: Any, tmp_path: Path
     assert sorted(file.name for file in tmp_path.iterdir()) == ["run.tfvis", "scratch", "session.pickle"]
 
 
+def test_saved_and_loaded_sessions_keep_so_many_traces(
+    made: Callable[..., TracingServer], session: Any, tmp_path: Path
+) -> None:
+    server = offline(made, keep_traces=2)
+    copy = tmp_path / "session.pickle"
+    with server.session:
+        server.session.trace_all()
+        for _ in range(9):
+            session.run("loss:0")
+            session.run("product:0")
+        server.save_session(copy)
+    with tv.open_session(copy) as saved:
+        kept = saved.traces.groupby("label")["run"].apply(list).to_dict()
+        assert kept == {"loss": [8, 9], "product": [8, 9]}
+        assert len(saved.read(int(saved.traces.index[-1])).events)
+    other = offline(made, keep_traces=2, path=tmp_path / "other.tfvis")
+    with other.session:
+        session.run("loss:0")
+        other.session.trace_next("loss")
+        session.run("loss:0")
+    for name in (copy, DATA / "tftracer_session.pickle.gz"):
+        other.load_session(name)
+    # The newest, whichever session they are from.
+    kept = other.session.traces.groupby("label")["run"].apply(sorted).to_dict()
+    assert kept == {"loss": [2, 9], "product": [8, 9], "GradientDescent": [0, 0], "loss, mul": [0, 0]}
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"SQLite format 3\0" * 9, b"<html>"], ids=["empty", "sqlite", "page"]
 )

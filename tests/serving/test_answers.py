@@ -27,6 +27,7 @@ from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.pickles.run_metadata import unpickled
 from tfvis_nb.serving import MonitorServer, service
+from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.session.snapshot import session_state
 from tfvis_nb.texts import Text
 
@@ -94,12 +95,12 @@ def test_a_state_that_is_known_is_not_sent_again(server: MonitorServer) -> None:
     tag = ask(server, "/api/state").headers["ETag"]
     again = ask(server, "/api/state", If_None_Match=f'"x", W/{tag}')
     assert (again.status, again.body, again.headers["ETag"]) == (304, b"", tag)
-    ordered = command(server, do="trace_next", signature=None)
+    ordered = command(server, do="trace_all", signature=None)
     changed = ask(server, "/api/state", If_None_Match=tag)
     assert changed.status == 200
     assert changed.headers["ETag"] == ordered.headers["ETag"] != tag
     # The connection is still in step after an answer without a body.
-    assert changed.json["requested"] == ordered.json["requested"] == 1
+    assert changed.json["rule"] == ordered.json["rule"] == "all"
 
 
 def test_commands(server: MonitorServer, path: Path) -> None:
@@ -273,7 +274,18 @@ def test_a_file_that_comes_later(tmp_path: Path) -> None:
         assert ask(server, "/api/save").status == 404
         assert not path.exists()
         write_session(path)
-        assert command(server, do="trace_next").json["traces_total"] == 1
+        assert command(server, do="stop_tracing").json["traces_total"] == 1
+
+
+def test_no_run_of_an_ended_job_can_be_requested(server: MonitorServer, path: Path) -> None:
+    before = path.read_bytes()
+    for signature in (None, 1):
+        answer = command(server, do="trace_next", signature=signature)
+        assert (answer.status, answer.error) == (400, Text("command_after_end"))
+    assert path.read_bytes() == before
+    writer = Writer(path, keep=None)
+    assert command(server, do="trace_next").json["requested"] == 1
+    writer.close({})
 
 
 def test_a_file_that_is_replaced(server: MonitorServer, path: Path) -> None:
@@ -289,6 +301,7 @@ def test_a_file_that_is_replaced(server: MonitorServer, path: Path) -> None:
 def test_twenty_clients_at_once(path: Path) -> None:
     addresses = ["/api/state", "/api/trace/1/drawn", "/api/trace/1/download?format=json", "/api/save"]
     statuses: list[int] = []
+    writer = Writer(path, keep=None)
     with MonitorServer(path) as server:
 
         def client(which: int) -> None:
@@ -303,3 +316,4 @@ def test_twenty_clients_at_once(path: Path) -> None:
             one.join()
         assert ask(server, "/api/state").json["signatures"][0]["requested"] == 80
     assert statuses == [200] * 160
+    writer.close({})

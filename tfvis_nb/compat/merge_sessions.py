@@ -1,10 +1,11 @@
-"""Adding what one session holds to another."""
+"""Adding what one session holds to another, and keeping only the newest traces."""
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from tfvis_nb.session.file.connection import Guarded
-from tfvis_nb.session.file.database import Transaction
+from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.rows import last_number
 from tfvis_nb.session.session import SavedSession, open_session
 
@@ -26,31 +27,47 @@ _STATEMENTS = (
             JOIN main.signatures AS own USING(kind, fetches, targets, feeds, options)
         ORDER BY traces.id""",
 )
+# By their times, as numbers say when they were added.
+_DELETE_OLDEST = """DELETE FROM main.traces WHERE id IN (
+        SELECT id FROM (
+            SELECT id, row_number() OVER (PARTITION BY signature ORDER BY start_ns DESC, id DESC) AS place
+            FROM main.traces)
+        WHERE place > ?)"""
 
 
-def add_session(session: SavedSession, source: str | Path) -> int:
+def keep_newest(path: Path, keep: int) -> None:
+    """Delete all traces but the newest `keep` of each signature from a session's file."""
+    with closing(connect(path)) as connection:
+        with Transaction(connection):
+            connection.execute(_DELETE_OLDEST, (keep,))
+        connection.executescript("PRAGMA incremental_vacuum")
+
+
+def add_session(session: SavedSession, source: str | Path, keep: int) -> int:
     """Add the runs, processes and traces of another session, as of now; what it is asked for is left out.
 
-    Both may be recording. Return how many processes recorded the other one. If one cannot be read or the
-    other not be written (sqlite3.Error), nothing has been added.
+    Of each signature the newest `keep` traces stay, whichever session they are from. Both may be recording.
+    Return how many processes recorded the other one. If one cannot be read or the other not be written
+    (sqlite3.Error), nothing has been added.
     """
     # A copy, because the counts of recording processes are not in the database.
     with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder, open_session(source) as other:
-        return _add(session, other.save(Path(folder) / "added.tfvis"))
+        return _add(session, other.save(Path(folder) / "added.tfvis"), keep)
 
 
-def _add(session: SavedSession, copy: Path) -> int:
+def _add(session: SavedSession, copy: Path, keep: int) -> int:
     with session.connected() as connection:
         connection.execute("ATTACH ? AS added", (str(copy),))
         try:
             with Transaction(connection):
-                return _copied(connection)
+                return _copied(connection, keep)
         finally:
             connection.execute("DETACH added")
 
 
-def _copied(connection: Guarded) -> int:
+def _copied(connection: Guarded, keep: int) -> int:
     after = {name: last_number(connection, name) for name in ("writers", "traces")}
     for statement in _STATEMENTS:
         connection.execute(statement, after)
+    connection.execute(_DELETE_OLDEST, (keep,))
     return int(connection.execute("SELECT count(*) FROM added.writers").fetchone()[0])

@@ -47,9 +47,15 @@ class TracingServer:
     server_port
         The port, or another one if that is taken: `url` has the one it is.
     server_ip
-        The name or address to serve at. With ``"0.0.0.0"`` other machines reach the page too, unencrypted.
+        The name or address to serve at. With ``"0.0.0.0"`` other machines reach the page too, unencrypted
+        without `certfile`.
     keep_traces
-        How many traces to keep of each signature, the newest.
+        How many traces to keep of each signature, the newest; files of `save_session` hold no more, and
+        neither does this session after `load_session`.
+    is_horovod
+        Has no effect: each rank of a Horovod job is recorded like any other process.
+    certfile, keyfile
+        PEM files of a certificate and its key: with them the page is served by HTTPS. One file may hold both.
     path
         The file to record into, as for `tfvis_nb.TraceSession`. It is made when the recording begins.
     token
@@ -92,6 +98,9 @@ class TracingServer:
         server_port: int = PORT,
         server_ip: str = "127.0.0.1",
         keep_traces: int = 5,
+        is_horovod: bool = False,  # noqa: ARG002 - tftracer's
+        certfile: str | Path | None = None,
+        keyfile: str | Path | None = None,
         path: str | Path | None = None,
         token: str | None = None,
     ) -> None:
@@ -103,13 +112,16 @@ class TracingServer:
             if not isinstance(text, str) and (name, text) != ("token", None):
                 raise TypeError(Text("no_text", name=name, text=text))
         self.session = TraceSession(path, keep=keep_traces)
+        self._keep = keep_traces
         self.closed = False
         self._process = os.getpid()
         self._made_for_loading = False
         self._loaded = 0
 
         def served_at(port: int) -> MonitorServer:
-            return MonitorServer(self.session, host=server_ip, port=port, token=token)
+            return MonitorServer(
+                self.session, host=server_ip, port=port, token=token, certfile=certfile, keyfile=keyfile
+            )
 
         self._served_at: Callable[[int], MonitorServer] = served_at
         self._port = server_port
@@ -154,7 +166,7 @@ class TracingServer:
             _log.warning(Text("port_in_use", port=self._port))
         # Without the token: others than those who may use it read a log.
         _log.warning(Text("monitor_at", address=self._server.address))
-        if not self._server.loopback:
+        if not self._server.loopback and not self._server.secure:
             _log.warning(Text("monitor_not_encrypted"))
 
     def stop_web_server(self) -> None:
@@ -186,6 +198,7 @@ class TracingServer:
         OSError
             If it cannot be written.
         """
+        from tfvis_nb.compat.merge_sessions import keep_newest
         from tfvis_nb.core.output_path import writable
 
         target = writable(filename).absolute()
@@ -196,10 +209,12 @@ class TracingServer:
             raise FileExistsError(Text("save_over_recording", filename=str(filename)))
         # In the same folder, so that a copy that is cut short never has the name.
         with tempfile.TemporaryDirectory(prefix=".tfvis_nb-", dir=target.parent) as folder:
-            self.session.save(Path(folder, target.name)).replace(target)
+            copy = self.session.save(Path(folder, target.name))
+            keep_newest(copy, self._keep)
+            copy.replace(target)
 
     def load_session(self, filename: str | Path, gziped: bool | None = None) -> None:  # noqa: ARG002 - tftracer's
-        """Add the runs and traces of a saved session to this one; the log says what was left out.
+        """Add the runs and traces of a saved session to this one; the log says what could not be read.
 
         Parameters
         ----------
@@ -235,7 +250,7 @@ class TracingServer:
             if not self.session.path.exists():
                 connect(self.session.path, create=True).close()
                 self._made_for_loading = True
-            self._loaded += add_session(self.session, source)
+            self._loaded += add_session(self.session, source, self._keep)
         for note in notes:
             _log.warning("%s: %s", filename, note)
 

@@ -6,6 +6,7 @@ New code has `tfvis_nb.trace` and `tfvis_nb.Trace`, which need no keyword argume
 
 import re
 import time
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ class Timeline:
     ----------
     run_metadata
         A ``RunMetadata``, or anything else that `tfvis_nb.read_trace` reads; a ``with`` block
-        makes a new one.
+        makes a new one. A text is taken as `comm_op_name`, tfvis's first argument, with a DeprecationWarning.
     horovod
         Whether Horovod's ops alone communicate. Otherwise every collective does, and what
         `comm_op_name` names.
@@ -38,7 +39,7 @@ class Timeline:
     Raises
     ------
     TypeError
-        If there is no such option, or the first is a text: tfvis had ``comm_op_name`` there.
+        If there is no such option, or the first is a text although `comm_op_name` is given.
 
     Notes
     -----
@@ -61,7 +62,12 @@ class Timeline:
         self, run_metadata: Any = None, *, horovod: bool = False, comm_op_name: str | None = None
     ) -> None:
         if isinstance(run_metadata, str):
-            raise TypeError(Text("first_argument_no_run_metadata", run_metadata=run_metadata))
+            if comm_op_name is not None:
+                raise TypeError(Text("first_argument_no_run_metadata", run_metadata=run_metadata))
+            warnings.warn(
+                Text("positional_comm_op_name", run_metadata=run_metadata), DeprecationWarning, stacklevel=3
+            )
+            run_metadata, comm_op_name = None, run_metadata
         self.options: Any = None
         self.horovod = horovod
         self.comm_op_name = comm_op_name

@@ -21,8 +21,8 @@ def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
     `command` has its name as ``do``, and what goes with it: those are the methods of `tfvis_nb.SavedSession`,
     ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_slow`` (``factor``), ``cancel_requests``,
     ``stop_tracing``, each with a ``signature``: a number, or None or left out for all; and ``delete`` with a
-    list of numbers, ``traces``. ValueError if there is no such command, or something in it is missing,
-    unknown or out of range.
+    list of numbers, ``traces``. ValueError if there is no such command, something in it is missing, unknown
+    or out of range, or a next run is to be traced and all processes have ended.
     """
     if not isinstance(command, Mapping):
         raise ValueError(Text("command_without_name", command=_shown(command)))  # noqa: TRY004
@@ -60,7 +60,12 @@ def _whole(value: object, name: str) -> int:
 
 
 def _trace_next(session: SavedSession, command: Mapping[str, Any]) -> None:
-    session.trace_next(_signature(command))
+    signature = _signature(command)
+    ends = session.processes["end"]
+    # A session that nobody has recorded into waits for its first job.
+    if len(ends) and ends.notna().all():
+        raise ValueError(Text("command_after_end"))
+    session.trace_next(signature)
 
 
 def _trace_every(session: SavedSession, command: Mapping[str, Any]) -> None:

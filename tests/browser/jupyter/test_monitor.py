@@ -98,7 +98,8 @@ def test_a_kernel_that_answers_after_the_cell(notebook: OpenNotebook, jupyter: J
     (jupyter.root / "late.stop").touch()
     expect(book.output(1)).to_contain_text("trained")
     expect(monitor.region).not_to_contain_text("The kernel is busy")
-    assert book.ask("print(recorded.signatures.set_index('label').loc['loss', 'requested'])") == "1"
+    expect(monitor.region.get_by_role("alert")).to_contain_text("the job has ended")
+    assert book.ask("print(recorded.signatures.set_index('label').loc['loss', 'requested'])") == "0"
 
 
 def watched(notebook: OpenNotebook, path: Path) -> tuple[Notebook, Monitor]:
