@@ -88,6 +88,13 @@ def check_details(trace: Trace) -> None:
     devices = [*header["devices"], *[""] * (65536 - len(header["devices"]))]
     for name in ("source", "destination"):
         assert [devices[columns[name][row]] for row in rows] == table[name].astype("str").tolist()
+    moved = trace.transfers.set_index("event")[["transfer_least_ns", "transfer_most_ns"]]
+    for stored, name in (("moved_least", "transfer_least_ns"), ("moved_most", "transfer_most_ns")):
+        got = optional(header, columns, stored) if stored in columns else [None] * len(rows)
+        differ = moved[(moved["transfer_least_ns"] < moved["transfer_most_ns"]).fillna(value=False)]
+        assert {event: got[row] for event, row in enumerate(rows) if got[row] is not None} == differ[
+            name
+        ].to_dict()
     arrived = trace.collective_waits.dropna(subset="spread_ns").set_index("event")
     tasks = [*header.get("tasks", []), *[None] * (65536 - len(header.get("tasks", [])))]
     last = [tasks[number] for number in columns.get("last", [65535] * len(rows))]

@@ -94,6 +94,7 @@ export class SparseDetails implements DetailsView {
   readonly waiting = null;
   readonly overview = null;
   readonly tracks = [];
+  readonly moved = this.#alike("moved", null);
   readonly bytes = this.#alike("bytes", null);
   readonly ids = this.#alike("ids", []);
   readonly source = this.#alike("source", null);

@@ -27,6 +27,8 @@ const columns: Record<string, Planned> = {
   queued: { encoding: "shuffle", values: Uint32Array.of(1, 0, 0, 19) },
   compute_after: { encoding: "shuffle", values: Uint32Array.of(0, 0, 3, 0) },
   compute_left: { encoding: "shuffle", values: Uint32Array.of(0, 0, 15, 0) },
+  moved_least: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0, 7) },
+  moved_most: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0, 19) },
   bytes: { encoding: "shuffle", values: Float64Array.of(none, 0, none, 4_194_304) },
   priority: { encoding: "shuffle", values: Uint32Array.of(0, 0, 3, 0) },
   source: { encoding: "shuffle", values: Uint16Array.of(65535, 1, 65535, 0) },
@@ -60,6 +62,7 @@ describe("Details", () => {
   it("tells what was recorded from what was not", () => {
     expect([0, 1, 2].map((event) => details.scheduled(event))).toEqual([null, 5, 0]);
     expect([0, 1].map((event) => details.compute(event))).toEqual([{ start: 1, end: 3 }, null]);
+    expect([1, 2].map((event) => details.moved(event))).toEqual([null, { least: 3, most: 9 }]);
     expect([1, 2, 3].map((event) => details.bytes(event))).toEqual([null, 4_194_304, 0]);
     expect([1, 2, 3].map((event) => details.source(event))).toEqual([null, "/gpu", "/cpu"]);
     expect([2, 3].map((event) => details.destination(event))).toEqual(["/cpu", null]);

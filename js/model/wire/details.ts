@@ -102,6 +102,13 @@ export class Details {
     return { start: start + after, end: start + this.#drawn.duration[event] - left };
   }
 
+  /** How long a tensor moved at least and at most; null where that is certain or nothing moved. */
+  moved(event: number): { least: number; most: number } | null {
+    const least = this.#number("moved_least", this.#rows[event]);
+    const most = this.#number("moved_most", this.#rows[event]);
+    return least === null || most === null ? null : { least, most };
+  }
+
   /** Bytes moved or produced. */
   bytes(event: number): number | null {
     return this.#number("bytes", this.#rows[event]);

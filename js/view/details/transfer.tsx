@@ -29,7 +29,10 @@ function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
       </div>
       <div class="split-key">
         <span>waiting {formatDuration(waited)}</span>
-        <span>moving {formatDuration(duration - waited)}</span>
+        <span>
+          moving {store.details?.moved(id) ? "about " : ""}
+          {formatDuration(duration - waited)}
+        </span>
       </div>
     </>
   );
@@ -79,6 +82,18 @@ export function transferFacts({ store, actions, id }: EventProps): Fact[] {
         moving > 0 && moving < duration ? ` · ${formatBandwidth((1e9 * bytes) / moving)} moving` : "";
       facts.push({ term: "Bandwidth", value: recorded + effective });
     }
+  }
+  const moved = details.moved(id);
+  if (moved) {
+    facts.push({
+      term: "Moving",
+      value: (
+        <>
+          {formatDuration(moved.least)} to {formatDuration(moved.most)}
+          <small>it arrived together with others</small>
+        </>
+      ),
+    });
   }
   const tensor = details.tensor(id);
   if (tensor) facts.push({ term: "Tensor", value: <ScopedText text={tensor} /> });

@@ -175,9 +175,8 @@ def _moved(trace: Trace, by: str) -> _Moved:
         ]
         called = np.where((ends[0] == "") & (ends[1] == ""), "", ends[0] + " -> " + ends[1])
     channel, names = pd.factorize(np.asarray(called, object), sort=True)
-    end = (table["start_ns"] + table["duration_ns"]).to_numpy(np.int64)
-    size = table["bytes"].to_numpy(np.int64)
-    return _Moved(channel, end - time, end, size, [str(name) for name in names])
+    start, size = (table[name].to_numpy(np.int64) for name in ("turn_ns", "bytes"))
+    return _Moved(channel, start, start + time, size, [str(name) for name in names])
 
 
 class _Rates(NamedTuple):

@@ -110,16 +110,17 @@ def transfer_matrix(
     wait, waited = _known(moved["wait_ns"])
     moving, has_moved = _known(moved["transfer_ns"])
     size, sized = _known(moved["bytes"])
-    end = (moved["start_ns"] + moved["duration_ns"]).to_numpy(np.int64)
     # Within a step, a channel's tensors move one after the other; a copy moves all its time.
-    begin = np.where(has_moved, end - moving, end)
-    busy = lengths(union(cell, begin, end), count, 2)[:, 1]
+    begin = moved["turn_ns"].to_numpy(np.int64, na_value=0)
+    busy = lengths(union(cell, begin, begin + moving), count, 2)[:, 1]
     cells["count"] = np.bincount(cell, minlength=count)
     cells["with_size"] = np.bincount(cell[sized], minlength=count)
     cells["bytes"] = _sum(cell, size, sized, count)
     none_waited = np.bincount(cell[waited], minlength=count) == 0
-    # A tensor waits before it moves, a copy before it starts.
-    any_waits = lengths(union(cell[waited], (begin - wait)[waited], begin[waited]), count, 2)[:, 1]
+    # A tensor waits after its start, a copy before it.
+    waited_till = moved["start_ns"].to_numpy(np.int64) + np.where(moved["kind"] == "transfer", wait, 0)
+    waits = union(cell[waited], (waited_till - wait)[waited], waited_till[waited])
+    any_waits = lengths(waits, count, 2)[:, 1]
     cells["wait_ns"] = pd.arrays.IntegerArray(any_waits, none_waited)
     mean = _sum(cell, wait, waited, count).to_numpy(np.float64, na_value=np.nan)
     cells["mean_wait_ns"] = mean / np.maximum(np.bincount(cell[waited], minlength=count), 1)

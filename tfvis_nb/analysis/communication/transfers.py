@@ -4,18 +4,27 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.channels import Moving, moving
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.trace import Trace
 
 _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
+_POOLED = "of tensors that arrived together its share, by bytes, of their time"
 
 FIGURES: dict[str, str] = {
     "bytes": "The recorded size, in bytes.",
     "wait_ns": "For a tensor duration_ns - transfer_ns, for a copy its start minus its launch, at least "
     "0, in ns.",
     "transfer_ns": "For a tensor its end minus the later of its start and the end before it on its "
-    f"channel, which is from one task to another, in order of ends: {_TICTAC}; for a copy its duration; in"
-    " ns.",
+    f"channel, which is from one task to another, in order of ends: {_TICTAC}; {_POOLED}; for a copy its "
+    "duration; in ns.",
+    "transfer_least_ns": "transfer_ns where it is certain; otherwise bytes divided by the greatest rate of "
+    "the channel over more than half of the tensors, at least 4, that were on their way at once, or of one "
+    "over its duration_ns, in ns.",
+    "transfer_most_ns": "transfer_ns where it is certain; otherwise the time of all that arrived together, "
+    "at most duration_ns, in ns.",
+    "turn_ns": "Since when it moved if the tensors of its channel moved in turn, in the order of their ends; "
+    "for a copy its start; in epoch ns.",
     "bandwidth": "bytes / transfer_ns, in bytes per second.",
 }
 
@@ -31,6 +40,9 @@ COLUMNS = (
     "duration_ns",
     "wait_ns",
     "transfer_ns",
+    "transfer_least_ns",
+    "transfer_most_ns",
+    "turn_ns",
     "bandwidth",
 )
 
@@ -39,10 +51,12 @@ COLUMNS = (
 def transfers(trace: Trace) -> pd.DataFrame:
     """Return one row per tensor received and per copy, with wait time and transfer time.
 
-    A receiver handles the tensors of one channel (one task to another) one after the other. In the
-    order of their ends, a transfer moves from the end of the one before, and waits until then. A copy
-    waits from its launch to its start, where the launch is known. If a source does not record between which
-    devices a tensor went, neither is known.
+    A channel (one task to another) serves its tensors one after the other, in the order of their ends: a
+    tensor moves from the end of the one before, and waits until then. Tensors that arrived together, so that
+    one would be faster than its channel, share their time by their bytes: how long such a one moved is
+    certain only within ``transfer_least_ns`` and ``transfer_most_ns``. A copy waits from its launch to its
+    start, where the launch is known. If a source does not record between which devices a tensor went, neither
+    is known.
 
     Parameters
     ----------
@@ -53,21 +67,21 @@ def transfers(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``event`` (int64, the row in ``trace.events``), ``step``, ``kind``, ``source``, ``destination``,
-        ``tensor``, ``bytes``, ``start_ns``, ``duration_ns`` as there; ``wait_ns`` and
-        ``transfer_ns`` (Int64 ns, NA where not known); ``bandwidth`` (float64, bytes per second over
-        ``transfer_ns``, NaN where not known).
+        ``tensor``, ``bytes``, ``start_ns``, ``duration_ns`` as there; ``wait_ns``, ``transfer_ns``,
+        ``transfer_least_ns``, ``transfer_most_ns`` and ``turn_ns`` (Int64 ns, NA where not known);
+        ``bandwidth`` (float64, bytes per second over ``transfer_ns``, NaN where not known).
 
     Examples
     --------
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.analysis import transfers
     >>> table = events.build({
-    ...     "start_ns": [0, 10], "duration_ns": [100, 190], "kind": ["transfer"] * 2, "bytes": [50, 100],
+    ...     "start_ns": [0, 10], "duration_ns": [100, 190], "kind": ["transfer"] * 2, "bytes": [50, 50],
     ...     "source": ["/job:ps/task:0/device:CPU:0"] * 2,
     ...     "destination": ["/job:worker/task:0/device:CPU:0"] * 2,
     ... })
     >>> transfers(Trace(table))[["wait_ns", "transfer_ns", "bandwidth"]].values.tolist()
-    [[0, 100, 500000000.0], [90, 100, 1000000000.0]]
+    [[0, 100, 500000000.0], [90, 100, 500000000.0]]
     """
     events = trace.events
     kind = events["kind"].astype(object).to_numpy()
@@ -77,19 +91,23 @@ def transfers(trace: Trace) -> pd.DataFrame:
     table["kind"] = table["kind"].cat.remove_unused_categories()
     received = (table["kind"] == "transfer").to_numpy()
     start = table["start_ns"].to_numpy()
-    moving = table["duration_ns"].to_numpy().copy()
+    length = table["duration_ns"].to_numpy().copy()
     scheduled = events["scheduled_ns"].iloc[rows].to_numpy(np.int64, na_value=0)
     launched = events["scheduled_ns"].iloc[rows].notna().to_numpy()
     waiting = np.where(launched, np.maximum(start - scheduled, 0), 0)
-    moving[received] = _moving(table[received])
-    waiting[received] = table["duration_ns"].to_numpy()[received] - moving[received]
+    least, most = length.copy(), length.copy()
+    turn = start.copy()
+    turn[received], length[received], least[received], most[received] = _moving(table[received])
+    waiting[received] = (table["duration_ns"].to_numpy() - length)[received]
     nowhere = received & ~(_is_known(table["source"]) & _is_known(table["destination"]))
     unknown = nowhere | ~(received | launched)
     table["wait_ns"] = pd.arrays.IntegerArray(np.where(unknown, 0, waiting), unknown)
-    table["transfer_ns"] = pd.arrays.IntegerArray(np.where(nowhere, 0, moving), nowhere)
+    times = {"transfer_ns": length, "transfer_least_ns": least, "transfer_most_ns": most, "turn_ns": turn}
+    for name, time in times.items():
+        table[name] = pd.arrays.IntegerArray(np.where(nowhere, 0, time), nowhere)
     size = table["bytes"].to_numpy(np.float64, na_value=np.nan)
-    moves = ~nowhere & (moving > 0)
-    table["bandwidth"] = np.divide(size * 1e9, moving, out=np.full(len(size), np.nan), where=moves)
+    moves = ~nowhere & (length > 0)
+    table["bandwidth"] = np.divide(size * 1e9, length, out=np.full(len(size), np.nan), where=moves)
     return table
 
 
@@ -99,21 +117,14 @@ def _is_known(device: pd.Series) -> np.ndarray:
     return known
 
 
-def _moving(table: pd.DataFrame) -> np.ndarray:
-    """Return how long each received tensor moved: from when its channel became free, or its start, on."""
-    tasks = {}
+def _moving(table: pd.DataFrame) -> Moving:
+    """Return when each received tensor moved."""
+    channel = table["step"].to_numpy(np.int64)
     for column in ("source", "destination"):
         names = [task_of(str(name)) for name in table[column].cat.categories]
         # Missing values have the code -1, which is the last.
-        tasks[column] = np.append(pd.factorize(np.array(names, object))[0], -1)[table[column].cat.codes]
-    start, end = table["start_ns"].to_numpy(), (table["start_ns"] + table["duration_ns"]).to_numpy()
-    channel = (table["step"].to_numpy(np.int64), tasks["source"], tasks["destination"])
-    order = np.lexsort((start, end, *channel))
-    same = np.ones(len(order), bool)
-    same[:1] = False
-    for part in channel:
-        same[1:] &= part[order][1:] == part[order][:-1]
-    free = np.where(same, np.concatenate([start[:1], end[order][:-1]]), start[order])
-    moving = np.empty(len(order), np.int64)
-    moving[order] = end[order] - np.maximum(start[order], free)
-    return moving
+        task = np.append(pd.factorize(np.array(names, object))[0], -1)[table[column].cat.codes]
+        channel = channel * (len(names) + 1) + task + 1
+    start = table["start_ns"].to_numpy(np.int64)
+    end = start + table["duration_ns"].to_numpy(np.int64)
+    return moving(channel, start, end, table["bytes"].to_numpy(np.int64, na_value=-1))

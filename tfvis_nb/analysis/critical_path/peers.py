@@ -26,7 +26,7 @@ def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Depe
     What receives a tensor for a device copies it there before the tensor counts as received. No op
     launches such a copy. So it belongs to the tensor that was on its way and came next.
     """
-    tensor, moving = _received(trace)
+    tensor, since = _received(trace)
     own = times.device & is_kind(times.events, "memcpy")
     own[launched] = False
     copy = np.flatnonzero(own & (len(tensor) > 0))
@@ -37,29 +37,30 @@ def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Depe
     copy, arrived = copy[arrived >= 0], arrived[arrived >= 0]
     known = times.start[tensor[arrived]] <= times.ready[copy]
     copy, arrived = copy[known], arrived[known]
-    requested_at = np.clip(times.end[tensor[arrived]] - moving[arrived], times.ready[copy], times.start[copy])
+    requested_at = np.clip(since[arrived], times.ready[copy], times.start[copy])
     return times.dependencies(tensor[arrived], requested_at, copy, times.start[copy], "transfer")
 
 
 def _received(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tensors received (int64 event ids) and how long each moved (int64 ns, 0 if not known)."""
+    """Return the tensors received (int64 event ids) and since when each moved (epoch ns; 0 if not known)."""
     moved = trace.transfers
     moved = moved[(moved["kind"] == "transfer").to_numpy()]
-    return moved["event"].to_numpy(np.int64), moved["transfer_ns"].to_numpy(np.int64, na_value=0)
+    return moved["event"].to_numpy(np.int64), moved["turn_ns"].to_numpy(np.int64, na_value=0)
 
 
 def channels(trace: Trace, times: Times) -> Dependencies:
     """Return which tensor a received one waited for: the one before it between the same two tasks."""
     moved = trace.transfers
-    moved = moved[(moved["kind"] == "transfer").to_numpy()]
+    moved = moved[(moved["kind"] == "transfer").to_numpy() & moved["transfer_ns"].notna().to_numpy()]
     row = moved["event"].to_numpy(np.int64)
     ends = []
     for column in ("source", "destination"):
         tasks: dict[str, int] = {}
         number = [tasks.setdefault(task_of(str(name)), len(tasks)) for name in moved[column].cat.categories]
-        ends.append(np.array([*number, -1], np.int64)[moved[column].cat.codes])
+        ends.append(np.array(number, np.int64)[moved[column].cat.codes])
     order = np.lexsort((times.start[row], times.end[row], times.step[row], *ends))
-    # A transfer that waited has another before it on its channel.
-    waiting = np.flatnonzero(moved["wait_ns"].to_numpy(np.int64, na_value=0)[order] > 0)
-    before, after = row[order[waiting - 1]], row[order[waiting]]
+    same = np.all([np.diff(one[order]) == 0 for one in (times.step[row], *ends)], axis=0)
+    before, after = row[order[:-1]], row[order[1:]]
+    waited = same & (times.end[before] > times.start[after])
+    before, after = before[waited], after[waited]
     return times.dependencies(before, times.end[before], after, times.end[before], "channel")

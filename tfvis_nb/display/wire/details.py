@@ -52,7 +52,7 @@ def details(
     columns |= ids
     devices, columns["source"], columns["destination"] = _devices(events)
     tasks, arrived = _arrivals(trace, rows)
-    columns |= arrived
+    columns |= arrived | _uncertain(trace, rows)
     columns |= _edges(trace, rows)
     waited, more = waiting(trace, rows) if waits else ({}, {})
     columns |= more
@@ -153,6 +153,25 @@ def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, Wire
     spread[event] = known["spread_ns"].to_numpy("i8")
     is_known = np.isin(np.arange(len(rows)), event)
     return tasks, {"last": WireColumn(last[rows]), "spread": optional_column(spread[rows], is_known[rows])}
+
+
+def _uncertain(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
+    """Store of each tensor received how long it moved at least and at most, where these differ."""
+    if not (trace.events["kind"] == "transfer").any():
+        return {}
+    received = trace.transfers
+    least, most = (
+        received[f"transfer_{name}_ns"].to_numpy(np.int64, na_value=0) for name in ("least", "most")
+    )
+    differ = np.flatnonzero(least < most)
+    event = received["event"].to_numpy()[differ]
+    is_known = np.isin(np.arange(len(rows)), event)
+    columns = {}
+    for name, time in (("moved_least", least), ("moved_most", most)):
+        of_event = np.zeros(len(rows), "i8")
+        of_event[event] = time[differ]
+        columns[name] = optional_column(of_event[rows], is_known[rows])
+    return columns if len(event) else {}
 
 
 def _edges(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
