@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
-import { formatBytes, formatDuration } from "../../model/format/units";
+import { formatBytes, formatDuration, unbroken } from "../../model/format/units";
 import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import type { Details } from "../../model/wire/details";
 import type { Store } from "../../state/store";
@@ -23,7 +23,7 @@ export function EventLink({ store, actions, id }: { store: Store; actions: Actio
       </b>{" "}
       <small>
         {isolated(opOf(store.drawn, id))} on {locationOf(store.drawn, id)},{" "}
-        {formatDuration(store.drawn.duration[id])}
+        {unbroken(formatDuration(store.drawn.duration[id]))}
       </small>
     </button>
   );

@@ -1,6 +1,12 @@
 /** A tensor on its way: from where to where, how many bytes, how long it waited and how long it moved. */
 
-import { formatBandwidth, formatBytes, formatCount, formatDuration } from "../../model/format/units";
+import {
+  formatBandwidth,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  unbroken,
+} from "../../model/format/units";
 import { categoryOf, deviceName } from "../../model/lanes/event_text";
 import { categoryColour, waitColour } from "../../model/paint/palette";
 import { ScopedText } from "../../ui/scoped_text";
@@ -89,7 +95,7 @@ export function transferFacts({ store, actions, id }: EventProps): Fact[] {
       term: "Moving",
       value: (
         <>
-          {formatDuration(moved.least)} to {formatDuration(moved.most)}
+          {unbroken(`${formatDuration(moved.least)} to ${formatDuration(moved.most)}`)},{" "}
           <small>it arrived together with others</small>
         </>
       ),
