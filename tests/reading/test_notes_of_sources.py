@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
+from tests.real_traces import SHARED, real_trace
 from tests.support.step_stats import ONE_OP, one_op
 from tests.support.texts import figures_of
 from tfvis_nb.reading.sources.unpacking import unpack
@@ -25,6 +26,37 @@ def test_unknown_devices_and_labels_are_kept_and_noted() -> None:
     assert event["detail"] == "what is this"
     assert any(id_of(note) == "unknown_devices" for note in trace.notes)
     assert any(id_of(note) == "labels_unknown" for note in trace.notes)
+
+
+GPU = "/job:worker/replica:0/task:1/device:GPU:0"
+
+
+def test_ops_of_a_gpu_without_kernels_are_noted(data: Path, tmp_path: Path) -> None:
+    key = "gpu_ops_without_kernels"
+    matmul = one_op(label="m = MatMul(a, b)", device=GPU)
+    lacking = {"task": "/job:worker/replica:0/task:1", "ops": 1, "steps": 1}
+    trace = tv.read_trace([matmul, one_op(50), data / "gpu_tf221_mlp.pb.xz"])
+    assert figures_of(trace.notes, key) == [lacking]
+    kept = tv.read_trace(trace.to_parquet(tmp_path / "kept.parquet"))
+    assert figures_of(kept.notes, key) == [lacking]
+    assert figures_of(tv.read_trace(trace.to_chrome_trace().encode()).notes, key) == [lacking]
+    assert figures_of(tv.read_trace(one_op(label="c = Const()", device=GPU)).notes, key) == []
+    assert figures_of(tv.read_trace(matmul.replace(b"GPU", b"CPU")).notes, key) == []
+
+
+def test_a_run_traced_without_its_gpu_is_noted() -> None:
+    trace = real_trace(SHARED / "h200" / "mlp_software_trace.pb")
+    (note,) = trace.notes
+    assert id_of(note) == "gpu_ops_without_kernels"
+
+
+def test_parts_of_messages_that_are_not_read_are_noted(data: Path) -> None:
+    key = "message_parts_left_out"
+    notes = tv.read_trace(data / "run_meta.v1").notes
+    assert figures_of(notes, key) == [{"message": "RunMetadata", "fields": "cost_graph"}]
+    more = (data / "local_mlp_step1.pb").read_bytes() + bytes.fromhex("220022002a00f20100")
+    (found,) = figures_of(tv.read_trace(more).notes, key)
+    assert found["fields"] == "function_graphs, session_metadata, unknown fields"
 
 
 @pytest.mark.parametrize("name", ["local_mlp_step1.pb", "gpu_tf221_mlp.pb.xz", "simple_stepstats.pbtxt"])

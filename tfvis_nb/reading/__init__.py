@@ -96,6 +96,7 @@ def _put_together(found: Collection, title: str) -> Trace:
     """Make one trace of all that was read."""
     from tfvis_nb.clocks.alignment import aligned
     from tfvis_nb.reading.concat import concatenate
+    from tfvis_nb.reading.gpu_rows import gpu_rows_notes
     from tfvis_nb.reading.horovod.overlay import overlay
     from tfvis_nb.reading.stepstats.assemble import assemble
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
@@ -114,6 +115,7 @@ def _put_together(found: Collection, title: str) -> Trace:
     if found.timelines:
         trace = overlay(trace, found.timelines, ranked=found.ranked)
     trace.notes += found.notes
+    trace.notes += gpu_rows_notes(trace)
     return trace
 
 

@@ -30,6 +30,9 @@ def assembled(runs: Sequence[Run], profiles: ProfileTracer, *, steps: bool) -> T
     profiled = [trace for trace in found if trace is not None]
     if sessions is None and not profiled:
         return None
+    if sessions is not None and profiled:
+        # The profile has the GPU's rows of these runs.
+        sessions.notes = [note for note in sessions.notes if id_of(note) != "gpu_ops_without_kernels"]
     everything = merged(sessions, profiled)
     return whole_steps(everything) if steps else everything
 

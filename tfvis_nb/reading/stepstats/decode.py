@@ -27,6 +27,9 @@ from tfvis_nb.texts import Text
 _LARGE = 1 << 22
 _WORKERS = 2
 _MOST_GRAPHS = 100_000
+_OTHER_PARTS = {2: "cost_graph", 4: "function_graphs", 5: "session_metadata"}
+"""Fields of a RunMetadata that are not read."""
+
 _MANY = 10_000
 """Entries after which the others are counted before they are looked at."""
 
@@ -50,7 +53,8 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
     """Read a serialised RunMetadata or StepStats; the bytes show which, unless `message` names it."""
     message = message or kind_of(data)
     try:
-        entries, graphs = _split(data, message, label)
+        left_out: set[str] = set()
+        entries, graphs = _split(data, message, label, left_out)
         step = _decode_entries(data, entries, graphs, label)
     except TraceFormatError:
         raise
@@ -62,6 +66,8 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
         if len(data) and not known:
             raise TraceFormatError(Text("no_known_field", label=label, message=message), foreign=True)
         raise EmptyTraceError(_what_is_there(data, label, message, graphs))
+    if left_out:
+        step.notes.append(Text("message_parts_left_out", message=message, fields=", ".join(sorted(left_out))))
     again = repeated_spans(data, [(entry.start, entry.end) for entry in entries])
     step.doubled = int(np.isin(step.entry, again).sum())
     return step
@@ -106,11 +112,11 @@ def _is_device_entry(data: bytes) -> bool:
     return first is None or (first.number <= 3 and first.wire_type == wire.LENGTH)
 
 
-def _split(data: Data, message: str, label: str) -> tuple[list[_Entry], list[bytes]]:
-    """Find the DeviceStepStats and the graphs of a message."""
+def _split(data: Data, message: str, label: str, left_out: set[str]) -> tuple[list[_Entry], list[bytes]]:
+    """Find the DeviceStepStats and the graphs of a message, and what else it has."""
     graphs: list[bytes] = []
     if message == "StepStats":
-        return _entries(data, [(0, len(data))], message, label), graphs
+        return _entries(data, [(0, len(data))], message, label, left_out), graphs
     steps: list[tuple[int, int]] = []
     for part in wire.fields(data):
         if part.number in (1, 3) and part.wire_type != wire.LENGTH:
@@ -124,7 +130,9 @@ def _split(data: Data, message: str, label: str) -> tuple[list[_Entry], list[byt
             graphs.append(bytes(data[part.start : part.end]))
             if len(graphs) > _MOST_GRAPHS:
                 raise wire.DamageError(part.position, Text("too_many_graphs", most=_MOST_GRAPHS), message)
-    return _entries(data, steps, message, label), graphs
+        else:
+            left_out.add(_OTHER_PARTS.get(part.number, "unknown fields"))
+    return _entries(data, steps, message, label, left_out), graphs
 
 
 def _refuse_many(data: Data, message: str, label: str, found: int) -> None:
@@ -133,7 +141,9 @@ def _refuse_many(data: Data, message: str, label: str, found: int) -> None:
         check_crowded(records(data, message), len(data), label)
 
 
-def _entries(data: Data, steps: Iterable[tuple[int, int]], message: str, label: str) -> list[_Entry]:
+def _entries(
+    data: Data, steps: Iterable[tuple[int, int]], message: str, label: str, left_out: set[str]
+) -> list[_Entry]:
     entries: list[_Entry] = []
     for start, end in steps:
         for part in wire.fields(data, start, end):
@@ -150,6 +160,8 @@ def _entries(data: Data, steps: Iterable[tuple[int, int]], message: str, label: 
                 content = name.end if name and name.position == part.start else part.start
                 entries.append(_Entry(part.start, part.end, device, content))
                 _refuse_many(data, message, label, len(entries))
+            else:
+                left_out.add("unknown fields of step_stats")
     return entries
 
 

@@ -23,7 +23,7 @@ def is_text(data: Data) -> bool:
 def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
     """Parse text into a serialised RunMetadata or StepStats, and notes on what was skipped.
 
-    Fields we do not know are skipped: old traces have names that were changed since, and
+    Fields that are not read are skipped: old traces have names that were changed since, and
     graphs are not read from text.
     """
     from google.protobuf import text_format
@@ -47,9 +47,5 @@ def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
 
 def _skipped(text: str, message: str) -> list[str]:
     known = {name for fields in schema.MESSAGES.values() for name, _, _ in fields} - {"partition_graphs"}
-    names = set(re.findall(r"^[ \t]*([a-z_]\w*)[ \t]*[:{<]", text, re.MULTILINE)) - known - set(_UNUSED)
+    names = set(re.findall(r"^[ \t]*([a-z_]\w*)[ \t]*[:{<]", text, re.MULTILINE)) - known
     return [Text("fields_skipped", message=message, fields=", ".join(sorted(names)))] if names else []
-
-
-_UNUSED = ("allocation_id", "has_single_reference", "referenced_tensor", "persistent_tensor_alloc_ids")
-"""Fields we know and have no use for."""

@@ -1,0 +1,50 @@
+"""Whether ops ran on a GPU of which nothing was recorded: such a trace looks as if the GPU had been idle."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.categories import containing, map_categories
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text, id_of
+
+_GPU = re.compile(r"device:GPU:\d+$")
+_RECORDED = ("kernel", "memcpy", "memset")
+_EXPLAINED = {"gpu_ops_without_kernels", "gpu_rows_missing"}
+_NO_WORK = re.compile(
+    r"^(|unknown|_Arg|_Retval|_(Host)?(Send|Recv)|_?(Ref)?(Enter|Exit|Merge|Switch|NextIteration)|LoopCond"
+    r"|Less|LogicalAnd|NoOp|ControlTrigger|Const|Placeholder|Identity|IdentityN|StopGradient|Reshape|Squeeze"
+    r"|ExpandDims|Shape|ShapeN|Size|Rank|Variable|VariableV2|VariableShape|VarHandleOp|VarIsInitializedOp"
+    r"|ReadVariableOp|AssignVariableOp|Iterator\w*|TensorList\w*|Stack\w*|If|While|Case|\w*PartitionedCall"
+    r"|\w*(Recv|Send|RecvTensor|RecvBuf))$"
+)
+"""Ops that launch no kernel: they pass tensors on, or work on the host."""
+
+
+def gpu_rows_notes(trace: Trace) -> list[str]:
+    """Return a note for each task with ops on a GPU in steps without any kernel or copy of that task."""
+    events = trace.events
+    if any(id_of(note) in _EXPLAINED for note in trace.notes):
+        return []
+    worked = map_categories(events["kind"], lambda kind: kind == "op").astype(bool)
+    worked &= containing(events["device"], _GPU)
+    worked &= ~map_categories(events["op"], lambda op: _NO_WORK.match(op) is not None)
+    worked &= (events["step"] != NO_STEP).to_numpy()
+    # What a profiler records of threads names no device: its ops are beside kernels that have their GPU.
+    if not worked.any():
+        return []
+    recorded = map_categories(events["kind"], lambda kind: kind in _RECORDED).astype(bool)
+    seen = pd.MultiIndex.from_frame(events.loc[recorded, ["task", "step"]].drop_duplicates().astype(str))
+    ran = events.loc[worked, ["task", "step"]].astype({"task": str})
+    lacking = ~pd.MultiIndex.from_frame(ran.astype(str)).isin(seen)
+    return [
+        Text(
+            "gpu_ops_without_kernels",
+            task=task or Text("unknown_task"),
+            ops=len(steps),
+            steps=len(np.unique(steps)),
+        )
+        for task, steps in ran[lacking].groupby("task", sort=True)["step"]
+    ]
