@@ -16,7 +16,9 @@ from tests.real_traces import DATA
 from tests.serving.conftest import write_session
 from tests.support.texts import says
 from tfvis_nb.cli import main
+from tfvis_nb.reading.pickles.reader import tftracer_session
 from tfvis_nb.reading.pickles.run_metadata import unpickled
+from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.texts import Text
@@ -67,6 +69,18 @@ def test_messages_are_written_byte_for_byte(tmp_path: Path, capsys: pytest.Captu
     tv.open_session(path).read(1).to_parquet(tmp_path / "step.parquet")
     assert main(["export", str(tmp_path / "step.parquet"), "-o", str(target)]) == 0
     assert target.read_bytes() == messages[0]
+
+
+def test_messages_of_a_session_of_tftracer(tmp_path: Path) -> None:
+    source = DATA / "tftracer_session.pickle.gz"
+    assert main(["export", str(source), "-o", str(tmp_path / "step.pb")]) == 0
+    files = sorted(tmp_path.iterdir())
+    saved = tftracer_session(unpack(source.read_bytes(), source.name), source.name)
+    kept = [message for run in saved for _, message in run.traces if message]
+    assert sorted(file.read_bytes() for file in files) == sorted(map(bytes, kept))
+    # A pickle of something else has none.
+    words = ["export", str(DATA / "pickle_tf221.pickle"), "-o", str(tmp_path / "one.pb")]
+    assert main(words) == 1
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,22 @@ def session_traces(path: Path, *, keep_messages: bool) -> list[Trace]:
         raise Failure(Text("session_found_damaged", path=path, reason=error)) from None
     except _OF_VALUES:
         raise Failure(Text("session_values_unknown", path=path)) from None
+
+
+def tftracer_traces(path: Path) -> list[Trace]:
+    """Read what a session of tftracer keeps, with TensorFlow's messages; nothing where it is none."""
+    from tfvis_nb.compat.import_tftracer import converted, may_be_tftracers
+
+    if not path.is_file() or not may_be_tftracers(path):
+        return []
+    with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
+        try:
+            notes = converted(path, Path(folder, "converted.tfvis"))
+            traces = session_traces(Path(folder, "converted.tfvis"), keep_messages=True)
+        except (TraceFormatError, Failure):
+            return []  # reading it as any other file finds out what it is
+    traces[0].notes += notes
+    return traces
 
 
 def _check_whole(session: SavedSession, path: Path) -> None:

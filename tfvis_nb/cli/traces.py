@@ -78,11 +78,13 @@ def read(
 
 def _sources(path: Path, *, keep_messages: bool) -> Sequence[Path | Trace]:
     """Return the traces that a session keeps, or the path where it is none's."""
-    from tfvis_nb.cli.sessions import is_session, session_traces
+    from tfvis_nb.cli.sessions import is_session, session_traces, tftracer_traces
 
     if path.is_char_device() or path.is_block_device():
         raise Failure(Text("trace_is_device", path=path))
-    return session_traces(path, keep_messages=keep_messages) if is_session(path) else [path]
+    if is_session(path):
+        return session_traces(path, keep_messages=keep_messages)
+    return (tftracer_traces(path) if keep_messages else []) or [path]
 
 
 def read_part(
