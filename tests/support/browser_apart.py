@@ -11,22 +11,26 @@ if TYPE_CHECKING:
 
 JUPYTER = "tests/browser/jupyter/"
 PAGES = "tests/browser/"
+OF_TRACES = ("tests/analysis/", "tests/display/", "tests/writing/")
 
 
 class BrowserApart(LoadScopeScheduling):
-    """Keeps what is seen in JupyterLab together, and all other pages, and begins with these.
+    """Keeps what is seen in JupyterLab together, all other pages, and what is computed of traces.
 
-    These two take longest, and each shares what takes long to start: JupyterLab and a kernel, or a page.
+    These three take longest and begin first. Each shares what takes long: JupyterLab and a kernel, a page, or
+    real traces with their tables.
     Every other module of tests goes to whichever process is free. Not by pytest-xdist's own groups: those
     of 3.8 are lost under pytest 9.2.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.split("::", maxsplit=1)[0]
+        if module.startswith(OF_TRACES):
+            return OF_TRACES[0]
         return next((group for group in (JUPYTER, PAGES) if module.startswith(group)), module)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        for group in (PAGES, JUPYTER):
+        for group in (OF_TRACES[0], PAGES, JUPYTER):
             if group in self.workqueue:
                 self.workqueue.move_to_end(group, last=False)
         super()._assign_work_unit(node)
