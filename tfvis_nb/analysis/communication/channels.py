@@ -60,7 +60,9 @@ def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.nda
             if (edges[:-1] >= start[members]).all():
                 begin[members], length[members] = edges[:-1], np.diff(edges)
             least[members] = np.minimum(length[members], np.ceil(size[members] / rate))
-            most[members] = np.minimum(end[members] - start[members], whole)
+            # Before the first to end, whatever was on its way may have moved.
+            since = begin[members.start] if pool.start else int(start[burst].min())
+            most[members] = np.minimum(end[members] - start[members], end[members.stop - 1] - since)
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return Moving(begin[back], length[back], least[back], most[back])
