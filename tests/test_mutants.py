@@ -20,8 +20,9 @@ from tfvis_nb.analysis import metrics
 
 ROOT = Path(__file__).parents[1]
 FIRST, COUNT = 1_000_000, 12
-ONCE_FAULTS = (16848, 32019)
-"""Parquet statistics that do not fit their column, and a trace that a session lists and does not find."""
+ONCE_FAULTS = (16848, 32019, 37730, 37842)
+"""Parquet statistics that do not fit their column, a trace that a session lists and does not find, events on
+no device beside kernels, ops of a graph without labels."""
 FORMS = sorted({one.form for one in samples()} - {SESSION})
 
 

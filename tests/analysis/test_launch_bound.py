@@ -239,6 +239,18 @@ def test_a_device_is_as_busy_as_utilisation_says(name: str) -> None:
     assert (both["busy_ns"] == both["busy_ns_used"]).all()
 
 
+def test_what_is_on_no_device_is_not_the_whole_task() -> None:
+    columns = {
+        "start_ns": [0, 1, 10, 29],
+        "duration_ns": [30, 2, 1, 1],
+        "kind": ["host", "kernel", "kernel", "kernel"],
+        "device": [None, *["/device:GPU:0"] * 3],
+        "scheduled_ns": [None, 0, 4, 12],
+    }
+    found = launch_stretches(Trace(events.build(columns)))
+    assert found[["start_ns", "duration_ns", "late"]].to_numpy().tolist() == [[3, 26, 2]]
+
+
 def test_what_has_no_gpu_or_no_launches_cannot_say(data: Path) -> None:
     host = real_trace(data / "local_mlp_step1.pb")
     old = real_trace(data / "timeline_tf10_gpu.json")

@@ -139,7 +139,7 @@ def _beyond_labels(trace: Trace) -> dict[int, list[str]]:
     rows = executor_rows(trace.events)
     row, given = graph_inputs(trace, rows)
     lacking: dict[int, list[str]] = {}
-    labels = trace.events["detail"].tolist()
+    labels = trace.events["detail"].fillna("").tolist()
     listed: dict[int, set[str]] = {}
     for event, name in zip(rows[row].tolist(), given.to_pylist(), strict=True):
         if event not in listed:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.events.step_devices import StepDevices
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.idle.launch_gaps import gaps_between, on_devices, why_unknown
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -158,7 +159,7 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     assert ran is not None
     gaps = gaps_between(trace, ran)
     gaps = gaps[_is_late(gaps)]
-    gaps = gaps.assign(wait_ns=_launch_waits(trace, ran.here.table, gaps))
+    gaps = gaps.assign(wait_ns=_launch_waits(trace, ran.here, gaps))
     gaps = gaps[2 * gaps["wait_ns"] > gaps["duration_ns"]].reset_index(drop=True)
     begin, length, wait = (gaps[name].to_numpy() for name in ("start_ns", "duration_ns", "wait_ns"))
     device_row = gaps["device_row"].to_numpy()
@@ -181,16 +182,19 @@ def _is_late(gaps: pd.DataFrame) -> np.ndarray:
     return late
 
 
-def _launch_waits(trace: Trace, devices: pd.DataFrame, gaps: pd.DataFrame) -> np.ndarray:
-    """Return how much of each gap has the cause ``late launch``; ``device_row`` is a row of `devices`."""
+def _launch_waits(trace: Trace, here: StepDevices, gaps: pd.DataFrame) -> np.ndarray:
+    """Return how much of each gap has the cause ``late launch``; ``device_row`` is a row of `here`."""
     idle = trace.idle_gaps
     idle = idle[(idle["cause"] == "late launch").to_numpy()]
+    # A task as a whole is named like what it has on no device.
+    of_device = np.flatnonzero(here.whole != np.arange(len(here.table)))
     rows, wanted = (
         pd.MultiIndex.from_frame(table[list(_WHERE)].astype({"task": "str", "device": "str"}))
-        for table in (devices, idle)
+        for table in (here.table.iloc[of_device], idle)
     )
+    device_row = of_device[rows.get_indexer(wanted)]
     begin = idle["start_ns"].to_numpy()
-    waits = union(rows.get_indexer(wanted), begin, begin + idle["duration_ns"].to_numpy())
+    waits = union(device_row, begin, begin + idle["duration_ns"].to_numpy())
     start = gaps["start_ns"].to_numpy()
     return overlap(waits, gaps["device_row"].to_numpy(), start, start + gaps["duration_ns"].to_numpy())
 
