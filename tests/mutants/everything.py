@@ -31,7 +31,7 @@ from tfvis_nb.writing.csv import rows_csv
 MARKUP = tuple(text for text in HOSTILE if text.startswith(("</script>", "<img", "\"'><svg", "</noscript")))
 """Texts that must not be in a page as they are."""
 
-_KEPT = ("notes", "title", "graphs", "step_labels", "clock_bounds")
+_KEPT = ("notes", "title", "graphs", "run_metadata", "step_labels", "clock_bounds")
 """What a trace keeps besides its events and nested records."""
 _COUNTS = ("count", "events", "bytes", "moving")
 _TEXT_OF_BYTES = 1 << 26

@@ -49,7 +49,7 @@ def test_half_a_pickle_of_protocol_0_and_half_a_table(data: Path, tmp_path: Path
 
 
 def test_damage_inside_a_whole_file_is_no_end(data: Path) -> None:
-    step = schema.text_class("StepStats")()
+    step = schema.message_class("StepStats")()
     step.dev_stats.add(device=b"/cpu:0").node_stats.add(node_name=b"a", all_start_micros=70)
     content: bytes = step.SerializeToString()
     # The last field of the last row says that it is longer than it is.

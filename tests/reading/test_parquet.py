@@ -30,6 +30,7 @@ def assert_equal(one: tv.Trace, other: tv.Trace) -> None:
         other.sources,
         other.title,
     )
+    assert one.run_metadata == other.run_metadata
     assert one.step_labels == other.step_labels
     assert one.clock_bounds == other.clock_bounds
 
@@ -40,6 +41,7 @@ def assert_equal(one: tv.Trace, other: tv.Trace) -> None:
 def test_round_trip(data: Path, tmp_path: Path, name: str) -> None:
     trace = tv.read_trace([data / name, data / name])
     trace.sources = [b"one", b"two"]
+    trace.run_metadata = [b"", b"graphs"]
     path = trace.to_parquet(tmp_path / "trace.parquet")
     assert_equal(trace, tv.read_trace(path))
     assert tv.read_trace(path, title="other").title == "other"

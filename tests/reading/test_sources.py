@@ -93,7 +93,7 @@ def test_a_name_that_is_not_utf8_does_not_spoil_the_rest() -> None:
 
 def test_names_are_kept_whatever_they_are() -> None:
     name = "</script>\"'\x00\x1b" + "x" * 10_000
-    step = schema.text_class("StepStats")()
+    step = schema.message_class("StepStats")()
     step.dev_stats.add(device=b"d").node_stats.add(node_name=name.encode(), all_start_micros=7)
     assert tv.read_trace(step.SerializeToString()).events["name"].tolist() == [name]
 

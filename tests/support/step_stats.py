@@ -14,7 +14,7 @@ def one_op(
     start: int = 70, label: str = "a = Const()", device: str = "/job:a/replica:0/task:0/cpu:0"
 ) -> bytes:
     """Return a serialised StepStats of one row."""
-    step = schema.text_class("StepStats")()
+    step = schema.message_class("StepStats")()
     entry = step.dev_stats.add(device=device.encode())
     entry.node_stats.add(
         node_name=b"a", timeline_label=label.encode(), all_start_micros=start, all_end_rel_micros=2

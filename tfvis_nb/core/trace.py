@@ -38,7 +38,10 @@ class Trace(HtmlExport):
         ``raw_device`` (dictionary: the lane's name in the source), ``outputs`` and
         ``memory`` (lists of structs). None when the source has nothing of the kind.
     graphs
-        For each step, its partition graphs as serialised ``GraphDef`` messages.
+        For each step, its partition graphs as serialised ``GraphDef`` messages, those of functions included.
+    run_metadata
+        For each step, the rest of its ``RunMetadata``, serialised: ``cost_graph``, ``session_metadata`` and
+        in ``function_graphs`` the graphs of functions before and after optimisation.
     notes
         Repairs, merged and estimated data, and data left out while reading.
     sources
@@ -66,6 +69,7 @@ class Trace(HtmlExport):
         *,
         nested: pa.Table | None = None,
         graphs: Sequence[Sequence[bytes]] = (),
+        run_metadata: Sequence[bytes] = (),
         notes: Sequence[str] = (),
         sources: Sequence[bytes] = (),
         profiles: Sequence[bytes] = (),
@@ -80,6 +84,7 @@ class Trace(HtmlExport):
         self._events = events
         self.nested = nested
         self.graphs = [list(step) for step in graphs]
+        self.run_metadata = list(run_metadata)
         self.notes = list(notes)
         self.sources = list(sources)
         self.profiles = list(profiles)
@@ -302,7 +307,10 @@ class Trace(HtmlExport):
 
 def replaced(trace: Trace, events: pd.DataFrame, **parts: Any) -> Trace:
     """Return a trace of other events with the rest of `trace`, but for the given parameters of `Trace`."""
-    names = ("nested", "graphs", "notes", "sources", "profiles", "title", "step_labels", "clock_bounds")
+    names = (
+        *("nested", "graphs", "run_metadata", "notes", "sources", "profiles"),
+        *("title", "step_labels", "clock_bounds"),
+    )
     return Trace(events, **{name: getattr(trace, name) for name in names} | parts)
 
 

@@ -34,14 +34,18 @@ def concatenate(traces: Sequence[Trace], title: str) -> Trace:
     if len(traces) == 1:
         return merge(traces, title)
     counts = [
-        len(trace.graphs) or int(trace.events["step"].max()) + 1 if len(trace.events) else 0
+        len(trace.graphs or trace.run_metadata) or int(trace.events["step"].max()) + 1
+        if len(trace.events)
+        else 0
         for trace in traces
     ]
     firsts = np.concatenate([[0], np.cumsum(counts)]).tolist()
     trace = merge([_numbered_on(trace, first) for trace, first in zip(traces, firsts, strict=False)], title)
-    pairs = zip(traces, counts, strict=True)
+    pairs = list(zip(traces, counts, strict=True))
     graphs = [step for trace, count in pairs for step in trace.graphs or [[] for _ in range(count)]]
     trace.graphs = graphs if any(graphs) else []
+    rest = [step for trace, count in pairs for step in trace.run_metadata or [b""] * count]
+    trace.run_metadata = rest if any(rest) else []
     return trace
 
 

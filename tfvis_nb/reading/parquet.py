@@ -78,6 +78,8 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
             _events(table, head["categories"], label, allowance),
             nested=_nested(table) if head["nested"] else None,
             graphs=[[unpacked(graph) for graph in step] for step in head["graphs"]],
+            # Files written before it was stored lack it.
+            run_metadata=[unpacked(step) for step in head.get("run_metadata", [])],
             notes=notes_from_json(head),
             sources=[unpacked(source) for source in head["sources"]],
             title=head["title"],

@@ -62,6 +62,7 @@ def whole_steps(trace: Trace) -> Trace:
         table,
         nested=None if trace.nested is None else trace.nested.take(kept),
         graphs=trace.graphs,
+        run_metadata=trace.run_metadata,
         notes=[
             Text("loose_events_left_out", events=outside),
             *(note for note in trace.notes if id_of(note) != "events_of_no_step"),

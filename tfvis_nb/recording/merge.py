@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.recording.duplicates import repeats, steps_of_runs
 from tfvis_nb.texts import Text, id_of
+
+_Held = TypeVar("_Held")
 
 
 @dataclass
@@ -37,12 +40,8 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
     every = list(_rows(sessions, profiles))
     number = _numbers(every)
     both = merge([_numbered(rows, number) for rows in every], "")
-    graphs: list[list[bytes]] = [[] for _ in range(int(number.max()) + 1)]
-    for rows in every:
-        for step, held in enumerate(rows.trace.graphs):
-            if number[rows.first + step] != NO_STEP:
-                graphs[number[rows.first + step]] = held
-    both.graphs = graphs if any(graphs) else []
+    both.graphs = _by_step(every, number, [rows.trace.graphs for rows in every], [])
+    both.run_metadata = _by_step(every, number, [rows.trace.run_metadata for rows in every], b"")
     both.step_labels = dict(sorted(both.step_labels.items()))
     outside = int((both.events["step"] == NO_STEP).sum())
     both.notes = [note for note in both.notes if id_of(note) != "events_of_no_step"]
@@ -101,6 +100,18 @@ def _numbers(every: Sequence[_Rows]) -> np.ndarray:
     number = np.full(every[-1].first + _count(every[-1].trace) + 1, NO_STEP, dtype="int32")
     number[begins.index] = np.arange(len(begins), dtype="int32")
     return number
+
+
+def _by_step(
+    every: Sequence[_Rows], number: np.ndarray, held: Sequence[list[_Held]], nothing: _Held
+) -> list[_Held]:
+    """Lay what traces hold of each step in the order of the steps; empty where that is nothing."""
+    found = [nothing] * (int(number.max()) + 1)
+    for rows, steps in zip(every, held, strict=True):
+        for step, one in enumerate(steps):
+            if number[rows.first + step] != NO_STEP:
+                found[number[rows.first + step]] = one
+    return found if any(found) else []
 
 
 def _numbered(rows: _Rows, number: np.ndarray) -> Trace:

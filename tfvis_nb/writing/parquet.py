@@ -43,6 +43,7 @@ def write(trace: Trace, path: Path) -> None:
             if dtype == "category"
         },
         "graphs": [[_packed(graph) for graph in step] for step in trace.graphs],
+        "run_metadata": [_packed(step) for step in trace.run_metadata],
         "sources": [_packed(source) for source in trace.sources],
         "step_labels": list(trace.step_labels.items()),
         "clocks": to_json(trace.clock_bounds),

@@ -21,6 +21,7 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
         trace.events.take(ids).reset_index(drop=True),
         nested=None if trace.nested is None else trace.nested.take(pa.array(ids)),
         graphs=trace.graphs,
+        run_metadata=trace.run_metadata,
         notes=trace.notes,
         title=trace.title,
         clock_bounds=trace.clock_bounds,

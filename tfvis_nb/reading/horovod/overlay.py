@@ -55,7 +55,8 @@ def overlay(trace: Trace, timelines: Sequence[Trace], *, ranked: bool) -> Trace:
         trace.notes += notes
         return trace
     whole = merge([trace, *added], trace.title)
-    whole.graphs, whole.clock_bounds = trace.graphs, trace.clock_bounds
+    whole.graphs, whole.run_metadata = trace.graphs, trace.run_metadata
+    whole.clock_bounds = trace.clock_bounds
     whole.notes += notes
     return whole
 

@@ -6,6 +6,7 @@ Every rank says ``/job:localhost/replica:0/task:0``. Only the names of the files
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -61,12 +62,16 @@ def _together(steps: dict[int, Any]) -> Trace:
         trace = item if isinstance(item, Trace) else assemble([item])
         traces.append(_as_task(merge([trace], ""), _TASK.format(rank)))
         # Laying together does not.
-        traces[-1].graphs = trace.graphs
+        traces[-1].graphs, traces[-1].run_metadata = trace.graphs, trace.run_metadata
     trace = merge(traces, "")
     count = max(len(one.graphs) for one in traces)
     trace.graphs = [
         [graph for one in traces for graphs in one.graphs[step : step + 1] for graph in graphs]
         for step in range(count)
+    ]
+    # Serialised messages behind one another are one message.
+    trace.run_metadata = [
+        b"".join(steps) for steps in zip_longest(*(one.run_metadata for one in traces), fillvalue=b"")
     ]
     # Without the rank, which is a task now.
     labels = {step: _RANK_AND_DASH.sub("", label) for step, label in traces[0].step_labels.items()}

@@ -29,7 +29,7 @@ _SMALL = 1 << 18
 """Messages of fewer bytes are decoded together."""
 
 Field = tuple[str, int, str]
-"""Name, number and type; the type is a scalar or a message name, ``*`` in front when repeated."""
+"""Name, number and type: a scalar or a message, after ``*`` when repeated, ``|`` in the message's oneof."""
 
 _TABLES: dict[str, dict[str, dict[str, tuple[int, str]]]] = json.loads(
     (Path(__file__).parent / "messages.json").read_text(encoding="utf-8")
@@ -73,9 +73,13 @@ def register(
     for name, fields in messages.items():
         message = file.message_type.add(name=name)
         for field_name, number, kind in fields:
-            bare = kind.lstrip("*")
+            bare = kind.lstrip("*|")
             field = message.field.add(name=field_name, number=number)
-            field.label = types.LABEL_OPTIONAL if bare == kind else types.LABEL_REPEATED
+            field.label = types.LABEL_REPEATED if kind.startswith("*") else types.LABEL_OPTIONAL
+            if kind.startswith("|"):
+                if not message.oneof_decl:
+                    message.oneof_decl.add(name="value")
+                field.oneof_index = 0
             if bare in messages or bare in enums:
                 field.type = types.TYPE_MESSAGE if bare in messages else types.TYPE_ENUM
                 field.type_name = f".{package}.{bare}"
@@ -119,23 +123,21 @@ def grouped(sizes: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 @cache
-def text_class(message: str) -> Any:
-    """Return a message class to parse text into; its wire format is that of `MESSAGES`.
+def message_class(message: str) -> Any:
+    """Return a message class to parse text into, and to look at parts of a RunMetadata one by one.
 
-    In text an enum is a name, and a graph is fields rather than bytes: graphs are left out.
+    Its wire format is that of `MESSAGES`; beyond them it has the fields of graphs. An enum is a name in text.
     """
     from google.protobuf import message_factory
 
     enum = {f"DT_{name}": number for number, name in enumerate(DATA_TYPES)}
     enum |= {f"{name}_REF": number + REFERENCE for name, number in enum.items() if number}
-    messages = {
+    every = {
         name: tuple(
-            (field, number, "DataType" if field == "dtype" else kind)
-            for field, number, kind in fields
-            if field != "partition_graphs"
+            (field, number, "DataType" if field == "dtype" else kind) for field, number, kind in fields
         )
-        for name, fields in MESSAGES.items()
+        for name, fields in (MESSAGES | messages("run_metadata")).items()
     }
-    descriptor = register(PACKAGE + ".text", messages, {"DataType": enum})[message]
+    descriptor = register(PACKAGE + ".text", every, {"DataType": enum})[message]
     # Any: a class made at run time has fields that no checker can know.
     return message_factory.GetMessageClass(descriptor)

@@ -121,6 +121,20 @@ def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireF
         yield WireField(number, wire_type, position, content, at)
 
 
+def delimited(number: int, content: bytes) -> bytes:
+    r"""Return a field that holds bytes or a message.
+
+    >>> delimited(4, b"abc")
+    b'"\x03abc'
+    """
+    size = bytearray()
+    length = len(content)
+    while length >= 0x80:
+        size.append(length & 0x7F | 0x80)
+        length >>= 7
+    return bytes([number << 3 | LENGTH, *size, length]) + content
+
+
 def find_damage(
     data: Data, message: str, messages: Mapping[str, tuple[Field, ...]] = MESSAGES
 ) -> DamageError | None:

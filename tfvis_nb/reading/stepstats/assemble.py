@@ -59,6 +59,7 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
         table,
         nested=nested.result(),
         graphs=[step.graphs for step in steps] if any(step.graphs for step in steps) else (),
+        run_metadata=rest if any(rest := [step.run_metadata for step in steps]) else (),
         notes=notes,
         title=title,
         step_labels={number: step.name for number, step in enumerate(steps) if step.name},

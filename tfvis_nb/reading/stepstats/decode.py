@@ -21,14 +21,12 @@ from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_times, without_repeats
 from tfvis_nb.reading.stepstats.crowding import SMALL, Room, check_crowded, records
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
+from tfvis_nb.reading.stepstats.graph_parts import PARTITION_GRAPHS, GraphParts
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
 
 _LARGE = 1 << 22
 _WORKERS = 2
-_MOST_GRAPHS = 100_000
-_OTHER_PARTS = {2: "cost_graph", 4: "function_graphs", 5: "session_metadata"}
-"""Fields of a RunMetadata that are not read."""
 
 _MANY = 10_000
 """Entries after which the others are counted before they are looked at."""
@@ -53,9 +51,9 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
     """Read a serialised RunMetadata or StepStats; the bytes show which, unless `message` names it."""
     message = message or kind_of(data)
     try:
-        left_out: set[str] = set()
-        entries, graphs = _split(data, message, label, left_out)
-        step = _decode_entries(data, entries, graphs, label)
+        parts = GraphParts()
+        entries = _split(data, message, label, parts)
+        step = _decode_entries(data, entries, parts, label)
     except TraceFormatError:
         raise
     except (wire.DamageError, ValueError) as error:
@@ -65,9 +63,12 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
         known = any(part.number <= 5 for part in wire.fields(data))
         if len(data) and not known:
             raise TraceFormatError(Text("no_known_field", label=label, message=message), foreign=True)
-        raise EmptyTraceError(_what_is_there(data, label, message, graphs))
-    if left_out:
-        step.notes.append(Text("message_parts_left_out", message=message, fields=", ".join(sorted(left_out))))
+        raise EmptyTraceError(_what_is_there(data, label, message, parts.graphs))
+    if parts.left_out:
+        fields = ", ".join(sorted(parts.left_out))
+        step.notes.append(Text("message_parts_left_out", message=message, fields=fields))
+    if parts.damage:
+        step.notes.append(Text("damaged_graphs_left_out", reason=parts.damage))
     again = repeated_spans(data, [(entry.start, entry.end) for entry in entries])
     step.doubled = int(np.isin(step.entry, again).sum())
     return step
@@ -112,27 +113,22 @@ def _is_device_entry(data: bytes) -> bool:
     return first is None or (first.number <= 3 and first.wire_type == wire.LENGTH)
 
 
-def _split(data: Data, message: str, label: str, left_out: set[str]) -> tuple[list[_Entry], list[bytes]]:
-    """Find the DeviceStepStats and the graphs of a message, and what else it has."""
-    graphs: list[bytes] = []
+def _split(data: Data, message: str, label: str, parts: GraphParts) -> list[_Entry]:
+    """Find the DeviceStepStats of a message, and give `parts` what else it has."""
     if message == "StepStats":
-        return _entries(data, [(0, len(data))], message, label, left_out), graphs
+        return _entries(data, [(0, len(data))], message, label, parts.left_out)
     steps: list[tuple[int, int]] = []
     for part in wire.fields(data):
-        if part.number in (1, 3) and part.wire_type != wire.LENGTH:
+        if part.number in (1, PARTITION_GRAPHS) and part.wire_type != wire.LENGTH:
             raise wire.DamageError(
                 part.position, Text("wire_type_in_place_of_message", wire_type=part.wire_type), message
             )
         if part.number == 1:
             steps.append((part.start, part.end))
             _refuse_many(data, message, label, len(steps))
-        elif part.number == 3:
-            graphs.append(bytes(data[part.start : part.end]))
-            if len(graphs) > _MOST_GRAPHS:
-                raise wire.DamageError(part.position, Text("too_many_graphs", most=_MOST_GRAPHS), message)
         else:
-            left_out.add(_OTHER_PARTS.get(part.number, "unknown fields"))
-    return _entries(data, steps, message, label, left_out), graphs
+            parts.take(data, part, message)
+    return _entries(data, steps, message, label, parts.left_out)
 
 
 def _refuse_many(data: Data, message: str, label: str, found: int) -> None:
@@ -165,7 +161,7 @@ def _entries(
     return entries
 
 
-def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes], label: str) -> RecordedStep:
+def _decode_entries(data: Data, entries: list[_Entry], parts: GraphParts, label: str) -> RecordedStep:
     """Decode the entries, unless there are too many records in them."""
     places = [place(entry.device) for entry in entries]
     totals = {number for number, where in enumerate(places) if where.aggregate}
@@ -181,18 +177,18 @@ def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes], labe
         room = Room(len(data), label) if len(data) >= SMALL else None
         of_others = _decoded(data, entries, others, "DeviceStepStats", run, room)
         times = _decoded(data, entries, totals, "TimesOnly", run, room)
-        step = _step(of_others, entries, places, graphs)
+        step = _step(of_others, entries, places, parts)
         if twins:
             # Aggregate lanes of GPUs cover all lanes except those of synchronisation.
             covered = [where.family == "gpu" and where.lane != "sync" for where in places]
             step.repeated = int(np.array(covered)[step.entry].sum())
         elif totals:
-            aggregates = _step(times, entries, places, graphs)
+            aggregates = _step(times, entries, places, parts)
             if same_times(step, aggregates):
                 step.repeated = len(aggregates.entry)
             else:
                 every = _decoded(data, entries, totals | others, "DeviceStepStats", run)
-                step = without_repeats(_step(every, entries, places, graphs))
+                step = without_repeats(_step(every, entries, places, parts))
     return step
 
 
@@ -216,7 +212,7 @@ def _decoded(
     return zip(runs, run(decoded, runs), strict=True)
 
 
-def _step(batches: _Batches, entries: list[_Entry], places: list[Place], graphs: list[bytes]) -> RecordedStep:
+def _step(batches: _Batches, entries: list[_Entry], places: list[Place], parts: GraphParts) -> RecordedStep:
     """Lay decoded entries end to end; those that were not wanted have no rows."""
     chunks: list[pa.StructArray] = []
     rows = np.zeros(len(entries), np.int64)
@@ -229,7 +225,8 @@ def _step(batches: _Batches, entries: list[_Entry], places: list[Place], graphs:
             for number, names in zip(numbers, batch.column("thread_names").to_pylist(), strict=True):
                 threads[number] = {name["key"]: text(name["value"]) for name in names}
     entry = np.repeat(np.arange(len(entries)), rows)
-    return RecordedStep([one.device for one in entries], places, threads, chunks, entry, graphs)
+    devices = [one.device for one in entries]
+    return RecordedStep(devices, places, threads, chunks, entry, parts.graphs, parts.rest)
 
 
 def _runs(entries: list[_Entry], wanted: set[int]) -> list[list[int]]:

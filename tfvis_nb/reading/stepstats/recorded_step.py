@@ -20,6 +20,7 @@ class RecordedStep:
       have long labels, and few of them.
     - `entry`: For each row, the ``DeviceStepStats`` it is of (int64, ascending).
     - `graphs`: Serialised ``GraphDef`` of each partition.
+    - `run_metadata`: The rest of the RunMetadata, serialised; see `GraphParts.rest`.
     - `repeated`: How many rows of aggregate lanes were left out because another lane has them too.
     - `doubled`: How many rows are of a ``DeviceStepStats`` that an earlier one equals byte for byte.
     - `notes`: What had to be repaired to get here.
@@ -32,6 +33,7 @@ class RecordedStep:
     chunks: list[pa.StructArray]
     entry: np.ndarray
     graphs: list[bytes]
+    run_metadata: bytes = b""
     repeated: int = 0
     doubled: int = 0
     notes: list[str] = field(default_factory=list)

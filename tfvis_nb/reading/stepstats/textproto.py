@@ -23,8 +23,7 @@ def is_text(data: Data) -> bool:
 def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
     """Parse text into a serialised RunMetadata or StepStats, and notes on what was skipped.
 
-    Fields that are not read are skipped: old traces have names that were changed since, and
-    graphs are not read from text.
+    Fields that are not read are skipped: old traces have names that were changed since.
     """
     from google.protobuf import text_format
 
@@ -35,7 +34,7 @@ def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
     first = _FIRST_FIELD.match(text)
     message = "StepStats" if first and first[1] == "dev_stats" else "RunMetadata"
     try:
-        parsed = text_format.Parse(text, schema.text_class(message)(), allow_unknown_field=True)
+        parsed = text_format.Parse(text, schema.message_class(message)(), allow_unknown_field=True)
     except text_format.ParseError as error:
         if text.count("{") > text.count("}") and error.GetLine() == text.rstrip().count("\n") + 1:
             raise TraceFormatError(ends_early(label, f"a text {message}", len(data))) from None
@@ -46,6 +45,7 @@ def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
 
 
 def _skipped(text: str, message: str) -> list[str]:
-    known = {name for fields in schema.MESSAGES.values() for name, _, _ in fields} - {"partition_graphs"}
+    every = schema.MESSAGES | schema.messages("run_metadata")
+    known = {name for fields in every.values() for name, _, _ in fields}
     names = set(re.findall(r"^[ \t]*([a-z_]\w*)[ \t]*[:{<]", text, re.MULTILINE)) - known
     return [Text("fields_skipped", message=message, fields=", ".join(sorted(names)))] if names else []

@@ -1,0 +1,82 @@
+"""What a RunMetadata holds beside its step, compared with TensorFlow's own classes."""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+
+import tfvis_nb as tv
+from tests.support.texts import figures_of
+from tfvis_nb.reading.stepstats import graph_parts
+from tfvis_nb.texts import id_of
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture
+def recorded(data: Path) -> Any:
+    """Return a real run with its cost graph, and with graphs of a function as the eager context has them."""
+    from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
+    message = RunMetadata.FromString(lzma.decompress((data / "cpu_tf221_cost_model.pb.xz").read_bytes()))
+    message.partition_graphs[0].ClearField("library")
+    message.session_metadata.name = "serving"
+    function = message.function_graphs.add()
+    function.partition_graphs.add().CopyFrom(message.partition_graphs[0])
+    function.pre_optimization_graph.node.add(name="unique", op="Unique", device="/device:GPU:0")
+    function.post_optimization_graph.node.add(name="unique", op="Unique")
+    return message
+
+
+def rest_of(message: Any) -> Any:
+    """Return what `Trace.run_metadata` has to hold."""
+    rest = type(message)()
+    rest.CopyFrom(message)
+    for name in ("step_stats", "partition_graphs"):
+        rest.ClearField(name)
+    for function in rest.function_graphs:
+        function.ClearField("partition_graphs")
+    return rest
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["binary", "text"])
+def test_graphs_and_costs_are_kept(recorded: Any, text: bool, tmp_path: Path) -> None:
+    file = text_format.MessageToString(recorded).encode() if text else recorded.SerializeToString()
+    trace = tv.read_trace([file, file])
+    assert [len(step) for step in trace.graphs] == [1, 1]
+    assert type(recorded.partition_graphs[0]).FromString(trace.graphs[1][0]) == recorded.partition_graphs[0]
+    assert [type(recorded).FromString(step) for step in trace.run_metadata] == [rest_of(recorded)] * 2
+    assert not any(id_of(note) in ("message_parts_left_out", "fields_skipped") for note in trace.notes)
+    again = tv.read_trace(trace.to_parquet(tmp_path / "kept.parquet"))
+    assert (again.graphs, again.run_metadata) == (trace.graphs, trace.run_metadata)
+
+
+def test_graphs_of_functions_serve_where_there_are_no_others(recorded: Any) -> None:
+    recorded.ClearField("partition_graphs")
+    trace = tv.read_trace(recorded.SerializeToString())
+    (graph,) = trace.graphs[0]
+    assert (
+        type(recorded.function_graphs[0].partition_graphs[0]).FromString(graph)
+        == (recorded.function_graphs[0].partition_graphs[0])
+    )
+    assert type(recorded).FromString(trace.run_metadata[0]) == rest_of(recorded)
+
+
+def test_a_damaged_function_costs_itself(recorded: Any) -> None:
+    content = recorded.SerializeToString()
+    trace = tv.read_trace(content + b"\x22\x02\x0a\xff")
+    assert [id_of(note) for note in trace.notes].count("damaged_graphs_left_out") == 1
+    assert trace.run_metadata == tv.read_trace(content).run_metadata
+
+
+def test_parts_beyond_the_limit_are_left_out(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = recorded.cost_graph.ByteSize()
+    monkeypatch.setattr(graph_parts, "_MOST_BYTES", size + 10)
+    trace = tv.read_trace(recorded.SerializeToString())
+    (found,) = figures_of(trace.notes, "message_parts_left_out")
+    assert found["fields"] == "function_graphs, session_metadata"
+    assert type(recorded).FromString(trace.run_metadata[0]).cost_graph == recorded.cost_graph
