@@ -332,4 +332,4 @@ def test_a_page_takes_few_bytes_an_event() -> None:
     for trace in traces:
         first, rest = (len(base64.b64encode(data)) for data in (drawn(trace), details(trace)))
         assert first <= 6 * len(trace.events)
-        assert first + rest <= 30 * len(trace.events)
+        assert first + rest <= 31 * len(trace.events)

@@ -31,6 +31,7 @@ MODULES: dict[str, str] = {
     "outside_steps": "steps.outside_steps",
     "slow_steps": "steps.slow_steps",
     "compare": "steps.compare",
+    "nodes": "graph.nodes",
     "findings": "findings.findings",
     "measurements": "findings.measurements",
 }

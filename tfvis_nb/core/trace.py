@@ -157,6 +157,13 @@ class Trace(HtmlExport):
         return edges(self)
 
     @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """The nodes of the executed graphs, and where they were requested; see `tfvis_nb.analysis.nodes`."""
+        from tfvis_nb.analysis.graph.nodes import nodes
+
+        return nodes(self)
+
+    @cached_property
     def findings(self) -> pd.DataFrame:
         """Causes of slow steps, in words; see `tfvis_nb.analysis.findings.findings.findings`."""
         from tfvis_nb.analysis.findings.findings import findings

@@ -50,7 +50,13 @@ const columns: Record<string, Planned> = {
   memory_total: { encoding: "shuffle", values: Float64Array.of(512) },
   memory_peak: { encoding: "shuffle", values: Float64Array.of(256) },
   memory_live: { encoding: "shuffle", values: Float64Array.of(none) },
-  ...textColumns(["", "edge_7_w", "[CPU] \x1a = MatMul(b, c)", "[32, 784]"]),
+  node: { encoding: "shuffle", values: Uint32Array.of(0, 3, 1, 0) },
+  node_requested_device: { encoding: "shuffle", values: Uint32Array.of(0, 4) },
+  node_gpu_kernel: { encoding: "shuffle", values: Uint32Array.of(0, 0) },
+  node_attributes: { encoding: "shuffle", values: Uint32Array.of(5, 5) },
+  node_colocation: { encoding: "shuffle", values: Uint32Array.of(0, 0) },
+  node_original_names: { encoding: "shuffle", values: Uint32Array.of(0, 1) },
+  ...textColumns(["", "edge_7_w", "[CPU] \x1a = MatMul(b, c)", "[32, 784]", "/gpu", "T=float32"]),
 };
 
 let details: Details;
@@ -77,6 +83,21 @@ describe("Details", () => {
     expect([0, 1, 2, 3].flatMap((event) => details.ids(event))).toEqual([
       ["Priority", "-212710849528959021"],
     ]);
+  });
+
+  it("tells of nodes what their graph says", () => {
+    expect([0, 1, 2].map((event) => details.node(event))).toEqual([
+      { placement: [], node: [["Attributes", "T=float32"]] },
+      { placement: [], node: [] },
+      { placement: [], node: [] },
+    ]);
+    expect(details.node(3)).toEqual({
+      placement: [["Requested device", "/gpu"]],
+      node: [
+        ["Attributes", "T=float32"],
+        ["Original nodes", "edge_7_w"],
+      ],
+    });
   });
 
   it("knows which rank came last to a collective", () => {

@@ -3,6 +3,7 @@ import type { Drawn } from "../types";
 import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
 import { type Dataflow, type Edge, readDataflow } from "./dataflow";
 import { readTracks, type Track } from "./memory";
+import { type NodeFacts, nodeFacts } from "./node_facts";
 import type { Overview } from "./overview";
 import { byEvent, optional, wireRows } from "./row_order";
 import { Waiting } from "./waiting";
@@ -120,6 +121,11 @@ export class Details {
       const at = this.#number(column, this.#rows[event]);
       return at === null ? [] : [[label, texts[at]]];
     });
+  }
+
+  /** What the graph says of the event's node. */
+  node(event: number): NodeFacts {
+    return nodeFacts(this.#container, this.strings, this.#number("node", this.#rows[event]));
   }
 
   source(event: number): string | null {

@@ -17,7 +17,7 @@ import type { Edge, EdgeKind } from "../../model/wire/details";
 import type { Store } from "../../state/store";
 import { arrivalFacts } from "./collective";
 import { PanelHeader } from "./header";
-import { LinkList, Outputs, RecordedMemory } from "./lists";
+import { GraphNode, LinkList, Outputs, RecordedMemory } from "./lists";
 import { TransferCard, transferFacts } from "./transfer";
 import type { EventProps, Fact } from "./types";
 
@@ -76,6 +76,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
           persistent={details.persistent(id)}
         />
       )}
+      <GraphNode facts={details?.node(id).node ?? []} />
       {label && (
         <>
           <h3>Raw details</h3>
@@ -162,6 +163,7 @@ function placeFacts(store: Store, id: number): Fact[] {
       ),
     });
   facts.push({ term: "Location", value: locationOf(store.drawn, id) });
+  for (const [term, value] of details?.node(id).placement ?? []) facts.push({ term, value });
   for (const [term, value] of details?.ids(id) ?? []) facts.push({ term, value });
   const { step, steps } = store.run;
   if (step && steps.length > 1)

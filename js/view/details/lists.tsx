@@ -90,6 +90,24 @@ export function Outputs({ outputs }: { outputs: ReturnType<Details["outputs"]> }
   );
 }
 
+/** What the graph says of the node that ran. */
+export function GraphNode({ facts }: { facts: [string, string][] }) {
+  if (facts.length === 0) return null;
+  return (
+    <section>
+      <h3>Graph node</h3>
+      <dl>
+        {facts.map(([term, value]) => (
+          <>
+            <dt>{term}</dt>
+            <dd>{isolated(value)}</dd>
+          </>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
 export function RecordedMemory(props: {
   memory: ReturnType<Details["memory"]>;
   temp: number | null;

@@ -5,13 +5,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.analysis.graph.parsed import note_damage
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.nested_columns import GRAPH_INPUTS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protobuf.schema import handler
 from tfvis_nb.reading.protobuf.wire import texts
-from tfvis_nb.texts import Text, id_of, text_of
 
 
 def executor_rows(events: pd.DataFrame) -> np.ndarray:
@@ -80,7 +80,6 @@ def _is_readable(trace: Trace, graph: bytes) -> bool:
         with gate("a partition graph"):
             _node_inputs([graph])
     except TraceFormatError as error:
-        if not any(id_of(note) == "damaged_graphs_left_out" for note in trace.notes):
-            trace.notes.append(Text("damaged_graphs_left_out", reason=text_of(error)))
+        note_damage(trace, error)
         return False
     return True

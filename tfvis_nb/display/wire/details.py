@@ -4,7 +4,7 @@
 ordered by lane, as those of `tfvis_nb.display.wire.drawn`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from tfvis_nb.display.wire.drawn import VERSION
 from tfvis_nb.display.wire.lane_times import optional_column, signed_column
 from tfvis_nb.display.wire.memory import memory_tracks, name_columns
 from tfvis_nb.display.wire.nested import NestedRows, nested_rows, shape_texts
+from tfvis_nb.display.wire.node_facts import FACTS, node_facts
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 from tfvis_nb.display.wire.waiting import waiting
 from tfvis_nb.events import SHOWN
@@ -63,7 +64,11 @@ def details(
     shapes = shape_texts(outputs.fields["shape"]) if "shape" in outputs.fields else outputs.texts("shape")
     own_name, labels = _labels(events)
     tracks, allocated, held = memory_tracks(trace) if waits else ([], {}, events["tensor"].iloc[:0])
-    (tensor, label, shape, name), texts = number_texts([events["tensor"], labels, shapes, held])
+    node, facts = node_facts(trace, events)
+    (tensor, label, shape, name, *of_node), texts = number_texts(
+        [events["tensor"], labels, shapes, held, *facts]
+    )
+    columns |= _nodes(node, of_node)
     columns["tensor"] = WireColumn(tensor, "delta-shuffle")
     columns["detail"] = WireColumn(label, "delta-shuffle")
     columns |= allocated | name_columns(tracks, name)
@@ -125,6 +130,14 @@ def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
         if own and found and (not before or before.endswith("] ")):
             labels[index] = f"{before}{_OWN_NAME} = {after}"
     return _OWN_NAME, pa.array(labels, pa.large_string()).take(pa.array(pair))
+
+
+def _nodes(node: np.ndarray, facts: Sequence[np.ndarray]) -> dict[str, WireColumn]:
+    """Store which row of the columns ``node_*`` tells of each event; nothing where no graph does."""
+    if not len(facts[0]):
+        return {}
+    texts = {f"node_{name}": WireColumn(numbers) for name, numbers in zip(FACTS, facts, strict=True)}
+    return {"node": optional_column(np.maximum(node, 0), node >= 0)} | texts
 
 
 def _devices(events: pd.DataFrame) -> tuple[list[str], WireColumn, WireColumn]:

@@ -1,0 +1,57 @@
+"""Whether TensorFlow has a GPU kernel for a node, asked of the TensorFlow that this process has imported."""
+
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from tfvis_nb.core.data_types import REFERENCE
+
+_MODULE = "tensorflow.python.framework.kernels"
+_ON_GPU = ("GPU", "DEFAULT")
+"""Kernels of DEFAULT serve devices that have none of their own, from host memory."""
+
+
+def has_gpu_kernel(node: Any) -> bool | None:
+    """Tell whether a kernel is registered with which a GPU can run a NodeDef of its data types.
+
+    None if that is not known: TensorFlow is not imported, was built without GPU support, or does not know
+    the op. TensorFlow is not imported for it.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.graph.gpu_kernels import has_gpu_kernel
+    >>> from tfvis_nb.reading.protobuf.schema import message_class
+    >>> has_gpu_kernel(message_class("NodeDef")(op=b"NoSuchOp")) is None
+    True
+    """
+    tensorflow = sys.modules.get(_MODULE)
+    if tensorflow is None or not _registered(tensorflow, "MatMul")[0]:
+        return None
+    on_gpu, known = _registered(tensorflow, node.op.decode("utf-8", "replace"))
+    if not known:
+        return None
+    types = {attr.key.decode("utf-8", "replace"): _types(attr.value) for attr in node.attr}
+    return any(_fits(kernel, types) for kernel in on_gpu)
+
+
+@lru_cache(maxsize=1024)
+def _registered(tensorflow: Any, op: str) -> tuple[tuple[Mapping[str, frozenset[int]], ...], bool]:
+    """Return the types that each GPU kernel of an op takes, by attribute, and whether there is any kernel."""
+    kernels = tensorflow.get_registered_kernels_for_op(op).kernel
+    on_gpu = tuple(
+        {one.name: frozenset(one.allowed_values.list.type) for one in kernel.constraint}
+        for kernel in kernels
+        if kernel.device_type in _ON_GPU
+    )
+    return on_gpu, bool(kernels)
+
+
+def _types(value: Any) -> set[int]:
+    kind = value.WhichOneof("value")
+    found = {value.type} if kind == "type" else set(value.list.type) if kind == "list" else set()
+    return {number % REFERENCE for number in found}
+
+
+def _fits(kernel: Mapping[str, frozenset[int]], types: Mapping[str, set[int]]) -> bool:
+    return all(types.get(name, set()) <= allowed for name, allowed in kernel.items())
