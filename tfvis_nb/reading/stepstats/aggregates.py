@@ -1,6 +1,6 @@
 """Aggregate lanes: ``stream:all`` and ``memcpy`` repeat the rows of the other lanes of their GPU."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -31,6 +31,18 @@ def same_bytes(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool:
     return [key[:2] for key in lanes] == [key[:2] for key in totals] and all(
         contents[one].equals(contents[other]) for (*_, one), (*_, other) in zip(lanes, totals, strict=True)
     )
+
+
+def same_letters(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool:
+    """Tell whether the bytes of the aggregate lanes add up to those of the other lanes of their GPU."""
+    lanes: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    totals: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for group, where, content in zip(_groups(places).tolist(), places, contents, strict=True):
+        if group >= 0:
+            letters = np.frombuffer(content, np.uint8)
+            one = Counter(count=letters.size, total=int(letters.sum(dtype=np.int64)))
+            (totals if where.aggregate else lanes)[group] += one
+    return lanes == totals
 
 
 def same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:

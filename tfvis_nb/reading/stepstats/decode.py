@@ -18,7 +18,7 @@ from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protobuf import schema, wire
 from tfvis_nb.reading.protobuf.wire import Data, text, texts
 from tfvis_nb.reading.sources.damage import damaged_message
-from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_times, without_repeats
+from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_letters, same_times, without_repeats
 from tfvis_nb.reading.stepstats.crowding import SMALL, Room, check_crowded, records
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.stepstats.graph_parts import PARTITION_GRAPHS, GraphParts
@@ -184,7 +184,7 @@ def _decode_entries(data: Data, entries: list[_Entry], parts: GraphParts, label:
             step.repeated = int(np.array(covered)[step.entry].sum())
         elif totals:
             aggregates = _step(times, entries, places, parts)
-            if same_times(step, aggregates):
+            if same_times(step, aggregates) and same_letters(places, contents):
                 step.repeated = len(aggregates.entry)
             else:
                 every = _decoded(data, entries, totals | others, "DeviceStepStats", run)
