@@ -4,6 +4,7 @@
  */
 
 import { toggleCritical } from "../state/critical_path";
+import { toggleTensors } from "../state/tensors";
 import type { Actions } from "./actions";
 
 type Run = (actions: Actions, isShift: boolean) => void;
@@ -157,6 +158,12 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         keys: "C",
         label: "the critical path: what the step waited for",
         run: { KeyC: ({ store }) => toggleCritical(store) },
+      },
+      {
+        id: "tensors",
+        keys: "T",
+        label: "tensors in memory: a bar from allocation to free",
+        run: { KeyT: ({ store }) => toggleTensors(store) },
       },
       {
         id: "mark",

@@ -5,7 +5,9 @@ import { hitRow } from "../model/paint/raster";
 import type { Selection } from "../model/types";
 import { pan, timeAt, type Viewport } from "../model/viewport";
 import type { Store } from "../state/store";
+import { endOf } from "../state/tensors";
 import type { Actions } from "./actions";
+import { selectMaker, tensorAt } from "./tensor_pointer";
 
 /** A drag begins after this many pixels; below it is a click. */
 const CLICK_SLOP_PX = 4;
@@ -87,7 +89,9 @@ export class Pointer {
     store.pointed = itemAt(store.arrangement, y + store.scroll)?.item.key ?? null;
     if (!drag) {
       const hit = this.#hit(x, y);
-      store.setHover(hit && { ...hit, x, y }, timeAt(store.viewport, x, store.width));
+      const tensor = hit ? null : tensorAt(store, x, y);
+      const cursor = timeAt(store.viewport, x, store.width);
+      store.setHover(hit && { ...hit, x, y }, cursor, tensor && { ...tensor, x, y });
       return;
     }
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK_SLOP_PX;
@@ -161,7 +165,9 @@ export class Pointer {
     const hit = this.#hit(x, y);
     if (!hit) {
       const item = itemAt(store.arrangement, y + store.scroll)?.item;
-      if (item?.type === "memory")
+      const tensor = tensorAt(store, x, y);
+      if (tensor && selectMaker(store, tensor)) return;
+      if (item?.type === "memory" || item?.type === "tensors")
         store.showMemory({ track: item.track, time: timeAt(store.viewport, x, store.width) });
       else store.select(this.#idle(x, y));
       return;
@@ -196,10 +202,10 @@ export class Pointer {
   #doubleClick(event: MouseEvent): void {
     const { x, y } = this.#place(event);
     const hit = this.#hit(x, y);
-    if (!hit) {
-      this.actions.whole();
-      return;
-    }
+    const tensor = hit ? null : tensorAt(this.store, x, y);
+    if (tensor) this.actions.show({ start: tensor.track.starts[tensor.at], end: endOf(tensor) });
+    else if (!hit) this.actions.whole();
+    if (!hit) return;
     this.actions.show({
       start: this.store.drawn.start[hit.id],
       end: Math.max(this.store.end(hit.id), this.store.drawn.start[hit.id] + 10),

@@ -1,6 +1,6 @@
 /** The hovered item, clicks that are not on events, and measured intervals. */
 
-import type { Moment } from "../model/wire/memory";
+import type { Moment, Track } from "../model/wire/memory";
 import { StatusMessages } from "./status_messages";
 
 export interface Hover {
@@ -12,6 +12,13 @@ export interface Hover {
   y: number;
 }
 
+/** A buffer of memory under the pointer. */
+export interface TensorHover extends Omit<Hover, "id"> {
+  track: Track;
+  /** Its place in the track. */
+  at: number;
+}
+
 /** A measured interval; a kept one stays when the next is made. */
 export interface Mark {
   start: number;
@@ -21,6 +28,7 @@ export interface Mark {
 
 export class HoverAndMarks extends StatusMessages {
   hover: Hover | null = null;
+  tensor: TensorHover | null = null;
   /** The time under the pointer, or null when it is elsewhere. */
   cursor: number | null = null;
   /** The key of the lane or group under the pointer, or null when it is elsewhere. */
@@ -29,9 +37,14 @@ export class HoverAndMarks extends StatusMessages {
   moment: Moment | null = null;
   marks: readonly Mark[] = [];
 
-  setHover(hover: Hover | null, cursor: number | null = this.cursor): void {
-    if (hover === null && this.hover === null && cursor === this.cursor) return;
+  setHover(
+    hover: Hover | null,
+    cursor: number | null = this.cursor,
+    tensor: TensorHover | null = null,
+  ): void {
+    if (!hover && !this.hover && !tensor && !this.tensor && cursor === this.cursor) return;
     this.hover = hover;
+    this.tensor = tensor;
     this.cursor = cursor;
     this.emit("hover");
   }

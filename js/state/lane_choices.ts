@@ -10,6 +10,9 @@ export class LaneChoices {
   /** In the order in which they were pinned. */
   pinned: readonly string[] = [];
 
+  /** Whether buffers of memory are shown as bars. */
+  tensors = false;
+
   /** Those of them that were not pinned by the user. */
   #gathered: readonly string[] = [];
 
@@ -40,6 +43,12 @@ export class LaneChoices {
     const lanes = arrangement.items.filter((item) => item.type === "lane" && item.depth > 1) as LaneItem[];
     const fold = lanes.some((lane) => !lane.folded);
     for (const { key } of lanes) this.folded.set(key, fold);
+    this.changed();
+  }
+
+  /** Show buffers of memory as bars, or no longer. */
+  showTensors(shown: boolean): void {
+    this.tensors = shown;
     this.changed();
   }
 

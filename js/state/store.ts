@@ -6,6 +6,7 @@ import { type Arrangement, arrange, laneKey } from "../model/lanes/layout";
 import { Placement } from "../model/lanes/placement";
 import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
+import { tensorRows } from "../model/lanes/tensor_rows";
 import type { Theme } from "../model/paint/palette";
 import { type Matches, search } from "../model/search/search";
 import type { Drawn, Row } from "../model/types";
@@ -110,7 +111,7 @@ export class Store extends SelectionState {
     this.aligned &&= new AlignedSteps(drawn);
     this.details = details;
     this.derived = new DerivedRows(this.drawn, this.step);
-    this.hover = null;
+    this.hover = this.tensor = null;
     this.matches = this.#find();
     this.repaint();
     this.#arrange();
@@ -139,6 +140,7 @@ export class Store extends SelectionState {
           ? this.derived.folded(lane.id)
           : null,
       tracks: this.aligned ? [] : this.tracks,
+      tensors: (track) => (this.lanes.tensors && track.starts.length ? tensorRows(track) : null),
     });
     this.placement = new Placement(this.drawn, this.arrangement, this.derived.rowNumbers, this.step);
     this.scrollTo(this.scroll);

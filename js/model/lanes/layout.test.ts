@@ -30,6 +30,7 @@ function arranged(options: Partial<ArrangeOptions>, of = drawn): Arrangement {
     filter: "",
     folded: () => null,
     tracks: [],
+    tensors: () => null,
   };
   return arrange(of, packLanes(of, null), { ...all, ...options });
 }
@@ -39,8 +40,8 @@ function outline(arrangement: Arrangement): string[] {
   return arrangement.items.map((item) =>
     item.type === "group"
       ? `${"  ".repeat(item.level)}${item.collapsed ? "+" : "-"} ${item.label} (${item.events})`
-      : item.type === "memory"
-        ? `    ${[item.context, item.track.allocator].filter(Boolean).join(" | ")}: memory`
+      : item.type !== "lane"
+        ? `    ${[item.context, item.track.allocator].filter(Boolean).join(" | ")}: ${item.type}`
         : `    ${[item.context, item.label].filter(Boolean).join(" | ")}${item.pinned ? " pinned" : ""}`,
   );
 }

@@ -5,6 +5,7 @@ import type { Track } from "../wire/memory";
 import { commonClock } from "./clock_bounds";
 import { type Group, type GroupBy, groupLanes } from "./groups";
 import { laneName, locationLabel, matchesLane } from "./labels";
+import type { TensorRows } from "./tensor_rows";
 
 export type { GroupBy } from "./groups";
 
@@ -64,7 +65,13 @@ export interface MemoryItem {
   height: number;
 }
 
-export type Item = GroupItem | LaneItem | MemoryItem;
+/** The buffers of an allocator, each as a bar. */
+export interface TensorsItem extends Omit<MemoryItem, "type"> {
+  type: "tensors";
+  tensors: TensorRows;
+}
+
+export type Item = GroupItem | LaneItem | MemoryItem | TensorsItem;
 
 export interface Arrangement {
   items: Item[];
@@ -85,6 +92,8 @@ export interface ArrangeOptions {
   folded: (lane: Lane) => Row | null;
   /** Memory of allocators, below the lanes of their devices. */
   tracks: readonly Track[];
+  /** The bars of its buffers; null where they are not shown. */
+  tensors: (track: Track) => TensorRows | null;
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -125,21 +134,33 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     });
     y += height;
   };
-  const tracks = options.tracks.filter(
-    (track) =>
-      !options.hidden.has(trackKey(track)) &&
-      matchesLane({ ...track, lane: `${track.allocator} memory` }, words),
-  );
+  const isTrackShown = (track: Track, type: TrackType) =>
+    !options.hidden.has(trackKey(track, type)) &&
+    matchesLane({ ...track, lane: `${track.allocator} ${type}` }, words);
+  const tracks = options.tracks
+    .map((track) => {
+      const tensors = isTrackShown(track, "tensors") ? options.tensors(track) : null;
+      return { track, hasCurve: isTrackShown(track, "memory"), tensors };
+    })
+    .filter(({ hasCurve, tensors }) => hasCurve || tensors);
   const highest = options.tracks.reduce((most, track) => Math.max(most, track.peak), 0);
-  const addTrack = (track: Track, context: string) => {
+  const addTrack = ({ track, hasCurve, tensors }: (typeof tracks)[number], context: string) => {
     const height = track.peak < LOW_MEMORY_SHARE * highest ? LOW_MEMORY_HEIGHT : MEMORY_HEIGHT;
-    items.push({ type: "memory", key: trackKey(track), track, context, y, height });
-    y += height;
+    if (hasCurve) {
+      items.push({ type: "memory", key: trackKey(track, "memory"), track, context, y, height });
+      y += height;
+    }
+    if (!tensors) return;
+    const own = { key: trackKey(track, "tensors"), track, context, y, tensors };
+    items.push({ type: "tensors", ...own, height: Math.max(tensors.height, MEMORY_HEIGHT) });
+    y += Math.max(tensors.height, MEMORY_HEIGHT);
   };
   const addGroup = (group: Group, level: 0 | 1, around: Clock | null) => {
     if (options.hidden.has(group.key)) return;
     const lanes = lanesOf(group, options.hidden).filter((lane) => isShown(lane) && !pins.has(laneKey(lane)));
-    const own = tracks.filter((track) => [group, ...group.groups].some(({ key }) => key === groupKey(track)));
+    const own = tracks.filter(({ track }) =>
+      [group, ...group.groups].some(({ key }) => key === groupKey(track)),
+    );
     if (lanes.length + own.length === 0) return;
     const collapsed = options.collapsed.has(group.key);
     const { key, label, path } = group;
@@ -164,7 +185,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     for (const inner of group.groups) addGroup(inner, 1, common);
     const direct = new Set(group.lanes);
     for (const lane of lanes) if (direct.has(lane)) addLane(lane, group.context(lane), false);
-    for (const track of own) if (groupKey(track) === group.key) addTrack(track, "");
+    for (const each of own) if (groupKey(each.track) === group.key) addTrack(each, "");
   };
   const byKey = new Map(drawn.lanes.map((lane) => [laneKey(lane), lane]));
   for (const key of pins) {
@@ -179,14 +200,16 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   } else {
     for (const group of groupLanes(drawn.lanes, options.groupBy)) addGroup(group, 0, null);
   }
-  for (const track of tracks)
-    if (options.groupBy !== "device" || !track.device)
-      addTrack(track, locationLabel(track.task, track.device));
+  for (const each of tracks) {
+    const { task, device } = each.track;
+    if (options.groupBy !== "device" || !device) addTrack(each, locationLabel(task, device));
+  }
   return { items, height: y };
 }
 
 const groupKey = ({ task, device }: Track) => `${task}\0${device}`;
-const trackKey = (track: Track) => `memory\0${groupKey(track)}\0${track.allocator}`;
+type TrackType = "memory" | "tensors";
+const trackKey = (track: Track, type: TrackType) => `${type}\0${groupKey(track)}\0${track.allocator}`;
 
 /** What is at `y` (CSS px from the top), and which of a lane's rows; null above, below and when there is nothing. */
 export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: number } | null {

@@ -27,6 +27,7 @@ function outline(options: Partial<ArrangeOptions>): string[] {
     filter: "",
     folded: () => null,
     tracks,
+    tensors: () => null,
   };
   const { items, height } = arrange(drawn, packLanes(drawn, null), {
     groupBy: "device",
@@ -82,6 +83,16 @@ describe("memory", () => {
     expect(outline({ filter: "worker gpu ops" })).toEqual(["> worker 1 1", "> GPU:0 1", "ops"]);
   });
 
+  it("has its tensors below it, which hide and are found by themselves", () => {
+    const tensors = () => ({ rows: [], height: 60, shown: 0, leftOut: 0 });
+    const below = ["> ps 0 · CPU:0 1", "ops", " | cpu", " | cpu"];
+    expect(outline({ tensors }).slice(0, 4)).toEqual(below);
+    const hidden = new Set([`tensors\0${PS}\0${PS}/device:CPU:0\0cpu`]);
+    expect(outline({ tensors, hidden }).slice(0, 4)).toEqual([...below.slice(0, 3), "> worker 1 2"]);
+    expect(outline({ tensors, filter: "cpu tensors" }).slice(0, 2)).toEqual(["> ps 0 · CPU:0 0", " | cpu"]);
+    expect(outline({ tensors }).filter((each) => each.endsWith("device 7"))).toHaveLength(2);
+  });
+
   it("is found by its place", () => {
     const { items } = arrange(drawn, packLanes(drawn, null), {
       groupBy: "none",
@@ -92,6 +103,7 @@ describe("memory", () => {
         filter: "",
         folded: () => null,
         tracks,
+        tensors: () => null,
       },
     });
     const at = itemAt({ items, height: 999 }, items[4].y + 5);

@@ -1,6 +1,6 @@
-/** Binary search in sorted typed arrays. */
+/** Binary search in sorted numbers. */
 
-type Sorted = Float64Array | Uint32Array;
+type Sorted = Float64Array | Uint32Array | readonly number[];
 
 /** The first place whose item is >= `value`; the length when there is none. */
 export function firstAtLeast(items: Sorted, value: number): number {

@@ -21,9 +21,9 @@ export interface Paints {
 
 type Entry = { label: string } & (Record<Theme, string> | { like: string });
 
-/** What has a colour, by name: the categories of events, the activities of charts, and changes. */
+/** What has a colour, by name: the categories of events, the activities of charts, memory, and changes. */
 const ENTRIES: ReadonlyMap<string, Entry> = new Map(
-  Object.entries({ ...palette.changes, ...palette.activities, ...palette.categories }),
+  Object.entries({ ...palette.changes, ...palette.memory, ...palette.activities, ...palette.categories }),
 );
 const UNKNOWN = palette.categories.host;
 /** Lightness by name, in OKLab: seen side by side, yet still the same hue. */
@@ -40,6 +40,12 @@ const DARK_TEXT = "#000";
 export function categoryColour(name: string, theme: Theme): string {
   const entry = ENTRIES.get(name) ?? UNKNOWN;
   return "like" in entry ? categoryColour(entry.like, theme) : entry[theme];
+}
+
+/** The shades of a category's colour, of which each name has one. */
+export function shadesOf(name: string, theme: Theme): string[] {
+  const token = parseColour(categoryColour(name, theme));
+  return VARIANTS.map((by) => toHex(lighten(token, by)));
 }
 
 /** What a legend calls a category. */
@@ -70,7 +76,7 @@ export function paints(drawn: Drawn, colorBy: ColorBy, theme: Theme): Paints {
 }
 
 /** The text colour that can be read best on all of some colours. */
-function readable(grounds: readonly string[]): string {
+export function readable(grounds: readonly string[]): string {
   const least = (text: Rgb) => Math.min(...grounds.map((ground) => contrast(parseColour(ground), text)));
   return least([255, 255, 255]) >= least(parseColour(DARK_TEXT)) ? "#fff" : DARK_TEXT;
 }
@@ -97,10 +103,7 @@ type Unlettered = Omit<Paints, "text">;
 
 function byKind(drawn: Drawn, theme: Theme): Unlettered {
   const { categories, category, name, names } = drawn;
-  const css = categories.flatMap((key) => {
-    const token = parseColour(categoryColour(key, theme));
-    return VARIANTS.map((by) => toHex(lighten(token, by)));
-  });
+  const css = categories.flatMap((key) => shadesOf(key, theme));
   const variant = new Uint8Array(names.length);
   for (let id = 0; id < variant.length; id++) variant[id] = names.digitlessHash(id) % VARIANTS.length;
   const colour = new Uint8Array(drawn.count);

@@ -17,6 +17,10 @@ const columns: Record<string, Planned> = Object.fromEntries(
     track_0_bytes: Uint32Array.of(64, 16, 50),
     track_0_event: Uint32Array.of(3, 4, 0),
     track_0_name: Uint32Array.of(1, 2, 1),
+    track_0_state: Uint8Array.of(0, 5, 2),
+    track_0_alias_count: Uint32Array.of(1, 2, 0),
+    track_0_alias_distance: Uint32Array.of(4, 1, 8),
+    track_0_alias_slot: Uint32Array.of(0, 1, 0),
     track_1_gap: Uint32Array.of(0, 1000),
     track_1_level: Uint32Array.of(8, 0),
     track_1_start_gap: Uint32Array.of(0),
@@ -24,6 +28,7 @@ const columns: Record<string, Planned> = Object.fromEntries(
     track_1_bytes: Uint32Array.of(8),
     track_1_event: Uint32Array.of(1),
     track_1_name: Uint32Array.of(0),
+    track_1_state: Uint8Array.of(3),
   }).map(([name, values]) => [name, { encoding: "shuffle", values }]),
 );
 
@@ -43,13 +48,28 @@ describe("readTracks", () => {
     expect([0, 1, 2].map((at) => gpu.name(at))).toEqual(["net/a", "net/b:1", "net/a"]);
   });
 
+  it("has the role of each buffer, whether it was freed, and the outputs that it was handed on to", async () => {
+    const [gpu, cpu] = await read({ tracks });
+    expect([0, 1, 2].map((at) => gpu.role(at))).toEqual(["output", "temporary", "kept"]);
+    expect([0, 1, 2].map((at) => gpu.outlives(at))).toEqual([false, true, false]);
+    expect([0, 1, 2].map((at) => gpu.aliases(at))).toEqual([
+      [{ event: 4, slot: 0 }],
+      [
+        { event: 2, slot: 1 },
+        { event: 7, slot: 0 },
+      ],
+      [],
+    ]);
+    expect([cpu.role(0), cpu.outlives(0), cpu.aliases(0)]).toEqual(["allocated", false, []]);
+  });
+
   it("finds none where none were written", async () => {
     expect(await read({ tracks: [] }, {})).toEqual([]);
     expect(await read({}, {})).toEqual([]);
   });
 
   it("refuses tracks without their columns", async () => {
-    await expect(read({ tracks }, {})).rejects.toThrow('no column "track_0_gap"');
+    await expect(read({ tracks }, {})).rejects.toThrow('no column "track_0_state"');
   });
 });
 

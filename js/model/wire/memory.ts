@@ -1,6 +1,7 @@
 /** How much memory each allocator had allocated over time, and what lay in it. */
 import { firstAbove } from "../lod/bisect";
 import { type Container, oneOf, type Strings } from "./container";
+import { signed } from "./row_order";
 
 type Numbers = Uint32Array | Float64Array;
 
@@ -24,8 +25,25 @@ export interface Track {
   sizes: Numbers;
   /** One more than the id of the event that allocated it; 0 where that is not here. */
   events: Numbers;
+  /** How many smaller buffers are not here. */
+  unsent: number;
   /** What is in a buffer, by its place. */
   name(at: number): string;
+  role(at: number): Role;
+  /** Whether nothing freed it while was recorded; then its length is that of what was. */
+  outlives(at: number): boolean;
+  /** The other outputs that it was handed on to. */
+  aliases(at: number): Alias[];
+}
+
+/** What a buffer is to the op that allocated it; as ROLES of analysis/memory/tensor_lifetimes.py. */
+const ROLES = ["output", "temporary", "kept", "allocated"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** An output of an event, by its id. */
+export interface Alias {
+  event: number;
+  slot: number;
 }
 
 /** A track, and a time in nanoseconds from the origin. */
@@ -49,6 +67,8 @@ export function readTracks(container: Container, strings: Strings): Track[] {
       let time = track.first;
       return Float64Array.from(gaps, (gap) => (time += gap * track.unit));
     };
+    const states = oneOf(container, `track_${number}_state`, null, [Uint8Array]);
+    const aliases = readAliases(container, number);
     return {
       ...track,
       times: times(column("gap")),
@@ -58,8 +78,25 @@ export function readTracks(container: Container, strings: Strings): Track[] {
       sizes: column("bytes"),
       events: column("event"),
       name: (at: number) => strings.get(column("name")[at]),
+      role: (at: number) => ROLES[states[at] % ROLES.length],
+      outlives: (at: number) => states[at] >= ROLES.length,
+      aliases: (at: number) => aliases(at, column("event")[at] - 1),
     };
   });
+}
+
+/** Finds the aliases of a buffer of a track, by its place and its event. */
+function readAliases(container: Container, track: number): (at: number, event: number) => Alias[] {
+  const column = (name: string) =>
+    oneOf(container, `track_${track}_alias_${name}`, null, [Uint32Array, Float64Array]);
+  if (!container.column(`track_${track}_alias_count`)) return () => [];
+  let sum = 0;
+  const ends = Float64Array.from(column("count"), (count) => (sum += count));
+  return (at, event) =>
+    Array.from({ length: column("count")[at] }, (_, index) => {
+      const place = ends[at] - column("count")[at] + index;
+      return { event: event + signed(column("distance"), place), slot: column("slot")[place] };
+    });
 }
 
 /** Bytes allocated at a time. */

@@ -51,15 +51,26 @@ export class Names {
         const room = split <= left ? [left, right] : inWait ? [left, Math.min(split, right)] : [split, right];
         const width = room[1] - room[0];
         if (width >= MIN_LABEL_PX) {
-          const text = this.#fit(context, barName(drawn.names.get(drawn.name[id])), width - 2 * PADDING);
           context.fillStyle =
             dimmed || (inWait && split > left) ? tokens.text : store.painting.paints.text[shade[id] & 127];
           context.globalAlpha = dimmed ? 0.45 : 1;
-          if (text) context.fillText(text, room[0] + (width - this.#width(context, text)) / 2, top + 11);
+          this.write(context, drawn.names.get(drawn.name[id]), room[0], room[1], top + 11);
         }
         context.globalAlpha = 1;
       });
     });
+  }
+
+  /** Write as much of a name as fits between `left` and `right`, in the font and colour that are set. */
+  write(
+    context: CanvasRenderingContext2D,
+    name: string,
+    left: number,
+    right: number,
+    baseline: number,
+  ): void {
+    const text = this.#fit(context, barName(name), right - left - 2 * PADDING);
+    if (text) context.fillText(text, (left + right - this.#width(context, text)) / 2, baseline);
   }
 
   #width(context: CanvasRenderingContext2D, text: string): number {

@@ -1,7 +1,8 @@
 /** The lanes' picture: ground, group strips and the rows of events, drawn by the CPU. */
 
 import type { Tick } from "../../model/format/ticks";
-import { rowTop } from "../../model/lanes/layout";
+import { rowTop, type TensorsItem } from "../../model/lanes/layout";
+import { colourTable } from "../../model/paint/palette";
 import { rasterRow } from "../../model/paint/raster";
 import { NO_STEP, type Row } from "../../model/types";
 import { xAt } from "../../model/viewport";
@@ -11,6 +12,7 @@ import { Names } from "./bar_labels";
 import { drawMemory } from "./memory_track";
 import { RowPixels } from "./row_pixels";
 import { abgr, type Surface } from "./surface";
+import { drawTensorNames, tensorColours, tensorShade } from "./tensors";
 
 const BAR = 15;
 const PREVIEW = 12;
@@ -56,6 +58,7 @@ export class Bars {
           const y = rowTop(item, index) - store.scroll + 1;
           if (y < surface.height && y + BAR > 0) this.#row(store, row, y, nsPerPixel, ratio);
         });
+      if (item.type === "tensors") this.#tensors(store, tokens, item, top, nsPerPixel, ratio);
       const bottom = top + item.height;
       const rule = abgr(isLane && item.pinned ? tokens.line : tokens.grid);
       this.#pixels.fill(rule, this.#at(bottom - 1, ratio), this.#at(bottom - 1, ratio) + width);
@@ -63,6 +66,7 @@ export class Bars {
     context.putImageData(this.#image, 0, 0);
     drawMemory(surface, store, tokens);
     this.#names.draw(surface, store, tokens);
+    drawTensorNames(surface, store, this.#names);
   }
 
   /** The first pixel of the line at `y` CSS pixels, clamped to the picture. */
@@ -88,7 +92,23 @@ export class Bars {
 
   #row(store: Store, row: Row, y: number, nsPerPixel: number, ratio: number): void {
     this.#raster(store, row, nsPerPixel);
-    this.#paint(store, y, BAR, ratio, this.#codes, this.#template);
+    this.#paint(store.painting.colours, y, BAR, ratio, this.#codes, this.#template);
+  }
+
+  #tensors(
+    store: Store,
+    tokens: Tokens,
+    item: TensorsItem,
+    y: number,
+    nsPerPixel: number,
+    ratio: number,
+  ): void {
+    const colours = colourTable(tensorColours(store.painting.theme), tokens.ground);
+    for (const { row, top, height } of item.tensors.rows) {
+      if (y + top >= store.height || y + top + height <= 0) continue;
+      this.#raster(store, row, nsPerPixel, tensorShade(item.track));
+      this.#paint(colours, y + top, height, ratio, this.#codes, this.#template);
+    }
   }
 
   /** A collapsed group: in each column what its busiest lane does. */
@@ -105,19 +125,19 @@ export class Bars {
       this.#raster(store, store.derived.folded(lane), nsPerPixel);
       for (let x = 0; x < codes.length; x++) if (codes[x] >> 8 > merged[x] >> 8) merged[x] = codes[x];
     }
-    this.#paint(store, y, PREVIEW, ratio, merged, this.#strip.fill(strip));
+    this.#paint(store.painting.colours, y, PREVIEW, ratio, merged, this.#strip.fill(strip));
   }
 
   /** Take the levels and paints of a row. */
-  #raster(store: Store, row: Row, nsPerPixel: number): void {
+  #raster(store: Store, row: Row, nsPerPixel: number, shade = store.painting.shade): void {
     const codes = this.#codes.fill(0);
     const levels = store.derived.levels(row);
-    rasterRow(codes, 0, codes.length, row, levels, store.viewport.start, nsPerPixel, store.painting.shade);
+    rasterRow(codes, 0, codes.length, row, levels, store.viewport.start, nsPerPixel, shade);
   }
 
   /** Paint from `y` down for `height` CSS pixels. */
   #paint(
-    store: Store,
+    colours: Uint32Array,
     y: number,
     height: number,
     ratio: number,
@@ -125,7 +145,7 @@ export class Bars {
     ground: Uint32Array,
   ): void {
     const [top, bottom] = [y, y + height].map((edge) => Math.round(edge * ratio));
-    this.#rowPixels.fill(this.#pixels, top, bottom, codes, ground, store.painting.colours);
+    this.#rowPixels.fill(this.#pixels, top, bottom, codes, ground, colours);
   }
 }
 

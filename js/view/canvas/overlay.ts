@@ -10,6 +10,7 @@ import { drawPath } from "./critical_path";
 import { flag } from "./flag";
 import { drawLevels } from "./memory_track";
 import type { Surface } from "./surface";
+import { outlineTensors } from "./tensors";
 import { eachVisibleRow, eachWideBar } from "./visible_rows";
 
 /** At most this many bars of one name are lit; beyond it the lit ones cannot be told from the rest. */
@@ -29,6 +30,7 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
     context.globalAlpha = 1;
   }
   drawLevels(surface, store, tokens);
+  outlineTensors(surface, store, tokens);
   outlineMatches(surface, store, tokens);
   drawPath(surface, store, tokens);
   drawArrows(surface, store, tokens);

@@ -17,6 +17,7 @@ import type { Edge, EdgeKind } from "../../model/wire/details";
 import type { Store } from "../../state/store";
 import { arrivalFacts } from "./collective";
 import { PanelHeader } from "./header";
+import { Lifetimes } from "./lifetimes";
 import { GraphNode, LinkList, Outputs, RecordedMemory } from "./lists";
 import { TransferCard, transferFacts } from "./transfer";
 import type { EventProps, Fact } from "./types";
@@ -69,6 +70,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
         </>
       )}
       {details && category !== "transfer" && <Outputs outputs={details.outputs(id)} />}
+      <Lifetimes {...{ store, actions, id }} />
       {details && (
         <RecordedMemory
           memory={details.memory(id)}

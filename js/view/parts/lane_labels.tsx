@@ -13,6 +13,7 @@ import { useTopics } from "../../state/use_store";
 import { HideLane } from "./hide_lane";
 import { keepOneStop, moveAmongLabels } from "./label_keys";
 import { MemoryLabel } from "./memory_label";
+import { TensorsLabel } from "./tensors_label";
 
 export function LaneLabels({ store, column }: { store: Store; column: HTMLElement }) {
   const focused = useRef<Element | null>(null);
@@ -40,6 +41,7 @@ export function LaneLabels({ store, column }: { store: Store; column: HTMLElemen
   const pushed = next ? Math.min(0, next.y - scroll - 22) : 0;
   const first = store.arrangement.items.find((item) => item.type === "lane" && item.y + item.height > scroll);
   const isPinnedArea = first?.type === "lane" && first.pinned;
+  const under = sticky && !isPinnedArea ? 22 + pushed : 0;
   return (
     <>
       {visible.map((item) =>
@@ -47,13 +49,10 @@ export function LaneLabels({ store, column }: { store: Store; column: HTMLElemen
           <GroupLabel key={`g ${item.key}`} store={store} item={item} top={item.y - scroll} />
         ) : item.type === "memory" ? (
           <MemoryLabel key={item.key} store={store} item={item} />
+        ) : item.type === "tensors" ? (
+          <TensorsLabel key={item.key} store={store} item={item} under={under} />
         ) : (
-          <LaneLabel
-            key={`l ${item.key}`}
-            store={store}
-            item={item}
-            under={sticky && !isPinnedArea ? 22 + pushed : 0}
-          />
+          <LaneLabel key={`l ${item.key}`} store={store} item={item} under={under} />
         ),
       )}
       {sticky && !isPinnedArea && <GroupLabel key="sticky" store={store} item={sticky} top={pushed} sticky />}

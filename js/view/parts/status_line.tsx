@@ -3,11 +3,12 @@
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { meaningOf } from "../../model/glossary";
-import { waitColour } from "../../model/paint/palette";
+import { categoryColour, categoryLabel, waitColour } from "../../model/paint/palette";
 import { filterProblem } from "../../model/search/hint";
 import { parseQuery } from "../../model/search/query";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { TENSOR_COLOURS } from "../canvas/tensors";
 
 interface StatusLineProps {
   store: Store;
@@ -49,6 +50,19 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
             </button>
           );
         })}
+        {stores.some(({ lanes }) => lanes.tensors) &&
+          TENSOR_COLOURS.map((name) => (
+            <button
+              key={name}
+              type="button"
+              disabled
+              style={{ opacity: 1 }}
+              title={meaningOf(categoryLabel(name))}
+            >
+              <i class="swatch" style={{ background: categoryColour(name, store.painting.theme) }} />
+              {categoryLabel(name)}
+            </button>
+          ))}
         {stores.some(({ drawn }) => drawn.wait) && (
           <button
             type="button"

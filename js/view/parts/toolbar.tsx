@@ -8,6 +8,7 @@ import { formatCount, formatDuration, formatNumber } from "../../model/format/un
 import { countSteps, eventsShown, stepName } from "../../model/lanes/step_bars";
 import { isCritical, toggleCritical, whyNoPath } from "../../state/critical_path";
 import type { Store } from "../../state/store";
+import { whyNoTensors } from "../../state/tensors";
 import { useTopics } from "../../state/use_store";
 import { DetailsButton } from "../../ui/details_button";
 import { ExportMenu } from "./export_menu";
@@ -86,6 +87,18 @@ export function Controls({ store, actions, stores, menu }: ControlsProps) {
         onClick={() => toggleCritical(store)}
       >
         Critical path
+      </button>
+      <button
+        type="button"
+        aria-pressed={store.lanes.tensors}
+        disabled={!!whyNoTensors(store)}
+        title={whyNoTensors(store) || "Tensors in memory: a bar from allocation to free (T)"}
+        onClick={() => {
+          const shown = !store.lanes.tensors;
+          for (const each of stores) each.lanes.showTensors(shown);
+        }}
+      >
+        Tensors
       </button>
       <button type="button" title="Show everything (0)" onClick={() => actions.whole()}>
         Fit

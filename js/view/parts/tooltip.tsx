@@ -4,41 +4,68 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../../model/format/units";
 import { categoryOf, deviceName, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
+import type { Hover, TensorHover } from "../../state/hover_and_marks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { ScopedText } from "../../ui/scoped_text";
+import { aliasNames, lengthText, lifeText, outputOf, partText } from "../details/tensor_texts";
 
 export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
   useTopics(store, ["hover"]);
   const box = useRef<HTMLDivElement>(null);
-  const { hover } = store;
+  const { hover, tensor } = store;
+  const place = hover ?? tensor;
   useLayoutEffect(() => {
     const element = box.current;
-    if (!element || !hover) return;
+    if (!element || !place) return;
     // Beside the pointer, on the side with room, never over the edge of the timeline.
-    const left = main.clientWidth - store.width + hover.x;
-    const top = 60 + hover.y;
+    const left = main.clientWidth - store.width + place.x;
+    const top = 60 + place.y;
     const flipX = left + 16 + element.offsetWidth > main.clientWidth - 8;
     const flipY = top + 18 + element.offsetHeight > main.clientHeight - 4;
     const x = flipX ? Math.max(4, left - 12 - element.offsetWidth) : left + 14;
     const y = flipY ? Math.max(4, top - 12 - element.offsetHeight) : top + 16;
     element.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
   });
-  if (!hover) return null;
-  const { id } = hover;
+  if (!place) return null;
+  return (
+    <div class="tooltip" ref={box} aria-hidden="true">
+      {hover ? (
+        <EventTip store={store} hover={hover} />
+      ) : (
+        tensor && <TensorTip store={store} tensor={tensor} />
+      )}
+      {place.count > 1 && (
+        <p>
+          {HAS_KERNEL && hover && store.drawn.merged
+            ? `the longest of ${formatCount(place.count)} events; zoom in`
+            : `and ${formatCount(place.count - 1)} more in this pixel; zoom in to separate them`}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** A name that is not longer than can be read. */
+function TipName({ name }: { name: string }) {
+  return (
+    <b>
+      <ScopedText
+        text={name.length > 160 ? `${name.slice(0, 80)} … ${name.slice(-76)}` : name || "(no name)"}
+      />
+    </b>
+  );
+}
+
+function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
   const { details, drawn } = store;
   const bytes = details?.bytes(id) ?? null;
   const source = details?.source(id);
   const destination = details?.destination(id);
   const waited = drawn.wait?.[id] ?? 0;
-  const name = nameOf(store.drawn, id);
   return (
-    <div class="tooltip" ref={box} aria-hidden="true">
-      <b>
-        <ScopedText
-          text={name.length > 160 ? `${name.slice(0, 80)} … ${name.slice(-76)}` : name || "(no name)"}
-        />
-      </b>
+    <>
+      <TipName name={nameOf(store.drawn, id)} />
       <p>
         <strong>{formatDuration(drawn.duration[id])}</strong>{" "}
         {isolated(opOf(store.drawn, id) || categoryOf(store.drawn, id))} at{" "}
@@ -57,13 +84,35 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
       ) : (
         <p>{locationOf(store.drawn, id)}</p>
       )}
-      {hover.count > 1 && (
+    </>
+  );
+}
+
+/** Aliases that are named. */
+const MAX_ALIASES = 3;
+
+function TensorTip({ store, tensor }: { store: Store; tensor: TensorHover }) {
+  const { track, at } = tensor;
+  const output = outputOf(store, tensor);
+  const aliases = aliasNames(store, tensor);
+  const maker = HAS_KERNEL && store.remote ? "" : opOf(store.run, track.events[at] - 1);
+  return (
+    <>
+      <TipName name={track.name(at)} />
+      <p>
+        <strong>{formatBytes(track.sizes[at])}</strong>
+        {output && ` ${isolated(output.dtype)} ${output.shape}`}
+        {maker && ` of ${isolated(maker)}`}, {partText(store, tensor)}
+      </p>
+      <p>
+        <strong>{lengthText(tensor)}</strong> {lifeText(tensor)}
+      </p>
+      {aliases.length > 0 && (
         <p>
-          {HAS_KERNEL && drawn.merged
-            ? `the longest of ${formatCount(hover.count)} events; zoom in`
-            : `and ${formatCount(hover.count - 1)} more in this pixel; zoom in to separate them`}
+          handed on to {aliases.slice(0, MAX_ALIASES).map(isolated).join(", ")}
+          {aliases.length > MAX_ALIASES && ` and ${formatCount(aliases.length - MAX_ALIASES)} more`}
         </p>
       )}
-    </div>
+    </>
   );
 }

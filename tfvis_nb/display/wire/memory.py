@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.memory.tensor_lifetimes import ROLES
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.wire.aliases import alias_columns
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.drawn import VERSION, origin_ns
 from tfvis_nb.display.wire.lane_times import length_column
@@ -32,7 +34,8 @@ class MemoryTracks(NamedTuple):
 
     A track in `header` has ``task``, ``allocator``, ``device`` (of its lanes, ``""`` without one), ``peak``
     (bytes), ``at`` and ``first`` (when the peak and when anything is allocated first, ns from the
-    origin), ``unit`` (ns, of the times in its columns), and ``buffers``, how many are sent.
+    origin), ``unit`` (ns, of the times in its columns), ``buffers``, how many are sent, and ``unsent``, how
+    many smaller ones are not.
     """
 
     header: list[dict[str, Any]]
@@ -57,9 +60,10 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
         levels = _reported(reported[where], own, origin) if where in reported else _added_up(own)
         sent = own if len(own) <= MAX_BUFFERS else own.nlargest(MAX_BUFFERS, "bytes").sort_index()
         times, columns = _track(levels, sent, origin)
+        columns |= alias_columns(trace, sent)
         task, allocator = map(str, where)
         named = {"task": task, "allocator": allocator, "device": _device(trace, task, allocator)}
-        found.header.append({**named, **times, "buffers": len(sent)})
+        found.header.append({**named, **times, "buffers": len(sent), "unsent": len(own) - len(sent)})
         found.columns.update({f"track_{number}_{name}": column for name, column in columns.items()})
         names.append(sent["name"])
     return found._replace(names=pd.concat(names))
@@ -89,6 +93,8 @@ def _track(
         "bytes": length_column(buffers["bytes"].to_numpy()),
         # 0 for events outside of the trace, one more than the id for all others.
         "event": WireColumn((buffers["event"].to_numpy() + 1).astype("u4"), "delta-shuffle"),
+        # The role, and behind all roles those of buffers that nothing freed.
+        "state": WireColumn((buffers["role"].cat.codes + len(ROLES) * buffers["is_kept"]).to_numpy("u1")),
     }
     return {**times, "unit": unit}, columns
 
@@ -113,7 +119,7 @@ def _ended(trace: Trace) -> pd.DataFrame:
 
     They last for whole microseconds, as all others of a step do.
     """
-    buffers = trace.lifetimes[["step", "task", "allocator", "event", "name", "bytes", "alloc_ns", "free_ns"]]
+    buffers = trace.lifetimes
     steps = trace.steps.set_index("step")["end_ns"]
     latest = buffers[["alloc_ns", "free_ns"]].astype("Int64").max(axis=1)
     last = latest.groupby(buffers["step"]).max()
@@ -121,7 +127,7 @@ def _ended(trace: Trace) -> pd.DataFrame:
     end[-1] = end.max()
     longest = (buffers["step"].map(end) - buffers["alloc_ns"]) // _MICROSECOND * _MICROSECOND + _MICROSECOND
     until = buffers["free_ns"].fillna(buffers["alloc_ns"] + longest).astype("int64")
-    return buffers.assign(free_ns=until)
+    return buffers.assign(free_ns=until, is_kept=buffers["free_ns"].isna())
 
 
 def _reported(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Levels:

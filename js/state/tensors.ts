@@ -1,0 +1,69 @@
+/** The tensors in the timeline: whether they are shown, which of them an event made, and what used one last. */
+
+import type { Track } from "../model/wire/memory";
+import type { Store } from "./store";
+
+const byEvent = new WeakMap<Track, Map<number, number[]>>();
+
+/** Why there are no tensors to be shown; empty where there are. */
+export function whyNoTensors({ tracks, details, remote, detailsError, aligned }: Store): string {
+  if (aligned) return "Not shown for aligned steps";
+  if (tracks.some((track) => track.starts.length > 0)) return "";
+  if (details || remote) return "The trace does not record when tensors were allocated";
+  return detailsError ?? "Loading the rest …";
+}
+
+/** Show a bar for each buffer of each allocator, or no longer. */
+export function toggleTensors(store: Store): void {
+  if (whyNoTensors(store)) return;
+  store.lanes.showTensors(!store.lanes.tensors);
+}
+
+/** A buffer of an allocator, by its place. */
+export interface Tensor {
+  track: Track;
+  at: number;
+}
+
+/** The buffers that an event allocated, by its id, in the order of their allocation. */
+export function tensorsOf(store: Store, event: number): Tensor[] {
+  return store.tracks.flatMap((track) => {
+    let places = byEvent.get(track);
+    if (!places) {
+      places = new Map();
+      for (let at = 0; at < track.events.length; at++) {
+        const own = places.get(track.events[at]);
+        if (own) own.push(at);
+        else places.set(track.events[at], [at]);
+      }
+      byEvent.set(track, places);
+    }
+    return (places.get(event + 1) ?? []).map((at) => ({ track, at }));
+  });
+}
+
+/** When a buffer was freed, or what was recorded of its life ended. */
+export function endOf({ track, at }: Tensor): number {
+  return track.starts[at] + track.lengths[at] * track.unit;
+}
+
+/**
+ * The event that used a buffer last: of those that read it or were handed it on, the one that ended closest to when
+ * it was freed. Null where nothing freed it, or nothing is known to have used it.
+ */
+export function lastUser(store: Store, tensor: Tensor): number | null {
+  const { details, run } = store;
+  const { track, at } = tensor;
+  const maker = track.events[at] - 1;
+  if (!details || maker < 0 || track.outlives(at) || (HAS_KERNEL && store.remote)) return null;
+  const holders = [maker, ...track.aliases(at).map(({ event }) => event)];
+  const readers = holders.flatMap((event) =>
+    details.consumers(event).filter(({ kind }) => kind === "data" || kind === "transfer"),
+  );
+  const end = endOf(tensor);
+  const away = (event: number) =>
+    Math.abs((details.compute(event)?.end ?? run.start[event] + run.duration[event]) - end);
+  return [...holders, ...readers.map(({ event }) => event)].reduce((best, event) =>
+    away(event) < away(best) ? event : best,
+  );
+}

@@ -1,0 +1,53 @@
+/** What is said of a buffer in memory, wherever it is said. */
+
+import { isolated } from "../../model/format/bidi";
+import { formatBytes, formatDuration, formatTime } from "../../model/format/units";
+import { nameOf } from "../../model/lanes/event_text";
+import type { Output } from "../../model/wire/details";
+import type { Store } from "../../state/store";
+import { endOf, type Tensor } from "../../state/tensors";
+
+/** Of most records. */
+const RESOLUTION_NS = 1000;
+
+/** From when to when it was allocated. */
+export function lifeText(tensor: Tensor): string {
+  const { track, at } = tensor;
+  const from = `allocated at ${formatTime(track.starts[at], RESOLUTION_NS)}`;
+  return track.outlives(at)
+    ? `${from}, not freed`
+    : `${from}, freed at ${formatTime(endOf(tensor), RESOLUTION_NS)}`;
+}
+
+/** How long it lived. */
+export function lengthText({ track, at }: Tensor): string {
+  return track.outlives(at) ? "not freed" : formatDuration(track.lengths[at] * track.unit);
+}
+
+export function tensorSentence(tensor: Tensor): string {
+  const { track, at } = tensor;
+  const name = isolated(track.name(at) || "(no name)");
+  return `${name}, ${formatBytes(track.sizes[at])}, ${lifeText(tensor)}`;
+}
+
+/** The output that was allocated in it; null where it is none, or not here. */
+export function outputOf(store: Store, { track, at }: Tensor): Output | null {
+  const event = track.events[at] - 1;
+  if (track.role(at) !== "output" || event < 0 || !store.details || (HAS_KERNEL && store.remote)) return null;
+  const [node, name] = [nameOf(store.run, event), track.name(at)];
+  const slot = name === node ? 0 : Number(name.slice(node.length + 1));
+  return store.details.outputs(event).find((output) => output.slot === slot) ?? null;
+}
+
+/** Which of the buffers of its op it is. */
+export function partText(store: Store, tensor: Tensor): string {
+  const role = tensor.track.role(tensor.at);
+  const output = outputOf(store, tensor);
+  return output ? `output ${output.slot}` : role;
+}
+
+/** The names of the other outputs that it was handed on to. */
+export function aliasNames(store: Store, { track, at }: Tensor): string[] {
+  if (HAS_KERNEL && store.remote) return [];
+  return track.aliases(at).map(({ event, slot }) => nameOf(store.run, event) + (slot ? `:${slot}` : ""));
+}

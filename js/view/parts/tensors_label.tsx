@@ -1,0 +1,52 @@
+/** The label of an allocator's tensors, which says to those who do not see them what the largest bars are. */
+
+import { isolated } from "../../model/format/bidi";
+import { formatCount, formatNumber } from "../../model/format/units";
+import type { TensorsItem } from "../../model/lanes/layout";
+import type { Store } from "../../state/store";
+import { tensorSentence } from "../details/tensor_texts";
+import { HideLane } from "./hide_lane";
+
+/** So many of the largest bars are listed. */
+const LISTED = 50;
+const TEXT_PX = 38;
+
+export function TensorsLabel(props: { store: Store; item: TensorsItem; under: number }) {
+  const { store, item, under } = props;
+  const { track, context, tensors } = item;
+  const called = `${track.allocator} tensors`;
+  const leftOut = tensors.leftOut ? ` · ${formatCount(tensors.leftOut)} smaller not shown` : "";
+  const top = item.y - store.scroll;
+  // The text stays in sight while any of the rows is.
+  const shift = Math.min(Math.max(under - top, 0), item.height - TEXT_PX);
+  const shown = tensors.rows.flatMap(({ row }) => [...row.ids]);
+  const largest = shown.sort((a, b) => track.sizes[b] - track.sizes[a] || a - b).slice(0, LISTED);
+  return (
+    <div
+      class="label memory tensors"
+      style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift}px` }}
+    >
+      <button
+        type="button"
+        class="text"
+        title={`Buffers of ${isolated(track.allocator)}, each from its allocation to its free: the larger, the higher\nClick for what it held at its peak`}
+        onClick={() => store.showMemory({ track, time: track.at })}
+      >
+        {context && <span class="context">{context}</span>}
+        <b>{called}</b>
+        <small>
+          {formatNumber(tensors.shown, "buffer")}
+          {leftOut}
+        </small>
+      </button>
+      <ul class="visually-hidden" aria-label={`Largest of ${called}`}>
+        {largest.map((at) => (
+          <li key={at}>{tensorSentence({ track, at })}</li>
+        ))}
+      </ul>
+      <span class="tools">
+        <HideLane store={store} item={item} called={called} />
+      </span>
+    </div>
+  );
+}

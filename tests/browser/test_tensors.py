@@ -1,0 +1,118 @@
+"""The tensors in memory as bars: what they say, where they lead, and that they stay away until asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.timeline import OpenExported, Timeline
+from tests.real_traces import DATA, real_trace
+from tfvis_nb import Trace
+
+# The middle of the bar of a tensor, in the window.
+_PLACE = """(host, name) => {
+  const { store } = host.tfvis;
+  for (const item of store.arrangement.items)
+    for (const { row, top, height } of item.tensors?.rows ?? [])
+      for (const [index, at] of row.ids.entries())
+        if (item.track.name(at) === name) {
+          const { start, end } = store.viewport;
+          const box = host.shadowRoot.querySelector('.lanes').getBoundingClientRect();
+          const middle = (row.start[index] + row.end[index]) / 2;
+          const x = box.left + ((middle - start) / (end - start)) * store.width;
+          return [x, box.top + item.y - store.scroll + top + height / 2];
+        }
+  return null;
+}"""
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return real_trace(DATA / "local_mlp_step1.pb")
+
+
+@pytest.fixture
+def timeline(exported: OpenExported, trace: Trace, tmp_path: Path) -> Timeline:
+    return exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
+
+
+def button(timeline: Timeline) -> Locator:
+    return timeline.host.get_by_role("button", name="Tensors", exact=True)
+
+
+def bars(timeline: Timeline) -> Locator:
+    return timeline.host.get_by_role("list", name="Largest of mklcpu tensors").get_by_role("listitem")
+
+
+def hover(timeline: Timeline, name: str) -> tuple[float, float]:
+    place: list[float] = timeline.host.evaluate(_PLACE, name)
+    timeline.page.mouse.move(*place)
+    return place[0], place[1]
+
+
+def largest(trace: Trace) -> dict[str, Any]:
+    row = trace.lifetimes.sort_values(["bytes", "alloc_ns"], ascending=[False, True]).iloc[0]
+    return {str(name): value for name, value in row.items()}
+
+
+def test_bars_come_and_go_and_are_those_of_the_trace(timeline: Timeline, trace: Trace) -> None:
+    expect(button(timeline)).to_have_attribute("aria-pressed", "false")
+    expect(bars(timeline)).to_have_count(0)
+    button(timeline).click()
+    expect(button(timeline)).to_have_attribute("aria-pressed", "true")
+    rows = trace.lifetimes.sort_values(["bytes", "alloc_ns"], ascending=[False, True])
+    expect(bars(timeline)).to_have_count(len(rows))
+    said = bars(timeline).all_text_contents()
+    assert [text.partition(",")[0].strip("\u2068\u2069") for text in said] == rows["name"].tolist()
+    assert [text.endswith("not freed") for text in said] == rows["free_ns"].isna().tolist()
+    lanes = timeline.host.get_by_role("group", name="Lanes")
+    expect(lanes.get_by_role("button", name="mklcpu tensors").first).to_contain_text(f"{len(rows)} buffers")
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("t")
+    expect(bars(timeline)).to_have_count(0)
+    expect(button(timeline)).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_bar_says_what_it_is_and_leads_to_its_op(timeline: Timeline, trace: Trace) -> None:
+    tensor = largest(trace)
+    button(timeline).click()
+    expect(bars(timeline).first).to_be_attached()
+    place = hover(timeline, tensor["name"])
+    tip = timeline.host.locator(".tooltip")
+    expect(tip.locator("b")).to_have_text(tensor["name"])
+    expect(tip).to_contain_text(tensor["op"])
+    expect(tip).to_contain_text("float32")
+    for alias in tensor["aliases"].split(", "):
+        expect(tip).to_contain_text(alias)
+    timeline.page.mouse.click(*place)
+    expect(timeline.title).to_have_text(tensor["name"])
+    assert timeline.host.evaluate("(host) => host.tfvis.store.selected") == tensor["event"]
+
+
+def test_details_say_how_long_outputs_live_and_what_used_them_last(timeline: Timeline, trace: Trace) -> None:
+    rows = trace.lifetimes
+    relu = rows[rows["name"] == "Relu"].iloc[0]
+    timeline.find("name:Relu")
+    expect(timeline.title).to_have_text("Relu")
+    section = timeline.details.get_by_role("region", name="Lifetimes")
+    row = section.locator("tbody tr").first
+    expect(row.locator("td")).to_have_text(["output 0", "512 KiB", f"{relu['lifetime_ns'] / 1e6:.2f} ms"])
+    # The gradient of Relu reads its output and ends as it is freed.
+    ends = trace.events["start_ns"] + trace.events["duration_ns"]
+    readers = trace.edges.loc[trace.edges["source"] == relu["event"], "target"]
+    last = min(readers, key=lambda event: abs(int(ends[event]) - int(relu["free_ns"])))
+    link = section.get_by_role("button", name=trace.events["name"][last])
+    link.click()
+    expect(timeline.title).to_have_text(trace.events["name"][last])
+
+
+def test_without_records_there_is_nothing_to_show(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "horovod_timeline.json.xz")
+    timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
+    expect(button(timeline)).to_be_disabled()
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("t")
+    expect(button(timeline)).to_have_attribute("aria-pressed", "false")
