@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import lzma
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import step_stats_files
+from tests.support.registered_kernels import register
 from tests.wire_reader import optional, read_container, texts, wire_rows
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.analysis.graph.gpu_kernels import has_gpu_kernel
@@ -111,20 +110,7 @@ def test_no_graphs_no_nodes(data: Path) -> None:
 
 @pytest.fixture
 def gpu_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that a TensorFlow is imported that has GPU kernels of MatMul, and of Unique for int32."""
-
-    def kernel(op: str, device: str, *allowed: int) -> SimpleNamespace:
-        types = SimpleNamespace(list=SimpleNamespace(type=list(allowed)))
-        return SimpleNamespace(
-            device_type=device, constraint=[SimpleNamespace(name="T", allowed_values=types)], op=op
-        )
-
-    known = [kernel("MatMul", "GPU", 1), kernel("Unique", "GPU", 3), kernel("Unique", "CPU", 3, 9)]
-    kernels = ModuleType("kernels")
-    kernels.get_registered_kernels_for_op = lambda op: SimpleNamespace(  # type: ignore[attr-defined]
-        kernel=[one for one in known if one.op == op]
-    )
-    monkeypatch.setitem(sys.modules, "tensorflow.python.framework.kernels", kernels)
+    register(monkeypatch, {("Unique", "GPU"): [3], ("Unique", "CPU"): [3, 9]})
 
 
 @pytest.mark.usefixtures("gpu_build")
@@ -149,3 +135,35 @@ def test_details_have_what_the_graph_says() -> None:
     told = {name: strings[columns[f"node_{name}"][0]].strip() for name in ("requested_device", "gpu_kernel")}
     assert told == {"requested_device": "/device:GPU:0", "gpu_kernel": "none registered"}
     assert strings[columns["node_attributes"][0]] == "T=int64"
+
+
+@pytest.mark.usefixtures("gpu_build")
+@pytest.mark.parametrize(
+    ("requested", "dtype", "reasons"),
+    [
+        ("/device:CPU:0", 9, [["Unique"], []]),
+        ("/job:a/task:0/cpu:0", 3, [["Unique"], []]),
+        ("/device:GPU:0", 9, [[], ["Unique"]]),
+        ("", 9, [[], ["Unique"]]),
+        ("/device:GPU:0", 3, [[], []]),
+    ],
+)
+def test_a_finding_says_why_an_op_is_on_the_cpu(requested: str, dtype: int, reasons: list[list[str]]) -> None:
+    graph, metadata = (message_class(name)() for name in ("GraphDef", "RunMetadata"))
+    node = graph.node.add(name=b"a", op=b"Unique")
+    node.attr.add(key=b"T").value.type = dtype
+    before = metadata.function_graphs.add().pre_optimization_graph
+    before.node.add(name=b"a", device=requested.encode())
+    columns = {
+        "start_ns": [0, 5, 50],
+        "duration_ns": [5, 45, 5],
+        "kind": ["kernel", "op", "kernel"],
+        "lane": ["stream:1", "ops", "stream:1"],
+        "device": ["/device:GPU:0", "/device:CPU:0", "/device:GPU:0"],
+        "op": ["", "Unique", ""],
+        "name": ["", "a", ""],
+    }
+    graphs, rest = [[graph.SerializeToString()]], [metadata.SerializeToString()]
+    table = Trace(tv.events.build(columns), graphs=graphs, run_metadata=rest).findings
+    (figures,) = table[table["id"] == "cpu_ops"]["figures"]
+    assert [figures["requested_cpu"], figures["no_gpu_kernel"]] == reasons

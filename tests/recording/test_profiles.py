@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import config_pb2
 
 import tfvis_nb as tv
 from tests.recording.work import labels, squared, sum_of_squares
@@ -155,3 +156,19 @@ def test_threads() -> None:
 def test_nothing_ran() -> None:
     with raises_id(tv.EmptyTraceError, "nothing_recorded", reason=Text("nothing_ran")), tv.trace():
         pass
+
+
+def test_a_function_keeps_the_devices_that_it_requested() -> None:
+    def placed(x: Any) -> Any:
+        with tf.device("/GPU:0"):
+            square = tf.nn.relu(x, name="square")
+        return tf.reduce_sum(square, name="total")
+
+    with tv.trace() as t:
+        tf.function(placed)(tf.ones((4, 4)))
+    nodes = t.nodes.drop_duplicates("name").set_index("name")
+    assert nodes["requested_device"].astype(str)[["square", "total"]].tolist() == ["/device:GPU:0", ""]
+    assert nodes["device"].astype(str)["square"].endswith("/device:CPU:0")
+    (function,) = config_pb2.RunMetadata.FromString(t.run_metadata[-1]).function_graphs
+    assert not function.partition_graphs
+    assert "square" in {node.name for node in function.post_optimization_graph.node}

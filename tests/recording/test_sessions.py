@@ -103,6 +103,21 @@ def test_monitored_sessions_show_the_runs_that_hooks_miss(tmp_path: Path) -> Non
     assert len(labels) > 8
 
 
+def test_runs_keep_the_devices_that_the_graph_requests() -> None:
+    with tf.Graph().as_default(), v1.Session(config=v1.ConfigProto(allow_soft_placement=True)) as session:
+        with tf.device("/GPU:0"):
+            doubled = tf.multiply(tf.random.uniform([4]), 2.0, name="doubled")
+        with tv.trace() as t:
+            session.run(doubled)
+            total = tf.reduce_sum(doubled, name="total")
+            session.run(total)
+        with tv.trace(partition_graphs=False) as without:
+            session.run(total)
+    nodes = t.nodes.set_index(["step", "name"])["requested_device"].astype(str)
+    assert nodes[[(0, "doubled"), (1, "doubled"), (1, "total")]].tolist() == ["/device:GPU:0"] * 2 + [""]
+    assert without.run_metadata == []
+
+
 def untimed(metadata: Any) -> bytes:
     """A message without what differs from run to run."""
     for device in metadata.step_stats.dev_stats:

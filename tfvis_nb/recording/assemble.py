@@ -1,6 +1,7 @@
 """The output of all tracers of one recording -> one Trace."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from tfvis_nb.reading import EmptyTraceError, read_trace
 from tfvis_nb.reading.xspace.epoch import on_the_clock
 from tfvis_nb.recording.merge import merged
 from tfvis_nb.recording.profiler.capture import XSpace
-from tfvis_nb.recording.profiler.function_graphs import graphs_of_steps
+from tfvis_nb.recording.profiler.function_graphs import FunctionGraph, graphs_of_steps
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.sessions.runs import Run
 from tfvis_nb.texts import Text, id_of
@@ -26,6 +27,10 @@ def assembled(runs: Sequence[Run], profiles: ProfileTracer, *, steps: bool) -> T
     if runs:
         sessions = read_trace([run.metadata for run in runs])
         sessions.step_labels = dict(enumerate(run.label for run in runs))
+        if any(run.requested for run in runs):
+            kept = zip_longest(sessions.run_metadata, runs)
+            # Serialised messages behind one another are one message.
+            sessions.run_metadata = [(rest or b"") + run.requested for rest, run in kept]
     found = [_profile(profile, profiles.graphs) for profile in profiles.recorded]
     profiled = [trace for trace in found if trace is not None]
     if sessions is None and not profiled:
@@ -37,13 +42,15 @@ def assembled(runs: Sequence[Run], profiles: ProfileTracer, *, steps: bool) -> T
     return whole_steps(everything) if steps else everything
 
 
-def _profile(profile: XSpace, graphs: Sequence[bytes]) -> Trace | None:
+def _profile(profile: XSpace, graphs: Sequence[FunctionGraph]) -> Trace | None:
     try:
         trace = on_the_clock(read_trace(profile.data), profile.epoch_ns)
     except EmptyTraceError:
         return None
     if graphs:
-        trace.graphs = graphs_of_steps(trace.events, graphs)
+        held = graphs_of_steps(trace.events, graphs)
+        trace.graphs = [[one.graph for one in step] for step in held]
+        trace.run_metadata = [b"".join(dict.fromkeys(one.function for one in step)) for step in held]
     return trace
 
 

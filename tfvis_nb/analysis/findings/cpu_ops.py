@@ -15,6 +15,7 @@ from tfvis_nb.analysis.findings.rule import (
     beyond,
     step_time,
 )
+from tfvis_nb.analysis.graph.cpu_placement import cpu_placement
 from tfvis_nb.analysis.steps.cpu_amid_gpu import cpu_amid_gpu
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration
@@ -46,6 +47,7 @@ def _find(trace: Trace) -> list[Finding]:
         "copies": int(table["copies"].sum()),
         "copied_bytes": int(table["copied"].sum()),
         "idle_ns": int(table["gpu_idle_exclusive_ns"].sum()),
+        **_reasons(trace, table),
     }
     return [
         Finding(
@@ -58,6 +60,17 @@ def _find(trace: Trace) -> list[Finding]:
             inside,
         )
     ]
+
+
+def _reasons(trace: Trace, table: pd.DataFrame) -> dict[str, list[str]]:
+    """Return op types that the program put on the CPU, and those without a GPU kernel; most idle first."""
+    on_cpu = table[table["where"].astype(str) == "CPU"].sort_values("gpu_idle_ns", ascending=False)
+    events, ops = on_cpu["longest"].tolist(), on_cpu["op"].astype(str).tolist()
+    reasons = zip(("requested_cpu", "no_gpu_kernel"), cpu_placement(trace, events), strict=True)
+    return {
+        name: list(dict.fromkeys(op for event, op in zip(events, ops, strict=True) if event in found))
+        for name, found in reasons
+    }
 
 
 def _interrupting(trace: Trace) -> pd.DataFrame:
@@ -102,17 +115,25 @@ def _word(_key: str, figures: Figures) -> Texts:
         f"{_listed(figures['ops'], figures['op_types'])} {'run' if several else 'runs'} on the CPU or"
         f" {'copy' if several else 'copies'} data to the host and back between GPU kernels ({moved})."
         f" During that time the GPU is idle for {format_duration(figures['idle_ns'])},"
-        f" {step_time(figures['share'])}.",
+        f" {step_time(figures['share'])}.{_placement(figures)}",
         "Prepare indices and shapes in the input pipeline and keep shapes static. Replace ops whose result"
         " the host has to read before it can go on (Unique, SparseToDense, Where) with dense ones.",
     )
+
+
+def _placement(figures: Figures) -> str:
+    requested, unregistered = (
+        _listed(figures[name][:_MAX_OPS], len(figures[name])) for name in ("requested_cpu", "no_gpu_kernel")
+    )
+    text = f" The program requests the CPU for {requested}." if requested else ""
+    return text + (f" No GPU kernel is registered for {unregistered}." if unregistered else "")
 
 
 def _listed(names: list[str], count: int) -> str:
     rest = count - len(names)
     if rest:
         return ", ".join(names) + f" and {rest} other op type{'s' if rest > 1 else ''}"
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def _measure(trace: Trace) -> Measurement:

@@ -5,10 +5,21 @@ the graphs: of each function when it is first run, after placement and optimisat
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
+
+class FunctionGraph(NamedTuple):
+    """One function on one device, serialised.
+
+    - `graph`: Its ``GraphDef``, as executed.
+    - `function`: A ``RunMetadata`` with the function before and after optimisation.
+    """
+
+    graph: bytes
+    function: bytes
 
 
 class FunctionGraphs:
@@ -25,22 +36,24 @@ class FunctionGraphs:
             self._context = context.context()
             self._context.enable_graph_collection()
 
-    def taken(self) -> list[bytes]:
-        """End, and return what was collected: serialised ``GraphDef`` messages, one a function and device."""
+    def taken(self) -> list[FunctionGraph]:
+        """End, and return what was collected, one a function and device."""
         eager, self._context = self._context, None
         if eager is None or _user_collects():
             return []
         metadata = eager.export_run_metadata()
         eager.disable_graph_collection()
-        return [
-            graph.SerializeToString()
-            for function in metadata.function_graphs
-            for graph in function.partition_graphs
-        ]
+        found = []
+        for function in metadata.function_graphs:
+            partitions = [graph.SerializeToString() for graph in function.partition_graphs]
+            function.ClearField("partition_graphs")
+            rest = type(metadata)(function_graphs=[function]).SerializeToString()
+            found += [FunctionGraph(graph, rest) for graph in partitions]
+        return found
 
 
-def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[bytes]) -> list[list[bytes]]:
-    """Give each step of a profile those of the serialised graphs that its ops are nodes of.
+def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[FunctionGraph]) -> list[list[FunctionGraph]]:
+    """Give each step of a profile those of the graphs that its ops are nodes of.
 
     A profile does not say of which function an op is. So a step gets the graph that has
     most of its ops, then the one with most of the others, while a graph has any two of them.
@@ -49,7 +62,7 @@ def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[bytes]) -> list[list[
 
     ops = events[events["kind"].isin(["op", "transfer", "collective"])]
     names = pd.Index(ops["name"].astype("str").unique())
-    nodes = [graph_pb2.GraphDef.FromString(graph).node for graph in graphs]
+    nodes = [graph_pb2.GraphDef.FromString(one.graph).node for one in graphs]
     has = np.array([names.isin([node.name for node in every]) for every in nodes])
     ran: dict[Any, Any] = ops.groupby("step")["name"].agg(pd.Series.unique).to_dict()
     result = []

@@ -14,7 +14,7 @@ from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler import lock
 from tfvis_nb.recording.profiler.capture import Profile, XSpace
 from tfvis_nb.recording.profiler.eager_calls import EagerCalls
-from tfvis_nb.recording.profiler.function_graphs import FunctionGraphs
+from tfvis_nb.recording.profiler.function_graphs import FunctionGraph, FunctionGraphs
 from tfvis_nb.recording.profiler.keras_steps import KerasSteps
 from tfvis_nb.recording.profiler.user_profiler import Bindings
 from tfvis_nb.texts import Text
@@ -29,13 +29,13 @@ PATIENCE_S = 0.5
 class ProfileTracer:
     """Profiles from the first eager call between `install` and `remove` on.
 
-    ``recorded`` has the profiles in their order, ``graphs`` the serialised graphs of the functions that were
+    ``recorded`` has the profiles in their order, ``graphs`` the graphs of the functions that were
     instantiated, ``remarks`` what is missing or was taken from elsewhere, each once.
     """
 
     def __init__(self, options: TraceOptions) -> None:
         self.recorded: list[XSpace] = []
-        self.graphs: list[bytes] = []
+        self.graphs: list[FunctionGraph] = []
         self.remarks: dict[str, None] = {}
         self._options = options
         self._calls = EagerCalls(self._before_call)

@@ -17,6 +17,7 @@ from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.lock import SOFTWARE, ProfilerSlot
 from tfvis_nb.recording.sessions.callables import CallableTracer
+from tfvis_nb.recording.sessions.requested_devices import RequestedDevices
 from tfvis_nb.recording.sessions.run_options import tensorflow_module
 from tfvis_nb.recording.sessions.user_run_metadata import UsersMetadata, as_requested
 
@@ -26,11 +27,15 @@ LABEL_NAMES = 3
 
 @dataclass(frozen=True)
 class Run:
-    """One traced run: its position, the names of its ops, its serialised ``RunMetadata``."""
+    """One traced run: its position, the names of its ops, its serialised ``RunMetadata``.
+
+    `requested` has what `RequestedDevices` says of the session's graph.
+    """
 
     number: int
     label: str
     metadata: bytes
+    requested: bytes = b""
 
 
 class SessionTracer:
@@ -49,6 +54,7 @@ class SessionTracer:
         self._client = self._module.tf_session
         self._callables = CallableTracer(self)
         self.users = UsersMetadata(self._client)
+        self._requested = RequestedDevices(self._module.config_pb2)
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         self._running = 0
@@ -111,8 +117,11 @@ class SessionTracer:
         with self._lock:
             self.missed[why] += self.active
 
-    def record(self, label: str, run: Callable[[], tuple[Any, bytes]]) -> Any:
-        """Execute `run`, keep the ``RunMetadata`` it returns under `label`, and return its result."""
+    def record(self, label: str, run: Callable[[], tuple[Any, bytes]], graph: Any = None) -> Any:
+        """Execute `run`, keep the ``RunMetadata`` it returns under `label`, and return its result.
+
+        `graph` is the session's, where that is known.
+        """
         with self._lock:
             number = next(self._numbers)
             self._running += 1
@@ -123,10 +132,12 @@ class SessionTracer:
             with self._lock:
                 self._running -= 1
             raise
+        asked = graph is not None and self._options.partition_graphs
+        requested = self._requested.of(graph) if asked else b""
         with self._lock:
             self._running -= 1
             if self._open:
-                self._runs.append(Run(number, label, metadata))
+                self._runs.append(Run(number, label, metadata, requested))
         return result
 
     def _tracing_run(self, original: Any) -> Any:
@@ -139,7 +150,9 @@ class SessionTracer:
                 return self._unrecorded(original, session, options, feeds, fetches, targets, metadata)
             label = self.label(self._fetched(fetches), map(self._client.TF_OperationName, targets))
             return self.record(
-                label, lambda: self.run(original, session, options, feeds, fetches, targets, metadata)
+                label,
+                lambda: self.run(original, session, options, feeds, fetches, targets, metadata),
+                session.graph,
             )
 
         return call_tf_sessionrun
