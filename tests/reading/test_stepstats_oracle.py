@@ -46,7 +46,7 @@ def test_same_table_as_the_oracle(step_stats_path: Path) -> None:
     trace = tv.read_trace(step_stats_path)
     assert differences(trace, expected)[:5] == []
     assert trace.nested is not None
-    assert trace.nested.to_pylist() == [oracle.nested(row) for row in expected]
+    assert trace.nested.to_pylist() == oracle.nested(expected)
     counted = [
         note["rows"]
         for key in ("aggregate_rows_left_out", "rows_set_aside")

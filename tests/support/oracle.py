@@ -62,8 +62,29 @@ def read(steps: list[Any]) -> tuple[list[Row], int, int]:
     return rows, repeated, len(every) - len(rows)
 
 
-def nested(row: Row) -> Row:
-    """Return what the nested columns of an event must say."""
+def nested(rows: list[Row]) -> list[Row]:
+    """Return what the nested columns of some events must say."""
+    found = [_nested(row) for row in rows]
+    for name in (
+        "referenced",
+        *(name for name in found[0] if name.startswith(("device_", "persistent_all"))),
+    ):
+        if not any(one[name] for one in found):
+            found = [{key: value for key, value in one.items() if key != name} for one in found]
+    for name in ("allocation_id", "single_reference", "dim_names"):
+        for column in ("outputs", "referenced"):
+            every = [record for one in found for record in one.get(column, [])]
+            if not any(
+                any(record[name]) if name == "dim_names" else record[name]
+                for record in every
+                if record.get(name)
+            ):
+                for record in every:
+                    record.pop(name, None)
+    return found
+
+
+def _nested(row: Row) -> Row:
     node = row["_node"]
     stats = node.memory_stats if node.HasField("memory_stats") else None
     return {
@@ -82,22 +103,35 @@ def nested(row: Row) -> Row:
             }
             for used in node.memory
         ],
+        "referenced": [_allocation(one) for one in node.referenced_tensor],
         "temp_bytes": stats.temp_memory_size if stats else None,
         "persistent_bytes": stats.persistent_memory_size if stats else None,
+        "persistent_allocation_ids": list(stats.persistent_tensor_alloc_ids) if stats else None,
+        "device_temp_bytes": stats.device_temp_memory_size if stats else None,
+        "device_persistent_bytes": stats.device_persistent_memory_size if stats else None,
+        "device_persistent_allocation_ids": list(stats.device_persistent_tensor_alloc_ids) if stats else None,
     }
 
 
 def _output(slot: int, tensor: Any) -> Row:
     known = tensor.HasField("shape") and not tensor.shape.unknown_rank
-    allocation = tensor.allocation_description
     return {
         "slot": slot,
         "dtype": tensor.dtype,
         "shape": [dim.size for dim in tensor.shape.dim] if known else None,
-        "requested_bytes": allocation.requested_bytes,
-        "allocated_bytes": allocation.allocated_bytes,
-        "allocator": allocation.allocator_name,
-        "ptr": allocation.ptr,
+        "dim_names": [dim.name for dim in tensor.shape.dim] if known else None,
+        **_allocation(tensor.allocation_description),
+    }
+
+
+def _allocation(described: Any) -> Row:
+    return {
+        "requested_bytes": described.requested_bytes,
+        "allocated_bytes": described.allocated_bytes,
+        "allocator": described.allocator_name,
+        "allocation_id": described.allocation_id,
+        "single_reference": described.has_single_reference,
+        "ptr": described.ptr,
     }
 
 

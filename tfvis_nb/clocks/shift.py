@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb.core.nested_lists import exploded, numbers
+from tfvis_nb.core.nested_lists import as_lists, exploded, numbers
 
 
 def records_moved(nested: pa.Table | None, back_ns: np.ndarray) -> pa.Table | None:
@@ -22,19 +22,12 @@ def records_moved(nested: pa.Table | None, back_ns: np.ndarray) -> pa.Table | No
     owners, records = exploded(lists)
     micros = numbers(records, "micros") - -(-back_ns[events[owners]] // 1000)
     moved = _with_field(records, "micros", pa.array(micros))
-    uses = _with_field(uses, "records", _as_lists(lists, moved))
+    uses = _with_field(uses, "records", as_lists(lists, moved))
     index = nested.column_names.index("memory")
-    return nested.set_column(index, "memory", _as_lists(memory, uses))
+    return nested.set_column(index, "memory", as_lists(memory, uses))
 
 
 def _with_field(structs: pa.StructArray, name: str, values: pa.Array) -> pa.StructArray:
     names = [field.name for field in structs.type]
     columns = [values if field == name else pc.struct_field(structs, field) for field in names]
     return pa.StructArray.from_arrays(columns, names)
-
-
-def _as_lists(lists: pa.Array, items: pa.Array) -> pa.ListArray:
-    """Lay other items into lists of the same lengths."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-    return pa.ListArray.from_arrays(offsets, items, mask=pc.is_null(lists))

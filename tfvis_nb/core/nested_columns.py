@@ -55,14 +55,22 @@ def _columns() -> Mapping[str, Fits]:
         )
 
     number: Fits = types.is_integer
-    outputs = dict.fromkeys(("slot", "dtype", "requested_bytes", "allocated_bytes", "ptr"), number)
+    numbers: Fits = list_of(number)
+    allocation = {
+        **dict.fromkeys(("requested_bytes", "allocated_bytes", "allocation_id", "ptr"), number),
+        "allocator": text,
+        "single_reference": types.is_boolean,
+    }
+    outputs = {"slot": number, "dtype": number, "shape": numbers, "dim_names": list_of(text)}
     memory = dict.fromkeys(("total_bytes", "peak_bytes", "live_bytes", "in_use_bytes"), number)
     record = struct_of({"micros": number, "bytes": number}, "micros", "bytes")
-    links = (*LINKING, "in_use_bytes", "address", "temp_bytes", "persistent_bytes")
+    sizes = ("temp_bytes", "persistent_bytes", "device_temp_bytes", "device_persistent_bytes")
     return {
         "raw_device": text,
         GRAPH_INPUTS: list_of(text),
-        "outputs": list_of(struct_of({**outputs, "allocator": text, "shape": list_of(number)})),
+        "outputs": list_of(struct_of({**outputs, **allocation})),
+        "referenced": list_of(struct_of(allocation)),
         "memory": list_of(struct_of({**memory, "allocator": text, "records": list_of(record)}, "records")),
-        **dict.fromkeys(links, number),
+        **dict.fromkeys((*LINKING, "in_use_bytes", "address", *sizes), number),
+        **dict.fromkeys(("persistent_allocation_ids", "device_persistent_allocation_ids"), numbers),
     }

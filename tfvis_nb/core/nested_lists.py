@@ -1,5 +1,7 @@
 """Nested columns of a trace, lists of structs, as flat arrays."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -34,3 +36,51 @@ def coded(codes: np.ndarray, texts: list[str]) -> pd.Categorical:
     """Make categories of distinct texts and, for each row, the index of its own."""
     dtype = pd.CategoricalDtype(pd.Index(texts, dtype=event_table.TEXT))
     return pd.Categorical.from_codes(codes.astype(np.int32), dtype=dtype)
+
+
+def as_lists(lists: pa.Array, items: pa.Array) -> pa.ListArray:
+    """Lay other items into lists of the same lengths."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, items, mask=pc.is_null(lists))
+
+
+def with_same_fields(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """Give the structs of equal columns the same fields, null where a table lacks one.
+
+    Before 17, pyarrow concatenates only structs whose fields are the same.
+    """
+    fields: dict[str, dict[str, pa.DataType]] = {}
+    for table in tables:
+        for column in table.schema:
+            if _is_list_of_structs(column.type):
+                known = fields.setdefault(column.name, {})
+                known |= {
+                    field.name: field.type for field in column.type.value_type if field.name not in known
+                }
+    return [_with_fields(table, fields) for table in tables]
+
+
+def _with_fields(table: pa.Table, fields: dict[str, dict[str, pa.DataType]]) -> pa.Table:
+    for number, column in enumerate(table.schema):
+        wanted = fields.get(column.name, {})
+        if not _is_list_of_structs(column.type) or [field.name for field in column.type.value_type] == [
+            *wanted
+        ]:
+            continue
+        lists = table[number].combine_chunks()
+        structs = pc.list_flatten(lists)
+        columns = [
+            pc.struct_field(structs, name)
+            if structs.type.get_field_index(name) >= 0
+            else pa.nulls(len(structs), kind)
+            for name, kind in wanted.items()
+        ]
+        table = table.set_column(
+            number, column.name, as_lists(lists, pa.StructArray.from_arrays(columns, [*wanted]))
+        )
+    return table
+
+
+def _is_list_of_structs(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) and pa.types.is_struct(kind.value_type))

@@ -36,7 +36,8 @@ class Trace(HtmlExport):
     nested
         One Arrow row per event with what does not fit a flat table; its columns are
         ``raw_device`` (dictionary: the lane's name in the source), ``outputs`` and
-        ``memory`` (lists of structs). None when the source has nothing of the kind.
+        ``memory`` (lists of structs), and where the source has them ``referenced`` (tensors
+        that an op used) and the rest of ``MemoryStats``. None when the source has nothing of the kind.
     graphs
         For each step, its partition graphs as serialised ``GraphDef`` messages, those of functions included.
     run_metadata

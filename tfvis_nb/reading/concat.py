@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import combined
+from tfvis_nb.core.nested_lists import with_same_fields
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.texts import Text
 
@@ -58,7 +59,9 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
     nested = None
     if any(trace.nested is not None for trace in traces):
         nested = (
-            pa.concat_tables([_nested(trace) for trace in traces], promote_options="default")
+            pa.concat_tables(
+                with_same_fields([_nested(trace) for trace in traces]), promote_options="default"
+            )
             .unify_dictionaries()
             .combine_chunks()
             .take(before)

@@ -106,8 +106,8 @@ export class SparseDetails implements DetailsView {
   readonly label = this.#alike("label", "");
   readonly outputs = this.#alike("outputs", []);
   readonly memory = this.#alike("memory", []);
-  readonly temp = this.#alike("temp", null);
-  readonly persistent = this.#alike("persistent", null);
+  readonly referenced = this.#alike("referenced", []);
+  readonly ownMemory = this.#alike("ownMemory", null);
 
   slack(): null {
     return null;

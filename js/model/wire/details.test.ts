@@ -106,7 +106,16 @@ describe("Details", () => {
   });
 
   it("takes a column that was left out as never recorded", () => {
-    expect([details.ids(3), details.temp(0), details.persistent(3)]).toEqual([[], null, null]);
+    expect(details.ids(3)).toEqual([]);
+    expect(details.ownMemory(0)).toEqual({
+      temp: null,
+      persistent: null,
+      persistentIds: "",
+      deviceTemp: null,
+      devicePersistent: null,
+      devicePersistentIds: "",
+    });
+    expect(details.referenced(1)).toEqual([]);
   });
 
   it("follows edges both ways", () => {
@@ -125,12 +134,32 @@ describe("Details", () => {
 
   it("lists outputs and memory", () => {
     expect(details.outputs(0)).toEqual([
-      { slot: 0, dtype: "float32", shape: "[32, 784]", bytes: 100352 },
-      { slot: 1, dtype: "dtype 99", shape: "[32, 784]", bytes: null },
+      { slot: 0, dtype: "float32", shape: "[32, 784]", bytes: 100352, buffer: null },
+      { slot: 1, dtype: "dtype 99", shape: "[32, 784]", bytes: null, buffer: null },
     ]);
     expect(details.outputs(1)).toEqual([]);
     expect(details.memory(1)).toEqual([{ allocator: "gpu_bfc", total: 512, peak: 256, live: null }]);
     expect(details.memory(2)).toEqual([]);
+  });
+
+  it("knows the buffers that tensors are in", async () => {
+    const more: Record<string, Planned> = {
+      output_buffer: { encoding: "plain", values: Uint8Array.of(2, 1) },
+      output_buffer_step: { encoding: "shuffle", values: Uint32Array.of(6, 3) },
+      referenced_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 0, 1, 1, 1) },
+      referenced_allocator: { encoding: "shuffle", values: Uint16Array.of(0) },
+      referenced_bytes: { encoding: "shuffle", values: Float64Array.of(64) },
+      referenced_buffer: { encoding: "plain", values: Uint8Array.of(0) },
+      referenced_buffer_step: { encoding: "shuffle", values: Uint32Array.of() },
+      persistent_ids: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0, 3) },
+    };
+    const read = await readDetails(await gzip(writeContainer(header, { ...columns, ...more })), drawn);
+    expect(read.outputs(0).map(({ buffer }) => buffer)).toEqual([
+      { id: 3, isShared: true },
+      { id: 1, isShared: false },
+    ]);
+    expect(read.referenced(3)).toEqual([{ allocator: "gpu_bfc", bytes: 64, buffer: null }]);
+    expect(read.ownMemory(2)?.persistentIds).toBe("[32, 784]");
   });
 
   it("takes labels as they are when nothing stands for names in them", async () => {

@@ -5,26 +5,11 @@ import { type Dataflow, type Edge, readDataflow } from "./dataflow";
 import { readTracks, type Track } from "./memory";
 import { type NodeFacts, nodeFacts } from "./node_facts";
 import type { Overview } from "./overview";
-import { byEvent, optional, wireRows } from "./row_order";
+import { type Memory, type Output, type OwnMemory, Records, type Referenced } from "./records";
+import { byEvent, wireRows } from "./row_order";
 import { Waiting } from "./waiting";
 
 export type { Edge, EdgeKind } from "./dataflow";
-
-/** One output of an op; `bytes` as allocated, null when not recorded. */
-export interface Output {
-  slot: number;
-  dtype: string;
-  shape: string;
-  bytes: number | null;
-}
-
-/** What one allocator did for one op, in bytes; null when not recorded. */
-export interface Memory {
-  allocator: string;
-  total: number | null;
-  peak: number | null;
-  live: number | null;
-}
 
 const NO_DEVICE = 0xffff;
 const NO_TASK = 0xffff;
@@ -54,6 +39,7 @@ export class Details {
   /** The row of each event in the columns. */
   readonly #rows: Uint32Array;
   readonly #flow: Dataflow;
+  readonly #records: Records;
   #waiting: Waiting | null = null;
 
   constructor(container: Container, drawn: Drawn) {
@@ -66,6 +52,7 @@ export class Details {
     }
     this.#rows = wireRows(drawn.lane, drawn.lanes.length);
     this.strings = stringsIn(container);
+    this.#records = new Records(container, this.#header, this.strings);
     this.tensorIds = byEvent(oneOf(container, "tensor", this.count, [Uint32Array]), this.#rows);
     this.labelIds = byEvent(oneOf(container, "detail", this.count, [Uint32Array]), this.#rows);
     this.#flow = readDataflow(container, this.#rows);
@@ -171,62 +158,30 @@ export class Details {
   }
 
   outputs(event: number): Output[] {
-    const container = this.#container;
-    const outputs: Output[] = [];
-    for (const at of this.#range("output_offsets", event)) {
-      const dtype = String(
-        oneOf(container, "output_dtype", null, [Uint8Array, Uint16Array, Uint32Array])[at],
-      );
-      outputs.push({
-        slot: oneOf(container, "output_slot", null, [Uint8Array, Uint16Array, Uint32Array])[at],
-        dtype: this.#header.dtypes[dtype] ?? `dtype ${dtype}`,
-        shape: this.strings.get(oneOf(container, "output_shape", null, [Uint32Array])[at]),
-        bytes: this.#number("output_bytes", at),
-      });
-    }
-    return outputs;
+    return this.#records.outputs(this.#rows[event]);
+  }
+
+  /** The tensors that the event used, where they were recorded. */
+  referenced(event: number): Referenced[] {
+    return this.#records.referenced(this.#rows[event]);
   }
 
   memory(event: number): Memory[] {
-    const memory: Memory[] = [];
-    for (const at of this.#range("memory_offsets", event)) {
-      const allocator = oneOf(this.#container, "memory_allocator", null, [Uint16Array])[at];
-      memory.push({
-        allocator: this.#header.allocators[allocator] ?? "",
-        total: this.#number("memory_total", at),
-        peak: this.#number("memory_peak", at),
-        live: this.#number("memory_live", at),
-      });
-    }
-    return memory;
+    return this.#records.memory(this.#rows[event]);
   }
 
-  /** Bytes of temporary memory. */
-  temp(event: number): number | null {
-    return this.#number("temp_bytes", this.#rows[event]);
+  /** Null where nothing of the event is here. */
+  ownMemory(event: number): OwnMemory | null {
+    return this.#records.ownMemory(this.#rows[event]);
   }
 
-  /** Bytes of memory kept beyond the op. */
-  persistent(event: number): number | null {
-    return this.#number("persistent_bytes", this.#rows[event]);
-  }
-
-  // A column of which nothing was recorded is not sent at all.
   #number(name: string, at: number): number | null {
-    if (this.#container.column(name) === undefined) return null;
-    return optional(oneOf(this.#container, name, null, [Uint32Array, Float64Array]), at);
+    return this.#records.number(name, at);
   }
 
   #device(name: string, event: number): string | null {
     const device = this.#container.column(name)?.[this.#rows[event]];
     return device === undefined || device === NO_DEVICE ? null : (this.#header.devices[device] ?? null);
-  }
-
-  #range(name: string, event: number): number[] {
-    const offsets = this.#container.column(name);
-    if (offsets === undefined) return [];
-    const row = this.#rows[event];
-    return Array.from({ length: offsets[row + 1] - offsets[row] }, (_, k) => offsets[row] + k);
   }
 }
 

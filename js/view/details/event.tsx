@@ -18,7 +18,8 @@ import type { Store } from "../../state/store";
 import { arrivalFacts } from "./collective";
 import { PanelHeader } from "./header";
 import { Lifetimes } from "./lifetimes";
-import { GraphNode, LinkList, Outputs, RecordedMemory } from "./lists";
+import { GraphNode, LinkList } from "./lists";
+import { Outputs, RecordedMemory } from "./records";
 import { TransferCard, transferFacts } from "./transfer";
 import type { EventProps, Fact } from "./types";
 
@@ -74,8 +75,8 @@ export function EventDetails({ store, actions, id }: EventProps) {
       {details && (
         <RecordedMemory
           memory={details.memory(id)}
-          temp={details.temp(id)}
-          persistent={details.persistent(id)}
+          own={details.ownMemory(id)}
+          referenced={details.referenced(id)}
         />
       )}
       <GraphNode facts={details?.node(id).node ?? []} />

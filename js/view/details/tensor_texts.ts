@@ -3,7 +3,7 @@
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatDuration, formatTime } from "../../model/format/units";
 import { nameOf } from "../../model/lanes/event_text";
-import type { Output } from "../../model/wire/details";
+import type { Output } from "../../model/wire/records";
 import type { Store } from "../../state/store";
 import { endOf, type Tensor } from "../../state/tensors";
 

@@ -21,8 +21,9 @@ from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.drawn import VERSION
 from tfvis_nb.display.wire.lane_times import optional_column, signed_column
 from tfvis_nb.display.wire.memory import memory_tracks, name_columns
-from tfvis_nb.display.wire.nested import NestedRows, nested_rows, shape_texts
+from tfvis_nb.display.wire.nested import nested_rows
 from tfvis_nb.display.wire.node_facts import FACTS, node_facts
+from tfvis_nb.display.wire.records import id_columns, memory_columns, output_columns, output_shapes
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 from tfvis_nb.display.wire.waiting import waiting
 from tfvis_nb.events import SHOWN
@@ -60,19 +61,21 @@ def details(
 
     nested = None if trace.nested is None else trace.nested.take(pa.array(rows))
     outputs = nested_rows(nested, "outputs", len(events))
-    allocators, memory = _memory(nested, len(events))
-    shapes = shape_texts(outputs.fields["shape"]) if "shape" in outputs.fields else outputs.texts("shape")
+    allocators, memory = memory_columns(nested, len(events))
+    kept = id_columns(nested)
     own_name, labels = _labels(events)
     tracks, allocated, held = memory_tracks(trace) if waits else ([], {}, events["tensor"].iloc[:0])
     node, facts = node_facts(trace, events)
-    (tensor, label, shape, name, *of_node), texts = number_texts(
-        [events["tensor"], labels, shapes, held, *facts]
+    (tensor, label, shape, name, *more_texts), texts = number_texts(
+        [events["tensor"], labels, output_shapes(outputs), held, *facts, *kept.values()]
     )
-    columns |= _nodes(node, of_node)
+    columns |= _nodes(node, more_texts[: len(facts)])
+    kept_ids = more_texts[len(facts) :]
     columns["tensor"] = WireColumn(tensor, "delta-shuffle")
     columns["detail"] = WireColumn(label, "delta-shuffle")
     columns |= allocated | name_columns(tracks, name)
-    columns |= _outputs(outputs) | {"output_shape": WireColumn(shape)} | memory | stored_texts(texts)
+    columns |= output_columns(outputs) | {"output_shape": WireColumn(shape)} | memory | stored_texts(texts)
+    columns |= {column: WireColumn(numbers) for column, numbers in zip(kept, kept_ids, strict=True)}
     header = {
         "version": VERSION,
         "count": len(events),
@@ -206,35 +209,3 @@ def _edges(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
         "edge_distance": signed_column((target - source)[order]),
         "edge_kind": WireColumn(kinds[edges["kind"].cat.codes.to_numpy()[order]]),
     }
-
-
-def _outputs(rows: NestedRows) -> dict[str, WireColumn]:
-    return {
-        "output_offsets": WireColumn(rows.offsets, "delta-shuffle"),
-        "output_slot": WireColumn(_narrow(rows.whole("slot"))),
-        "output_dtype": WireColumn(_narrow(rows.whole("dtype"))),
-        "output_bytes": WireColumn(rows.whole("requested_bytes").astype("f8")),
-    }
-
-
-def _memory(nested: pa.Table | None, events: int) -> tuple[list[str], dict[str, WireColumn]]:
-    rows = nested_rows(nested, "memory", events)
-    names = rows.texts("allocator").dictionary_encode()
-    columns = {
-        "memory_offsets": WireColumn(rows.offsets, "delta-shuffle"),
-        "memory_allocator": WireColumn(names.indices.to_numpy(zero_copy_only=False).astype("u2")),
-    }
-    for stored in ("total", "peak", "live"):
-        columns[f"memory_{stored}"] = WireColumn(rows.whole(f"{stored}_bytes").astype("f8"))
-    for name in ("temp_bytes", "persistent_bytes"):
-        if nested is not None and name in nested.column_names:
-            values = nested[name].to_pandas().to_numpy("f8", na_value=np.nan)
-            if not np.isnan(values).all():
-                columns[name] = WireColumn(values)
-    return names.dictionary.to_pylist(), columns
-
-
-def _narrow(numbers: np.ndarray) -> np.ndarray:
-    """Store small numbers in as few bytes as the largest needs."""
-    largest = int(numbers.max()) if len(numbers) else 0
-    return numbers.astype("u1" if largest < 2**8 else "u2" if largest < 2**16 else "u4")

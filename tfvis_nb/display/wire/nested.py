@@ -44,12 +44,24 @@ def nested_rows(nested: pa.Table | None, column: str, events: int) -> NestedRows
     return NestedRows(np.concatenate([[0], np.cumsum(lengths)]).astype("u4"), fields)
 
 
-def shape_texts(shapes: pa.Array) -> pa.Array:
-    """Write shapes as text: ``[32, 784]``, ``[?, 3]`` with a dimension unknown, ``?`` for a shape unknown."""
+def shape_texts(shapes: pa.Array, names: pa.Array | None = None) -> pa.Array:
+    """Write shapes as text, with the `names` of dimensions that have one.
+
+    ``[32, 784]``, ``[batch=?, 3]`` with a dimension unknown, ``?`` for a shape unknown.
+    """
     sizes = pc.list_flatten(shapes)
     written = pc.if_else(pc.less(sizes, 0), "?", sizes.cast(pa.string()))
+    named = None if names is None else pc.list_flatten(names)
+    if named is not None and len(named) == len(written):
+        marked = pc.binary_join_element_wise(named, written, "=")
+        written = pc.if_else(pc.fill_null(pc.equal(named, ""), True), written, marked)
     lengths = pc.fill_null(pc.list_value_length(shapes), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype("i4")
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), written), ", ")
     texts = pc.binary_join_element_wise("[", joined, "]", "")
     return pc.if_else(shapes.is_null(), "?", texts)
+
+
+def id_texts(lists: pa.Array) -> pa.Array:
+    """Write lists of whole numbers as text: ``3, 12``, empty where there is none."""
+    return pc.fill_null(pc.binary_join(lists.cast(pa.list_(pa.string())), ", "), "")

@@ -244,7 +244,8 @@ def _describe(tensor: Any, described: str) -> None:
             tensor.shape.dim.add(size=int(size))
     allocation = tensor.allocation_description
     allocation.allocator_name = _encoded(fields.get("allocator_name", ""))
-    for name in ("requested_bytes", "allocated_bytes", "ptr"):
+    allocation.has_single_reference = fields.get("has_single_reference") == "true"
+    for name in ("requested_bytes", "allocated_bytes", "allocation_id", "ptr"):
         if re.fullmatch("[0-9]{1,18}", fields.get(name, "")):
             setattr(allocation, name, int(fields[name]))
 

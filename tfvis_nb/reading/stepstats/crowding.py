@@ -33,6 +33,7 @@ _COSTS: Mapping[str, int] = {
     "thread_names": 200,
     "output": 130,
     "memory": 90,
+    "referenced_tensor": 130,
     "events": 250,
     "lines": 1000,
     "planes": 2000,

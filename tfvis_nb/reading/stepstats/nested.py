@@ -1,6 +1,6 @@
 """Data outside a flat table: outputs with shapes, memory records; one Arrow row per event."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -9,70 +9,107 @@ import pyarrow.compute as pc
 from tfvis_nb.reading.protobuf.wire import text
 from tfvis_nb.reading.stepstats.source_rows import Source
 
+_MEMORY_STATS = {
+    "temp_bytes": "temp_memory_size",
+    "persistent_bytes": "persistent_memory_size",
+    "persistent_allocation_ids": "persistent_tensor_alloc_ids",
+    "device_temp_bytes": "device_temp_memory_size",
+    "device_persistent_bytes": "device_persistent_memory_size",
+    "device_persistent_allocation_ids": "device_persistent_tensor_alloc_ids",
+}
+_ALWAYS = ("temp_bytes", "persistent_bytes")
+_RARE = ("allocation_id", "single_reference", "dim_names")
+"""Fields that are left out where no record of the source has a value of them."""
+
 
 def nested_table(source: Source, rows: np.ndarray) -> pa.Table:
     """Make the nested columns of the source's `rows`, in that order.
 
-    The columns are ``raw_device``, ``outputs``, ``memory``, ``temp_bytes`` and
-    ``persistent_bytes``; see `tfvis_nb.Trace`.
+    The columns are ``raw_device``, ``outputs``, ``memory``, ``temp_bytes`` and ``persistent_bytes``, and
+    where the source has values of them ``referenced`` and the rest of ``MemoryStats``; see `tfvis_nb.Trace`.
     """
     take = pa.array(rows)
     devices = pa.array(source.devices, pa.string()).dictionary_encode()
     raw_device = pa.DictionaryArray.from_arrays(
         devices.indices.take(pa.array(source.entry[rows])), devices.dictionary
     )
+    columns = {
+        "raw_device": raw_device,
+        "outputs": _each(source, "output", _outputs).take(take),
+        "memory": _each(source, "memory", _memory).take(take),
+    }
+    if any(len(chunk.field("referenced_tensor").values) for chunk in source.chunks):
+        columns["referenced"] = _each(source, "referenced_tensor", _allocation).take(take)
     memory_stats = source.column("memory_stats")
-    return pa.table(
-        {
-            "raw_device": raw_device,
-            "outputs": _each(source, "output", _outputs).take(take),
-            "memory": _each(source, "memory", _memory).take(take),
-            "temp_bytes": pc.struct_field(memory_stats, "temp_memory_size").take(take),
-            "persistent_bytes": pc.struct_field(memory_stats, "persistent_memory_size").take(take),
-        }
-    )
+    for name, field in _MEMORY_STATS.items():
+        values = pc.struct_field(memory_stats, field)
+        if name in _ALWAYS or _has_value(values):
+            columns[name] = values.take(take)
+    return pa.table(columns)
 
 
-def _each(source: Source, field: str, convert: Any) -> pa.Array:
-    arrays = [convert(chunk.field(field)) for chunk in source.chunks]
+def _each(source: Source, field: str, convert: Callable[[pa.StructArray], dict[str, pa.Array]]) -> pa.Array:
+    """Convert the records in a field of every row, and lay them into the lists they come from."""
+    lists = [chunk.field(field) for chunk in source.chunks]
+    columns = [convert(each.values) for each in lists]
+    absent = [
+        name for name in _RARE if name in columns[0] and not any(_has_value(each[name]) for each in columns)
+    ]
+    arrays = [
+        _list_of_structs(each, {name: values for name, values in of_chunk.items() if name not in absent})
+        for each, of_chunk in zip(lists, columns, strict=True)
+    ]
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
 
-def _outputs(outputs: pa.ListArray) -> pa.ListArray:
-    values = outputs.values
-    tensor = values.field("tensor_description")
-    allocation = pc.struct_field(tensor, "allocation_description")
+def _has_value(values: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether any value differs from what is not stored in a message: 0, false, empty."""
+    while pa.types.is_list(values.type):
+        values = pc.list_flatten(values)
+    if pa.types.is_string(values.type):
+        values = pc.binary_length(values)
+    return bool(pc.any(values.cast(pa.bool_())).as_py())
+
+
+def _outputs(outputs: pa.StructArray) -> dict[str, pa.Array]:
+    tensor = outputs.field("tensor_description")
     shape = pc.struct_field(tensor, "shape")
     dims = tensor.field("shape").field("dim")
     unknown = pc.or_(pc.is_null(shape), pc.struct_field(shape, "unknown_rank").fill_null(True))
-    shapes = pa.ListArray.from_arrays(dims.offsets, dims.values.field("size"), mask=unknown)
-    columns = {
-        "slot": values.field("slot"),
+    return {
+        "slot": outputs.field("slot"),
         "dtype": pc.struct_field(tensor, "dtype").fill_null(0),
-        "shape": shapes,
-        "requested_bytes": pc.struct_field(allocation, "requested_bytes").fill_null(0),
-        "allocated_bytes": pc.struct_field(allocation, "allocated_bytes").fill_null(0),
-        "allocator": _names(pc.struct_field(allocation, "allocator_name")),
-        "ptr": pc.struct_field(allocation, "ptr").fill_null(0),
+        "shape": pa.ListArray.from_arrays(dims.offsets, dims.values.field("size"), mask=unknown),
+        "dim_names": pa.ListArray.from_arrays(dims.offsets, _names(dims.values.field("name")), mask=unknown),
+        **_allocation(pc.struct_field(tensor, "allocation_description")),
     }
-    return _list_of_structs(outputs, columns)
 
 
-def _memory(memory: pa.ListArray) -> pa.ListArray:
-    values = memory.values
-    records = values.field("allocation_records")
-    columns = {
-        "allocator": _names(values.field("allocator_name")),
-        "total_bytes": values.field("total_bytes"),
-        "peak_bytes": values.field("peak_bytes"),
-        "live_bytes": values.field("live_bytes"),
-        "in_use_bytes": values.field("allocator_bytes_in_use"),
+def _allocation(described: pa.StructArray) -> dict[str, pa.Array]:
+    """Return the fields of AllocationDescriptions, with those of missing ones 0 and empty."""
+    numbers = {
+        name: pc.struct_field(described, name).fill_null(0)
+        for name in ("requested_bytes", "allocated_bytes", "allocation_id", "ptr")
+    }
+    return numbers | {
+        "allocator": _names(pc.struct_field(described, "allocator_name")),
+        "single_reference": pc.struct_field(described, "has_single_reference").fill_null(False),
+    }
+
+
+def _memory(memory: pa.StructArray) -> dict[str, pa.Array]:
+    records = memory.field("allocation_records")
+    return {
+        "allocator": _names(memory.field("allocator_name")),
+        "total_bytes": memory.field("total_bytes"),
+        "peak_bytes": memory.field("peak_bytes"),
+        "live_bytes": memory.field("live_bytes"),
+        "in_use_bytes": memory.field("allocator_bytes_in_use"),
         "records": _list_of_structs(
             records,
             {"micros": records.values.field("alloc_micros"), "bytes": records.values.field("alloc_bytes")},
         ),
     }
-    return _list_of_structs(memory, columns)
 
 
 def _list_of_structs(lists: pa.ListArray, columns: dict[str, pa.Array]) -> pa.ListArray:
