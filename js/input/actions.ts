@@ -5,6 +5,8 @@ import type { LaneItem } from "../model/lanes/layout";
 import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
 import { eventCount } from "../model/lod/merged";
 import { neighbour } from "../model/search/search";
+import { type Edge, STRONGEST_FIRST } from "../model/wire/dataflow";
+import { LOADING, whyNoGraph } from "../state/graph";
 import type { Mark } from "../state/hover_and_marks";
 import { Navigation } from "../state/navigation";
 import type { Store } from "../state/store";
@@ -104,9 +106,17 @@ export class Actions extends Navigation {
     const id = store.selected;
     if (id === null || !store.details) return;
     const edges = direction > 0 ? store.details.consumers(id) : store.details.inputs(id);
-    const order = ["transfer", "launch", "data", "control"];
-    const best = [...edges].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))[0];
+    const strength = ({ kind }: Edge) => STRONGEST_FIRST.indexOf(kind);
+    const best = [...edges].sort((a, b) => strength(a) - strength(b))[0];
     if (best) this.visit(best.event);
+  }
+
+  /** Show the graph around the selected event, or put it away. */
+  toggleGraph(): void {
+    const { store } = this;
+    const reason = whyNoGraph(store, store.selected);
+    if (reason && reason !== LOADING && !store.graphOpen) this.surroundings.hint(reason);
+    else store.setPanel({ graphOpen: !store.graphOpen });
   }
 
   /** Fill the screen with the timeline, or leave it. */

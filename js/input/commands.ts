@@ -131,6 +131,17 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         run: { BracketLeft: (actions) => actions.follow(-1), BracketRight: (actions) => actions.follow(1) },
       },
       {
+        id: "graph",
+        keys: "G",
+        label: "graph of its producers and consumers",
+        run: { KeyG: (actions) => actions.toggleGraph() },
+      },
+      {
+        id: "graph-walk",
+        keys: "← → ↑ ↓ in it",
+        label: "along its edges; Enter selects, + − change the hops",
+      },
+      {
         id: "clear",
         keys: "Esc",
         label: "clear search, selection, marks",

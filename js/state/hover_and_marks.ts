@@ -7,9 +7,10 @@ export interface Hover {
   id: number;
   /** Events that share the pixel under the pointer. */
   count: number;
-  /** CSS pixels from the left and top edge of the lanes. */
+  /** CSS pixels from the left and top edge of the lanes, or of the graph below them. */
   x: number;
   y: number;
+  isInGraph?: true;
 }
 
 /** A buffer of memory under the pointer. */

@@ -42,7 +42,7 @@ export class LargeTrace implements KernelQueries {
   #exact: Entries | null = null;
   #search: Search | null = null;
   #same: { event: number; same: SameName } | null = null;
-  /** The selected events that were last asked for. */
+  /** The selected events that were last asked for, and how far around them. */
   #wanted = "";
 
   constructor(
@@ -54,7 +54,7 @@ export class LargeTrace implements KernelQueries {
     this.requests = new KernelRequests(store, signal);
     store.remote = this;
     store.on(["viewport"], () => this.#consider(), signal);
-    store.on(["selection"], () => this.#look(), signal);
+    store.on(["selection", "panel"], () => this.#look(), signal);
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
     this.#consider();
     this.#look();
@@ -174,12 +174,13 @@ export class LargeTrace implements KernelQueries {
     const { store } = this;
     const selection = store.host.get("selection");
     const events = selection && "events" in selection ? selection.events.slice(0, 200) : [];
-    const wanted = events.join();
+    const hops = store.graphOpen ? store.graphHops : 1;
+    const wanted = `${hops} ${events}`;
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
     if (events.length === 0) return;
     const isUnknown = events.some((event) => entryOfEvent(store.drawn, event) === null);
-    const answer = await this.requests.ask({ kind: "events", events });
+    const answer = await this.requests.ask({ kind: "events", events, hops });
     if (!answer || this.#wanted !== wanted) return;
     const numbers = answer.answer as WholeNumbers;
     const drawn = await readDrawn(answer.buffers[0]);
@@ -189,7 +190,7 @@ export class LargeTrace implements KernelQueries {
     this.#exact = exactEntries(drawn, numbers, originNs);
     this.#same = numbers.same ? { event: events[0], same: numbers.same } : null;
     const later = Number(drawn.originNs - originNs);
-    this.#show(new SparseDetails(known, numbers.events, later, () => store.drawn));
+    this.#show(new SparseDetails(known, numbers, later, () => store.drawn));
     if (isUnknown) this.navigation.revealSelection();
   }
 }

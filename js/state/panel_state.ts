@@ -16,6 +16,8 @@ interface Panels {
   statisticsBy: "op" | "name";
   menu: Menu | null;
   isAskedForNotes: boolean;
+  graphOpen: boolean;
+  graphHops: number;
 }
 
 export class PanelState extends HoverAndMarks {
@@ -25,6 +27,9 @@ export class PanelState extends HoverAndMarks {
   menu: Menu | null = null;
   /** Whether the notes are to come into view, until they do. */
   isAskedForNotes = false;
+  /** Whether the graph around the selected event is shown, and how many hops each way. */
+  graphOpen = false;
+  graphHops = 2;
   /** Why there are no details; null while they may come. */
   detailsError: string | null = null;
 

@@ -4,6 +4,7 @@ import { render } from "preact";
 import type { Actions } from "../input/actions";
 import type { Store } from "../state/store";
 import { DetailsPanel } from "./details/panel";
+import { GraphPane } from "./graph/pane";
 import { Announcer, CursorTime } from "./parts/announcer";
 import { ContextMenu } from "./parts/context_menu";
 import { Headline } from "./parts/headline";
@@ -31,6 +32,7 @@ export function renderParts(
     render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
     render(<Headline store={store} actions={actions} />, find("headline"));
     render(<DetailsPanel store={store} actions={actions} />, find("details"));
+    render(<GraphPane store={store} actions={actions} root={root} />, find("graph"));
     render(<StatusLine store={store} actions={actions} isMac={isMac} />, find("status"));
     render(<Help store={store} />, find("help"));
   }

@@ -31,6 +31,19 @@ function leastHeight({ pair }: Host): number {
   return pair?.side === undefined ? MIN_HEIGHT_PX : MIN_SIDE_PX;
 }
 
+/** What a graph below the lanes wants (CSS px). */
+function graphHeight(root: ParentNode): number {
+  const graph = root.querySelector(".graph");
+  return graph ? Number.parseFloat(getComputedStyle(graph).flexBasis) : 0;
+}
+
+/** Calls `fit` whenever lanes, details or graph may need another height: once they are drawn. */
+function onNeeds(store: Store, fit: () => void, signal: AbortSignal): void {
+  store.on(["layout"], fit, signal);
+  // Details bring a headline; it and a graph are drawn before the next frame.
+  store.on(["details", "panel"], () => requestAnimationFrame(() => signal.aborted || fit()), signal);
+}
+
 /** Whether it is a dashboard's, with tabs below it. */
 export function hasTabs({ link, pair }: Host): boolean {
   return HAS_PANELS && Boolean(link) && pair?.side === undefined;
@@ -48,12 +61,10 @@ export function fitHeight(root: HTMLElement, store: Store): void {
     // Whoever drags it to a height has that.
     if (host.get("height") !== given) return;
     if (!host.get("lane_filter") && store.lanes.hidden.size === 0)
-      root.style.height = `${Math.min(most, neededHeight(root, store))}px`;
+      root.style.height = `${Math.min(most, neededHeight(root, store)) + graphHeight(root)}px`;
   };
   fit();
-  store.on(["layout"], fit);
-  // Details bring a headline, which is drawn before the next frame.
-  store.on(["details"], () => requestAnimationFrame(fit));
+  onNeeds(store, fit, store.signal);
 }
 
 export function followSize(
@@ -75,8 +86,9 @@ export function followSize(
       if (isClosed) store.setPanel({ panelOpen: false });
     } else if (wasNarrow && !isNarrow && isClosed) store.setPanel({ panelOpen: true });
     store.setSize(lanes.clientWidth, lanes.clientHeight);
-    // Details that have just opened below the lanes may cover what they are about.
-    if (outer.clientWidth < NARROW_PX && store.selected !== null) actions.keepInSight(store.selected);
+    // Details or a graph that have just opened below the lanes may cover what they are about.
+    const isLow = outer.clientWidth < NARROW_PX || store.graphOpen;
+    if (isLow && store.selected !== null) actions.keepInSight(store.selected);
     frame.resize();
   });
   observer.observe(lanes);
@@ -139,14 +151,13 @@ export function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: S
   const shrink = () => {
     // What is filtered or hidden for a while keeps its room.
     if (store.host.get("lane_filter") || store.lanes.hidden.size) return;
-    const part = Math.min(most, neededHeight(pane.shadowRoot ?? pane, store) / innerHeight);
-    pane.style.height = `${100 * part}vh`;
+    const root = pane.shadowRoot ?? pane;
+    const part = Math.min(most, neededHeight(root, store) / innerHeight);
+    pane.style.height = `calc(${100 * part}vh + ${graphHeight(root)}px)`;
   };
   shrink();
   const signal = AbortSignal.any([store.signal, moved.signal]);
-  store.on(["layout"], shrink, signal);
-  // Details bring a headline, which is drawn before the next frame.
-  store.on(["details"], () => requestAnimationFrame(() => moved.signal.aborted || shrink()), signal);
+  onNeeds(store, shrink, signal);
   for (const kind of ["pointerdown", "keydown"])
     splitter.addEventListener(kind, () => moved.abort(), { signal: moved.signal });
 }

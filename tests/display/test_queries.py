@@ -14,6 +14,7 @@ from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container, texts
 from tfvis_nb import Trace
+from tfvis_nb.analysis.dataflow.edges import KINDS
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large import queries
 from tfvis_nb.display.large.queries import Windows
@@ -161,10 +162,46 @@ def test_one_event_comes_with_the_events_around_it() -> None:
     assert answer["lanes"] == order_lanes(trace.events).of_event[answer["events"]].tolist()
     header, columns = read_container(details)
     assert header["count"] == len(answer["events"])
-    assert columns["edge_offsets"][-1] == len(linked)
+    ends = edges[["source", "target"]].isin(answer["events"])
+    assert columns["edge_offsets"][-1] == ends.all(axis=1).sum()
     assert read_container(drawn)[0]["count"] == len(answer["events"])
     names = texts(read_container(drawn)[1]["parts_bytes"], read_container(drawn)[1]["parts_offsets"])
     assert trace.events["name"][event].rpartition("/")[2] in names
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_around_one_event_are_those_some_edges_before_and_behind_it(hops: int) -> None:
+    trace = real_trace(DATA / "local_mlp_step1.pb")
+    edges = trace.edges
+    event = int(edges["target"].mode()[0])
+    expected = {event}
+    for here, there in (("target", "source"), ("source", "target")):
+        reached = {event}
+        for _ in range(hops):
+            reached |= set(edges[there][edges[here].isin(reached)])
+        expected |= reached
+    answer, _ = Windows(layout_of(trace)).answer({"kind": "events", "events": [event], "hops": hops})
+    assert answer["events"] == sorted(expected)
+    for each, degree in zip(answer["events"], answer["degrees"], strict=True):
+        assert degree == {
+            "inputs": (edges["target"] == each).sum(),
+            "consumers": (edges["source"] == each).sum(),
+        }
+    json.dumps(answer)
+
+
+def test_of_too_many_events_around_one_the_nearest_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfvis_nb.display.large.queries.MOST_LISTED", 6)
+    ends = {"source": [0] * 9 + [1], "target": range(1, 11)}
+    edges = pd.DataFrame(ends | {"kind": pd.Categorical(["data"] * 10, KINDS)})
+    trace = made_up(20, 1, 1)
+    trace.edges = edges
+    ask = Windows(layout_of(trace)).answer
+    answer, _ = ask({"kind": "events", "events": [0], "hops": 1})
+    assert answer["events"] == [0, 1, 2, 3, 4, 5, 6]
+    assert answer["degrees"][0] == {"inputs": 0, "consumers": 9}
+    answer, _ = ask({"kind": "events", "events": [0], "hops": 2})
+    assert answer["events"] == [0, 1, 2, 3, 10]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ export function shorten(name: string, columns: number): string {
   return `${name.slice(0, head)}${ELLIPSIS}/${name.slice(tail)}`;
 }
 
-function cutMiddle(text: string, columns: number): string {
+/** `text` in at most `columns` characters, of which most are from its start. */
+export function cutMiddle(text: string, columns: number): string {
   const kept = columns - 1;
   // Names that differ mostly differ in a number at their end.
   let head = kept - Math.floor(kept / 3);

@@ -1,6 +1,7 @@
 /** Single events of a large trace: their bars and their details. */
 
 import type { Drawn } from "../types";
+import type { Degree } from "../wire/dataflow";
 import type { Details, DetailsView, Edge } from "../wire/details";
 import type { Entries } from "../wire/entries";
 import { entryOfEvent, eventAt } from "./merged";
@@ -13,6 +14,8 @@ export interface WholeNumbers {
   names: number[];
   steps: number[];
   ops: number[];
+  /** Around one event: how many edges end and begin in each. */
+  degrees?: Degree[];
   /** Of one event: how many have its name, and how long they took together (ns). */
   same?: SameName;
 }
@@ -63,16 +66,16 @@ export class SparseDetails implements DetailsView {
   readonly #own: ReadonlyMap<number, number>;
 
   /**
-   * `events` has the event id of each event that `details` has, `later` the nanoseconds from the origin of the
+   * `numbers` has the event id of each event that `details` has, `later` the nanoseconds from the origin of the
    * whole to theirs; `now` gives what is drawn.
    */
   constructor(
     readonly details: Details,
-    readonly events: readonly number[],
+    readonly numbers: Pick<WholeNumbers, "events" | "degrees">,
     readonly later: number,
     readonly now: () => Drawn,
   ) {
-    this.#own = new Map(events.map((event, own) => [event, own]));
+    this.#own = new Map(numbers.events.map((event, own) => [event, own]));
   }
 
   get count(): number {
@@ -131,6 +134,10 @@ export class SparseDetails implements DetailsView {
     return this.#of(entry, (own) => this.#here(this.details.consumers(own)), []);
   }
 
+  degree(entry: number): Degree | null {
+    return this.#of(entry, (own) => this.numbers.degrees?.[own] ?? null, null);
+  }
+
   /** What the details say of an event, as it is. */
   #alike<F extends Fact>(fact: F, unknown: ReturnType<Details[F]>) {
     const look = (own: number) => this.details[fact](own) as ReturnType<Details[F]>;
@@ -144,7 +151,7 @@ export class SparseDetails implements DetailsView {
 
   #here(edges: Edge[]): Edge[] {
     return edges.flatMap(({ event, kind }) => {
-      const entry = entryOfEvent(this.now(), this.events[event]);
+      const entry = entryOfEvent(this.now(), this.numbers.events[event]);
       return entry === null ? [] : [{ event: entry, kind }];
     });
   }

@@ -6,6 +6,15 @@ const KINDS = ["data", "control", "transfer", "launch"] as const;
 
 export type EdgeKind = (typeof KINDS)[number];
 
+/** The kinds by how closely they tie two events. */
+export const STRONGEST_FIRST: readonly EdgeKind[] = ["transfer", "launch", "data", "control"];
+
+/** How many edges end and begin in an event. */
+export interface Degree {
+  inputs: number;
+  consumers: number;
+}
+
 /** The event at the other end of an edge. */
 export interface Edge {
   event: number;
@@ -47,6 +56,15 @@ export class Dataflow {
   consumers(event: number): Edge[] {
     this.#outgoing ??= reverse(this.#offsets, this.#source, this.#kind);
     return slice(this.#outgoing.offsets, this.#outgoing.target, this.#outgoing.kind, event);
+  }
+
+  degree(event: number): Degree {
+    this.#outgoing ??= reverse(this.#offsets, this.#source, this.#kind);
+    const { offsets } = this.#outgoing;
+    return {
+      inputs: this.#offsets[event + 1] - this.#offsets[event],
+      consumers: offsets[event + 1] - offsets[event],
+    };
   }
 }
 

@@ -1,7 +1,7 @@
 /** The part of a trace that is looked up when asked for: times apart, tensors, inputs, memory. */
 import type { Drawn } from "../types";
 import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
-import { type Dataflow, type Edge, readDataflow } from "./dataflow";
+import { type Dataflow, type Degree, type Edge, readDataflow } from "./dataflow";
 import { readTracks, type Track } from "./memory";
 import { type NodeFacts, nodeFacts } from "./node_facts";
 import type { Overview } from "./overview";
@@ -155,6 +155,11 @@ export class Details {
   /** The events that waited for this one. */
   consumers(event: number): Edge[] {
     return this.#flow.consumers(event);
+  }
+
+  /** How many edges the event has in the whole trace; null while that is not known. */
+  degree(event: number): Degree | null {
+    return this.#flow.degree(event);
   }
 
   outputs(event: number): Output[] {

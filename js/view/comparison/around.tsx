@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { DetailsPanel } from "../details/panel";
+import { GraphPane } from "../graph/pane";
 import type { Mounted } from "../mount";
 import { ExportMenu } from "../parts/export_menu";
 import { Help } from "../parts/help";
@@ -42,12 +43,15 @@ export function Around({ headline, both, panes, shown, root }: AroundProps) {
       <Headline sentences={headline} />
       {current && <Toolbar {...{ headline, shown, current, root }} />}
       <div class="body">
-        <div
-          class="panes"
-          ref={(place) => {
-            if (place?.firstChild !== both) place?.append(both);
-          }}
-        />
+        <div class="column">
+          <div
+            class="panes"
+            ref={(place) => {
+              if (place?.firstChild !== both) place?.append(both);
+            }}
+          />
+          {current && <GraphPane key={shown.indexOf(current)} {...{ ...current, root }} />}
+        </div>
         <DetailsSplitter />
         {current && <Details {...{ shown, current, setUsed }} />}
       </div>

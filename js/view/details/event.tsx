@@ -15,6 +15,7 @@ import { stepName } from "../../model/lanes/step_bars";
 import { NO_STEP, type Step } from "../../model/types";
 import type { Edge, EdgeKind } from "../../model/wire/details";
 import type { Store } from "../../state/store";
+import { GraphButton } from "../graph/button";
 import { arrivalFacts } from "./collective";
 import { PanelHeader } from "./header";
 import { Lifetimes } from "./lifetimes";
@@ -50,6 +51,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
         {category === "input" || category === "collective" ? (
           <span class="chip plain">{category}</span>
         ) : null}
+        <GraphButton store={store} actions={actions} id={id} />
       </PanelHeader>
       <TransferCard store={store} actions={actions} id={id} />
       <dl>

@@ -94,6 +94,14 @@ function eventEntries(id: number, actions: Actions): Entry[] {
     },
     { label: "Copy name", keys: "Ctrl C", run: () => actions.copy(nameOf(store.drawn, id)) },
     { label: "Select same name", run: () => actions.selectSameName(id) },
+    {
+      label: "Show graph",
+      keys: "G",
+      run: () => {
+        actions.visit(id);
+        if (!store.graphOpen) actions.toggleGraph();
+      },
+    },
   ];
 }
 

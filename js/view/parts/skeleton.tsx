@@ -16,38 +16,41 @@ export function Skeleton({ description, isSide }: SkeletonProps) {
       <div data-part="headline" style={{ display: "contents" }} />
       <div data-part="steps" style={{ display: "contents" }} />
       <div class="body">
-        <div class="main" data-part="main">
-          <div class="corner">Activity</div>
-          <div class="minimap" data-part="minimap" title="Drag to choose the visible part" />
-          <div class="corner filter" data-part="filter" />
-          <div class="ruler" data-part="ruler" role="img" aria-label="Time axis">
-            <div data-part="cursor" />
-          </div>
-          <div class="labels" data-part="labels" role="group" aria-label="Lanes" />
-          <div
-            class="lanes"
-            data-part="lanes"
-            role="application"
-            aria-roledescription="timeline"
-            aria-label={description}
-          >
-            <div class="scroll" data-part="scroll" tabIndex={-1}>
-              <div style={{ width: "1px" }} />
+        <div class="column">
+          <div class="main" data-part="main">
+            <div class="corner">Activity</div>
+            <div class="minimap" data-part="minimap" title="Drag to choose the visible part" />
+            <div class="corner filter" data-part="filter" />
+            <div class="ruler" data-part="ruler" role="img" aria-label="Time axis">
+              <div data-part="cursor" />
             </div>
-            <div data-part="progress" />
-            <div class="wheel-hint" data-part="hint" hidden />
+            <div class="labels" data-part="labels" role="group" aria-label="Lanes" />
+            <div
+              class="lanes"
+              data-part="lanes"
+              role="application"
+              aria-roledescription="timeline"
+              aria-label={description}
+            >
+              <div class="scroll" data-part="scroll" tabIndex={-1}>
+                <div style={{ width: "1px" }} />
+              </div>
+              <div data-part="progress" />
+              <div class="wheel-hint" data-part="hint" hidden />
+            </div>
+            <div
+              class="splitter"
+              data-part="splitter"
+              role="separator"
+              aria-orientation="vertical"
+              aria-label="Width of the labels"
+              aria-valuenow={196}
+              tabIndex={0}
+            />
+            <div data-part="no-lanes" class="no-lanes-place" />
+            <div data-part="tooltip" />
           </div>
-          <div
-            class="splitter"
-            data-part="splitter"
-            role="separator"
-            aria-orientation="vertical"
-            aria-label="Width of the labels"
-            aria-valuenow={196}
-            tabIndex={0}
-          />
-          <div data-part="no-lanes" class="no-lanes-place" />
-          <div data-part="tooltip" />
+          <div data-part="graph" style={{ display: "contents" }} />
         </div>
         {!isSide && <DetailsSplitter />}
         <div data-part="details" style={{ display: "contents" }} />

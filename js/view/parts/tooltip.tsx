@@ -10,17 +10,25 @@ import { useTopics } from "../../state/use_store";
 import { ScopedText } from "../../ui/scoped_text";
 import { aliasNames, lengthText, lifeText, outputOf, partText } from "../details/tensor_texts";
 
-export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
+interface TooltipProps {
+  store: Store;
+  /** What it stays inside of: the lanes with their labels and axes, or the graph. */
+  main: HTMLElement;
+  isInGraph?: boolean;
+}
+
+export function Tooltip({ store, main, isInGraph = false }: TooltipProps) {
   useTopics(store, ["hover"]);
   const box = useRef<HTMLDivElement>(null);
+  const pointed = store.hover ?? store.tensor;
+  const place = Boolean(pointed?.isInGraph) === isInGraph ? pointed : null;
   const { hover, tensor } = store;
-  const place = hover ?? tensor;
   useLayoutEffect(() => {
     const element = box.current;
     if (!element || !place) return;
     // Beside the pointer, on the side with room, never over the edge of the timeline.
-    const left = main.clientWidth - store.width + place.x;
-    const top = 60 + place.y;
+    const left = isInGraph ? place.x : main.clientWidth - store.width + place.x;
+    const top = isInGraph ? place.y : 60 + place.y;
     const flipX = left + 16 + element.offsetWidth > main.clientWidth - 8;
     const flipY = top + 18 + element.offsetHeight > main.clientHeight - 4;
     const x = flipX ? Math.max(4, left - 12 - element.offsetWidth) : left + 14;

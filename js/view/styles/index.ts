@@ -5,6 +5,7 @@ import overview from "../../ui/styles/overview.css";
 import popover from "../../ui/styles/popover.css";
 import details from "./details.css";
 import frame from "./frame.css";
+import graph from "./graph.css";
 import help from "./help.css";
 import labels from "./labels.css";
 import lanes from "./lanes.css";
@@ -23,6 +24,7 @@ export const STYLES = [
   lanes,
   tooltip,
   details,
+  graph,
   overview,
   popover,
   status,

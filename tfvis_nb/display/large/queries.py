@@ -103,18 +103,17 @@ class Windows:
         return found
 
     def _events(self, question: Mapping[str, Any]) -> Answer:
-        """Answer with all about some events, and around a single one the events that its edges lead to."""
+        """Answer with all about some events, and around a single one those up to `hops` edges away."""
         layout = self._layout
         trace = layout.trace
         requested = np.array(question["events"][:MOST_LISTED], "i8")
         if len(requested) == 0 or requested.min() < 0 or requested.max() >= len(trace.events):
             raise ValueError(Text("no_such_events", events=requested.tolist(), most=len(trace.events)))
-        edges = self._edges_of(int(requested[0])) if len(requested) == 1 else _NO_EDGES
-        ends = edges[["source", "target"]].to_numpy("i8").ravel()
-        others = np.setdiff1d(ends, requested)
-        # The nearest, as an op that everything waits for has a hundred thousand.
-        nearest = others[np.argsort(np.abs(others - requested[0]), kind="stable")][:MOST_LISTED]
-        ids = np.union1d(requested, nearest)
+        ids, edges = requested, _NO_EDGES
+        if len(requested) == 1:
+            edges = self._edges_of_step(int(requested[0]))
+            ids = _around(edges, int(requested[0]), max(int(question.get("hops", 1)), 1))
+        ids = np.unique(ids)
         part = subset(trace, ids, edges)
         numbers: dict[str, Any] = {
             "events": ids.tolist(),
@@ -125,6 +124,9 @@ class Windows:
             "ops": layout.op[ids].tolist(),
         }
         if len(requested) == 1:
+            ends = {"inputs": edges["target"], "consumers": edges["source"]}
+            counts = {side: np.bincount(end, minlength=len(trace.events))[ids] for side, end in ends.items()}
+            numbers["degrees"] = pd.DataFrame(counts).to_dict("records")
             same = layout.name == layout.name[requested[0]]
             numbers["same"] = {
                 "count": int(same.sum()),
@@ -132,15 +134,31 @@ class Windows:
             }
         return numbers, [drawn(part), details(part, waits=False, overview=False)]
 
-    def _edges_of(self, event: int) -> pd.DataFrame:
-        """The edges at one event, whose other ends are in its step."""
+    def _edges_of_step(self, event: int) -> pd.DataFrame:
+        """The edges of the step of an event."""
         trace = self._layout.trace
         step = int(trace.events["step"].iloc[event])
         known = self._edges
         if known is None or known[0] != step:
             known = self._edges = (step, edges_in_steps(trace, np.array([step])))
-        edges = known[1]
-        return edges[(edges["source"] == event) | (edges["target"] == event)]
+        return known[1]
+
+
+def _around(edges: pd.DataFrame, event: int, hops: int) -> np.ndarray:
+    """Find an event and those up to `hops` edges before or behind it; of many the nearest, by id.
+
+    An op that everything waits for has a hundred thousand of them.
+    """
+    source, target = (edges[end].to_numpy("i8") for end in ("source", "target"))
+    known = before = behind = np.array([event])
+    for _ in range(hops):
+        before = np.setdiff1d(source[np.isin(target, before)], known)
+        behind = np.setdiff1d(target[np.isin(source, behind)], known)
+        others = np.union1d(before, behind)
+        nearest = others[np.argsort(np.abs(others - event), kind="stable")][: MOST_LISTED // hops]
+        before, behind = np.intersect1d(before, nearest), np.intersect1d(behind, nearest)
+        known = np.union1d(known, nearest)
+    return known
 
 
 _NO_EDGES = pd.DataFrame(

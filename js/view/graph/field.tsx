@@ -1,0 +1,121 @@
+/** The nodes and lines of a graph, and the keys that walk through it. */
+
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Actions } from "../../input/actions";
+import { isolated } from "../../model/format/bidi";
+import type { GraphLayout } from "../../model/graph/layout";
+import { type Direction, walk } from "../../model/graph/walk";
+import { eventAt } from "../../model/lod/merged";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
+import { readTokens } from "../../ui/theme";
+import { Edges } from "./edges";
+import { Node } from "./node";
+
+const DIRECTIONS: Record<string, Direction> = {
+  ArrowLeft: "left",
+  ArrowRight: "right",
+  ArrowUp: "up",
+  ArrowDown: "down",
+};
+
+interface FieldProps {
+  store: Store;
+  actions: Actions;
+  /** The timeline's, whose letters are measured. */
+  root: HTMLElement;
+  placed: GraphLayout;
+  /** Names the event in the middle. */
+  title: string;
+  close: () => void;
+  changeHops: (by: number) => void;
+}
+
+export function Field({ store, actions, root, placed, title, close, changeHops }: FieldProps) {
+  useTopics(store, ["hover"], () => store.hover?.id);
+  const scroller = useRef<HTMLDivElement>(null);
+  const middle = placed.nodes[0].event;
+  const idOf = (event: number) => eventAt(store.drawn, event);
+  // By event id, as places change where more of a large trace arrives.
+  const [focused, setFocused] = useState(idOf(middle));
+  const current = placed.nodes.find(({ event }) => idOf(event) === focused)?.event ?? middle;
+  const option = (event: number) =>
+    scroller.current?.querySelector<HTMLElement>(`[data-event="${idOf(event)}"]`) ?? null;
+  const go = (event: number) => {
+    setFocused(idOf(event));
+    option(event)?.focus({ preventScroll: true });
+    bringIntoView(scroller.current!, option(event)!);
+  };
+  // Whatever is selected, here or elsewhere, is in the middle.
+  useLayoutEffect(() => {
+    setFocused(idOf(middle));
+    const element = option(middle)!;
+    const box = scroller.current!;
+    box.scrollLeft = element.offsetLeft + (element.offsetWidth - box.clientWidth) / 2;
+    box.scrollTop = element.offsetTop + (element.offsetHeight - box.clientHeight) / 2;
+    if (box.contains(activeIn(box))) element.focus({ preventScroll: true });
+  }, [placed]);
+  useLayoutEffect(() => option(middle)?.focus({ preventScroll: true }), []);
+  const press = (event: KeyboardEvent) => {
+    const direction = DIRECTIONS[event.key];
+    const next = direction && walk(placed, current, direction);
+    if (typeof next === "number") go(next);
+    else if (event.key === "Enter" || event.key === " ") actions.visit(current);
+    else if (event.key === "+" || event.key === "=") changeHops(1);
+    else if (event.key === "-") changeHops(-1);
+    else if (event.key === "Escape" || event.code === "KeyG") close();
+    else if (!direction) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const widthOf = useMemo(() => measurer(`11px ${readTokens(root).font}`), [root]);
+  const longest = Math.max(...placed.nodes.map(({ event }) => store.drawn.duration[event]), 1);
+  return (
+    <div class="graph-scroll" ref={scroller}>
+      <div
+        class="graph-field"
+        role="listbox"
+        aria-label={`Producers and consumers of ${isolated(title)}`}
+        tabIndex={-1}
+        style={{ width: `${placed.width}px`, height: `${placed.height}px` }}
+        onKeyDown={press}
+      >
+        <Edges {...{ store, placed }} lit={store.hover?.id ?? current} />
+        {placed.nodes.map((node) => (
+          <Node
+            key={idOf(node.event)}
+            {...{ store, actions, node, middle, longest, widthOf }}
+            edges={placed.edges}
+            isFocusable={node.event === current}
+            focus={() => setFocused(idOf(node.event))}
+          />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** Measures texts in the largest letters of a node. */
+function measurer(font: string): (text: string) => number {
+  const context = document.createElement("canvas").getContext("2d");
+  if (context) context.font = font;
+  const widths = new Map<string, number>();
+  return (text) => {
+    const width = widths.get(text) ?? context?.measureText(text).width ?? 0;
+    widths.set(text, width);
+    return width;
+  };
+}
+
+function activeIn(element: HTMLElement): Element | null {
+  const root = element.getRootNode();
+  return root instanceof ShadowRoot ? root.activeElement : document.activeElement;
+}
+
+/** Scrolls no more than needed, and nothing but `box`. */
+function bringIntoView(box: HTMLElement, element: HTMLElement): void {
+  const margin = 24;
+  const { offsetLeft: left, offsetTop: top, offsetWidth: width, offsetHeight: height } = element;
+  box.scrollLeft = Math.min(Math.max(box.scrollLeft, left + width + margin - box.clientWidth), left - margin);
+  box.scrollTop = Math.min(Math.max(box.scrollTop, top + height + margin - box.clientHeight), top - margin);
+}

@@ -1,0 +1,144 @@
+/** The pane below the lanes with the graph around the selected event. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Actions } from "../../input/actions";
+import { formatCount, formatNumber } from "../../model/format/units";
+import { layoutGraph } from "../../model/graph/layout";
+import { MOST_NODES, MOST_PER_HOP, type Neighbourhood, neighbourhood } from "../../model/graph/neighbourhood";
+import { nameOf, opOf } from "../../model/lanes/event_text";
+import { FEWEST_HOPS, MOST_HOPS, whyNoGraph } from "../../state/graph";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
+import { bindSize } from "../../ui/resize_handle";
+import { Tooltip } from "../parts/tooltip";
+import { edgeLabel, labelSize } from "./edges";
+import { Field } from "./field";
+import { nodeSize } from "./node";
+
+const KINDS = ["data", "control", "transfer", "launch"] as const;
+const LEAST_HEIGHT_PX = 140;
+
+interface PaneProps {
+  store: Store;
+  actions: Actions;
+  root: HTMLElement;
+}
+
+export function GraphPane(props: PaneProps) {
+  const { store } = props;
+  useTopics(store, ["selection", "details", "panel", "paint"]);
+  return store.graphOpen ? <Pane {...props} /> : null;
+}
+
+function Pane({ store, actions, root }: PaneProps) {
+  const [pane, setPane] = useState<HTMLElement | null>(null);
+  const splitter = useRef<HTMLDivElement>(null);
+  useEffect(() => (pane ? bindHeight(pane, splitter.current!) : undefined), [pane]);
+  const { selected, details, drawn, graphHops } = store;
+  const reason = whyNoGraph(store, selected);
+  const around = useMemo(() => {
+    if (selected === null || !details || reason) return null;
+    return neighbourhood(details, selected, graphHops, (event) => drawn.duration[event]);
+  }, [selected, details, drawn, graphHops, reason]);
+  const placed = useMemo(() => {
+    const label = (edge: Parameters<typeof edgeLabel>[1]) => labelSize(edgeLabel(store, edge, around!.edges));
+    return around && layoutGraph(around, (node) => nodeSize(store, node.event, selected!), label);
+  }, [around]);
+  const close = () => {
+    store.setPanel({ graphOpen: false });
+    actions.focusLanes();
+  };
+  const changeHops = (by: number) =>
+    store.setPanel({ graphHops: Math.min(Math.max(graphHops + by, FEWEST_HOPS), MOST_HOPS) });
+  return (
+    <section class="graph" aria-label="Graph" ref={setPane}>
+      <div
+        ref={splitter}
+        class="splitter graph-splitter"
+        role="separator"
+        aria-orientation="horizontal"
+        aria-label="Height of the graph"
+        aria-valuenow={0}
+        tabIndex={0}
+      />
+      <header>
+        <h2>Graph</h2>
+        {around && <Extent around={around} />}
+        <span class="space" />
+        {around && <Key around={around} />}
+        <div class="segmented hops" role="group" aria-label="Hops">
+          <button
+            type="button"
+            aria-label="Fewer hops"
+            disabled={graphHops <= FEWEST_HOPS}
+            onClick={() => changeHops(-1)}
+          >
+            −
+          </button>
+          <span>{formatNumber(graphHops, "hop")}</span>
+          <button
+            type="button"
+            aria-label="More hops"
+            disabled={graphHops >= MOST_HOPS}
+            onClick={() => changeHops(1)}
+          >
+            +
+          </button>
+        </div>
+        <button type="button" class="close" aria-label="Close the graph" onClick={close}>
+          ×
+        </button>
+      </header>
+      {placed ? (
+        <Field
+          {...{ store, actions, root, placed, close, changeHops }}
+          title={nameOf(drawn, selected!) || opOf(drawn, selected!)}
+        />
+      ) : (
+        <p class="unlinked">{reason}</p>
+      )}
+      {pane && <Tooltip store={store} main={pane} isInGraph />}
+    </section>
+  );
+}
+
+function Extent({ around: { nodes, edges, leftOut } }: { around: Neighbourhood }) {
+  return (
+    <span class="extent" role="status">
+      {formatNumber(nodes.length, "event")}, {formatNumber(edges.length, "edge")}
+      {leftOut > 0 && (
+        <b
+          title={`${formatNumber(leftOut, "more edge")} within these hops: the graph shows at most ${MOST_PER_HOP} events a hop on each side, ${MOST_NODES} in all`}
+        >
+          {" "}
+          +{formatCount(leftOut)} more
+        </b>
+      )}
+    </span>
+  );
+}
+
+/** What the lines mean, of the kinds that there are. */
+function Key({ around: { edges } }: { around: Neighbourhood }) {
+  return (
+    <span class="graph-key" aria-hidden="true">
+      {KINDS.filter((kind) => edges.some((edge) => edge.kind === kind)).map((kind) => (
+        <span key={kind}>
+          <svg width="22" height="8" data-kind={kind} role="presentation">
+            <path d="M0,4H22" />
+          </svg>
+          {kind}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function bindHeight(pane: HTMLElement, splitter: HTMLElement): () => void {
+  const bound = new AbortController();
+  const read = () => pane.clientHeight;
+  const write = (height: number) => pane.style.setProperty("--graph", `${height}px`);
+  const most = () => (pane.parentElement?.clientHeight ?? 600) * 0.8;
+  bindSize(splitter, { axis: "y", direction: -1, least: LEAST_HEIGHT_PX, most, read, write }, bound.signal);
+  return () => bound.abort();
+}
