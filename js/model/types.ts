@@ -34,7 +34,7 @@ export interface Step {
   start: number;
   end: number;
   events: number;
-  /** How long the busiest device ran kernels in it (ns); where no device did in any step, none has this. */
+  /** How long the busiest accelerator was busy in it (ns), where that is known. */
   device?: number;
 }
 

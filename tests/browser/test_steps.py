@@ -62,12 +62,14 @@ def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path
     heights = bars.locator("u").evaluate_all("(parts) => parts.map((part) => part.clientHeight)")
     assert heights[3] > max(heights[:3])
     told = timeline.host.get_by_role("button", name="median")
-    expect(told).to_have_text("Slowest: step 2 9.00 ms · 2.3 \u00d7 median · GPU 1.00 ms, 1.0 \u00d7 median")
+    expect(told).to_have_text(
+        "Slowest: step 2 9.00 ms · 2.3 \u00d7 median · GPU busy 1.00 ms, 1.0 \u00d7 median"
+    )
     bars.locator("i").nth(3).hover()
-    expect(told).to_have_text("Step 3 4.00 ms · 1.0 \u00d7 median · GPU 2.00 ms, 2.0 \u00d7 median")
+    expect(told).to_have_text("Step 3 4.00 ms · 1.0 \u00d7 median · GPU busy 2.00 ms, 2.0 \u00d7 median")
     bars.locator("i").nth(3).click()
     expect(bars).to_have_attribute(
-        "aria-valuetext", "step 3, 4.00 ms, 1.0 times the median, GPU 2.00 ms, 2.0 times the median"
+        "aria-valuetext", "step 3, 4.00 ms, 1.0 times the median, GPU busy 2.00 ms, 2.0 times the median"
     )
 
 
@@ -83,7 +85,7 @@ def test_a_bar_that_would_be_higher_says_so(exported: OpenExported, tmp_path: Pa
     bars.locator("i").nth(1).click()
     expect(bars).to_have_attribute(
         "aria-valuetext",
-        "step 1, 44.0 ms, 11.0 times the median, GPU 1.00 ms, 1.0 times the median, "
+        "step 1, 44.0 ms, 11.0 times the median, GPU busy 1.00 ms, 1.0 times the median, "
         "bar cut at 2 times the median",
     )
     assert marked(timeline, "data-slow") == [1, 3]
@@ -124,6 +126,10 @@ def test_aligned_steps_leave_out_what_is_of_none(exported: OpenExported, tmp_pat
         "name": ["outside", "dense", "dense"],
     }
     timeline = exported(Trace(events.build(columns)).to_html(tmp_path / "steps.html")).wait()
+    bars_of(timeline).focus()
+    timeline.page.keyboard.press("Home")
+    expect(bars_of(timeline)).to_have_attribute("aria-valuetext", "outside steps, 91.0 ms")
+    timeline.host.get_by_role("button", name="all 2").click()
     timeline.click(0)
     expect(timeline.title).to_have_text("outside")
     assert timeline.facts()["Share"] == "100 % of the time shown"

@@ -114,6 +114,8 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
     assert [row[1:4] for row in whole["rows"] if row[0] == "Duration"] == [
         [duration[numbers[1]] - duration[numbers[0]], duration[numbers[0]], duration[numbers[1]]]
     ]
+    gpu = steps.utilisation[steps.utilisation["device"] == "/device:GPU:0"].set_index("step")["busy_ns"]
+    assert [row[2:4] for row in whole["rows"] if row[0] == "Device busy"] == [gpu[numbers].tolist()]
     activities = tables(shown)["By activity"]
     place = [column["name"] for column in activities["columns"]].index("difference_ns")
     assert sum(row[place] for row in activities["rows"]) == duration[numbers[1]] - duration[numbers[0]]

@@ -1,8 +1,9 @@
-"""What the front end is told of each step, against counting the nanoseconds one by one."""
+"""What the front end gets of each step, against counting the nanoseconds one by one."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.wire.drawn import drawn, step_table
 
-KINDS = ("kernel", "kernel", "op", "memcpy", "collective", "host")
+KINDS = ("kernel", "memcpy", "memset", "collective", "op", "host")
+BUSY = KINDS[:4]
 Row = tuple[int, int, int, str, str, str]
 
 
@@ -29,26 +31,55 @@ def trace_of(rows: list[Row]) -> tv.Trace:
     return tv.Trace(events.order(events.build(columns, rows=len(rows)))[0])
 
 
-def slow_table(rows: list[Row]) -> list[dict[str, object]]:
+def slow_table(rows: list[Row]) -> list[dict[str, Any]]:
     origin = min((row[1] for row in rows), default=0)
-    table = []
+    table: list[dict[str, Any]] = []
     for step in sorted({row[0] for row in rows}):
         of_step = [row for row in rows if row[0] == step]
-        one: dict[str, object] = {
-            "step": step,
-            "start": min(row[1] for row in of_step) - origin,
-            "end": max(row[1] + row[2] for row in of_step) - origin,
-            "events": len(of_step),
-            "label": "",
-        }
-        if any(row[5] == "kernel" for row in rows):
-            computing: dict[str, set[int]] = {row[3]: set() for row in of_step}
-            for _, start, duration, device, _, kind in of_step:
-                if kind == "kernel":
-                    computing[device].update(range(start, start + duration))
-            one["device"] = max(len(moments) for moments in computing.values())
-        table.append(one)
+        table.append(
+            {
+                "step": step,
+                "start": min(row[1] for row in of_step) - origin,
+                "end": max(row[1] + row[2] for row in of_step) - origin,
+                "events": len(of_step),
+                "label": "",
+            }
+        )
+    counted = {one["step"]: counted_to(one, table, rows, origin) for one in table}
+    if len(table) > 1 and any("GPU" in row[3] for found in counted.values() for row in found):
+        for one in table:
+            ns = longest_busy(counted[one["step"]])
+            if one["step"] != events.NO_STEP and ns is not None:
+                one["device"] = ns
     return table
+
+
+def counted_to(one: dict[str, Any], table: list[dict[str, Any]], rows: list[Row], origin: int) -> list[Row]:
+    """The rows that count to a step: its own, and the parts of those of none in its time."""
+    if one["step"] == events.NO_STEP:
+        return []
+    found = [row for row in rows if row[0] == one["step"]]
+    steps = sorted((step for step in table if step["step"] != events.NO_STEP), key=lambda step: step["start"])
+    for row in rows:
+        if row[0] == events.NO_STEP and row[5] in BUSY:
+            for ns in range(row[1] - origin, row[1] - origin + row[2]):
+                begun = [step for step in steps if step["start"] <= ns]
+                if begun and begun[-1] is one and ns < one["end"]:
+                    found.append((row[0], ns + origin, 1, *row[3:]))
+    return found
+
+
+def longest_busy(rows: list[Row]) -> int | None:
+    """How long the busiest GPU was busy; None where it only ran ops, of which no tracer recorded anything."""
+    on_gpu = [row for row in rows if "GPU" in row[3]]
+    traced = any(row[5] in BUSY[:3] for row in rows) or any(row[5] != "op" for row in on_gpu)
+    if on_gpu and not traced:
+        return None
+    busy: dict[str, set[int]] = {row[3]: set() for row in on_gpu}
+    for _, start, duration, device, _, kind in on_gpu:
+        if kind in BUSY:
+            busy[device].update(range(start, start + duration))
+    return max((len(each) for each in busy.values()), default=0)
 
 
 ROWS = st.tuples(
@@ -70,15 +101,15 @@ def test_every_step_is_described_as_counted(rows: list[Row]) -> None:
     assert lay_out(trace, order_lanes(trace.events)).steps == expected
 
 
-def test_a_step_without_kernels_has_no_device_work() -> None:
+def test_a_step_whose_gpu_is_not_traced_has_no_busy_time() -> None:
     kernel = (0, 5, 10, "/device:GPU:0", "stream:1", "kernel")
     op = (1, 50, 10, "/device:GPU:0", "ops", "op")
-    assert [step["device"] for step in slow_table([kernel, op])] == [10, 0]
-    header, _ = read_drawn(drawn(trace_of([kernel, op])))
-    assert [step["device"] for step in header["steps"]] == [10, 0]
+    other = (2, 70, 10, "/device:CPU:0", "ops", "op")
+    header, _ = read_drawn(drawn(trace_of([kernel, op, other])))
+    assert [step.get("device") for step in header["steps"]] == [10, None, 0]
 
 
-def test_nothing_is_said_of_devices_without_kernels() -> None:
+def test_steps_of_a_cpu_have_no_busy_device() -> None:
     header, _ = read_drawn(drawn(real_trace([DATA / "local_mlp_step1.pb"] * 2)))
     assert [sorted(step) for step in header["steps"]] == [["end", "events", "label", "start", "step"]] * 2
 
@@ -91,11 +122,12 @@ def test_rows_in_any_order_have_the_same_work() -> None:
             "start_ns": np.arange(600) * 7,
             "duration_ns": random.integers(0, 40, 600),
             "kind": ["kernel"] * 600,
-            "device": random.choice(["a", "b", "c"], 600).tolist(),
+            "device": random.choice(["GPU:0", "GPU:1", "CPU:0"], 600).tolist(),
         }
     )
-    ordered, _ = step_table(table, 0, {})
-    shuffled, position = step_table(table.take(random.permutation(600)), 0, {})
+    trace = tv.Trace(events.order(table)[0])
+    ordered, _ = step_table(trace, trace.events)
+    shuffled, position = step_table(trace, trace.events.take(random.permutation(600)))
     assert ordered == shuffled
     assert np.bincount(position).tolist() == [200] * 3
 

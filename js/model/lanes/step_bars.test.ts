@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Step } from "../types";
 import { makeDrawn } from "../wire/testing/synthetic";
-import { deviceNoun, eventsShown, isSparse, stepBars, stepName, timeOutside } from "./step_bars";
+import { busyLabel, eventsShown, isSparse, stepBars, stepName, timeOutside } from "./step_bars";
 
 const steps = (...durations: number[]): Step[] =>
   durations.map((duration, step) => ({ step, start: step * 1000, end: step * 1000 + duration, events: 1 }));
 
-/** Steps that took so long, in which a device computed so long. */
+/** Steps that took so long, in which a device was busy so long. */
 const worked = (...each: [number, number][]): Step[] =>
   steps(...each.map(([duration]) => duration)).map((step, place) => ({ ...step, device: each[place][1] }));
 
@@ -81,15 +81,15 @@ describe("stepBars", () => {
     expect(stepBars(steps(0, 0), 10).bars.map((bar) => bar.height)).toEqual([0, 0]);
   });
 
-  it("lights the steps in which a device computed more than usual, by the same measure as their lengths", () => {
-    const { bars, workMedian } = stepBars(worked([40, 8], [40, 10], [60, 10], [40, 20], [40, 13]), 10);
-    expect(workMedian).toBe(10);
-    expect(bars.map((bar) => bar.work)).toEqual([8, 10, 10, 20, 13].map((work) => work / 60));
+  it("lights the steps in which a device was busy longer than usual, by the same measure as their lengths", () => {
+    const { bars, busyMedian } = stepBars(worked([40, 8], [40, 10], [60, 10], [40, 20], [40, 13]), 10);
+    expect(busyMedian).toBe(10);
+    expect(bars.map((bar) => bar.busy)).toEqual([8, 10, 10, 20, 13].map((busy) => busy / 60));
     expect(bars.map((bar) => bar.isBusy)).toEqual([false, false, false, true, false]);
     expect(bars.map((bar) => bar.isSlow)).toEqual([false, false, true, false, false]);
   });
 
-  it("lights a bar when a device computed more in any of its steps, and tells of that one", () => {
+  it("lights a bar when a device was busy longer in any of its steps, and tells of that one", () => {
     const ordinary: [number, number] = [40, 10];
     const all = worked(
       ...Array.from({ length: 41 }, (_, i): [number, number] => (i === 29 ? [39, 20] : ordinary)),
@@ -110,24 +110,24 @@ describe("stepBars", () => {
     expect(bars.map((bar) => bar.isBusy)).toEqual([false, false, false, true, false]);
   });
 
-  it("lights no device where none computed in most steps", () => {
-    const { bars, workMedian } = stepBars(worked([9, 0], [9, 0], [9, 0], [9, 2], [9, 4]), 10);
-    expect(workMedian).toBe(0);
+  it("lights no device where none was busy in most steps", () => {
+    const { bars, busyMedian } = stepBars(worked([9, 0], [9, 0], [9, 0], [9, 2], [9, 4]), 10);
+    expect(busyMedian).toBe(0);
     expect(bars.some((bar) => bar.isBusy)).toBe(false);
   });
 
-  it("lights no device where none is known, or none computed", () => {
+  it("lights no device where none is known, or none was busy", () => {
     for (const all of [steps(10, 40, 10), worked([10, 0], [40, 0], [10, 0])]) {
-      const { bars, workMedian } = stepBars(all, 10);
-      expect(workMedian).toBe(0);
-      expect(bars.map(({ work, isBusy }) => [work, isBusy])).toEqual([0, 1, 2].map(() => [0, false]));
+      const { bars, busyMedian } = stepBars(all, 10);
+      expect(busyMedian).toBe(0);
+      expect(bars.map(({ busy, isBusy }) => [busy, isBusy])).toEqual([0, 1, 2].map(() => [0, false]));
     }
   });
 
   it("leaves what a device did outside of steps out of the median", () => {
     const [outside, ...rest] = worked([5000, 900], [9, 2], [9, 2], [9, 4]);
-    const { bars, workMedian } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
-    expect(workMedian).toBe(2);
+    const { bars, busyMedian } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
+    expect(busyMedian).toBe(2);
     expect(bars.map(({ first, isBusy }) => [first, isBusy])).toEqual([
       [1, false],
       [2, false],
@@ -153,14 +153,15 @@ describe("isSparse", () => {
   });
 });
 
-describe("deviceNoun", () => {
-  const lane = (device: string, kind = "kernel") => ({ id: 0, task: "", device, lane: "", kind, events: 1 });
+describe("busyLabel", () => {
+  const lane = (device: string, task = "") => ({ id: 0, task, device, lane: "", kind: "", events: 1 });
 
-  it("is the type of the devices that run kernels", () => {
-    const host = lane("/job:worker/task:0/device:CPU:0", "op");
-    expect(deviceNoun([host, lane("/device:GPU:0"), lane("/device:GPU:0")])).toBe("GPU");
-    expect(deviceNoun([host, lane("/device:TPU:0"), lane("/device:TPU:1")])).toBe("busiest TPU");
-    expect(deviceNoun([lane("accelerator")])).toBe("device");
-    expect(deviceNoun([lane("/device:GPU:0"), lane("accelerator")])).toBe("busiest device");
+  it("is the type of the accelerators", () => {
+    const host = lane("/job:worker/task:0/device:CPU:0");
+    expect(busyLabel([host, lane("/device:GPU:0"), lane("/device:GPU:0")])).toBe("GPU busy");
+    expect(busyLabel([host, lane("/device:TPU:0"), lane("/device:TPU:1")])).toBe("busiest TPU");
+    expect(busyLabel([lane("GPU:0", "a"), lane("GPU:0", "b")])).toBe("busiest GPU");
+    expect(busyLabel([lane("/device:GPU:0"), lane("/device:XLA_GPU:0")])).toBe("busiest device");
+    expect(busyLabel([host])).toBe("device busy");
   });
 });

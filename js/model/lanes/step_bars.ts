@@ -1,4 +1,4 @@
-/** The steps as bars: how long each took, how much of that a device computed, which stand out. */
+/** The steps as bars: how long each took, how much of that a device was busy, which stand out. */
 
 import thresholds from "../../../tfvis_nb/core/thresholds.json";
 import { isolated } from "../format/bidi";
@@ -9,7 +9,7 @@ export interface StepBar {
   /** Indexes in the list of steps that this bar stands for: one, or a few where there are more steps than room. */
   first: number;
   last: number;
-  /** The one of them to tell of (index in the list): the longest, or the one with the most work if only that is slow. */
+  /** The one of them to describe (index in the list): the longest, or the busiest if only that stands out. */
   described: number;
   /** The length of the longest, 0 to 1, where 1 is the longest step's, or `MAX_BAR_RATIO` medians when that is less. */
   height: number;
@@ -17,9 +17,9 @@ export interface StepBar {
   isCut: boolean;
   /** Whether any took at least `SLOW_RATIO` times the median. */
   isSlow: boolean;
-  /** The most that a device computed in any of them, by the same measure as `height`. */
-  work: number;
-  /** Whether a device computed in any of them at least `SLOW_RATIO` times the median of that. */
+  /** The most that a device was busy in any of them, by the same measure as `height`. */
+  busy: number;
+  /** Whether a device was busy in any of them for at least `SLOW_RATIO` times the median of that. */
   isBusy: boolean;
 }
 
@@ -27,8 +27,8 @@ export interface StepBars {
   bars: StepBar[];
   /** Duration of the median step (ns): of an even number of steps the shorter of the two in the middle. */
   median: number;
-  /** Median of how long a device computed in the steps (ns), found likewise; 0 when nothing is known of devices. */
-  workMedian: number;
+  /** Median of how long a device was busy in the steps (ns), found likewise; 0 when nothing is known of devices. */
+  busyMedian: number;
   /** Index in the list of the step that took longest. */
   slowest: number;
 }
@@ -70,13 +70,16 @@ export function eventsShown(shown: { run: Drawn; step: number | null; aligned: o
   return run.steps.reduce((sum, each) => sum + (each.step === NO_STEP ? 0 : each.events), 0);
 }
 
-/** What people call the device that computed longest: "GPU", "busiest GPU" of several, "device" of another kind. */
-export function deviceNoun(lanes: readonly Lane[]): string {
-  const devices = new Set(lanes.filter(({ kind }) => kind === "kernel").map(({ device }) => device));
-  const types = new Set([...devices].map((device) => /device:([A-Z]+):/.exec(device)?.[1]));
-  const [type] = types;
-  const noun = types.size === 1 && type ? type : "device";
-  return devices.size > 1 ? `busiest ${noun}` : noun;
+const ACCELERATOR = /(?:^|\/device:)(?!(?:XLA_)?CPU:)([A-Z_]+):\d+$/;
+
+/** The name of the time a device was busy: "GPU busy", "busiest GPU" of several, "busiest device" of several types. */
+export function busyLabel(lanes: readonly Lane[]): string {
+  const types = new Map(
+    lanes.map(({ task, device }) => [`${task} ${device}`, ACCELERATOR.exec(device)?.[1]] as const),
+  );
+  const known = [...types.values()].filter((type) => type !== undefined);
+  const noun = new Set(known).size === 1 ? known[0] : "device";
+  return known.length > 1 ? `busiest ${noun}` : `${noun} busy`;
 }
 
 /**
@@ -88,9 +91,9 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   const skipped = all[0].step === NO_STEP && all.length > 1 ? 1 : 0;
   const steps = all.slice(skipped);
   const durations = steps.map((step) => step.end - step.start);
-  const works = steps.map((step) => step.device ?? 0);
+  const busy = steps.map((step) => step.device ?? 0);
   const median = medianOf(durations);
-  const workMedian = medianOf(works);
+  const busyMedian = medianOf(busy);
   const slowest = largest(durations, 0, steps.length - 1);
   const full = Math.min(durations[slowest], median > 0 ? MAX_BAR_RATIO * median : Number.POSITIVE_INFINITY);
   const part = (ns: number) => (full > 0 ? Math.min(ns / full, 1) : 0);
@@ -99,9 +102,9 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   for (let first = 0; first < steps.length; first += size) {
     const last = Math.min(first + size, steps.length) - 1;
     const longest = largest(durations, first, last);
-    const busiest = largest(works, first, last);
+    const busiest = largest(busy, first, last);
     const isSlow = median > 0 && durations[longest] >= SLOW_RATIO * median;
-    const isBusy = workMedian > 0 && works[busiest] >= SLOW_RATIO * workMedian;
+    const isBusy = busyMedian > 0 && busy[busiest] >= SLOW_RATIO * busyMedian;
     bars.push({
       first: first + skipped,
       last: last + skipped,
@@ -109,11 +112,11 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
       height: part(durations[longest]),
       isCut: durations[longest] > full,
       isSlow,
-      work: part(works[busiest]),
+      busy: part(busy[busiest]),
       isBusy,
     });
   }
-  return { bars, median, workMedian, slowest: slowest + skipped };
+  return { bars, median, busyMedian, slowest: slowest + skipped };
 }
 
 /** The lower median, which is one of the values. There is at least one. */

@@ -7,26 +7,27 @@ import {
   type StepBar,
   type StepBars,
   stepName,
+  timeOutside,
 } from "../../model/lanes/step_bars";
-import type { Step } from "../../model/types";
+import { NO_STEP, type Step } from "../../model/types";
 import type { Store } from "../../state/store";
 
 const BAR_HEIGHT_PX = 26;
-/** What is highlighted is at least this high (CSS px): in a step that mostly waits, even twice the work is a hair. */
+/** What is highlighted is at least this high (CSS px): in a step that mostly waits, even twice the median is a hair. */
 const MIN_HIGHLIGHT_PX = 8;
 
 interface StepSliderProps {
   store: Store;
   figures: StepBars;
-  /** What computes in a step, if a device does: "GPU". */
-  noun: string | null;
+  /** What the busy time of devices is called, if any is known: "GPU busy". */
+  busyName: string | null;
   show: (index: number) => void;
   onHover: (bar: StepBar | null) => void;
   /** Gets the element whose width decides how many bars there are. */
   measured: (element: HTMLElement | null) => void;
 }
 
-export function StepSlider({ store, figures, noun, show, onHover, measured }: StepSliderProps) {
+export function StepSlider({ store, figures, busyName, show, onHover, measured }: StepSliderProps) {
   const { bars } = figures;
   const { steps } = store.run;
   const shown = store.step ?? -1;
@@ -34,7 +35,7 @@ export function StepSlider({ store, figures, noun, show, onHover, measured }: St
     <div
       class="step-bars"
       ref={measured}
-      title={legend(noun)}
+      title={legend(busyName)}
       role="slider"
       tabIndex={0}
       aria-label="Step shown"
@@ -42,7 +43,7 @@ export function StepSlider({ store, figures, noun, show, onHover, measured }: St
       aria-valuemin={0}
       aria-valuemax={steps.length - 1}
       aria-valuenow={Math.max(shown, 0)}
-      aria-valuetext={valueText(store, figures, noun)}
+      aria-valuetext={valueText(store, figures, busyName)}
       onClick={(event) => {
         const bar = barAt(event, bars);
         if (bar) show(bar.described);
@@ -107,17 +108,17 @@ function Bar({ bar, number, isShown, title }: BarProps) {
       title={title}
     >
       <b style={{ height: `${Math.max(bar.height * BAR_HEIGHT_PX, 1)}px` }}>
-        {bar.work > 0 && <u style={{ height: `${Math.max(bar.work * BAR_HEIGHT_PX, least)}px` }} />}
+        {bar.busy > 0 && <u style={{ height: `${Math.max(bar.busy * BAR_HEIGHT_PX, least)}px` }} />}
       </b>
     </i>
   );
 }
 
 /** What the marks of a bar mean. */
-function legend(noun: string | null): string {
+function legend(busyName: string | null): string {
   const height = `Height: duration of the step; orange: ${SLOW_RATIO} × the median or more; cut: over ${MAX_BAR_RATIO} × the median`;
-  if (noun === null) return height;
-  return `${height}\nBottom part: time that the ${noun} computed; violet: ${SLOW_RATIO} × its median or more`;
+  if (busyName === null) return height;
+  return `${height}\nBottom part: ${busyName} (kernels, copies, memsets, collectives); violet: ${SLOW_RATIO} × its median or more`;
 }
 
 /** The tooltip of a bar that would be higher than bars are drawn. */
@@ -127,15 +128,18 @@ function cutText(step: Step, median: number): string {
 }
 
 /** What a screen reader says of the step shown. */
-function valueText(store: Store, figures: StepBars, noun: string | null): string {
+function valueText(store: Store, figures: StepBars, busyName: string | null): string {
   if (store.aligned) return "all steps, aligned";
   if (store.step === null) return "all steps";
   const step = store.run.steps[store.step];
+  if (step.step === NO_STEP) return `outside steps, ${formatDuration(timeOutside(store.run))}`;
   const duration = `step ${step.step}, ${timeText(step.end - step.start, figures.median)}`;
-  const device = noun === null ? "" : `, ${noun} ${timeText(step.device ?? 0, figures.workMedian)}`;
+  const { device } = step;
+  const isKnown = busyName !== null && device !== undefined;
+  const busy = isKnown ? `, ${busyName} ${timeText(device, figures.busyMedian)}` : "";
   const isCut = figures.bars.some((bar) => bar.isCut && bar.described === store.step);
   const cut = isCut ? `, bar cut at ${MAX_BAR_RATIO} times the median` : "";
-  return duration + device + cut;
+  return duration + busy + cut;
 }
 
 function timeText(ns: number, median: number): string {

@@ -1,13 +1,13 @@
 /**
- * Above the lanes when there are several steps: how long each took and how long a device computed in it, slow steps
+ * Above the lanes when there are several steps: how long each took and how long a device was busy in it, slow steps
  * highlighted; a click shows one.
  */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { formatCount, formatDuration } from "../../model/format/units";
 import {
+  busyLabel,
   countSteps,
-  deviceNoun,
   type StepBar,
   type StepBars,
   stepBars,
@@ -35,13 +35,13 @@ export function StepStrip({ store }: { store: Store }) {
     [steps, mostBars],
   );
   if (figures === null) return null;
-  const noun = figures.workMedian > 0 ? deviceNoun(lanes) : null;
+  const busyName = figures.busyMedian > 0 ? busyLabel(lanes) : null;
   const show = (index: number) => store.setStep(Math.min(Math.max(index, 0), steps.length - 1));
   return (
     <div class="steps">
       <Scope store={store} />
-      <StepSlider {...{ store, figures, noun, show, measured }} onHover={setHovered} />
-      <DescribedStep {...{ store, figures, noun, show, hovered }} />
+      <StepSlider {...{ store, figures, busyName, show, measured }} onHover={setHovered} />
+      <DescribedStep {...{ store, figures, busyName, show, hovered }} />
     </div>
   );
 }
@@ -79,7 +79,7 @@ function Scope({ store }: { store: Store }) {
 interface DescribedStepProps {
   store: Store;
   figures: StepBars;
-  noun: string | null;
+  busyName: string | null;
   hovered: StepBar | null;
   show: (index: number) => void;
 }
@@ -88,19 +88,18 @@ interface DescribedStepProps {
  * Name and figures of one step, which a click shows: the step under the pointer, else the one shown, else the slowest.
  * Only the last is called the slowest: a hovered or shown step goes by its own name, even if it is the slowest.
  */
-function DescribedStep({ store, figures, noun, hovered, show }: DescribedStepProps) {
+function DescribedStep({ store, figures, busyName, hovered, show }: DescribedStepProps) {
   const isChosen = hovered !== null || store.step !== null;
   const index = hovered?.described ?? store.step ?? figures.slowest;
   const step = store.run.steps[index];
   // What is outside steps spans the whole run, and is no step to be compared with others.
   const isStep = step.step !== NO_STEP;
   const duration = isStep ? step.end - step.start : timeOutside(store.run);
-  const device = step.device ?? 0;
   return (
     <button
       type="button"
       class="step-told"
-      data-long={noun !== null ? "" : undefined}
+      data-long={busyName !== null ? "" : undefined}
       title="Show this step"
       onClick={() => show(index)}
     >
@@ -109,10 +108,10 @@ function DescribedStep({ store, figures, noun, hovered, show }: DescribedStepPro
       </span>
       <span>{` ${formatDuration(duration)}`}</span>
       {isStep && <Ratio before=" · " ns={duration} median={figures.median} />}
-      {isStep && noun !== null && (
+      {isStep && busyName !== null && step.device !== undefined && (
         <>
-          <span>{` · ${noun} ${formatDuration(device)}`}</span>
-          <Ratio before=", " ns={device} median={figures.workMedian} />
+          <span>{` · ${busyName} ${formatDuration(step.device)}`}</span>
+          <Ratio before=", " ns={step.device} median={figures.busyMedian} />
         </>
       )}
     </button>

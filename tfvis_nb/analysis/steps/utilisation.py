@@ -131,6 +131,21 @@ def utilisation(trace: Trace) -> pd.DataFrame:
 
 
 @validate_input
+def busiest_accelerator(trace: Trace) -> dict[int, int | None]:
+    """Return for how long (ns) the busiest accelerator of each step was busy; None where that is unknown.
+
+    Steps that use no accelerator are left out.
+    """
+    if not accelerators(trace.events).any():
+        return {}
+    table = trace.utilisation
+    table = table[accelerators(table)]
+    busy = table["busy_ns"].groupby(table["step"].to_numpy()).max()
+    most = [None if ns is pd.NA else int(ns) for ns in busy]
+    return dict(zip(busy.index.tolist(), most, strict=True))
+
+
+@validate_input
 def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
     """Tell which of what counts to a step kept its device busy."""
     events = trace.events

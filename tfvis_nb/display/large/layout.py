@@ -84,7 +84,7 @@ class Layout:
 
     @cached_property
     def _steps(self) -> tuple[list[dict[str, object]], np.ndarray]:
-        return step_table(self.trace.events, self.origin, self.trace.step_labels)
+        return step_table(self.trace, self.trace.events)
 
     @cached_property
     def wait(self) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.steps import compare
+from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
@@ -135,7 +136,7 @@ _HINTS = {
     "Duration": "Latest end minus earliest start of all events, or of the step's, in ns.",
     "Median step": "Duration of the median step, in ns; of an even number the shorter of the middle two.",
     "Steps": "Sum of the steps' durations, in ns.",
-    "Devices": "How long the busiest device ran kernels in the step, of several their median, in ns.",
+    "Device busy": "How long the busiest device of a step was busy, in ns; of several steps the median.",
 }
 
 
@@ -148,15 +149,13 @@ def _times(side: Compared) -> dict[str, int]:
     found = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
     if len(took) > 1:
         found |= {
-            "Median step": int(np.sort(took.to_numpy())[(len(took) - 1) // 2]),
+            "Median step": int(median_low(took)),
             "Steps": int(took.sum()),
         }
-    numbers = steps["step"].to_numpy(np.int64)
-    row = np.searchsorted(numbers, side.trace.events["step"].to_numpy(np.int64))
-    row[~side.trace.events["step"].isin(numbers).to_numpy()] = len(numbers)
-    work = device_work(side.trace.events, row, len(numbers) + 1) if len(numbers) else None
-    if work is not None:
-        found["Devices"] = int(np.median(work[:-1]))
+    of_step = busiest_accelerator(side.trace)
+    busy = [ns for step in steps["step"] if (ns := of_step.get(step)) is not None]
+    if busy:
+        found["Device busy"] = median_low(busy)
     return found
 
 

@@ -6,19 +6,20 @@ the order of ``trace.events``; all other columns are ordered by lane, where
 neighbours are alike and so compress to half of what they take by time.
 """
 
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
+from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
 from tfvis_nb.display.wire.scoped_names import scoped_names
+from tfvis_nb.events import NO_STEP
 
 VERSION = 1
 
@@ -37,7 +38,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     origin = origin_ns(trace.events)
     start = events["start_ns"].to_numpy() - origin
     duration = events["duration_ns"].to_numpy()
-    steps, step = step_table(events, origin, trace.step_labels)
+    steps, step = step_table(trace, events)
     ops, op = op_table(events)
     wait = waits(trace)[rows]
     times = lane_times(start, duration, lanes.table["events"].to_numpy())
@@ -76,14 +77,12 @@ def origin_ns(events: pd.DataFrame) -> int:
     return int(events["start_ns"].iloc[0]) if len(events) else 0
 
 
-def step_table(
-    events: pd.DataFrame, origin: int, labels: Mapping[int, str]
-) -> tuple[list[dict[str, object]], np.ndarray]:
-    """Describe each step, and give each event the position of its step in that list.
+def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Describe each step of a trace, and give each of its events the position of its step in that list.
 
-    Where there are kernels, ``device`` is how long the step's busiest device ran them
-    (see `tfvis_nb.analysis.events.device_work`).
+    ``device`` is how long the busiest accelerator was busy in a step (ns), where that is known.
     """
+    origin, labels = origin_ns(trace.events), trace.step_labels
     steps, position = distinct_places(events["step"].to_numpy())
     start = events["start_ns"].to_numpy() - origin
     end = start + events["duration_ns"].to_numpy()
@@ -92,14 +91,16 @@ def step_table(
     np.minimum.at(first, position, start)
     np.maximum.at(last, position, end)
     counts = np.bincount(position, minlength=len(steps))
-    described = [
+    described: list[dict[str, Any]] = [
         {"step": int(s), "start": int(a), "end": int(b), "events": int(n), "label": labels.get(int(s), "")}
         for s, a, b, n in zip(steps, first, last, counts, strict=True)
     ]
-    work = device_work(events, position, len(steps))
-    if work is not None:
-        for step, device in zip(described, work, strict=True):
-            step["device"] = int(device)
+    # A single step is compared with no other.
+    busy = busiest_accelerator(trace) if len(steps) > 1 else {}
+    for step in described if busy else []:
+        ns = busy.get(step["step"], 0)
+        if step["step"] != NO_STEP and ns is not None:
+            step["device"] = ns
     return described, position
 
 
