@@ -26,8 +26,8 @@ export type LinkMessage =
       /** The events of the upper and of the lower one of two timelines. */
       sides?: readonly (readonly number[])[];
     }
-  /** Whether one step of several is shown alone; what is said of the run stays of all of them. */
-  | { kind: "step"; isOne: boolean }
+  /** The number of the step shown alone, of several; null for all of them. */
+  | { kind: "step"; step: number | null }
   /** The pointer is over something of this node, scope or op type; null when it has left it. */
   | { kind: "hover"; name: string | null; op?: string }
   /** How wide the labels are (CSS length) and whether details are open: of two timelines, lanes stand above each other. */

@@ -10,7 +10,7 @@ import { bindTips } from "../ui/tooltips";
 import type { PanelsHost } from "./host";
 import { rowHighlighter } from "./row_highlight";
 import { STYLES } from "./styles";
-import { Panels } from "./tabs";
+import { Panels, type Shown } from "./tabs";
 
 /** How high the panels are at most (CSS px), and who remembers what the user makes of that. */
 export interface Height {
@@ -31,16 +31,19 @@ export function mountPanels(
   box.className = "tabs";
   root.append(box);
   const light = rowHighlighter(root);
-  const draw = (isOneStep: boolean) => render(<Panels {...{ host, publish, signal, isOneStep }} />, box);
+  const shown: Shown = { step: null, isRange: false };
+  const draw = (change: Partial<Shown>) =>
+    render(<Panels {...{ host, publish, signal }} shown={Object.assign(shown, change)} />, box);
   const publish = joinLink(
     host.link,
     (message) => {
-      if (message.kind === "step") draw(message.isOne);
+      if (message.kind === "step") draw({ step: message.step });
       else light(message);
+      if (message.kind === "select") draw({ isRange: message.start !== undefined && !message.events });
     },
     signal,
   );
-  draw(false);
+  draw({});
   publish({ kind: "ask" });
   if (height) {
     yieldShortcuts(element, signal);

@@ -14,44 +14,56 @@ import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
 import type { Cell, TableBlock, TableColumn } from "./blocks";
 import { ChangeBar, largest } from "./change_bar";
-import { isText, isWide } from "./layout";
+import { isText, isWide, rowsNote, rowsOfStep, stepText } from "./layout";
 
 interface TableProps {
   block: TableBlock;
+  /** The number of the step shown alone in the timeline. */
+  step: number | null;
   publish: (told: LinkMessage) => void;
 }
 
-export function TableOf({ block, publish }: TableProps) {
+export function TableOf({ block, step, publish }: TableProps) {
   const { title, columns, rows } = block;
+  const { shown, marked } = useMemo(() => rowsOfStep(block, step), [block, step]);
+  const note = rowsNote(block, shown.length, step);
+  const some = () => shown.map((index) => rows[index]);
   const csv = () =>
     csvText(
       columns.map(({ name }) => name),
-      rows,
+      some(),
     );
   const markdown = () =>
     markdownText(
       columns.map(({ label }) => label),
-      rows.map((row) => row.map((cell, at) => formatCell(cell, columns[at].unit))),
+      some().map((row) => row.map((cell, at) => formatCell(cell, columns[at].unit))),
       (at) => isText(columns[at]),
     );
   return (
     <section class="block table" data-wide={isWide(columns) || block.bar !== null || undefined}>
       <BlockHead title={title} definition={block.definition}>
-        {rows.length > 0 && <CopyTable name={title} {...{ csv, markdown }} />}
+        {shown.length > 0 && <CopyTable name={title} {...{ csv, markdown }} />}
       </BlockHead>
       {block.cannot_say ? (
         <CannotSay reason={block.cannot_say} />
-      ) : rows.length === 0 ? (
-        <p class="cannot-say">None.</p>
+      ) : shown.length === 0 ? (
+        <p class="cannot-say">{rows.length > 0 && step !== null ? `None ${stepText(step)}.` : "None."}</p>
       ) : (
-        <Rows block={block} publish={publish} />
+        <Rows {...{ block, shown, marked, publish }} />
       )}
-      {block.note && <p class="more">{block.note}</p>}
+      {note && <p class="more">{note}</p>}
     </section>
   );
 }
 
-function Rows({ block, publish }: TableProps) {
+interface RowsProps extends Omit<TableProps, "step"> {
+  /** Indexes of the rows to show, in their order. */
+  shown: readonly number[];
+  /** Index of the row of the step shown alone; -1 without one. */
+  marked: number;
+}
+
+function Rows({ block, shown, marked, publish }: RowsProps) {
   const { columns, rows, zoom, light, bar, colours, hints } = block;
   const hasBar = (index: number) => bar !== null && colours[index] !== "";
   const longestBar = Math.max(...rows.map((row, index) => (hasBar(index) ? Number(row[bar as number]) : 0)));
@@ -67,10 +79,9 @@ function Rows({ block, publish }: TableProps) {
   const order = chosen ?? given;
   const most = useMemo(() => columns.map((_, at) => largest(rows, at)), [rows]);
   const [current, setCurrent] = useState(-1);
-  const indices = [...rows.keys()];
-  const sorted =
-    chosen && order ? sortRows(indices, order.up, (index) => rows[index][order.column]) : indices;
-  const stop = current >= 0 && zoom[current] ? current : (sorted.find((index) => zoom[index]) ?? -1);
+  const sorted = chosen && order ? sortRows(shown, order.up, (index) => rows[index][order.column]) : shown;
+  const stop =
+    shown.includes(current) && zoom[current] ? current : (sorted.find((index) => zoom[index]) ?? -1);
   const show = (index: number) => {
     const where = zoom[index];
     if (where) publish({ kind: "select", ...where });
@@ -102,6 +113,7 @@ function Rows({ block, publish }: TableProps) {
           {sorted.map((index) => (
             <tr
               key={index}
+              aria-current={index === marked || undefined}
               data-light={nameOf(index) ?? undefined}
               onPointerEnter={() => light !== null && publish({ kind: "hover", name: nameOf(index) })}
             >

@@ -3,6 +3,7 @@
 import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
 import type { LinkMessage } from "../host/channel";
+import { NO_STEP } from "../model/types";
 import { Message } from "../ui/message";
 import { OverviewLines, StepParts } from "../ui/overview_card";
 import type { Block, TabContents } from "./blocks";
@@ -10,13 +11,20 @@ import { Findings } from "./findings";
 import type { PanelsHost } from "./host";
 import { TableOf } from "./table";
 
+/** What part of the run the timeline shows or has selected. */
+export interface Shown {
+  /** The number of the step shown alone. */
+  step: number | null;
+  /** Whether a range of time is selected. */
+  isRange: boolean;
+}
+
 interface PanelsProps {
   host: PanelsHost;
   /** Says something to the timeline. */
   publish: (told: LinkMessage) => void;
   signal: AbortSignal;
-  /** Whether the timeline shows one step alone. */
-  isOneStep: boolean;
+  shown: Shown;
 }
 
 const STEPS: Record<string, (at: number, count: number) => number> = {
@@ -26,9 +34,9 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
   End: (_, count) => count - 1,
 };
 
-export function Panels({ host, publish, signal, isOneStep }: PanelsProps) {
+export function Panels({ host, publish, signal, shown }: PanelsProps) {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
-  const [shown, setShown] = useState(0);
+  const [chosen, setChosen] = useState(0);
   const [visited, setVisited] = useState<ReadonlySet<number>>(new Set([0]));
   useEffect(() => {
     host.watch(() => redraw(undefined), signal);
@@ -36,7 +44,7 @@ export function Panels({ host, publish, signal, isOneStep }: PanelsProps) {
     redraw(undefined);
   }, []);
   const choose = (index: number) => {
-    setShown(index);
+    setChosen(index);
     setVisited(new Set([...visited, index]));
   };
   const move = (event: KeyboardEvent) => {
@@ -44,7 +52,7 @@ export function Panels({ host, publish, signal, isOneStep }: PanelsProps) {
     if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
-    const next = step(shown, host.titles.length);
+    const next = step(chosen, host.titles.length);
     choose(next);
     (event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=tab]")[next].focus();
   };
@@ -58,8 +66,8 @@ export function Panels({ host, publish, signal, isOneStep }: PanelsProps) {
             role="tab"
             id={`tab-${index}`}
             aria-controls={`panel-${index}`}
-            aria-selected={index === shown}
-            tabIndex={index === shown ? 0 : -1}
+            aria-selected={index === chosen}
+            tabIndex={index === chosen ? 0 : -1}
             onClick={() => choose(index)}
           >
             {title}
@@ -67,7 +75,7 @@ export function Panels({ host, publish, signal, isOneStep }: PanelsProps) {
         ))}
       </div>
       <p class="all-steps" role="status">
-        {isOneStep && "The timeline shows one step. Tables and charts show all steps."}
+        {scopeText(shown)}
       </p>
       {host.titles.map((title, index) => (
         <div
@@ -75,14 +83,25 @@ export function Panels({ host, publish, signal, isOneStep }: PanelsProps) {
           role="tabpanel"
           id={`panel-${index}`}
           aria-labelledby={`tab-${index}`}
-          hidden={index !== shown}
+          hidden={index !== chosen}
           class="tab-panel"
         >
-          {visited.has(index) && <Tab {...{ host, title, index, publish }} isShown={index === shown} />}
+          {visited.has(index) && (
+            <Tab {...{ host, title, index, publish }} step={shown.step} isShown={index === chosen} />
+          )}
         </div>
       ))}
     </>
   );
+}
+
+/** Which part of the run the tabs are about, where the timeline is about less. */
+function scopeText({ step, isRange }: Shown): string {
+  if (step !== null) {
+    const what = step === NO_STEP ? "Events outside steps are" : `Step ${step} is`;
+    return `${what} shown. Tables with a Step column follow; other tables and charts cover all steps.`;
+  }
+  return isRange ? "A range is selected. Tables and charts cover the whole trace." : "";
 }
 
 interface TabProps {
@@ -90,17 +109,19 @@ interface TabProps {
   title: string;
   index: number;
   isShown: boolean;
+  /** The number of the step shown alone. */
+  step: number | null;
   publish: (told: LinkMessage) => void;
 }
 
-function Tab({ host, title, index, isShown, publish }: TabProps) {
+function Tab({ host, title, index, isShown, step, publish }: TabProps) {
   const [contents, error] = contentsOf(host, index);
   if (error) return <Message title={`${title} cannot be computed`} text={error} />;
   if (!contents) return <Message title={`Computing: ${title} …`} progress={{ done: 0, total: 0 }} />;
   return (
     <div class="blocks">
       {contents.blocks.map((block, at) => (
-        <OneBlock key={at} {...{ host, block, isShown, publish }} />
+        <OneBlock key={at} {...{ host, block, isShown, step, publish }} />
       ))}
     </div>
   );
@@ -118,9 +139,9 @@ interface BlockProps extends Omit<TabProps, "title" | "index"> {
   block: Block;
 }
 
-function OneBlock({ host, block, isShown, publish }: BlockProps) {
+function OneBlock({ host, block, isShown, step, publish }: BlockProps) {
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
-  if (block.kind === "table") return <TableOf block={block} publish={publish} />;
+  if (block.kind === "table") return <TableOf {...{ block, step, publish }} />;
   if (block.kind === "nothing")
     return (
       <section class="block">

@@ -68,13 +68,15 @@ describe("a linked timeline", () => {
     expect(heard).toMatchObject([{ kind: "view", ...store.viewport }]);
   });
 
-  it("says whether it shows one step alone, and once more to who comes later", () => {
+  it("says which step it shows alone, and once more to who comes later", () => {
     const { store, heard, publish } = linked();
     store.setStep(1);
     publish({ kind: "ask" });
+    store.setStep(0);
     store.setStep(null);
+    const [first, second] = store.run.steps.map(({ step }) => step);
     expect(heard.filter(({ kind }) => kind === "step")).toMatchObject(
-      [true, true, false].map((isOne) => ({ isOne })),
+      [second, second, first, null].map((step) => ({ step })),
     );
   });
 

@@ -20,7 +20,7 @@ export class DashboardLink {
   /** What the others know or have said themselves, and need not be told again. */
   #view: Viewport | null = null;
   protected known: string;
-  #isOne = false;
+  #step: number | null = null;
   #hover: number | null = null;
   #frame = 0;
   #timer = 0;
@@ -47,16 +47,17 @@ export class DashboardLink {
   }
 
   #publishStep(): void {
-    const isOne = this.store.step !== null;
-    if (isOne === this.#isOne) return;
-    this.#isOne = isOne;
-    this.publish({ kind: "step", isOne });
+    const { step: index, run } = this.store;
+    const step = index === null ? null : run.steps[index].step;
+    if (step === this.#step) return;
+    this.#step = step;
+    this.publish({ kind: "step", step });
   }
 
   protected onMessage(message: LinkMessage): void {
     if (message.kind === "ask") {
       this.#view = null;
-      this.#isOne = false;
+      this.#step = null;
       this.#publishStep();
       this.#viewSoon();
     } else if (message.kind === "view") this.#follow(message);

@@ -95,6 +95,12 @@ def test_nothing_is_shown_without_saying_why(name: str) -> None:
         assert not block.get("item")
 
 
+def test_a_reason_is_given_once() -> None:
+    blocks = tab(real_trace(DATA / "gpu_tf221_mlp.pb.xz"), "Steps")["blocks"]
+    assert [getattr(block["cannot_say"], "id", "") for block in blocks] == ["one_step", ""]
+    assert "median step" in blocks[0]["title"]
+
+
 @pytest.mark.parametrize("name", list(TABS))
 def test_names_are_texts_and_nothing_more(name: str) -> None:
     found = tab(hostile_trace(), name)

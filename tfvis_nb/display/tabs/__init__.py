@@ -49,9 +49,15 @@ def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]
 
 
 def _without_repeats(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Say it once if no block has anything to show, for one reason."""
-    reasons = {str(block.get("cannot_say", "")): block.get("cannot_say") for block in blocks}
-    if len(reasons) != 1 or not (reason := next(iter(reasons.values()))):
-        return blocks
-    text = _NOTHING.get(reason.id, f"Not available: {reason}.")
-    return [{"kind": "nothing", "text": text}]
+    """Give each reason once: with the titles it is about, or alone where nothing else is shown."""
+    kept: dict[str, dict[str, Any]] = {}
+    for index, block in enumerate(blocks):
+        reason = block.get("cannot_say", "")
+        first = kept.setdefault(str(reason) or str(index), block)
+        if first is not block:
+            first["title"] += f", {block['title']}"
+    (first, *others) = kept.values()
+    reason = first.get("cannot_say", "")
+    if reason and not others:
+        return [{"kind": "nothing", "text": _NOTHING.get(reason.id, f"Not available: {reason}.")}]
+    return list(kept.values())

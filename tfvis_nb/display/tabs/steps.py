@@ -19,7 +19,8 @@ _CHART = "Latest end minus earliest start of each step's events; the dashed line
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the chart of steps, each step's figures, and of several tasks who came last."""
-    return [chart(trace, "steps", _CHART), _table(trace), _against_median(trace), _late_tasks(trace)]
+    found = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)]
+    return [*found, _late_tasks(trace)] if trace.events["task"].nunique() > 1 else found
 
 
 def _table(trace: Trace) -> dict[str, Any]:
