@@ -136,6 +136,16 @@ def test_a_path_is_written_as_utf_8_and_returned(trace: Trace, tmp_path: Path) -
     assert path.read_bytes().decode("utf-8") == trace.to_html(title="\u03bb")
 
 
+@pytest.mark.parametrize("name", ["page.txt", "page", "page.html.gz", ".html"])
+def test_a_page_has_the_suffix_by_which_browsers_know_it(trace: Trace, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    for exported in (trace, show_timeline(trace)):
+        with raises_id(ValueError, "no_page_name", output=str(path)):
+            exported.to_html(path)
+    assert not path.exists()
+    assert trace.to_html(tmp_path / "PAGE.HTM").is_file()
+
+
 @pytest.mark.slow
 def test_hostile_texts_are_data_in_the_page() -> None:
     hostile = hostile_trace()

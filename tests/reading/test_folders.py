@@ -17,7 +17,7 @@ from tests.mutants.raw_bytes import mutant
 from tests.real_traces import DATA
 from tests.support.examples import examples
 from tests.support.step_stats import one_op
-from tests.support.texts import raises_id
+from tests.support.texts import figures_of, raises_id
 from tfvis_nb.reading.sources import files
 from tfvis_nb.texts import Text, id_of
 
@@ -131,6 +131,25 @@ def test_files_of_different_runs_are_named(tmp_path: Path, data: Path) -> None:
     (note,) = (note for note in tv.read_trace(files).notes if id_of(note) == "unlike_runs")
     assert "step 0 of jobs of a cluster" in note
     assert "steps 1 to" in note
+
+
+def test_simultaneous_runs_of_local_sessions_are_noted(tmp_path: Path) -> None:
+    text = """dev_stats {{ device: "/job:localhost/replica:0/task:0/cpu:0" node_stats {{
+        node_name: "a" timeline_label: "a = Const()" all_start_micros: {start} all_end_rel_micros: 9 }} }}"""
+    files = []
+    for name, start in (("one", 1000), ("apart", 1009), ("other", 1004)):
+        files.append(tmp_path / f"{name}.pbtxt")
+        files[-1].write_text(text.format(start=start))
+    trace = tv.read_trace([files[0], files[2]])
+    assert figures_of(trace.notes, "simultaneous_steps") == [{"one": "one", "other": "other"}]
+    assert set(trace.events["task"]) == {"/job:localhost/replica:0/task:0"}
+    # What the note advises: the files' names tell their processes apart.
+    ranks = [file.rename(tmp_path / f"rank{rank}.pbtxt") for rank, file in enumerate(files[::2])]
+    told = tv.read_trace(ranks)
+    assert set(told.events["task"]) == {f"/job:worker/replica:0/task:{rank}" for rank in (0, 1)}
+    assert not figures_of(told.notes, "simultaneous_steps")
+    # One that begins when the other ends is the next step.
+    assert not figures_of(tv.read_trace([ranks[0], files[1]]).notes, "simultaneous_steps")
 
 
 def test_large_files_that_are_not_named_like_traces_are_not_read(tmp_path: Path) -> None:

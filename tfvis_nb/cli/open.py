@@ -14,7 +14,8 @@ from tfvis_nb.cli.export import PAGE, check_writable, write_page
 from tfvis_nb.cli.opened import page_path
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
-from tfvis_nb.texts import Text
+from tfvis_nb.core.html_export import check_page_name
+from tfvis_nb.texts import Text, text_of
 
 _EXAMPLES = """
 tfvis-nb open step.pb
@@ -45,8 +46,10 @@ def command(
     from tfvis_nb.display.pages.page import file_stem
 
     if output is not None:
-        if output.suffix.lower() not in (".html", ".htm"):
-            raise click.UsageError(Text("no_page_name", output=str(output)))
+        try:
+            check_page_name(output)
+        except ValueError as error:
+            raise click.UsageError(text_of(error)) from None
         check_writable(output)
     trace = read_part(traces, title, time_range, max_unpacked)
     if output is None:

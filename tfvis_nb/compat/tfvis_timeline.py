@@ -166,7 +166,9 @@ class Timeline:
             trace = self._only(trace, device_pattern)
         if output_file is None:
             return trace.to_html()
-        trace.to_html(output_file)
+        # Code written for tfvis may use any suffix.
+        with whole(writable(output_file)) as file:
+            file.write_text(trace.to_html(), encoding="utf-8", newline="\n")
         return None
 
     def step_time(self, device_search_pattern: str | None = None) -> int:

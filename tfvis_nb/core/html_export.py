@@ -4,9 +4,16 @@ from pathlib import Path
 from typing import Any, overload
 
 from tfvis_nb.core.output_path import whole, writable
+from tfvis_nb.texts import Text
 
 MAX_BYTES = 50_000_000
 """Larger pages are written only where they are asked for: browsers take long to open them."""
+
+
+def check_page_name(path: str | Path) -> None:
+    """Raise ValueError unless a browser takes a file of this name for a page."""
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(Text("no_page_name", output=str(path)))
 
 
 class HtmlExport:
@@ -26,7 +33,7 @@ class HtmlExport:
         Parameters
         ----------
         path
-            Where to write; None to get the text instead.
+            Where to write, a name that ends in ``.html`` or ``.htm``; None to get the text instead.
         title
             The title of the page, by default that of the trace or widget.
         **options
@@ -43,8 +50,8 @@ class HtmlExport:
         Raises
         ------
         TypeError, ValueError
-            If an option is unknown or has a value it cannot have, or the page would be larger than
-            ``max_bytes``.
+            If an option is unknown or has a value it cannot have, the name does not end in ``.html`` or
+            ``.htm``, or the page would be larger than ``max_bytes``.
         OSError
             If the file cannot be written.
         FileNotFoundError
@@ -53,6 +60,7 @@ class HtmlExport:
         if path is None:
             return self._html(title, **options)
         # Asked before the work of making the page.
+        check_page_name(path)
         path = writable(path)
         # The same bytes on every platform, whatever its own encoding is.
         page = self._html(title, **options)

@@ -100,7 +100,7 @@ def _put_together(found: Collection, title: str) -> Trace:
     from tfvis_nb.reading.horovod.overlay import overlay
     from tfvis_nb.reading.stepstats.assemble import assemble
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
-    from tfvis_nb.reading.unlike import unlike_runs
+    from tfvis_nb.reading.unlike import simultaneous_steps, unlike_runs
 
     read = _runs_merged(found.steps)
     steps = [item for item in read if isinstance(item, RecordedStep)]
@@ -112,6 +112,8 @@ def _put_together(found: Collection, title: str) -> Trace:
         trace = aligned(trace)
     if len(found.titles) > 1:
         trace.notes += unlike_runs(trace)
+        if len(steps) == len(read):
+            trace.notes += simultaneous_steps(trace)
     if found.timelines:
         trace = overlay(trace, found.timelines, ranked=found.ranked)
     trace.notes += found.notes

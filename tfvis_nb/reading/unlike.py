@@ -1,7 +1,8 @@
-"""Whether traces that are read together are of different runs."""
+"""Whether traces that are read together are of different runs or processes."""
 
 import re
 
+import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.trace import Trace
@@ -41,6 +42,26 @@ def unlike_runs(trace: Trace) -> list[str]:
         for kind, first, last in zip(spans.index, spans["first"], spans["last"], strict=True)
     ]
     return [Text("unlike_runs", runs=", ".join(runs))]
+
+
+def simultaneous_steps(trace: Trace) -> list[str]:
+    """Return a note if session runs of one local task overlap in time.
+
+    A session that runs step by step makes no such files. No file records whether several processes or the
+    threads of one made them.
+    """
+    if set(map(_kind, trace.events["task"].astype(str).unique())) != {_KINDS["localhost"]}:
+        return []
+    steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
+    overlap = np.flatnonzero(steps["start_ns"].to_numpy()[1:] < steps["end_ns"].cummax().to_numpy()[:-1])
+    if not len(overlap):
+        return []
+    second = int(overlap[0]) + 1
+    first = int(steps["end_ns"].iloc[:second].argmax())
+    one, other = (
+        trace.step_labels.get(step) or f"step {step}" for step in steps["step"].iloc[[first, second]].tolist()
+    )
+    return [Text("simultaneous_steps", one=one, other=other)]
 
 
 def _kind(task: str) -> str:
