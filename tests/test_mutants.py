@@ -20,15 +20,12 @@ from tfvis_nb.analysis import metrics
 
 ROOT = Path(__file__).parents[1]
 FIRST, COUNT = 1_000_000, 12
-ONCE_FAULTS = (16848, 32019, 37730, 37842)
-"""Parquet statistics that do not fit their column, a trace that a session lists and does not find, events on
-no device beside kernels, ops of a graph without labels."""
 FORMS = sorted({one.form for one in samples()} - {SESSION})
 
 
 def test_a_sample_of_mutants() -> None:
     """In a process of its own, whose memory is limited: a fault must not take the machine with it."""
-    numbers = [str(number) for number in (*ONCE_FAULTS, *range(FIRST, FIRST + COUNT))]
+    numbers = [str(number) for number in range(FIRST, FIRST + COUNT)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.mutants.attack", *numbers],
         cwd=ROOT,
@@ -57,8 +54,8 @@ def test_mutants_are_the_same_every_time_and_differ_from_their_origin(form: str)
 
 
 def test_a_number_is_always_the_same_mutant() -> None:
-    chosen: list[Sample] = [attack(seed).sample for seed in range(100)]
-    assert chosen == [attack(seed).sample for seed in range(100)]
+    chosen: list[Sample] = [attack(seed).sample for seed in range(200)]
+    assert chosen == [attack(seed).sample for seed in range(200)]
     assert {one.form for one in chosen} == {one.form for one in samples()}
 
 

@@ -122,6 +122,12 @@ def test_a_trace_that_would_unpack_to_gigabytes_is_refused(path: Path, size: int
         session.read(1)
 
 
+def test_a_trace_that_is_listed_and_not_found_is_damage(path: Path) -> None:
+    crafted(path, "DELETE FROM signatures")
+    with tv.open_session(path) as session, raises_id(DamagedSessionError, "session_damaged"):
+        session.read(1)
+
+
 def test_a_query_without_end_is_stopped(path: Path) -> None:
     filled(path, traces=1)
     with tv.open_session(path) as session, session.connected() as connection:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.trace import replaced
 from tfvis_nb.writing.chrome_rows import pack_rows
 from tfvis_nb.writing.chrome_trace import input_names
 
@@ -207,6 +209,18 @@ def test_a_bar_without_an_op_has_its_name() -> None:
     )
     (bar,) = bars(Trace(table).to_chrome_trace())
     assert (bar["name"], bar["dur"], bar["args"]["duration_ns"]) == ("Iterator::Model", 0, 999)
+
+
+def test_ops_without_labels_have_the_inputs_of_their_graph() -> None:
+    whole = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    labels = pd.Series(pd.NA, whole.events.index, events.TEXT)
+    without = bars(replaced(whole, whole.events.assign(detail=labels)).to_chrome_trace())
+    given = {bar["args"]["event"]: set(bar["args"].get("graph_inputs", ())) for bar in without}
+    assert given == {
+        bar["args"]["event"]: {value for key, value in bar["args"].items() if key.startswith("input")}
+        for bar in bars(whole.to_chrome_trace())
+    }
+    assert any(given.values())
 
 
 @given(st.text("a =(),[]\n", max_size=30))
