@@ -49,6 +49,14 @@ IN_WINDOWS = "delivery.MOST_HELD = 5000"
 SHOW = "widget = tv.show_timeline(trace, height=420)\nwidget"
 BUSY = "time.sleep(5)"
 
+CHAIN = """
+import pandas as pd
+from tfvis_nb.analysis.dataflow.edges import KINDS
+data = pd.Categorical(["data"] * (count - 1), KINDS)
+trace.edges = pd.DataFrame({"source": number[:-1], "target": number[1:], "kind": data})
+"""
+"""Every event feeds the next one."""
+
 TOLD = "print(len(widget._drawn) < 20_000, len(widget.selection), *widget.selection.index[:3])"
 
 
@@ -83,6 +91,10 @@ def settled_time(timeline: Timeline) -> str:
 
 def is_selected(book: Notebook, event: int) -> bool:
     return book.ask(TOLD) == f"True 1 {event}"
+
+
+def is_other(book: Notebook, event: int) -> bool:
+    return book.ask("print(widget.selection.index[0])") != str(event)
 
 
 def test_all_events_are_counted_and_saved_though_few_are_sent(notebook: OpenNotebook) -> None:
@@ -131,6 +143,27 @@ def test_details_of_an_event_after_zooming(notebook: OpenNotebook) -> None:
     expect(timeline.details.locator("pre")).to_have_text("layer/MatMul_17002 = MatMul(layer/MatMul_17001)")
     timeline.link("Consumers", "Softmax").click()
     expect(timeline.title).to_have_text("needle/Softmax")
+
+
+def test_the_graph_asks_for_edges_of_events_that_are_not_in_the_browser(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook, f"{IN_WINDOWS}\n{CHAIN}")
+    timeline.search_box.fill("needle")
+    timeline.search_box.press("Enter")
+    expect(timeline.title).to_have_text("needle/Softmax")
+    button = timeline.details.get_by_role("button", name="Graph")
+    expect(button).to_be_enabled()
+    button.click()
+    nodes = timeline.root.get_by_role("region", name="Graph").get_by_role("option")
+    for _ in range(2):
+        event = int(book.ask("print(widget.selection.index[0])"))
+        expect(nodes).to_have_count(5)
+        shown = nodes.evaluate_all("nodes => nodes.map((node) => Number(node.dataset.event))")
+        assert sorted(shown) == list(range(event - 2, event + 3))
+        # The one at the edge has edges further on, which only the kernel knows.
+        name = nodes.last.get_attribute("aria-label") or ""
+        nodes.last.click()
+        expect(timeline.title).to_have_text(name.split(",")[0])
+        book.wait_until(partial(is_other, book, event))
 
 
 @pytest.mark.thorough
