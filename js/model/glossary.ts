@@ -1,9 +1,17 @@
 /** Explanations of terms, for tooltips. docs/glossary.md is written from the same file. */
 
 import glossary from "../../tfvis_nb/core/glossary.json";
+import { laneName } from "./lanes/labels";
+import type { Lane } from "./types";
 
 const MEANINGS: ReadonlyMap<string, string> = new Map(Object.entries(glossary));
 
 export function meaningOf(term: string): string | undefined {
   return MEANINGS.get(term) ?? MEANINGS.get(term.toLowerCase());
+}
+
+/** What the events of a lane are. */
+export function laneMeaning({ lane, kind }: Pick<Lane, "lane" | "kind">): string | undefined {
+  if (lane.startsWith("stream:")) return meaningOf("stream");
+  return meaningOf(laneName(lane)) ?? meaningOf(kind === "host" || kind === "op" ? "thread" : kind);
 }

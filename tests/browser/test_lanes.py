@@ -138,6 +138,23 @@ def test_lanes_by_kind_and_colours_by_op(timeline: Timeline) -> None:
     expect(legend.get_by_role("button", name="RecvTensor")).to_be_visible()
 
 
+def test_the_labels_of_lanes_say_what_their_rows_are(timeline: Timeline) -> None:
+    # Behind the device with the lane, and the number of events; a task's clock may follow.
+    titles = [label.get_attribute("title") or "" for label in timeline.root.locator(".label[title]").all()]
+    assert {title.splitlines()[2] for title in titles} == {GLOSSARY["ops"], GLOSSARY["receive"]}
+
+
+def test_the_tooltip_of_an_op_names_its_inputs(timeline: Timeline) -> None:
+    events = real_trace(DISTRIBUTED).events
+    has_inputs = events["detail"].str.contains(r" = \w+\([^^,]+, [^^,]+\)$")
+    event = int(events["duration_ns"].where(has_inputs, 0).idxmax())
+    timeline.page.mouse.move(*timeline.place(event))
+    tip = timeline.host.locator(".tooltip")
+    expect(tip).to_contain_text(str(events["op"][event]))
+    for name in events["detail"][event].partition("(")[2].rstrip(")").split(", "):
+        expect(tip).to_contain_text("/".join(name.split("/")[-2:])[-48:])
+
+
 def test_the_legend_lights_a_kind_up(timeline: Timeline) -> None:
     transfers = (real_trace(DISTRIBUTED).events["kind"] == "transfer").sum()
     entry = timeline.host.get_by_role("group", name="Legend").get_by_role("button", name="receive")

@@ -40,3 +40,11 @@ export function shortName(name: string): string {
   const parts = name.split("/");
   return parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : name;
 }
+
+const EXECUTOR_LABEL = /^(?:\[[^\]]*\] )*\S* = [^ (]+\((.*)\)$/s;
+
+/** The inputs that an executor's label `name = op(inputs)` lists, without control inputs. */
+export function inputsIn(label: string): string[] {
+  const inputs = EXECUTOR_LABEL.exec(label)?.[1] ?? "";
+  return inputs.split(", ").filter((name) => name !== "" && !name.startsWith("^"));
+}

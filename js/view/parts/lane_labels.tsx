@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
-import { meaningOf } from "../../model/glossary";
+import { laneMeaning } from "../../model/glossary";
 import { clockLabel, clockSentence, commonClock, shortClockText } from "../../model/lanes/clock_bounds";
 import { locationLabel } from "../../model/lanes/labels";
 import type { GroupItem, LaneItem } from "../../model/lanes/layout";
@@ -97,7 +97,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
   // The text of a tall lane stays in sight while any of its rows is.
   const shift = Math.min(Math.max(under - top, 0), item.height - 24);
   const lane = store.drawn.lanes[item.lane];
-  const meaning = meaningOf(item.label);
+  const meaning = laneMeaning(lane);
   const more = [meaning, lane.clock && clockSentence(lane.clock)].filter(Boolean).map((each) => `\n${each}`);
   const called = [locationLabel(lane.task, lane.device), item.label].filter(Boolean).map(isolated).join(" ");
   return (

@@ -3,7 +3,15 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../../model/format/units";
-import { categoryOf, deviceName, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
+import {
+  categoryOf,
+  deviceName,
+  inputsIn,
+  locationOf,
+  nameOf,
+  opOf,
+  shortName,
+} from "../../model/lanes/event_text";
 import type { Hover, TensorHover } from "../../state/hover_and_marks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -65,12 +73,22 @@ function TipName({ name }: { name: string }) {
   );
 }
 
+/** Inputs that are named, and the letters of each. */
+const MAX_INPUTS = 3;
+const INPUT_LETTERS = 48;
+
+function shortInput(name: string): string {
+  const short = shortName(name);
+  return isolated(short.length > INPUT_LETTERS ? `…${short.slice(-INPUT_LETTERS)}` : short);
+}
+
 function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
   const { details, drawn } = store;
   const bytes = details?.bytes(id) ?? null;
   const source = details?.source(id);
   const destination = details?.destination(id);
   const waited = drawn.wait?.[id] ?? 0;
+  const inputs = inputsIn(details?.label(id) ?? "");
   return (
     <>
       <TipName name={nameOf(store.drawn, id)} />
@@ -79,6 +97,12 @@ function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
         {isolated(opOf(store.drawn, id) || categoryOf(store.drawn, id))} at{" "}
         {formatTime(drawn.start[id], 1000)}
       </p>
+      {inputs.length > 0 && (
+        <p>
+          inputs {inputs.slice(0, MAX_INPUTS).map(shortInput).join(", ")}
+          {inputs.length > MAX_INPUTS && ` +${formatCount(inputs.length - MAX_INPUTS)}`}
+        </p>
+      )}
       {waited > 0 && (
         <p>
           waiting {formatDuration(waited)}, moving {formatDuration(drawn.duration[id] - waited)}
