@@ -12,6 +12,7 @@ from .communication.transfers import transfers as transfers
 from .critical_path.critical_path import path_lengths as path_lengths
 from .critical_path.slack import slack as slack
 from .findings.measurements import measurements as measurements
+from .graph.costs import costs as costs
 from .graph.nodes import nodes as nodes
 from .idle.device_idle import device_idle as device_idle
 from .idle.idle_gaps import idle_gaps as idle_gaps

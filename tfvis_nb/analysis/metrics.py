@@ -32,6 +32,7 @@ MODULES: dict[str, str] = {
     "slow_steps": "steps.slow_steps",
     "compare": "steps.compare",
     "nodes": "graph.nodes",
+    "costs": "graph.costs",
     "findings": "findings.findings",
     "measurements": "findings.measurements",
 }

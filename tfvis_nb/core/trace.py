@@ -165,6 +165,13 @@ class Trace(HtmlExport):
         return nodes(self)
 
     @cached_property
+    def costs(self) -> pd.DataFrame:
+        """What the cost model estimated beside what was measured; see `tfvis_nb.analysis.costs`."""
+        from tfvis_nb.analysis.graph.costs import costs
+
+        return costs(self)
+
+    @cached_property
     def findings(self) -> pd.DataFrame:
         """Causes of slow steps, in words; see `tfvis_nb.analysis.findings.findings.findings`."""
         from tfvis_nb.analysis.findings.findings import findings
