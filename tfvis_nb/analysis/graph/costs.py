@@ -24,8 +24,8 @@ FIGURES: dict[str, str] = {
     "missing if 0.",
     "output_bytes": "Sum of the sizes of the node's outputs in the cost graph.",
     "count": "How often the node ran in the step.",
-    "measured_ns": "The time of the GPU kernels that the node launched, in ns. Without any, the longest time in "
-    "the step from its start to the end of its kernel call. Missing if the node did not run.",
+    "measured_ns": "The time of the GPU kernels that the node launched, in ns. Without any, the longest "
+    "time in the step from its start to the end of its kernel call. Missing if the node did not run.",
     "error_ns": "The larger of compute_time_ns and memory_time_ns, without them compute_cost_ns, minus "
     "measured_ns, in ns.",
 }
