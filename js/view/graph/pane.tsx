@@ -33,7 +33,12 @@ export function GraphPane(props: PaneProps) {
 function Pane({ store, actions, root }: PaneProps) {
   const [pane, setPane] = useState<HTMLElement | null>(null);
   const splitter = useRef<HTMLDivElement>(null);
-  useEffect(() => (pane ? bindHeight(pane, splitter.current!) : undefined), [pane]);
+  useEffect(() => {
+    if (!pane) return;
+    // In a notebook, and below two compared timelines, it may have opened out of sight.
+    pane.scrollIntoView({ block: "nearest" });
+    return bindHeight(pane, splitter.current!);
+  }, [pane]);
   const { selected, details, drawn, graphHops } = store;
   const reason = whyNoGraph(store, selected);
   const around = useMemo(() => {
