@@ -41,7 +41,7 @@ function luminance(hex: string): number {
  */
 export function detectTheme(host: Element): Theme {
   if (OWNS_PAGE) return (document.documentElement.dataset.theme as Theme | undefined) ?? ofSystem();
-  // Notebook 7.6 attaches an output after it is rendered, and what is not attached has no styles.
+  // Notebook 7.6 renders an output before attaching it to the page; detached elements have no computed styles.
   const style = getComputedStyle(host.isConnected ? host : document.documentElement);
   const ground =
     style.getPropertyValue("--jp-layout-color0") || style.getPropertyValue("--vscode-editor-background");

@@ -46,9 +46,9 @@ def keep_newest(path: Path, keep: int) -> None:
 def add_session(session: SavedSession, source: str | Path, keep: int) -> int:
     """Add the runs, processes and traces of another session, as of now; what it is asked for is left out.
 
-    Of each signature the newest `keep` traces stay, whichever session they are from. Both may be recording.
-    Return how many processes recorded the other one. If one cannot be read or the other not be written
-    (sqlite3.Error), nothing has been added.
+    The newest `keep` traces of each signature stay, from either session. Both may be recording. Return how
+    many processes recorded the other one. If it cannot be read or this one cannot be written (sqlite3.Error),
+    nothing is added.
     """
     # A copy, because the counts of recording processes are not in the database.
     with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder, open_session(source) as other:

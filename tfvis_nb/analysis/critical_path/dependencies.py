@@ -30,8 +30,8 @@ _MOST_ROUNDS = 32
 def dependencies(trace: Trace, times: Times) -> Dependencies:
     """Return what let each event go on, ordered by when it did.
 
-    * ``data``, ``control``: what an op used or had to come after (`Trace.edges`); what a thread took up
-      from another. Of a kernel or copy, what it used from another stream or device.
+    * ``data``, ``control``: what an op used or had to follow (`Trace.edges`), work that a thread took over
+      from another, and what a kernel or copy used from another stream or device.
     * ``transfer``: the op that made a tensor that was received or copied, and what used it from there.
     * ``launch``: the call that launched a kernel or copy.
     * ``stream``: the kernel or copy before it on its stream.

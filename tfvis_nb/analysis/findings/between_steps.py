@@ -64,7 +64,8 @@ def _word(_key: str, figures: Figures) -> Texts:
         text += " Nothing is recorded in the longest pause."
         advice = "To see what runs between steps, trace the whole cell or loop, not single runs."
     else:
-        text += f" In the longest stretch {op['name']} takes most, {format_duration(op['self_ns'])}."
+        took = format_duration(op["self_ns"])
+        text += f" In the longest stretch, {op['name']} takes the most time: {took}."
         advice = "Move work that is done once, such as making iterators, out of the loop."
     return Texts(f"{format_percent(figures['run_share'])} of the run is outside the steps", text, advice)
 

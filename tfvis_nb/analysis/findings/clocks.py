@@ -23,10 +23,10 @@ def clocks_sentence(clocks_ns: float | str | None, ends_ns: float | None = None)
     if clocks_ns is None:
         return ""
     unknown = isinstance(clocks_ns, str)
-    known = "not aligned" if unknown else f"known to within {format_duration(float(clocks_ns))} only"
+    known = "not aligned" if unknown else f"known only to within {format_duration(float(clocks_ns))}"
     text = f" The clocks of the tasks are {known}"
     if ends_ns is not None:
         ends = format_duration(ends_ns)
         return f"{text}. They seem to agree, because the tasks leave these collectives within {ends}."
-    wrong = "by any amount" if unknown else "by as much"
+    wrong = "by any amount" if unknown else "by that much"
     return f"{text}, so waits between tasks may be wrong {wrong}."

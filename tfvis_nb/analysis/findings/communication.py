@@ -117,7 +117,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         f" {example(figures)}."
     )
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
-        text += f" Its CPU runs no op either during {step_time(figures['exposed_share'])}."
+        text += f" During {step_time(figures['exposed_share'])} its CPU runs no op either."
     if alone:
         text += " A trace of one task cannot show how much of that is waiting for other tasks."
     if figures["is_below"]:

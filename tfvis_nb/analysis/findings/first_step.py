@@ -42,8 +42,8 @@ def _word(_key: str, figures: Figures) -> Texts:
     )
     if figures["activity"]:
         name = figures["activity"].replace("_", " ")
-        text += f" Most of the difference is {name}, {format_duration(figures['activity_ns'])}."
-    text += f" Its excess is {step_time(figures['share'])}."
+        text += f" Most of the difference is {name}: {format_duration(figures['activity_ns'])}."
+    text += f" The excess is {step_time(figures['share'])}."
     if figures["device"] is not None:
         name = device_location(figures["device"])
         text += f" Without it, {name} is busy {format_percent(figures['busy_share'])} of step time."

@@ -52,7 +52,7 @@ _AWAITING = re.compile(
 """Of those, what waits for stages on other threads."""
 
 _ONCE = (
-    "One-time work such as starting the input pipeline and filling its shuffle buffer falls into the first"
+    "One-time work such as starting the input pipeline and filling its shuffle buffer happens in the first"
     " step. Trace later steps to see what they take."
 )
 

@@ -75,6 +75,6 @@ def sentence(compared: Figures) -> str:
     return (
         f" It has more work: its {noun} take {format_duration(compared['own_ns'])}, {whose}{most}"
         f" {format_duration(compared['other_ns'])}. The largest difference is {compared['op']}:"
-        f" {format_duration(compared['own_op_ns'])} in {compared['own_op_count']:,} {noun}, not"
+        f" {format_duration(compared['own_op_ns'])} in {compared['own_op_count']:,} {noun} instead of"
         f" {format_duration(compared['other_op_ns'])} in {compared['other_op_count']:,}."
     )

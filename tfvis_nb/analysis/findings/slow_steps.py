@@ -150,7 +150,7 @@ def _word_more_work(figures: Figures) -> Texts:
         f"On the busiest device, {'their' if several else 'its'} kernels run {much} times as long as in the"
     )
     text += " median step."
-    text += f" {f'Step {step} takes longest' if several else 'It takes'}"
+    text += f" {f'Step {step} takes the longest' if several else 'It takes'}"
     text += f"{',' if several else ''} {_times(figures)}"
     if several:
         share = figures["share"]
@@ -160,9 +160,10 @@ def _word_more_work(figures: Figures) -> Texts:
     if not _mostly_not_work(figures):
         return Texts(title, text, f"Look {batch}")
     text += (
-        f" Only {format_duration(figures['work_excess_ns'])} of the {format_duration(figures['excess_ns'])}"
-        f" that step {step} takes longer is kernels; most is {figures['activity'].replace('_', ' ')},"
-        f" {format_duration(figures['activity_ns'])} more{_op_part(figures)}."
+        f" Kernels are only {format_duration(figures['work_excess_ns'])} of the extra"
+        f" {format_duration(figures['excess_ns'])} in step {step}. Most is"
+        f" {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}"
+        f" more{_op_part(figures)}."
     )
     if figures["stalls"]:
         title += f"; step {step} also stalls on the host" if several else ", and stalls on the host"
@@ -184,13 +185,14 @@ def _word_longer(figures: Figures) -> Texts:
     return Texts(
         f"{_named(figures['steps'])} {'take' if len(figures['steps']) > 1 else 'takes'} longer",
         text,
-        "Compare it with a step of median length: what do its host and its input do?",
+        "Compare it with a step of median length: look at its host work and its input.",
     )
 
 
 def _times(figures: Figures) -> str:
-    took, median = figures["duration_ns"], figures["duration_ns"] - figures["excess_ns"]
-    return f"{figures['ratio']:.3g} times the median ({format_duration(took)}, not {format_duration(median)})"
+    took = format_duration(figures["duration_ns"])
+    median = format_duration(figures["duration_ns"] - figures["excess_ns"])
+    return f"{figures['ratio']:.3g} times the median ({took} instead of {median})"
 
 
 def _op_part(figures: Figures) -> str:

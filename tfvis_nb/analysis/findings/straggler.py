@@ -200,7 +200,7 @@ def _word(key: str, figures: Figures) -> Texts:
     if figures["steps"] > 1:
         where = f", {format_duration(figures['step_sole_wait_ns'])} of it in step {figures['step']}"
     text = (
-        f"{subject} runs after every other {job} finishes: for {awaited}{where}. Most of that is"
+        f"After every other {job} finishes, {name} keeps running for {awaited}{where}. Most of that is"
         f" {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}."
     )
     received = figures["received"]
@@ -208,7 +208,7 @@ def _word(key: str, figures: Figures) -> Texts:
         most = " at most" if received["others"] > 1 else ""
         text += (
             f" It receives {format_bytes(received['bytes'])} in {received['tensors']:,} tensors, the others"
-            f" {format_bytes(received['other_bytes'])} in {received['other_tensors']:,}{most}."
+            f"{most} {format_bytes(received['other_bytes'])} in {received['other_tensors']:,}."
         )
     advice = advice if more else f"{advice}or a slower network to the parameter server."
     return Texts(f"{subject} is a straggler", f"{text}{more}{clocks_sentence(figures['clocks_ns'])}", advice)
