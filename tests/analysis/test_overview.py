@@ -21,6 +21,7 @@ from tfvis_nb.analysis.findings.finding import LEVELS
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
 from tfvis_nb.analysis.findings.rule import capital
 from tfvis_nb.analysis.findings.table import OVERLAP
+from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import overview_lines
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.cli.info import lines, summary
@@ -215,7 +216,7 @@ def test_tuning_of_convolutions_is_recognised() -> None:
     assert first["id"] == "autotuning"
     assert first["share"] > 0.9
     assert set(trace.findings["level"][1:]) == {"observation"}
-    assert "tuning of convolutions" in trace.overview["headline"]
+    assert headline(trace, trace.overview).id == "headline_tuning"
 
 
 def _steps(durations: list[int]) -> Trace:

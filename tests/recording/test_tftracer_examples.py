@@ -143,12 +143,9 @@ TRAINED = {"monitored training session": 1, "horovod": 1, "horovod, all ranks": 
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where each example ran, in a folder of its name."""
     folder = tmp_path_factory.mktemp("examples")
-    script = [PROLOGUE, "import os"]
-    for name, example in EXAMPLES.items():
-        (folder / name).mkdir()
-        script += [f"os.chdir({str(folder / name)!r})", "tf.reset_default_graph()", example]
+    script = scripts.in_folders(folder, PROLOGUE, EXAMPLES)
     shutil.copy(DATA / "pickle_tf221.pickle", folder / "tfvis" / "example.pickle")
-    run("-c", "\n".join(script), folder=folder)
+    run("-c", script, folder=folder)
     return folder
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -95,17 +96,22 @@ def file_in(folder: Path) -> Path:
     return file
 
 
+def in_folders(folder: Path, prologue: str, snippets: Mapping[str, str], behind: Sequence[str] = ()) -> str:
+    """Code that runs each snippet, and what comes behind it, in a new folder of its name."""
+    lines = [prologue, "import contextlib, os"]
+    for name, snippet in snippets.items():
+        (folder / name).mkdir()
+        lines += [f"os.chdir({str(folder / name)!r})", "tf.reset_default_graph()", snippet, *behind]
+    return "\n".join(lines)
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where each snippet ran, in a folder of its name. One process ran them: TensorFlow is slow to import."""
     folder = tmp_path_factory.mktemp("snippets")
-    script = [PROLOGUE, "import contextlib, os"]
-    for name, snippet in SNIPPETS.items():
-        (folder / name).mkdir()
-        script += [f"os.chdir({str(folder / name)!r})", "tf.reset_default_graph()", snippet]
-        script += ["with open('answer', 'w') as file, contextlib.redirect_stdout(file):"]
-        script += [f"    {line}" for line in ASKING.strip().splitlines()]
-    _, said = run("-c", "\n".join(script), folder=folder)
+    asking = [f"    {line}" for line in ASKING.strip().splitlines()]
+    asking.insert(0, "with open('answer', 'w') as file, contextlib.redirect_stdout(file):")
+    _, said = run("-c", in_folders(folder, PROLOGUE, SNIPPETS, asking), folder=folder)
     (folder / "said").write_text(said)
     return folder
 

@@ -1,5 +1,6 @@
 """Steps are slower than the median step, or have more to do."""
 
+from statistics import median_low
 from typing import Any
 
 import numpy as np
@@ -90,12 +91,12 @@ def _more_work(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding
     if found is None:
         return None
     slow, longest, figures = found
-    work = np.sort(table["work_ns"].to_numpy(np.int64, na_value=0))
+    work = median_low(table["work_ns"].to_numpy(np.int64, na_value=0))
     excess = max(int(slow["excess_ns"].clip(lower=0).sum()), 1)
     figures |= {
         "work_ratios": [float(slow["work_ratio"].min()), float(slow["work_ratio"].max())],
         "own_part": max(int(longest.excess_ns), 0) / excess,
-        "work_excess_ns": int(longest.work_ns) - int(work[(len(work) - 1) // 2]),
+        "work_excess_ns": int(longest.work_ns) - int(work),
     }
     figures["stalls"] = _mostly_not_work(figures) and _stalls(trace, longest)
     return _finding(trace, "slow_steps.more_work", longest, figures)

@@ -1,5 +1,6 @@
 """The sentences that sum up a comparison, chosen by rule."""
 
+from statistics import median_low
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ class _Side(NamedTuple):
 
     @property
     def median(self) -> int:
-        return int(np.sort(self.took)[(len(self.took) - 1) // 2])
+        return int(median_low(self.took))
 
 
 def comparison_headline(

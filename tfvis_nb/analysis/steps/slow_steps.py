@@ -1,6 +1,7 @@
 """Each step against the median one: how much longer it took, how much more its devices did, and why."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median_low
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,12 +110,11 @@ def slow_first_step(trace: Trace) -> FirstStep | None:
     if len(steps) < _FEWEST:
         return None
     duration = steps["duration_ns"].to_numpy(np.int64)
-    others = np.sort(duration[1:])
-    first, median = int(duration[0]), int(others[(len(others) - 1) // 2])
+    first, median = int(duration[0]), int(median_low(duration[1:]))
     if first < SLOW_STEP_RATIO * median:
         return None
     share = (first - median) / max(int(duration.sum()), 1)
-    return FirstStep(int(steps["step"].iloc[0]), first, median, len(others), share)
+    return FirstStep(int(steps["step"].iloc[0]), first, median, len(steps) - 1, share)
 
 
 @validate_input
@@ -183,7 +183,7 @@ def _step_rows(table: pd.DataFrame, trace: Trace) -> np.ndarray:
 def _add_work(table: pd.DataFrame, trace: Trace) -> None:
     found = device_work(trace.events, _step_rows(table, trace), len(table) + 1)
     work = np.zeros(len(table), np.int64) if found is None else found[:-1]
-    middle = int(np.sort(work)[(len(work) - 1) // 2])
+    middle = int(median_low(work))
     unknown = np.full(len(table), found is None)
     ratio = _ratio(work, middle)
     table["work_ns"] = pd.arrays.IntegerArray(work, unknown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import median_low
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,7 +78,7 @@ class BrokenBars(NamedTuple):
 def broken_bars(lengths: np.ndarray) -> BrokenBars:
     """Return how bars of these lengths are drawn."""
     rows, count = np.arange(len(lengths)), len(lengths)
-    median = np.sort(lengths)[(count - 1) // 2] if count else 0.0
+    median = median_low(lengths) if count else 0.0
     cut = lengths > MOST_MEDIANS * median
     if not median or not cut.any():
         return BrokenBars(lengths, np.inf, rows, np.zeros(count), np.full(count, np.inf))
