@@ -147,7 +147,7 @@ def test_the_labels_of_lanes_say_what_their_rows_are(timeline: Timeline) -> None
 def test_the_tooltip_of_an_op_names_its_inputs(timeline: Timeline) -> None:
     events = real_trace(DISTRIBUTED).events
     has_inputs = events["detail"].str.contains(r" = \w+\([^^,]+, [^^,]+\)$")
-    event = int(events["duration_ns"].where(has_inputs, 0).idxmax())
+    event = int(events["duration_ns"].where(has_inputs, 0).to_numpy().argmax())
     timeline.page.mouse.move(*timeline.place(event))
     tip = timeline.host.locator(".tooltip")
     expect(tip).to_contain_text(str(events["op"][event]))

@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 
 import click
+import pandas as pd
 import pytest
 
 import tfvis_nb as tv
@@ -20,6 +21,7 @@ from tests.support.texts import pattern_of, says
 from tfvis_nb.cli import main
 from tfvis_nb.cli.traces import time_range
 from tfvis_nb.display.pages import page
+from tfvis_nb.reading.pickles.run_metadata import unpickled
 from tfvis_nb.texts import Text, id_of
 
 
@@ -266,3 +268,34 @@ def test_open_without_a_browser_on_request(
     target = tmp_path / "a.html"
     assert main(["open", "--no-browser", str(data / "local_mlp_step1.pb"), "-o", str(target)]) == 0
     assert capsys.readouterr().out == f"{target}\n"
+
+
+def test_messages_are_written_as_each_other(data: Path, tmp_path: Path) -> None:
+    original = data / "local_mlp_step1.pb"
+    pickle, back, two = tmp_path / "step.pickle", tmp_path / "back.pb", tmp_path / "two.pickle"
+    assert main(["export", str(original), "-o", str(pickle)]) == 0
+    assert unpickled(pickle) == original.read_bytes()
+    assert main(["export", str(pickle), "-o", str(back)]) == 0
+    assert back.read_bytes() == original.read_bytes()
+    assert main(["export", str(original), str(pickle), "-o", str(two)]) == 0
+    assert [unpickled(tmp_path / f"two.step{step}.pickle") for step in (0, 1)] == [original.read_bytes()] * 2
+
+
+@pytest.mark.parametrize("name", ["simple_stepstats.pbtxt", "run_metadata_run_step99_tag_train.pbtxt"])
+def test_text_becomes_a_run_metadata(name: str, data: Path, tmp_path: Path) -> None:
+    assert main(["export", str(data / name), "-o", str(tmp_path / "step.pickle")]) == 0
+    again = tv.read_trace(tmp_path / "step.pickle")
+    pd.testing.assert_frame_equal(again.events, tv.read_trace(data / name).events)
+
+
+def test_a_profile_is_written_as_it_is_and_not_as_a_pickle(data: Path, tmp_path: Path) -> None:
+    profile = data / "cpu_jax.xplane.pb"
+    assert main(["export", str(profile), "-o", str(tmp_path / "run.pb")]) == 0
+    assert (tmp_path / "run.xplane.pb").read_bytes() == profile.read_bytes()
+    assert main(["export", str(profile), "-o", str(tmp_path / "run.pickle")]) == 1
+
+
+@pytest.mark.parametrize("name", ["tf2_host.trace.json", "missing.pb"])
+def test_other_files_have_no_message(name: str, data: Path, tmp_path: Path) -> None:
+    assert main(["export", str(data / name), "-o", str(tmp_path / "run.pb")]) == 1
+    assert not list(tmp_path.iterdir())

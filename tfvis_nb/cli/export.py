@@ -30,9 +30,9 @@ PAGE = together(
 
 _FORMATS = """
 The suffix of FILE is the format: .html is a page that needs no network, .json or .json.gz a Chrome trace
-for Perfetto, .parquet the whole trace as a table that tfvis_nb reads back. .pb is TensorFlow's own message
-of a trace in a session file: RunMetadata or, as .xplane.pb, XSpace. .pickle is a pickle of RunMetadata. Each
-step is a file of its own: FILE.step0.pb, FILE.step1.pb and so on.
+for Perfetto, .parquet the whole trace as a table that tfvis_nb reads back. .pb is TensorFlow's own message,
+from a session file or from a file of messages: RunMetadata or, as .xplane.pb, XSpace. .pickle is a pickle of
+RunMetadata. Each step is a file of its own: FILE.step0.pb, FILE.step1.pb and so on.
 """
 
 _EXAMPLES = """
@@ -40,6 +40,7 @@ tfvis-nb export step.pb -o step.html --color-by op
 tfvis-nb export logs/plugins/profile/2026_01_31 -o run.json.gz
 tfvis-nb export worker*.xplane.pb -o run.parquet --time-range :100ms
 tfvis-nb export run.tfvis -o run.pb
+tfvis-nb export step.pb -o step.pickle
 """
 
 

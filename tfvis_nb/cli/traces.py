@@ -51,13 +51,15 @@ def read(
 ) -> Trace:
     """Read the traces that a command line names; `max_unpacked` is in bytes.
 
-    With `keep_messages`, those of a session keep TensorFlow's messages, which take memory.
+    With `keep_messages`, those of a session or of messages keep these, which takes memory.
     """
     from tfvis_nb.reading import TraceFormatError, read_trace
 
     names = ", ".join(map(str, paths))
     try:
-        sources = [source for path in paths for source in _sources(path, keep_messages=keep_messages)]
+        sources = [
+            source for path in paths for source in _sources(path, max_unpacked, keep_messages=keep_messages)
+        ]
         if title is None and len(paths) == 1 and len(sources) > 1:
             title = paths[0].name
         one_or_more = sources[0] if len(sources) == 1 else sources
@@ -76,15 +78,17 @@ def read(
         raise Failure(text_of(error) if named else text_of(error).named(names)) from None
 
 
-def _sources(path: Path, *, keep_messages: bool) -> Sequence[Path | Trace]:
+def _sources(path: Path, max_unpacked: int | None, *, keep_messages: bool) -> Sequence[Path | Trace]:
     """Return the traces that a session keeps, or the path where it is none's."""
+    from tfvis_nb.cli.messages import kept_messages
     from tfvis_nb.cli.sessions import is_session, session_traces, tftracer_traces
 
     if path.is_char_device() or path.is_block_device():
         raise Failure(Text("trace_is_device", path=path))
     if is_session(path):
         return session_traces(path, keep_messages=keep_messages)
-    return (tftracer_traces(path) if keep_messages else []) or [path]
+    kept = (tftracer_traces(path) or kept_messages(path, max_unpacked)) if keep_messages else []
+    return kept or [path]
 
 
 def read_part(
