@@ -135,17 +135,16 @@ def test_tensors_of_a_small_step(data: Path) -> None:
 
 
 def test_what_a_step_without_records_says(data: Path) -> None:
-    for name in ("cpu_jax.xplane.pb", "run_meta.v0"):
-        trace = real_trace(data / name)
-        tables = [
-            trace.memory,
-            trace.lifetimes,
-            memory_peaks(trace),
-            memory_breakdown(trace),
-            live_buffers(trace, 0, allocator="cpu"),
-        ]
-        assert [why_not(table).id == "no_allocations" for table in tables] == [True] * 5
-        assert [len(table) for table in tables] == [0] * 5
+    trace = real_trace(data / "cpu_jax.xplane.pb")
+    tables = [
+        trace.memory,
+        trace.lifetimes,
+        memory_peaks(trace),
+        memory_breakdown(trace),
+        live_buffers(trace, 0, allocator="cpu"),
+    ]
+    assert [why_not(table).id == "no_allocations" for table in tables] == [True] * 5
+    assert [len(table) for table in tables] == [0] * 5
 
 
 def test_absurd_sizes_are_left_out_of_sums() -> None:

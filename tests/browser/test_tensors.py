@@ -109,6 +109,23 @@ def test_details_say_how_long_outputs_live_and_what_used_them_last(timeline: Tim
     expect(timeline.title).to_have_text(trace.events["name"][last])
 
 
+def test_estimates_are_called_so(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "run_meta.v1")
+    timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
+    lanes = timeline.host.get_by_role("group", name="Lanes")
+    button(timeline).click()
+    label = lanes.get_by_role("button", name="cpu tensors").first
+    expect(label).to_contain_text(f"{len(trace.lifetimes)} buffers, estimated")
+    listed = timeline.host.get_by_role("list", name="Largest of cpu tensors").get_by_role("listitem")
+    expect(listed).to_have_count(len(trace.lifetimes))
+    assert all("estimated" in text for text in listed.all_text_contents())
+    # Nothing was recorded of how much memory was allocated.
+    expect(lanes.get_by_role("button", name="cpu", exact=True)).to_have_count(0)
+    expect(lanes.locator(".memory")).to_have_count(1)
+    timeline.find("op:Conv2D")
+    expect(timeline.details.get_by_role("heading", name="Lifetimes (estimated)")).to_be_visible()
+
+
 def test_without_records_there_is_nothing_to_show(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace(DATA / "horovod_timeline.json.xz")
     timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()

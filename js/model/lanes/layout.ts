@@ -140,7 +140,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   const tracks = options.tracks
     .map((track) => {
       const tensors = isTrackShown(track, "tensors") ? options.tensors(track) : null;
-      return { track, hasCurve: isTrackShown(track, "memory"), tensors };
+      return { track, hasCurve: !track.estimated && isTrackShown(track, "memory"), tensors };
     })
     .filter(({ hasCurve, tensors }) => hasCurve || tensors);
   const highest = options.tracks.reduce((most, track) => Math.max(most, track.peak), 0);

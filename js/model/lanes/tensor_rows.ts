@@ -27,7 +27,7 @@ export interface TensorRows {
 const TIERS = [
   { share: 1 / 32, height: 15, most: Number.POSITIVE_INFINITY },
   { share: 1 / 512, height: 8, most: 24 },
-  { share: 0, height: 4, most: 12 },
+  { share: 0, height: 4, most: 24 },
 ];
 /** Of more buffers the largest are packed. */
 export const MAX_BARS = 50_000;

@@ -2,7 +2,15 @@ import { describe, expect, it } from "vitest";
 import { meaningOf } from "../glossary";
 import { CATEGORIES, type Made, makeDrawn, makeLane } from "../wire/testing/synthetic";
 import { contrast, lighten, mix, parseColour, toHex, toPixel } from "./colour";
-import { categoryColour, categoryLabel, colourTable, type Paints, paints } from "./palette";
+import {
+  categoryColour,
+  categoryLabel,
+  colourTable,
+  type Paints,
+  paints,
+  readable,
+  shadesOf,
+} from "./palette";
 
 const made: Made[] = [
   { start: 0, duration: 5, name: "a/conv_1", op: "Conv2D", category: 0, lane: 0 },
@@ -25,6 +33,22 @@ function colourOf(painted: Paints, id: number): string {
 
 it("calls categories by words of the glossary", () => {
   for (const category of CATEGORIES) expect(meaningOf(categoryLabel(category)), category).toMatch(/\.$/);
+});
+
+it("shows tensors in shades that stand out from the ground and carry names", () => {
+  for (const [theme, ground] of [
+    ["light", "#ffffff"],
+    ["dark", "#16181d"],
+  ] as const)
+    for (const name of ["tensor", "scratch"]) {
+      const shades = shadesOf(name, theme);
+      const text = parseColour(readable(shades));
+      for (const shade of shades.map(parseColour)) {
+        expect(contrast(shade, parseColour(ground))).toBeGreaterThanOrEqual(3);
+        expect(contrast(shade, text)).toBeGreaterThanOrEqual(4.5);
+      }
+      expect(meaningOf(categoryLabel(name))).toMatch(/\.$/);
+    }
 });
 
 describe("paints", () => {

@@ -25,6 +25,8 @@ export interface Track {
   sizes: Numbers;
   /** One more than the id of the event that allocated it; 0 where that is not here. */
   events: Numbers;
+  /** Set where nothing was recorded of allocations, and lifetimes are estimated from what read outputs. */
+  estimated?: true;
   /** How many smaller buffers are not here. */
   unsent: number;
   /** What is in a buffer, by its place. */

@@ -49,10 +49,17 @@ function eachTensorRow(store: Store, visit: (item: TensorsItem, row: TensorRow, 
   }
 }
 
-/** The names on the bars that have room for them. */
+/** The names on the bars that have room for them, and the hatching of what is estimated. */
 export function drawTensorNames({ context, width }: Surface, store: Store, names: Names): void {
+  const pattern = hatching(context, store.painting.theme);
   const text = TENSOR_COLOURS.map((name) => readable(shadesOf(name, store.painting.theme)));
   eachTensorRow(store, ({ track }, { row, height }, top) => {
+    if (track.estimated) {
+      context.fillStyle = pattern;
+      eachWideBar(store, row, 2, (_, x0, x1) =>
+        context.fillRect(Math.max(x0, -8), top, Math.min(x1 - 1, width + 8) - Math.max(x0, -8), height),
+      );
+    }
     if (height < LABELLED_PX) return;
     const shade = tensorShade(track);
     eachWideBar(store, row, MIN_LABEL_PX, (at, x0, x1) => {
@@ -60,6 +67,24 @@ export function drawTensorNames({ context, width }: Surface, store: Store, names
       names.write(context, track.name(at), Math.max(x0, 0), Math.min(x1 - 1, width), top + 11);
     });
   });
+}
+
+/** Lines away from the ground's colour and from that of the names over them, which can be read as well as without. */
+function hatching(context: CanvasRenderingContext2D, theme: Theme): CanvasPattern | string {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 6;
+  const pen = tile.getContext("2d");
+  if (!pen) return "transparent";
+  pen.globalAlpha = 0.32;
+  pen.strokeStyle = theme === "light" ? "#000" : "#fff";
+  pen.lineWidth = 2;
+  pen.beginPath();
+  for (const shift of [-6, 0, 6]) {
+    pen.moveTo(shift - 1, 7);
+    pen.lineTo(shift + 7, -1);
+  }
+  pen.stroke();
+  return context.createPattern(tile, "repeat") ?? "transparent";
 }
 
 /** Outline the bar under the pointer and those of the selected events. */

@@ -5,7 +5,7 @@ import { formatBytes } from "../../model/format/units";
 import { eventAt } from "../../model/lod/merged";
 import { lastUser, type Tensor, tensorsOf } from "../../state/tensors";
 import { EventLink } from "./lists";
-import { aliasNames, lengthText, lifeText, partText } from "./tensor_texts";
+import { aliasNames, ESTIMATED, lengthText, lifeText, partText } from "./tensor_texts";
 import type { EventProps } from "./types";
 
 /** Longer lists are cut here until the user asks for the rest. */
@@ -15,10 +15,11 @@ export function Lifetimes({ store, actions, id }: EventProps) {
   const [all, setAll] = useState(false);
   const tensors = tensorsOf(store, eventAt(store.drawn, id));
   if (tensors.length === 0) return null;
+  const isEstimated = tensors.some(({ track }) => track.estimated);
   const shown = all ? tensors : tensors.slice(0, FIRST);
   return (
     <section aria-label="Lifetimes">
-      <h3>Lifetimes</h3>
+      <h3 title={isEstimated ? ESTIMATED : undefined}>Lifetimes{isEstimated ? " (estimated)" : ""}</h3>
       <table class="lifetimes">
         <thead>
           <tr>

@@ -23,7 +23,7 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
     <>
       <PanelHeader store={store} title={track.allocator} />
       <dl>
-        <dt>Allocated</dt>
+        <dt>{track.estimated ? "Estimated" : "Allocated"}</dt>
         <dd>
           {formatBytes(level)} <small>of {formatBytes(track.peak)} at the peak</small>
         </dd>

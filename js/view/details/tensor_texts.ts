@@ -10,10 +10,13 @@ import { endOf, type Tensor } from "../../state/tensors";
 /** Of most records. */
 const RESOLUTION_NS = 1000;
 
+export const ESTIMATED =
+  "Lifetimes are estimated, because no allocations were recorded: from the start of the op to the end of the last op that reads its output";
+
 /** From when to when it was allocated. */
 export function lifeText(tensor: Tensor): string {
   const { track, at } = tensor;
-  const from = `allocated at ${formatTime(track.starts[at], RESOLUTION_NS)}`;
+  const from = `${track.estimated ? "estimated: " : ""}allocated at ${formatTime(track.starts[at], RESOLUTION_NS)}`;
   return track.outlives(at)
     ? `${from}, not freed`
     : `${from}, freed at ${formatTime(endOf(tensor), RESOLUTION_NS)}`;

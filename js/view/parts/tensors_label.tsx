@@ -4,18 +4,17 @@ import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
 import type { TensorsItem } from "../../model/lanes/layout";
 import type { Store } from "../../state/store";
-import { tensorSentence } from "../details/tensor_texts";
+import { ESTIMATED, tensorSentence } from "../details/tensor_texts";
 import { HideLane } from "./hide_lane";
 
 /** So many of the largest bars are listed. */
 const LISTED = 50;
-const TEXT_PX = 38;
+const TEXT_PX = 56;
 
 export function TensorsLabel(props: { store: Store; item: TensorsItem; under: number }) {
   const { store, item, under } = props;
   const { track, context, tensors } = item;
   const called = `${track.allocator} tensors`;
-  const leftOut = tensors.leftOut ? ` · ${formatCount(tensors.leftOut)} smaller not shown` : "";
   const top = item.y - store.scroll;
   // The text stays in sight while any of the rows is.
   const shift = Math.min(Math.max(under - top, 0), item.height - TEXT_PX);
@@ -29,15 +28,16 @@ export function TensorsLabel(props: { store: Store; item: TensorsItem; under: nu
       <button
         type="button"
         class="text"
-        title={`Buffers of ${isolated(track.allocator)}, each from its allocation to its free: the larger, the higher\nClick for what it held at its peak`}
+        title={`${track.estimated ? `${ESTIMATED}\n` : ""}Buffers of ${isolated(track.allocator)}, each from its allocation to its free: the larger, the higher\nClick for what it held at its peak`}
         onClick={() => store.showMemory({ track, time: track.at })}
       >
         {context && <span class="context">{context}</span>}
         <b>{called}</b>
         <small>
           {formatNumber(tensors.shown, "buffer")}
-          {leftOut}
+          {track.estimated && ", estimated"}
         </small>
+        {tensors.leftOut > 0 && <small>{formatCount(tensors.leftOut)} smaller not shown</small>}
       </button>
       <ul class="visually-hidden" aria-label={`Largest of ${called}`}>
         {largest.map((at) => (

@@ -76,6 +76,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     [[1000, 256], [2000, 320], [5000, 64]]
     """
     buffers = trace.lifetimes
+    buffers = buffers[~buffers["estimated"]]
     tables = []
     if (buffers["step"] != NO_STEP).any():
         tables.append(_added_up(buffers[buffers["step"] != NO_STEP]))
@@ -83,8 +84,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     if reported is not None and reported["in_use"].notna().any():
         tables.append(_reported(reported))
     if not tables:
-        reason = Text("no_amounts")
-        return cannot_say(_CURVE, why_not(buffers) if reported is None else reason)
+        return cannot_say(_CURVE, Text("no_allocations" if reported is None else "no_amounts"))
     return tables[0] if len(tables) == 1 else concat_tables(tables[::-1])
 
 

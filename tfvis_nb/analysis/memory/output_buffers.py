@@ -26,7 +26,7 @@ def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     the one that lives longest is the first output's, as what is freed within its op was scratch. An
     output without such a buffer was handed on: it lies in the live buffer that has its address.
     """
-    produced = _outputs(trace).sort_values(["event", "slot"], ignore_index=True)
+    produced = recorded_outputs(trace).sort_values(["event", "slot"], ignore_index=True)
     keys = ["event", "allocator", "bytes"]
     made = buffers[keys].assign(
         allocator=buffers["allocator"].astype(object),
@@ -47,7 +47,7 @@ def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     return OutputBuffers(slot, _aliases(trace, buffers.assign(ptr=address), handed_on))
 
 
-def _outputs(trace: Trace) -> pd.DataFrame:
+def recorded_outputs(trace: Trace) -> pd.DataFrame:
     """Return one row per recorded output: event, slot, bytes (or those asked for), allocator, ptr (or 0)."""
     if trace.nested is None or "outputs" not in trace.nested.column_names:
         return pd.DataFrame({name: [] for name in ("event", "slot", "bytes", "allocator", "ptr")})

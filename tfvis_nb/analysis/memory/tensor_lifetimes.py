@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.memory.estimated_lifetimes import estimated_allocations
 from tfvis_nb.analysis.memory.from_profile import memory_events, profiled_allocations
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocations
 from tfvis_nb.analysis.memory.output_buffers import output_buffers
@@ -25,6 +26,9 @@ FIGURES: dict[str, str] = {
     "lifetime_ns": "free_ns - alloc_ns; on a GPU by the host's clock, while kernels may still be queued.",
     "role": "output: an output of its op; temporary: not an output and freed before its op was done; "
     "kept: not an output and not freed by then. A profile does not record it: allocated.",
+    "estimated": "Whether the times are estimated, because no allocations were recorded: from the start of "
+    "the op to the end of the last op that reads its output. Outputs that no op reads and variables are not "
+    "known to be freed. Outputs at one address share a buffer. `trace.memory` does not use estimates.",
 }
 
 ROLES = ("output", "temporary", "kept", "allocated")
@@ -43,6 +47,7 @@ _COLUMNS = {
     "free_ns": "Int64",
     "lifetime_ns": "Int64",
     "aliases": "str",
+    "estimated": "bool",
 }
 
 
@@ -54,6 +59,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     ----------
     trace
         Any trace; allocation records are in a ``RunMetadata`` of TensorFlow 1.5 and later and in profiles.
+        For a trace without any, lifetimes are estimated from outputs and what read them.
 
     Returns
     -------
@@ -64,8 +70,8 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
         tensor, ``node`` or ``node:slot``, or the node of what is no output), ``op`` (category; its
         type), ``scope`` (str; its name without the last part), ``role`` (category of `ROLES`),
         ``bytes`` (int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str;
-        the other tensors that were handed the buffer on, joined by ", "). `cannot_say` when nothing of
-        it was recorded.
+        the other tensors that were handed the buffer on, joined by ", "), ``estimated`` (bool; the same
+        for all buffers of a trace). `cannot_say` when nothing of it was recorded.
 
     Notes
     -----
@@ -85,9 +91,10 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     """
     tables = [table for table in (_recorded(trace), _profiled(trace)) if table is not None]
     if not tables:
-        return cannot_say(
-            _COLUMNS, Text("no_addresses") if memory_events(trace) is not None else Text("no_allocations")
-        )
+        if memory_events(trace) is not None:
+            return cannot_say(_COLUMNS, Text("no_addresses"))
+        estimated = _estimated(trace)
+        return cannot_say(_COLUMNS, Text("no_allocations")) if estimated is None else estimated
     if len(tables) == 1:
         return tables[0]
     return concat_tables(tables).sort_values("alloc_ns", kind="stable", ignore_index=True)
@@ -115,7 +122,7 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
         return None
     events = trace.events
     row = buffers["event"].to_numpy()
-    here = events[["step", "task", "name", "op", "start_ns", "duration_ns", "compute_end_ns"]].take(row)
+    here = events[["start_ns", "duration_ns", "compute_end_ns"]].take(row)
     end = (here["start_ns"] + here["duration_ns"]).to_numpy()
     known = here["compute_end_ns"].notna().to_numpy()
     done = np.where(known, here["compute_end_ns"].to_numpy(np.int64, na_value=0), end)
@@ -123,24 +130,49 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
     is_output = found.slot >= 0
     # Records are of whole microseconds, rounded down; an op's end is not.
     temporary = ~is_output & (buffers["free_ns"].to_numpy() <= done)
-    names = here["name"].to_numpy(object)
-    later = np.flatnonzero(found.slot > 0)
-    tensors = names.copy()
-    tensors[later] = [f"{names[index]}:{found.slot[index]}" for index in later]
     return pd.DataFrame(
         {
-            "step": here["step"].to_numpy(),
-            "task": here["task"].array,
-            "allocator": buffers["allocator"].array,
-            "event": row,
-            "name": pd.array(tensors, dtype=event_table.TEXT),
-            "op": here["op"].array,
-            "scope": pd.array([name.rpartition("/")[0] for name in names], dtype=event_table.TEXT),
+            **_of_ops(trace, buffers, found.slot),
             "role": _roles(np.select([is_output, temporary], [0, 1], 2)),
             **_times(buffers),
             "aliases": pd.array(found.aliases, dtype=event_table.TEXT),
+            "estimated": False,
         }
     )
+
+
+def _estimated(trace: Trace) -> pd.DataFrame | None:
+    buffers = estimated_allocations(trace)
+    if buffers is None:
+        return None
+    return pd.DataFrame(
+        {
+            **_of_ops(trace, buffers, buffers["slot"].to_numpy()),
+            "role": _roles(np.zeros(len(buffers), np.int64)),
+            **_times(buffers),
+            "aliases": pd.array(buffers["aliases"].tolist(), dtype=event_table.TEXT),
+            "estimated": True,
+        }
+    )
+
+
+def _of_ops(trace: Trace, buffers: pd.DataFrame, slot: np.ndarray) -> dict[str, object]:
+    """Say which ops buffers are of, and which tensors, by the output each was allocated for or -1."""
+    row = buffers["event"].to_numpy()
+    here = trace.events[["step", "task", "name", "op"]].take(row)
+    names = here["name"].to_numpy(object)
+    tensors = names.copy()
+    later = np.flatnonzero(slot > 0)
+    tensors[later] = [f"{names[index]}:{slot[index]}" for index in later]
+    return {
+        "step": here["step"].to_numpy(),
+        "task": here["task"].array,
+        "allocator": buffers["allocator"].array,
+        "event": row,
+        "name": pd.array(tensors, dtype=event_table.TEXT),
+        "op": here["op"].array,
+        "scope": pd.array([name.rpartition("/")[0] for name in names], dtype=event_table.TEXT),
+    }
 
 
 def _profiled(trace: Trace) -> pd.DataFrame | None:
@@ -162,6 +194,7 @@ def _profiled(trace: Trace) -> pd.DataFrame | None:
             "role": _roles(np.full(count, ROLES.index("allocated"))),
             **_times(buffers),
             "aliases": _taken([""], np.zeros(count, np.int64)),
+            "estimated": False,
         }
     )
 

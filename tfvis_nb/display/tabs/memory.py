@@ -98,10 +98,10 @@ def _buffers(trace: Trace) -> dict[str, Any]:
             ("lifetime_ns", "Lifetime", "ns"),
         ),
     ]
-    reason = why_not(found)
+    peaks = memory_usage.memory_peaks(trace)
+    reason = why_not(found) or why_not(peaks)
     rows, zoom = found, []
     if not reason:
-        peaks = memory_usage.memory_peaks(trace)
         alive = memory_usage.alive_at_peak(found, peaks) >= 0
         rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
         targets = ZoomTargets(trace)

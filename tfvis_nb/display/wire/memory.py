@@ -35,7 +35,7 @@ class MemoryTracks(NamedTuple):
     A track in `header` has ``task``, ``allocator``, ``device`` (of its lanes, ``""`` without one), ``peak``
     (bytes), ``at`` and ``first`` (when the peak and when anything is allocated first, ns from the
     origin), ``unit`` (ns, of the times in its columns), ``buffers``, how many are sent, and ``unsent``, how
-    many smaller ones are not.
+    many smaller ones are not. ``estimated`` stands in one whose buffers' times are.
     """
 
     header: list[dict[str, Any]]
@@ -48,7 +48,7 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
     curve, buffers = trace.memory, _ended(trace)
     # A part of a trace may hold the end of a curve, all of whose buffers were freed before.
     found = MemoryTracks([], {}, buffers["name"].iloc[:0])
-    if curve.empty:
+    if buffers.empty and curve.empty:
         return found
     origin = origin_ns(trace.events)
     keys = ["task", "allocator"]
@@ -64,6 +64,8 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
         task, allocator = map(str, where)
         named = {"task": task, "allocator": allocator, "device": _device(trace, task, allocator)}
         found.header.append({**named, **times, "buffers": len(sent), "unsent": len(own) - len(sent)})
+        if own["estimated"].any():
+            found.header[-1]["estimated"] = True
         found.columns.update({f"track_{number}_{name}": column for name, column in columns.items()})
         names.append(sent["name"])
     return found._replace(names=pd.concat(names))

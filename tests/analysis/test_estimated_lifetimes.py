@@ -1,0 +1,123 @@
+"""Lifetimes where none were recorded: from the outputs of ops and what read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.real_traces import DATA, each, real_trace, step_stats_files
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis import live_buffers, memory_breakdown, memory_peaks
+from tfvis_nb.analysis.memory.from_run_metadata import NEVER
+from tfvis_nb.analysis.unavailable import why_not
+
+OLD = [DATA / name for name in ("run_meta.v0", "run_meta.v1", "run_meta.v3")]
+
+OUTPUT = st.fixed_dictionaries(
+    {
+        "slot": st.integers(0, 2),
+        "requested_bytes": st.integers(0, 300),
+        "ptr": st.sampled_from([0, 0, 64, 128]),
+        "allocator": st.sampled_from(["cpu", "gpu", ""]),
+    }
+)
+Rows = list[tuple[int, int, bool, list[dict[str, Any]]]]
+_OUTPUTS = pa.list_(
+    pa.struct(
+        {"slot": pa.int64(), "requested_bytes": pa.int64(), "ptr": pa.int64(), "allocator": pa.string()}
+    )
+)
+EVENT = st.tuples(st.integers(0, 9000), st.integers(0, 3000), st.booleans(), st.lists(OUTPUT, max_size=3))
+
+
+def built(rows: Rows, links: list[tuple[int, int]]) -> Trace:
+    rows = sorted(rows, key=lambda row: row[0])
+    table = events.build(
+        {
+            "start_ns": [start for start, *_ in rows],
+            "duration_ns": [length for _, length, *_ in rows],
+            "kind": ["op"] * len(rows),
+            "name": [f"n{number}" for number in range(len(rows))],
+            "op": ["VariableV2" if is_variable else "Relu" for _, _, is_variable, _ in rows],
+        }
+    )
+    trace = Trace(table, nested=pa.table({"outputs": pa.array([outputs for *_, outputs in rows], _OUTPUTS)}))
+    pairs = [(source, target) for source, target in links if source < target < len(rows)]
+    trace.edges = pd.DataFrame(
+        {
+            "source": pd.Series([source for source, _ in pairs], dtype="int64"),
+            "target": pd.Series([target for _, target in pairs], dtype="int64"),
+            "kind": pd.Categorical(["data"] * len(pairs), categories=["data", "control"]),
+        }
+    )
+    return trace
+
+
+def by_hand(trace: Trace) -> list[tuple[str, str, int, int, int, str]]:
+    """Allocator, tensor, bytes, allocation, free and aliases of each buffer, one output after another."""
+    assert trace.nested is not None
+    nested = trace.nested["outputs"].to_pylist()
+    ends = (trace.events["start_ns"] + trace.events["duration_ns"]).tolist()
+    found: list[dict[str, Any]] = []
+    for event, outputs in enumerate(nested):
+        start, op = int(trace.events["start_ns"][event]), trace.events["op"][event]
+        readers = trace.edges.loc[trace.edges["source"] == event, "target"].tolist()
+        until = NEVER
+        if readers and op != "VariableV2":
+            until = max(ends[each] for each in [event, *readers])
+        for output in sorted(outputs, key=lambda output: output["slot"]):
+            where = output["allocator"], output["ptr"]
+            if not output["requested_bytes"] or not output["allocator"]:
+                continue
+            name = f"n{event}:{output['slot']}" if output["slot"] else f"n{event}"
+            same = [
+                each for each in found if output["ptr"] and each["where"] == where and each["end"] >= start
+            ]
+            if same:
+                same[-1]["end"] = max(same[-1]["end"], until)
+                same[-1]["aliases"].append(name)
+            else:
+                row = output["allocator"], name, output["requested_bytes"], start
+                found.append({"where": where, "row": row, "end": until, "aliases": []})
+    return [(*buffer["row"], buffer["end"], ", ".join(buffer["aliases"])) for buffer in found]
+
+
+@given(st.lists(EVENT, max_size=7), st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=9))
+def test_a_buffer_lives_until_the_last_op_that_reads_it_ends(
+    rows: Rows, links: list[tuple[int, int]]
+) -> None:
+    trace = built(rows, links)
+    table = trace.lifetimes
+    columns = ["allocator", "name", "bytes", "alloc_ns", "free_ns", "aliases"]
+    got = table[columns].fillna({"free_ns": NEVER}).itertuples(index=False, name=None)
+    assert list(got) == by_hand(trace)
+    assert table["estimated"].all()
+    assert table["alloc_ns"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize("path", OLD, ids=lambda path: path.name)
+def test_estimates_are_no_figures_of_memory(path: Path) -> None:
+    trace = real_trace(path)
+    buffers = trace.lifetimes
+    assert len(buffers)
+    assert buffers["estimated"].all()
+    for table in (trace.memory, memory_peaks(trace), memory_breakdown(trace)):
+        assert why_not(table).id == "no_allocations"
+    first = buffers.iloc[0]
+    alive = live_buffers(trace, int(first["alloc_ns"]), allocator=first["allocator"])
+    assert alive["estimated"].all()
+    assert first["name"] in alive["name"].tolist()
+
+
+@pytest.mark.parametrize("path", each(step_stats_files()))
+def test_what_was_recorded_is_not_mixed_with_estimates(path: Path) -> None:
+    trace = real_trace(path)
+    buffers = trace.lifetimes
+    assert buffers.empty or buffers["estimated"].all() == bool(why_not(trace.memory))
+    assert not buffers["estimated"].any() or buffers["estimated"].all()
