@@ -18,20 +18,39 @@ const watch = argv.includes("--watch");
 /** A script between two tags of a page ends at, or is confused by, the first of these in its text. */
 const ENDS_SCRIPT = /<\/script|<!--/i;
 
-/** Writes what was built, unless it could not stand inside a page. */
+/** Returns the copyright lines of the packages in a bundle, and once each licence that they share, as a comment. */
+async function notices({ inputs }) {
+  // Licences of packages ask for their notice in every copy, and a page is one.
+  const folders = Object.keys(inputs).map((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
+  const owners = new Map();
+  for (const folder of new Set(folders.filter(Boolean))) {
+    const parts = (await readFile(`${folder}/LICENSE`, "utf8"))
+      .replaceAll("\r", "")
+      .trim()
+      .split(/\n\s*\n/);
+    const first = parts.findIndex((part) => /^Copyright/.test(part));
+    const terms = parts.slice(first + 1).map((part) => part.replaceAll(/\s+/g, " "));
+    const named = `${folder.slice("node_modules/".length)}: ${parts[first]}`;
+    owners.set(terms.join("\n"), [...(owners.get(terms.join("\n")) ?? []), named]);
+  }
+  return [...owners].map(([terms, named]) => `/*! ${named.join("\n")}\n${terms} */\n`).join("");
+}
+
+/** Writes what was built, after the notices of what it holds, unless it could not stand inside a page. */
 const writeInlineable = {
   name: "write-inlineable",
   setup(build) {
     build.onEnd(async (result) => {
       const errors = [];
       for (const file of result.outputFiles ?? []) {
-        if (ENDS_SCRIPT.test(file.text)) {
+        const text = watch ? file.text : (await notices(result.metafile)) + file.text;
+        if (ENDS_SCRIPT.test(text)) {
           errors.push({ text: `${relative(cwd(), file.path)} holds "</script" or "<!--"` });
           continue;
         }
         await mkdir(dirname(file.path), { recursive: true });
-        await writeFile(file.path, file.contents);
-        console.log(`${relative(cwd(), file.path)}  ${(file.contents.length / 1024).toFixed(1)} kB`);
+        await writeFile(file.path, text);
+        console.log(`${relative(cwd(), file.path)}  ${(text.length / 1024).toFixed(1)} kB`);
       }
       return { errors };
     });
@@ -56,6 +75,7 @@ const shared = {
   target: "es2022",
   charset: "utf8",
   legalComments: "none",
+  metafile: true,
   jsx: "automatic",
   jsxImportSource: "preact",
   logLevel: "info",
