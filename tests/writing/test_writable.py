@@ -34,7 +34,7 @@ def test_nothing_is_worked_out_for_a_folder_that_is_not_there(
 ) -> None:
     monkeypatch.setattr(page, "page_text", None)
     with raises_id(FileNotFoundError, "no_folder_to_write_to"):
-        save("/no/such/x")
+        save("/no/such/x.html")
 
 
 @pytest.mark.parametrize("save", SAVING)
@@ -42,8 +42,8 @@ def test_home_is_expanded(
     save: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert save("~/saved") == tmp_path / "saved"
-    assert (tmp_path / "saved").stat().st_size > 0
+    assert save("~/saved.html") == tmp_path / "saved.html"
+    assert (tmp_path / "saved.html").stat().st_size > 0
 
 
 def test_asking_leaves_nothing_behind_and_changes_nothing(tmp_path: Path) -> None:
@@ -76,15 +76,15 @@ def save_on_a_full_disk(save: str, path: Path) -> None:
 
 @pytest.mark.parametrize("save", ["to_html", "to_chrome_trace", "to_parquet"])
 def test_what_was_there_stays_if_writing_fails(save: str, tmp_path: Path) -> None:
-    there = tmp_path / "there"
+    there = tmp_path / "there.html"
     there.write_text("kept")
     assert apart(save_on_a_full_disk, save, there).raised == ""
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("there", "kept")]
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("there.html", "kept")]
 
 
 @pytest.mark.parametrize("save", ["to_html", "to_chrome_trace", "to_parquet"])
 def test_links_modes_and_pipes_are_kept(save: str, tmp_path: Path) -> None:
-    there, link, pipe = (tmp_path / name for name in ("there", "link", "pipe"))
+    there, link, pipe = (tmp_path / name for name in ("there.html", "link.html", "pipe"))
     there.touch(0o600)
     link.symlink_to(there)
     getattr(TRACE, save)(link)

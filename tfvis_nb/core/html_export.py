@@ -11,8 +11,11 @@ MAX_BYTES = 50_000_000
 
 
 def check_page_name(path: str | Path) -> None:
-    """Raise ValueError unless a browser takes a file of this name for a page."""
-    if Path(path).suffix.lower() not in (".html", ".htm"):
+    """Raise ValueError unless a browser takes a file of this name for a page, or it is a pipe or device."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return
+    if path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(Text("no_page_name", output=str(path)))
 
 
@@ -33,7 +36,7 @@ class HtmlExport:
         Parameters
         ----------
         path
-            Where to write, a name that ends in ``.html`` or ``.htm``; None to get the text instead.
+            Where to write: a name that ends in ``.html`` or ``.htm``, or a pipe; None to get the text.
         title
             The title of the page, by default that of the trace or widget.
         **options

@@ -52,14 +52,18 @@ def simultaneous_steps(trace: Trace) -> list[str]:
     """
     if set(map(_kind, trace.events["task"].astype(str).unique())) != {_KINDS["localhost"]}:
         return []
-    steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
-    overlap = np.flatnonzero(steps["start_ns"].to_numpy()[1:] < steps["end_ns"].cummax().to_numpy()[:-1])
+    events = trace.events[trace.events["step"] != NO_STEP]
+    # Not `trace.steps`, which has the labels of when it is first asked for: recordings give theirs later.
+    table = pd.DataFrame({"start": events["start_ns"], "end": events["start_ns"] + events["duration_ns"]})
+    steps = table.groupby(events["step"]).agg({"start": "min", "end": "max"})
+    steps = steps.sort_values("start", kind="stable")
+    overlap = np.flatnonzero(steps["start"].to_numpy()[1:] < steps["end"].cummax().to_numpy()[:-1])
     if not len(overlap):
         return []
     second = int(overlap[0]) + 1
-    first = int(steps["end_ns"].iloc[:second].argmax())
+    first = int(steps["end"].iloc[:second].argmax())
     one, other = (
-        trace.step_labels.get(step) or f"step {step}" for step in steps["step"].iloc[[first, second]].tolist()
+        trace.step_labels.get(step) or f"step {step}" for step in steps.index[[first, second]].tolist()
     )
     return [Text("simultaneous_steps", one=one, other=other)]
 

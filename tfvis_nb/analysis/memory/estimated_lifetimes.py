@@ -35,7 +35,7 @@ def estimated_allocations(trace: Trace) -> pd.DataFrame | None:
     table = outputs.assign(step=here["step"], task=here["task"], alloc_ns=here["start_ns"], free_ns=until)
     table = table.sort_values(["alloc_ns", "event", "slot"], kind="stable", ignore_index=True)
     first = _first_at_address(table)
-    names = trace.events["name"]
+    names = trace.events["name"].fillna("")
     later = np.flatnonzero(first != np.arange(len(table)))
     texts = [""] * len(table)
     for row in later:

@@ -160,7 +160,7 @@ def _of_ops(trace: Trace, buffers: pd.DataFrame, slot: np.ndarray) -> dict[str, 
     """Say which ops buffers are of, and which tensors, by the output each was allocated for or -1."""
     row = buffers["event"].to_numpy()
     here = trace.events[["step", "task", "name", "op"]].take(row)
-    names = here["name"].to_numpy(object)
+    names = here["name"].fillna("").to_numpy(object)
     tensors = names.copy()
     later = np.flatnonzero(slot > 0)
     tensors[later] = [f"{names[index]}:{slot[index]}" for index in later]
