@@ -78,7 +78,7 @@ def has_display() -> bool:
 def main() -> None:
     """Trace, write the page, say where it is and open it."""
     trace = traced_training()
-    trace.to_html(PAGE, title="Three training steps of a small convolutional network")
+    trace.to_html(PAGE, title="Initialisation and three training steps of a small convolutional network")
     address = PAGE.resolve().as_uri()
     longest = trace.steps["duration_ns"].max() / 1e6
     print(

@@ -204,13 +204,13 @@ def test_keras_is_traced_batch_by_batch(shell: Any) -> None:
 
 
 def test_a_profile_is_written_as_tensorflow_writes_it(shell: Any, tmp_path: Path) -> None:
-    ran = Ran(shell, "%%trace t -o eager.pb\ntf.compat.v2.ones([3]) + 1;")
+    ran = Ran(shell, "%%trace t -o eager.xplane.pb\ntf.compat.v2.ones([3]) + 1;")
     assert Text("files_written", files="eager.xplane.pb") in ran.text
     again = tv.read_trace(tmp_path / "eager.xplane.pb")
     assert len(again.events) == len(shell.user_ns["t"].events)
     cell = "session.run(total)\ntf.compat.v2.ones([3]) + 1;"
     Ran(shell, f"%%trace -q -o both.xplane.pb\n{cell}")
-    assert {path.name for path in tmp_path.glob("both*")} == {"both.pb", "both.xplane.pb"}
+    assert {path.name for path in tmp_path.glob("both*")} == {"both.step0.pb", "both.xplane.pb"}
 
 
 def test_the_mode_is_the_recorders(shell: Any) -> None:

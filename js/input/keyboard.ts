@@ -15,6 +15,16 @@ const CONTROLLED = Object.assign({}, ...COMMANDS.map(({ controlled }) => control
   (typeof COMMANDS)[number]["controlled"]
 >;
 
+/** Runs the command of a key that means the timeline wherever it is pressed in it; false for none. */
+export function runKey(
+  { code, shiftKey, ctrlKey, metaKey, altKey }: KeyboardEvent,
+  actions: Actions,
+): boolean {
+  const command = ctrlKey || metaKey || altKey ? undefined : RUN[code];
+  command?.(actions, shiftKey);
+  return command !== undefined;
+}
+
 export function bindKeyboard(lanes: HTMLElement, root: HTMLElement, actions: Actions): void {
   const { store, motion } = actions;
   const { signal } = store;
@@ -31,8 +41,7 @@ export function bindKeyboard(lanes: HTMLElement, root: HTMLElement, actions: Act
       if (event.ctrlKey || event.metaKey || event.altKey || event.key in TYPED) return;
       const held = HELD[code];
       if (held) motion.hold(code, held.zoom, held.pan, shiftKey);
-      else if (RUN[code]) RUN[code](actions, shiftKey);
-      else return;
+      else if (!runKey(event, actions)) return;
       event.preventDefault();
       event.stopPropagation();
     },

@@ -146,6 +146,13 @@ def test_keys_open_walk_select_and_close(graph: Graph, trace: Trace, transfer: i
     expected = around(trace.edges, consumer, 2)
     expect(graph.nodes).to_have_count(len(expected))
     assert graph.shown() == (expected, among(trace.edges, expected))
+    # Keys that are not the graph's are the timeline's.
+    tensors = graph.timeline.root.get_by_role("button", name="Tensors", exact=True)
+    keyboard.press("t")
+    expect(tensors).to_have_attribute("aria-pressed", "true")
+    keyboard.press("t")
+    expect(tensors).to_have_attribute("aria-pressed", "false")
+    expect(graph.node(consumer)).to_be_focused()
     keyboard.press("ArrowLeft")
     keyboard.press("-")
     expect(graph.pane.get_by_role("group", name="Hops")).to_contain_text("1 hop")

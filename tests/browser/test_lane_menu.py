@@ -116,6 +116,7 @@ def test_the_timeline_fills_the_screen(timeline: Timeline) -> None:
     timeline.page.wait_for_function(is_full)
     timeline.page.keyboard.press("Shift+F")
     timeline.page.wait_for_function("() => document.fullscreenElement === null")
+    expect(timeline.lanes).to_be_focused()
 
 
 def test_taps_that_follow_each_other_are_one_step_back(timeline: Timeline) -> None:

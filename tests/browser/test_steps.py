@@ -132,7 +132,7 @@ def test_aligned_steps_leave_out_what_is_of_none(exported: OpenExported, tmp_pat
     timeline.host.get_by_role("button", name="all 2").click()
     timeline.click(0)
     expect(timeline.title).to_have_text("outside")
-    assert timeline.facts()["Share"] == "100 % of the time shown"
+    assert timeline.facts()["Share"] == "100 % of the run"
     timeline.host.get_by_role("button", name="align").click()
     expect(timeline.title).to_have_text("Steps aligned")
     facts = timeline.facts()

@@ -291,8 +291,19 @@ def test_text_becomes_a_run_metadata(name: str, data: Path, tmp_path: Path) -> N
 def test_a_profile_is_written_as_it_is_and_not_as_a_pickle(data: Path, tmp_path: Path) -> None:
     profile = data / "cpu_jax.xplane.pb"
     assert main(["export", str(profile), "-o", str(tmp_path / "run.pb")]) == 0
-    assert (tmp_path / "run.xplane.pb").read_bytes() == profile.read_bytes()
+    assert (tmp_path / "run.pb").read_bytes() == profile.read_bytes()
     assert main(["export", str(profile), "-o", str(tmp_path / "run.pickle")]) == 1
+
+
+@pytest.mark.parametrize("names", [("out.xplane.pb", "out.pb"), ("out.pb", "out.xplane.pb")])
+@pytest.mark.parametrize("name", ["local_mlp_step1.pb", "cpu_jax.xplane.pb"])
+def test_no_file_but_the_named_one_is_replaced(
+    name: str, names: tuple[str, str], data: Path, tmp_path: Path
+) -> None:
+    named, other = (tmp_path / one for one in names)
+    other.write_bytes(b"kept")
+    assert main(["export", str(data / name), "-o", str(named)]) == 0
+    assert (named.read_bytes(), other.read_bytes()) == ((data / name).read_bytes(), b"kept")
 
 
 @pytest.mark.parametrize("name", ["tf2_host.trace.json", "missing.pb"])

@@ -101,7 +101,7 @@ def test_what_has_no_such_message(source: str, words: list[str], code: int, key:
     assert not list(tmp_path.glob("step.p*"))
     if source == "keras.tfvis":
         assert main(["export", str(tmp_path / source), "-o", str(tmp_path / "step.pb")]) == 0
-        assert (tmp_path / "step.xplane.pb").read_bytes() == profile
+        assert (tmp_path / "step.pb").read_bytes() == profile
 
 
 def test_one_without_traces_says_how_to_get_one(tmp_path: Path) -> None:

@@ -157,7 +157,8 @@ def test_one_event_comes_with_the_events_around_it() -> None:
     answer, (drawn, details) = asking.answer({"kind": "events", "events": [event]})
     linked = edges[(edges["source"] == event) | (edges["target"] == event)]
     assert set(answer["events"]) == {event, *linked["source"], *linked["target"]}
-    named = trace.events[trace.events["name"] == trace.events["name"][event]]
+    own = trace.events.loc[event]
+    named = trace.events[(trace.events["name"] == own["name"]) & (trace.events["kind"] == own["kind"])]
     assert answer["same"] == {"count": len(named), "total": named["duration_ns"].sum()}
     assert answer["lanes"] == order_lanes(trace.events).of_event[answer["events"]].tolist()
     header, columns = read_container(details)

@@ -73,6 +73,8 @@ def test_without_a_log() -> None:
     try:
         with without_profiler_log():
             pass
+        with pytest.raises(OSError, match="descriptor"):
+            os.fstat(2)
     finally:
         os.dup2(kept, 2)
         os.close(kept)

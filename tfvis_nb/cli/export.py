@@ -31,8 +31,8 @@ PAGE = together(
 _FORMATS = """
 The suffix of FILE is the format: .html is a page that needs no network, .json or .json.gz a Chrome trace
 for Perfetto, .parquet the whole trace as a table that tfvis_nb reads back. .pb is TensorFlow's own message,
-from a session file or from a file of messages: RunMetadata or, as .xplane.pb, XSpace. .pickle is a pickle of
-RunMetadata. Each step is a file of its own: FILE.step0.pb, FILE.step1.pb and so on.
+from a session file or from a file of messages: RunMetadata or XSpace. .pickle is a pickle of RunMetadata.
+Each of several steps is a file of its own: FILE.step0.pb, FILE.step1.pb and so on.
 """
 
 _EXAMPLES = """
@@ -101,7 +101,9 @@ def command(
                     trace.to_chrome_trace(path, arrows=not no_arrows)
                 else:
                     written = save(trace, path)
-            except (OSError, ValueError) as error:
+            except ValueError as error:
+                raise Failure(text_of(error)) from None
+            except OSError as error:
                 raise Failure(Text("file_unwritable", path=path, reason=error)) from None
         print(*written, sep="\n")  # noqa: T201
     return 0

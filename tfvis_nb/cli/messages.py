@@ -33,6 +33,7 @@ def _run_metadata(data: bytes, label: str) -> list[bytes]:
     """Return each RunMetadata in a pickle, a text or a binary file; a StepStats becomes one."""
     from tfvis_nb.reading.gate import gate
     from tfvis_nb.reading.pickles.reader import is_pickle, messages
+    from tfvis_nb.reading.protobuf.wire import delimited
     from tfvis_nb.reading.stepstats.decode import kind_of
     from tfvis_nb.reading.stepstats.textproto import is_text, to_binary
 
@@ -42,13 +43,4 @@ def _run_metadata(data: bytes, label: str) -> list[bytes]:
     else:
         binary = to_binary(data, label)[0] if is_text(data) else data
         runs = [(binary, kind_of(binary))]
-    return [run if message == "RunMetadata" else _field_1(run) for run, message in runs]
-
-
-def _field_1(message: bytes) -> bytes:
-    """Return a message whose only field is number 1, with this message in it."""
-    length, left = bytearray(), len(message)
-    while left > 127:
-        length.append(left & 127 | 128)
-        left >>= 7
-    return b"\n" + bytes([*length, left]) + message
+    return [run if message == "RunMetadata" else delimited(1, run) for run, message in runs]

@@ -12,7 +12,7 @@ SUFFIXES = {
     ".json": "a Chrome trace, for Perfetto and chrome://tracing",
     ".json.gz": "the same, compressed",
     ".parquet": "the event table, which read_trace reads back",
-    ".pb": "TensorFlow's own: RunMetadata, one file a session run; XSpace of a profile, as .xplane.pb",
+    ".pb": "TensorFlow's own: RunMetadata, one file a session run; XSpace of a profile",
     ".pickle": "a pickle of RunMetadata, one file a session run, which tfvis and tftracer load",
 }
 """Suffix to what is written."""
@@ -47,9 +47,9 @@ def check_target(path: Path) -> None:
 def save(trace: Trace, path: Path) -> list[Path]:
     """Write `trace` to `path` in the format of its suffix (see `SUFFIXES`), and return the files written.
 
-    That is `path`, but for messages: several session runs are ``NAME.step0.pb``, ``NAME.step1.pb`` and so
-    on, and a profile is ``NAME.xplane.pb``, the name by which TensorBoard knows it. ValueError if there is no
-    such format, no file can be written there, or the trace has no message of TensorFlow's to write.
+    That is `path`, but for several messages: session runs are ``NAME.step0.pb``, ``NAME.step1.pb`` and so
+    on, and a profile beside them is ``NAME.xplane.pb``, the name by which TensorBoard knows it. ValueError
+    if there is no such format, no file can be written there, or the trace has no message to write.
     """
     check_target(path)
     suffix = suffix_of(path)
@@ -82,11 +82,12 @@ def message_file(message: bytes, suffix: str, *, is_profile: bool) -> tuple[str,
 def _save_messages(trace: Trace, path: Path) -> list[Path]:
     if not trace.sources and not trace.profiles:
         raise ValueError(Text("no_messages_to_write", path=str(path)))
-    stem = path.name[: -len(path.suffix)].removesuffix(PROFILE)
+    whole_stem = path.name[: -len(path.suffix)]
+    stem = whole_stem.removesuffix(PROFILE)
     # Session runs recorded together with a profile have a pickle without it.
     profiles = [] if trace.sources and path.suffix.lower() == PICKLE else trace.profiles
     named = [
-        (f".step{number}" * (len(trace.sources) > 1), source, False)
+        (f".step{number}" * (len(trace.sources) > 1 or stem != whole_stem), source, False)
         for number, source in enumerate(trace.sources)
     ]
     named += [
@@ -95,7 +96,8 @@ def _save_messages(trace: Trace, path: Path) -> list[Path]:
     paths = []
     for number, message, is_profile in named:
         suffix, content = message_file(message, path.suffix, is_profile=is_profile)
-        paths.append(path.with_name(f"{stem}{number}{suffix}"))
+        # A single one has the name that was given: a file of another name may be there.
+        paths.append(path.with_name(f"{stem}{number}{suffix}") if len(named) > 1 else path)
         with whole(paths[-1]) as file:
             file.write_bytes(content)
     return paths

@@ -117,7 +117,7 @@ describe("the neighbourhood of an event", () => {
     );
   });
 
-  it("counts what is not here where the whole is known to have more", () => {
+  it("counts edges to events that are not loaded", () => {
     const part = flow(3, [data(0, 1), data(1, 2)]);
     const links = {
       inputs: (event: number) => part.inputs(event),

@@ -9,7 +9,7 @@ export const MOST_PER_HOP = 12;
 export interface Links {
   inputs(event: number): Edge[];
   consumers(event: number): Edge[];
-  /** How many edges the event has, also where some of them lead to what is not here; null while not known. */
+  /** How many edges the event has, those to events that are not loaded included; null while unknown. */
   degree(event: number): Degree | null;
 }
 

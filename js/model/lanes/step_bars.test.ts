@@ -45,7 +45,7 @@ describe("stepBars", () => {
     expect(slowest).toBe(1);
   });
 
-  it("tells of the longest of the steps that share a bar", () => {
+  it("describes the longest of the steps that share a bar", () => {
     const { bars } = stepBars(steps(1, 9, 2, 3, 4), 2);
     expect(bars.map(({ first, last, described }) => [first, last, described])).toEqual([
       [0, 2, 1],
@@ -89,7 +89,7 @@ describe("stepBars", () => {
     expect(bars.map((bar) => bar.isSlow)).toEqual([false, false, true, false, false]);
   });
 
-  it("lights a bar when a device was busy longer in any of its steps, and tells of that one", () => {
+  it("highlights a bar when a device was busy longer in any of its steps, and describes that step", () => {
     const ordinary: [number, number] = [40, 10];
     const all = worked(
       ...Array.from({ length: 41 }, (_, i): [number, number] => (i === 29 ? [39, 20] : ordinary)),

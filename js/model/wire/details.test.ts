@@ -85,7 +85,7 @@ describe("Details", () => {
     ]);
   });
 
-  it("tells of nodes what their graph says", () => {
+  it("has the facts of nodes from their graph", () => {
     expect([0, 1, 2].map((event) => details.node(event))).toEqual([
       { placement: [], node: [["Attributes", "T=float32"]] },
       { placement: [], node: [] },

@@ -12,10 +12,10 @@ const NODE = { attributes: "Attributes", colocation: "Colocated with", original_
 
 /** The facts of a row of the table of nodes; null for none. */
 export function nodeFacts(container: Container, strings: Strings, row: number | null): NodeFacts {
-  const told = (terms: Record<string, string>): [string, string][] =>
+  const facts = (terms: Record<string, string>): [string, string][] =>
     Object.entries(row === null ? {} : terms).flatMap(([name, term]) => {
       const text = strings.get(oneOf(container, `node_${name}`, null, [Uint32Array])[row ?? 0]);
       return text === "" ? [] : [[term, text]];
     });
-  return { placement: told(PLACEMENT), node: told(NODE) };
+  return { placement: facts(PLACEMENT), node: facts(NODE) };
 }

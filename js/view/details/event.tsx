@@ -129,7 +129,7 @@ function timeFacts(store: Store, id: number): Fact[] {
   if (drawn.duration[id] > 0.0005 * (to - from))
     facts.push({
       term: step ? "Step share" : "Share",
-      value: `${formatPercent(drawn.duration[id] / (to - from))} of ${step ? `step ${step.step}` : "the time shown"}`,
+      value: `${formatPercent(drawn.duration[id] / (to - from))} of ${step ? `step ${step.step}` : "the run"}`,
     });
   return facts;
 }
@@ -182,9 +182,10 @@ function placeFacts(store: Store, id: number): Fact[] {
   return facts;
 }
 
-/** The events that share the name of event `id`; null while that is not known. */
+/** The events of the kind of event `id` that share its name, as an op and its kernel do; null while that is not known. */
 function sameName(store: Store, id: number): { count: number; total: number } | null {
   if (HAS_KERNEL && store.remote) return store.remote.sameName(id);
-  const ids = store.derived.sameName(id);
+  const { category } = store.drawn;
+  const ids = store.derived.sameName(id).filter((other) => category[other] === category[id]);
   return { count: ids.length, total: ids.reduce((sum, other) => sum + store.drawn.duration[other], 0) };
 }

@@ -112,13 +112,13 @@ export function RecordedMemory({ memory, own, referenced }: MemoryProps) {
 
 function sentences(own: OwnMemory): string[] {
   const ids = (texts: string) => (texts ? `, buffer${texts.includes(",") ? "s" : ""} ${texts}` : "");
-  const told: [number | null, string, string][] = [
+  const kinds: [number | null, string, string][] = [
     [own.temp, "temporary", ""],
     [own.persistent, "persistent", own.persistentIds],
     [own.deviceTemp, "temporary on the device", ""],
     [own.devicePersistent, "persistent on the device", own.devicePersistentIds],
   ];
-  return told
+  return kinds
     .filter(([bytes, , texts]) => bytes || texts)
     .map(([bytes, kind, texts]) => `${formatBytes(bytes ?? 0)} ${kind}${ids(texts)}`);
 }

@@ -35,18 +35,22 @@ interface EdgesProps {
   store: Store;
   placed: GraphLayout;
   /** The event whose lines stand out. */
-  lit: number;
+  highlighted: number;
 }
 
-export function Edges({ store, placed, lit }: EdgesProps) {
+export function Edges({ store, placed, highlighted }: EdgesProps) {
   const { width, height, edges } = placed;
-  const isLit = ({ source, target }: GraphEdge) => source === lit || target === lit;
+  const isHighlighted = ({ source, target }: GraphEdge) => source === highlighted || target === highlighted;
   // What stands out lies on top.
-  const ordered = [...edges.filter((edge) => !isLit(edge)), ...edges.filter(isLit)];
+  const ordered = [...edges.filter((edge) => !isHighlighted(edge)), ...edges.filter(isHighlighted)];
   return (
     <svg width={width} height={height} aria-hidden="true">
       {ordered.map((edge) => (
-        <g key={`${edge.source} ${edge.target}`} data-kind={edge.kind} data-lit={isLit(edge) || undefined}>
+        <g
+          key={`${edge.source} ${edge.target}`}
+          data-kind={edge.kind}
+          data-lit={isHighlighted(edge) || undefined}
+        >
           <path d={edge.line} />
           <path class="tip" d={edge.tip} />
         </g>

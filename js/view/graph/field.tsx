@@ -2,6 +2,7 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
+import { runKey } from "../../input/keyboard";
 import { isolated } from "../../model/format/bidi";
 import type { GraphLayout } from "../../model/graph/layout";
 import { type Direction, walk } from "../../model/graph/walk";
@@ -64,7 +65,7 @@ export function Field({ store, actions, root, placed, title, close, changeHops }
     else if (event.key === "+" || event.key === "=") changeHops(1);
     else if (event.key === "-") changeHops(-1);
     else if (event.key === "Escape" || event.code === "KeyG") close();
-    else if (!direction) return;
+    else if (!direction && !runKey(event, actions)) return;
     event.preventDefault();
     event.stopPropagation();
   };
@@ -80,7 +81,7 @@ export function Field({ store, actions, root, placed, title, close, changeHops }
         style={{ width: `${placed.width}px`, height: `${placed.height}px` }}
         onKeyDown={press}
       >
-        <Edges {...{ store, placed }} lit={store.hover?.id ?? current} />
+        <Edges {...{ store, placed }} highlighted={store.hover?.id ?? current} />
         {placed.nodes.map((node) => (
           <Node
             key={idOf(node.event)}

@@ -127,7 +127,9 @@ class Windows:
             ends = {"inputs": edges["target"], "consumers": edges["source"]}
             counts = {side: np.bincount(end, minlength=len(trace.events))[ids] for side, end in ends.items()}
             numbers["degrees"] = pd.DataFrame(counts).to_dict("records")
-            same = layout.name == layout.name[requested[0]]
+            kind = trace.events["kind"].cat.codes.to_numpy()
+            # An op and its kernel may share a name; they run at the same time.
+            same = (layout.name == layout.name[requested[0]]) & (kind == kind[requested[0]])
             numbers["same"] = {
                 "count": int(same.sum()),
                 "total": int(trace.events["duration_ns"].to_numpy()[same].sum()),

@@ -136,7 +136,7 @@ def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
 
 
 def _nodes(node: np.ndarray, facts: Sequence[np.ndarray]) -> dict[str, WireColumn]:
-    """Store which row of the columns ``node_*`` tells of each event; nothing where no graph does."""
+    """Store for each event the row of the columns ``node_*`` that describes it; nothing without graphs."""
     if not len(facts[0]):
         return {}
     texts = {f"node_{name}": WireColumn(numbers) for name, numbers in zip(FACTS, facts, strict=True)}

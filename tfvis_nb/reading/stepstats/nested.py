@@ -63,7 +63,7 @@ def _each(source: Source, field: str, convert: Callable[[pa.StructArray], dict[s
 
 
 def _has_value(values: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether any value differs from what is not stored in a message: 0, false, empty."""
+    """Whether any value is not a default, which messages do not store: 0, false, empty."""
     while pa.types.is_list(values.type):
         values = pc.list_flatten(values)
     if pa.types.is_string(values.type):
