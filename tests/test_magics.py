@@ -1,5 +1,6 @@
 """``%%trace`` as a user of IPython meets it."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,9 +55,9 @@ def shell(started: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 class Ran:
     """What one cell did."""
 
-    def __init__(self, shell: Any, cell: str) -> None:
+    def __init__(self, shell: Any, cell: str, **options: bool) -> None:
         with capture_output() as captured:
-            self.result = shell.run_cell(cell)
+            self.result = shell.run_cell(cell, **options)
         self.text = captured.stdout
         self.views = [output.data[VIEW]["model_id"] for output in captured.outputs if VIEW in output.data]
         self.error = self.result.error_before_exec or self.result.error_in_exec
@@ -174,18 +175,28 @@ def test_options_reach_the_recorder(shell: Any) -> None:
     assert all(map(len, shell.user_ns["t"].graphs))
 
 
-def test_lines_are_those_of_the_cell(shell: Any) -> None:
-    Ran(
-        shell,
-        "%%trace -q t\nwith graph.as_default(): x = tf.random.uniform([9])\nsession.run(x);",
-    )
-    stacks = shell.user_ns["t"].stacks
-    files = stacks.files.to_pylist()
-    cells = {file["name"]: file["text"] for file in files if file["own"]}
-    assert cells[f"Cell [{shell.execution_count - 1}]"].startswith("with graph")
+@pytest.mark.parametrize("above", ["", "\n  \n"], ids=["first line", "below blank lines"])
+def test_lines_are_those_of_the_cell(shell: Any, above: str) -> None:
+    cell = f"{above}%%trace -q t\nwith graph.as_default():\n    x = tf.random.uniform([9])\nsession.run(x);"
+    Ran(shell, cell, store_history=True)
+    trace = shell.user_ns["t"]
+    files = trace.stacks.files.to_pylist()
+    name = f"Cell [{shell.execution_count - 1}]"
+    (text,) = (file["text"] for file in files if file["name"] == name)
+    first, *rest = text.splitlines()[above.count("\n") :]
+    assert first.endswith("%%trace -q t")
+    ast.parse(text)  # as tracebacks and inspect do
+    assert rest == cell.splitlines()[above.count("\n") + 1 :]
+    assert {*trace.source_lines["line"].dropna()} == {above.count("\n") + 3}
     assert not any("ipykernel" in file["name"] or "ipython-input" in file["name"] for file in files)
     Ran(shell, "%%trace -q --no-source t\nsession.run(total);")
     assert shell.user_ns["t"].stacks is None
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "not python at all"])
+def test_a_traceback_has_the_lines_of_the_cell(shell: Any, code: str) -> None:
+    ran = Ran(shell, f"%%trace -q t\nran = True\n{code}")
+    assert re.search(r"line 3|---> 3", re.sub(r"\x1b\[[\d;]*m", "", ran.text))
 
 
 def test_levels_of_a_profile_reach_the_recorder(shell: Any) -> None:

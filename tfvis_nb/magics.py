@@ -133,7 +133,7 @@ class TraceMagic:
                 shapes=arguments.shapes,
                 device_level=arguments.device_level,
             ) as recorded:
-                self._run_cell(cell)
+                self._run_cell(line, cell)
         except EmptyTraceError as error:
             unbound = f"; {Text('variable_not_set', name=arguments.name)}" if arguments.name else ""
             print(f"%%trace: {error}{unbound}")  # noqa: T201 - the cell itself went well
@@ -146,25 +146,43 @@ class TraceMagic:
         else:
             self._hand_over(recorded, arguments)
 
-    def _run_cell(self, cell: str) -> None:
-        if self._shell.displayhook.semicolon_at_end_of_expression(cell):
-            cell += "\npass"  # IPython looks for the semicolon in the outer cell, where it is inside a string
-        with self._numbered():
+    def _run_cell(self, line: str, cell: str) -> None:
+        # IPython looks for a semicolon at the end in the outer cell, where it is inside a string.
+        silent = self._shell.displayhook.semicolon_at_end_of_expression(cell)
+        with self._numbered(self._above(line, cell), "\npass" if silent else ""):
             result = self._shell.run_cell(cell, store_history=False)
         error = result.error_before_exec or result.error_in_exec
         if error is not None:
             raise CellFailed(Text("cell_failed", error=type(error).__name__))
 
+    def _above(self, line: str, cell: str) -> str:
+        """Return what stands above the code in the cell, as Python: the magic's line, and blank ones."""
+        magic = f"%%trace {line}".rstrip()
+        raw: str = self._shell.history_manager.input_hist_raw[-1]
+        above = raw.rstrip().removesuffix(cell.rstrip())
+        blank = above.partition(magic)[0] if above.strip() == magic else ""
+        return f"{blank}# {magic}\n"
+
     @contextlib.contextmanager
-    def _numbered(self) -> Iterator[None]:
-        """Let tracebacks call the cell by its own number: IPython counts on before a magic runs."""
+    def _numbered(self, above: str, below: str) -> Iterator[None]:
+        """Give the code the cell's number and the line numbers that the user sees; `below` is run after it.
+
+        IPython counts cells before a magic runs, and lines below the magic's.
+        """
         compiler = self._shell.compile
-        cache, number = compiler.cache, self._shell.execution_count - 1
-        compiler.cache = lambda cell, _=0, **options: cache(cell, number, **options)
+        cache, parse, number = compiler.cache, compiler.ast_parse, self._shell.execution_count - 1
+
+        def parse_cell(code: str, *rest: Any, **options: Any) -> Any:
+            del compiler.ast_parse  # what the code itself compiles has its own lines
+            return parse("\n" * above.count("\n") + code + below, *rest, **options)
+
+        compiler.cache = lambda cell, _=0, **options: cache(above + cell, number, **options)
+        compiler.ast_parse = parse_cell
         try:
             yield
         finally:
             del compiler.cache
+            vars(compiler).pop("ast_parse", None)
 
     def _parse_line(self, line: str) -> argparse.Namespace:
         arguments = self.parser.parse(line)
