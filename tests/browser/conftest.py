@@ -21,15 +21,15 @@ from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook, OpenNotebook, put_away, state
 from tests.browser.timeline import OpenExported, Timeline
 from tests.browser.watched import Watched
+from tests.support.browser_apart import PAGES
 
-HERE = Path(__file__).parent
 FAILED = pytest.StashKey[bool]()
 WINDOW: ViewportSize = {"width": 1280, "height": 1600}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.nodeid.startswith(PAGES):
             item.add_marker("browser")
 
 

@@ -1,8 +1,15 @@
-"""How many examples of generated tests are tried: all for ``--extent all``, fewer otherwise."""
+"""How many examples of a test are tried: all for ``--extent all``, fewer otherwise."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
 
 PERCENT = {"small": 4, "some": 10, "all": 100}
 """Of the examples that a test asks for, and of Hypothesis's own 100."""
@@ -23,3 +30,12 @@ def try_examples(extent: str) -> None:
 def examples(count: int) -> int:
     """Return the part of `count` examples that is to be tried."""
     return max(1, count * settings().max_examples // 100)
+
+
+def sample(cases: Iterable[str], kept: Collection[str]) -> list[ParameterSet]:
+    """Return parameters for a test of cases that are much alike; all but those that are kept are thorough."""
+    given = [*cases]
+    assert set(kept) <= set(given)
+    return [
+        pytest.param(case, marks=[] if case in kept else [pytest.mark.thorough], id=case) for case in given
+    ]
