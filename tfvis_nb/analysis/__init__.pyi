@@ -14,6 +14,7 @@ from .critical_path.slack import slack as slack
 from .findings.measurements import measurements as measurements
 from .graph.costs import costs as costs
 from .graph.nodes import nodes as nodes
+from .hardware.devices import devices as devices
 from .idle.device_idle import device_idle as device_idle
 from .idle.idle_gaps import idle_gaps as idle_gaps
 from .idle.launch_bound import launch_bound as launch_bound

@@ -16,6 +16,7 @@ MODULES: dict[str, str] = {
     "kernel_statistics": "steps.kernel_statistics",
     "scope_tree": "steps.scope_tree",
     "layers": "steps.layers",
+    "devices": "hardware.devices",
     "flame_graph": "steps.flame_graph",
     "launch_bound": "idle.launch_bound",
     "launch_gaps": "idle.launch_gaps",

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tfvis_nb import events as event_table
 from tfvis_nb.core import clock_bounds as clocks
 from tfvis_nb.core.html_export import HtmlExport
+from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.stacks import StackTable
 from tfvis_nb.texts import Text
@@ -58,6 +59,8 @@ class Trace(HtmlExport):
         the first task, with (0, 0).
     stacks
         The Python stacks that the nested column ``stack`` refers to; None where none were recorded.
+    metadata
+        What is known beside the events, such as of devices: tables of `tfvis_nb.core.metadata.SUBJECTS`.
 
     Raises
     ------
@@ -79,6 +82,7 @@ class Trace(HtmlExport):
         step_labels: Mapping[int, str] | None = None,
         clock_bounds: Mapping[str, tuple[float, float]] | None = None,
         stacks: StackTable | None = None,
+        metadata: Metadata | None = None,
     ) -> None:
         event_table.check(events)
         check_title(title)
@@ -95,6 +99,7 @@ class Trace(HtmlExport):
         self.step_labels = dict(step_labels or {})
         self.clock_bounds = clocks.validate_bounds(clock_bounds or {})
         self.stacks = stacks
+        self.metadata = dict(metadata or {})
 
     @property
     def events(self) -> pd.DataFrame:
@@ -110,6 +115,13 @@ class Trace(HtmlExport):
         from tfvis_nb.analysis.events.lanes import lanes
 
         return lanes(self.events)
+
+    @cached_property
+    def devices(self) -> pd.DataFrame:
+        """One row per device, with what is known of its hardware: `tfvis_nb.analysis.devices`."""
+        from tfvis_nb.analysis.hardware.devices import devices
+
+        return devices(self)
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
@@ -236,16 +248,9 @@ class Trace(HtmlExport):
 
         Events outside all steps are a row too, with the step -1 (`tfvis_nb.events.NO_STEP`).
         """
-        grouped = self.events.assign(end_ns=self.events["start_ns"] + self.events["duration_ns"]).groupby(
-            "step"
-        )
-        table = grouped.agg(
-            start_ns=("start_ns", "min"), end_ns=("end_ns", "max"), events=("start_ns", "size")
-        ).reset_index()
-        table.insert(3, "duration_ns", table["end_ns"] - table["start_ns"])
-        labels = [self.step_labels.get(step, "") for step in table["step"].tolist()]
-        table["label"] = pd.array(labels, dtype=event_table.TEXT)
-        return table
+        from tfvis_nb.analysis.steps.step_table import step_table
+
+        return step_table(self)
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
@@ -341,6 +346,6 @@ def replaced(trace: Trace, events: pd.DataFrame, **parts: Any) -> Trace:
     """Return a trace of other events with the rest of `trace`, but for the given parameters of `Trace`."""
     names = (
         *("nested", "graphs", "run_metadata", "notes", "sources", "profiles"),
-        *("title", "step_labels", "clock_bounds", "stacks"),
+        *("title", "step_labels", "clock_bounds", "stacks", "metadata"),
     )
     return Trace(events, **{name: getattr(trace, name) for name in names} | parts)

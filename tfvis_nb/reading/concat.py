@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
+from tfvis_nb.core import metadata
 from tfvis_nb.core.clock_bounds import combined
 from tfvis_nb.core.nested_lists import with_same_fields
 from tfvis_nb.core.stacks import joined, renumbered
@@ -80,6 +81,7 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
         step_labels={step: label for trace in traces for step, label in trace.step_labels.items()},
         clock_bounds=combined(traces),
         stacks=stacks,
+        metadata=metadata.joined(trace.metadata for trace in traces),
     )
 
 

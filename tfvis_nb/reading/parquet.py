@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
+from tfvis_nb.core import metadata as of_metadata
 from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.nested_columns import validate_nested
@@ -75,21 +76,23 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
         raise TraceFormatError(Text("parquet_version", label=label, version=version, known=VERSION))
     try:
         unpacked = partial(_unpacked, label=label, allowance=allowance)
-        # Files written before stacks were stored lack them.
+        # Files written before stacks and metadata were stored lack them.
         stacks, lost = _stacks(unpacked(head["stacks"])) if head.get("stacks") else (None, [])
+        metadata, also_lost = _metadata(head.get("metadata", {}))
         return Trace(
             _events(table, head["categories"], label, allowance),
             nested=_nested(table) if head["nested"] else None,
             graphs=[[unpacked(graph) for graph in step] for step in head["graphs"]],
             # Files written before it was stored lack it.
             run_metadata=[unpacked(step) for step in head.get("run_metadata", [])],
-            notes=[*notes_from_json(head), *lost],
+            notes=[*notes_from_json(head), *lost, *also_lost],
             sources=[unpacked(source) for source in head["sources"]],
             title=head["title"],
             step_labels={_step(step): str(label) for step, label in head["step_labels"]},
             # Files written before clocks were stored lack them.
             clock_bounds=from_json(head.get("clocks")),
             stacks=stacks,
+            metadata=metadata,
         )
     except TraceFormatError:
         raise
@@ -103,6 +106,13 @@ def _stacks(data: bytes) -> tuple[StackTable | None, list[str]]:
         return StackTable.from_json(data.decode()), []
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         return None, [Text("stacks_damaged", reason=error)]
+
+
+def _metadata(values: Any) -> tuple[of_metadata.Metadata, list[str]]:
+    try:
+        return of_metadata.from_json(values), []
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        return {}, [Text("metadata_damaged", reason=error)]
 
 
 def _texts(schema: Any) -> list[str]:

@@ -88,4 +88,5 @@ def whole_steps(trace: Trace) -> Trace:
         step_labels=trace.step_labels,
         clock_bounds=trace.clock_bounds,
         stacks=trace.stacks,
+        metadata=trace.metadata,
     )

@@ -127,4 +127,5 @@ def _numbered(rows: _Rows, number: np.ndarray) -> Trace:
         },
         clock_bounds=rows.trace.clock_bounds,
         stacks=rows.trace.stacks,
+        metadata=rows.trace.metadata,
     )

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
+from tfvis_nb.core import metadata
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.trace import Trace
@@ -47,6 +48,7 @@ def write(trace: Trace, path: Path) -> None:
         "sources": [_packed(source) for source in trace.sources],
         "step_labels": list(trace.step_labels.items()),
         "clocks": to_json(trace.clock_bounds),
+        "metadata": metadata.to_json(trace.metadata),
         "stacks": None if trace.stacks is None else _packed(trace.stacks.to_json().encode()),
     }
     table = pa.table(columns)

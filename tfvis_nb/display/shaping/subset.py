@@ -26,6 +26,7 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
         title=trace.title,
         clock_bounds=trace.clock_bounds,
         stacks=trace.stacks,
+        metadata=trace.metadata,
     )
     known = edges_in_steps(trace, np.unique(part.events["step"].to_numpy())) if edges is None else edges
     source, target = (_indices(ids, known[name].to_numpy()) for name in ("source", "target"))

@@ -74,7 +74,11 @@ def _as_task(trace: Trace, task: str) -> Trace:
             for category in column.categories
         ]
         table[name] = column.rename_categories(list(_categories(categories)))
-    return replaced(trace, table)
+    metadata = {
+        subject: rows.assign(task=task) if "task" in rows else rows
+        for subject, rows in trace.metadata.items()
+    }
+    return replaced(trace, table, metadata=metadata)
 
 
 def _categories(categories: list[str]) -> pd.Index:

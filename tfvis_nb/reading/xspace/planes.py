@@ -94,6 +94,10 @@ class Plane:
     event_stats: pa.ListArray
     own_stats: pa.Array
 
+    def own_list(self) -> pa.ListArray:
+        """The plane's own stats as those of one event."""
+        return pa.ListArray.from_arrays(pa.array([0, len(self.own_stats)], pa.int32()), self.own_stats)
+
 
 def planes(data: Data) -> list[Plane]:
     """Find the planes of an XSpace that hold events, or raise if `data` is not an XSpace.

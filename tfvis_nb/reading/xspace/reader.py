@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.metadata import DEVICES, Metadata
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.crowding import check_crowded, records
+from tfvis_nb.reading.xspace.devices import devices
 from tfvis_nb.reading.xspace.events import Events, decode, portions
 from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
 from tfvis_nb.reading.xspace.host import host_rows
@@ -36,6 +38,7 @@ class RecordedHost:
 
     - `parts`: Its events, as they were decoded.
     - `programs`: The compiled programs that they ran.
+    - `metadata`: What it says of its devices.
     - `notes`: What was left out in decoding, and what the file holds twice.
     - `label`: The file it came from.
     - `hostname`: The host's name, empty when not said.
@@ -45,6 +48,7 @@ class RecordedHost:
 
     parts: list[LineRows]
     programs: Programs
+    metadata: Metadata
     notes: list[str]
     label: str
     hostname: str
@@ -58,6 +62,7 @@ class RecordedHost:
         salt = zlib.crc32(f"{self.hostname} {self.window}".encode("utf-8", "replace"))
         trace = table(self.parts, self.programs, self.window[0], threadpool=self.threadpool, salt=salt)
         trace.notes[:0] = self.notes
+        trace.metadata = self.metadata
         return trace
 
 
@@ -73,6 +78,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         parts, notes = _parts(data, found, programs)
         names = hostnames(data)
         window = _window(found)
+        metadata = {DEVICES: devices(found)}
     except TraceFormatError:
         raise
     except (wire.DamageError, ValueError) as error:
@@ -82,15 +88,16 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
     if not any(len(part.rows) for part in parts):
         raise EmptyTraceError(Text("xspace_without_events", label=label))
     notes += doubled_planes(data, found)
-    return RecordedHost(parts, programs, notes, label, names[0] if names else "", window, threadpool)
+    return RecordedHost(
+        parts, programs, metadata, notes, label, names[0] if names else "", window, threadpool
+    )
 
 
 def _window(found: Sequence[Plane]) -> tuple[int, int]:
     """Return when the profile started and ended, epoch ns, 0 if not recorded."""
     for plane in found:
         if plane.name == "Task Environment":
-            offsets = pa.array([0, len(plane.own_stats)], pa.int32())
-            values = Stats(pa.ListArray.from_arrays(offsets, plane.own_stats), plane.stats).values(_WINDOW)
+            values = Stats(plane.own_list(), plane.stats).values(_WINDOW)
             began, ended = (int(values.numbers(name, 1)[0]) for name in _WINDOW)
             return max(began, 0), max(ended, 0)
     return 0, 0

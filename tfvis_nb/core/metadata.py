@@ -1,0 +1,104 @@
+"""What a trace says beside its events, such as of its devices: a small table for each subject.
+
+A new subject is one more entry of `SUBJECTS`: it is kept in Parquet files, in merged traces and in parts of
+them like those that are there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tfvis_nb import events as event_table
+
+Metadata = dict[str, pd.DataFrame]
+
+DEVICES = "devices"
+
+SUBJECTS: dict[str, dict[str, Any]] = {
+    DEVICES: {
+        "task": event_table.TEXT,
+        "device": event_table.TEXT,
+        "vendor": event_table.TEXT,
+        "model": event_table.TEXT,
+        "compute_capability": event_table.TEXT,
+        "cores": "Int64",
+        "clock_hz": "Int64",
+        "memory_bytes": "Int64",
+        "memory_bandwidth": "Int64",
+        "peak_flops": "Int64",
+    },
+}
+"""The columns of each subject; any value may be missing.
+
+A device has its name in the source, such as ``/device:GPU:0``, bandwidth in bytes and peak in floating-point
+operations a second; ``task`` is empty where the profile does not say it.
+"""
+
+_MOST_ROWS = 100_000
+"""More rows than any program has devices, functions or layers: what has more was made to do harm."""
+
+
+def table_of(subject: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Make the table of a subject; values that a row lacks are missing.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, OverflowError
+        If there is no such subject, or a value is not of its column's type.
+
+    >>> table_of("devices", [{"device": "/device:GPU:0", "cores": 132}])[["device", "cores"]]
+              device  cores
+    0  /device:GPU:0    132
+    """
+    listed = list(rows)
+    if len(listed) > _MOST_ROWS:
+        raise ValueError(f"{len(listed):,} rows of {subject}")
+    return pd.DataFrame(
+        {
+            name: pd.array([_checked(row.get(name), dtype) for row in listed], dtype=dtype)
+            for name, dtype in SUBJECTS[subject].items()
+        }
+    )
+
+
+def _checked(value: Any, dtype: Any) -> Any:
+    if value is None or value is pd.NA:
+        return pd.NA
+    if not isinstance(value, str if dtype == event_table.TEXT else (int, float)):
+        raise TypeError(f"{value!r} is not of type {dtype}")
+    return value
+
+
+def joined(all_of_them: Iterable[Metadata]) -> Metadata:
+    """Return the metadata of several traces as that of one; what several say alike is said once."""
+    found: dict[str, list[pd.DataFrame]] = {}
+    for one in all_of_them:
+        for subject, table in one.items():
+            found.setdefault(subject, []).append(table)
+    return {
+        subject: pd.concat(tables, ignore_index=True).drop_duplicates(ignore_index=True)
+        for subject, tables in found.items()
+    }
+
+
+def to_json(metadata: Metadata) -> dict[str, list[dict[str, Any]]]:
+    """Write metadata as JSON values."""
+    return {
+        subject: json.loads(table.to_json(orient="records", double_precision=15))
+        for subject, table in metadata.items()
+    }
+
+
+def from_json(values: Any) -> Metadata:
+    """Read what `to_json` wrote; subjects of later versions are passed over.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, OverflowError, AttributeError
+        If it is anything else.
+    """
+    return {subject: table_of(subject, values[subject]) for subject in SUBJECTS if subject in values}
