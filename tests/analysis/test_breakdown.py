@@ -201,6 +201,7 @@ def test_a_step_that_waits_for_its_input(shared: Path) -> None:
     assert (whole["device_compute_ns"] < 0.05 * whole["step_ns"]).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.collection("h200/inception_tf2_60steps_gpu.xplane.pb.xz")
 def test_a_step_of_many_small_kernels_is_bound_by_launching_them(shared: Path) -> None:
     table = real_trace(shared / "h200/inception_tf2_60steps_gpu.xplane.pb.xz").breakdown

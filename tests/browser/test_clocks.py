@@ -59,6 +59,7 @@ def test_the_count_gives_way_to_clock_and_label(timeline: Timeline) -> None:
     expect(count).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_clock_is_told_once_of_a_host_of_several_devices(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace(HOSTS)
     starts = trace.events["start_ns"][trace.events["step"] == 0]

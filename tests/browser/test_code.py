@@ -211,6 +211,7 @@ def test_without_stacks_the_button_says_why(exported: OpenExported, tmp_path: Pa
     expect(code.stack).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_the_code_of_the_side_in_use_is_shown_in_a_comparison(exported: OpenExported, tmp_path: Path) -> None:
     path = tfvis_nb.show_comparison(coded(), made_up(30, 2, 5)).to_html(tmp_path / "page.html")
     page = exported(path).page

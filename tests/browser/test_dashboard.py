@@ -59,6 +59,7 @@ OVERFLOWING = """panel => [...panel.querySelectorAll('.rows')]
     .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel)"""
 
 
+@pytest.mark.thorough
 def test_tables_have_room_for_all_their_columns(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))

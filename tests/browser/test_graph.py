@@ -234,6 +234,7 @@ def test_hostile_texts_are_shown_literally(exported: OpenExported, tmp_path: Pat
     assert len(HOSTILE) == count
 
 
+@pytest.mark.thorough
 def test_without_edges_there_is_no_graph_in_a_comparison_but_a_reason(
     exported: OpenExported, tmp_path: Path
 ) -> None:

@@ -149,6 +149,7 @@ def test_two_timelines_are_opened_and_closed(monitor: Monitor) -> None:
     expect(monitor.sections).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_an_opened_timeline_has_what_is_left_of_the_window(monitor: Monitor) -> None:
     page = monitor.page
     page.set_viewport_size({"width": 1200, "height": 800})

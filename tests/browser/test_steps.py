@@ -211,6 +211,7 @@ def test_one_step_is_not_said_to_be_several(
     assert "1 steps" not in timeline.host.inner_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_the_steps_with_twice_the_work_among_sixty(
     exported: OpenExported, shared: Path, tmp_path: Path

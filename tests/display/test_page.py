@@ -174,7 +174,7 @@ def test_hostile_texts_are_data_in_the_page() -> None:
     assert [row["op"] for row in rows] == list(HOSTILE)
     assert header["notes"] == list(HOSTILE)
     for text in HOSTILE:
-        title = Page(Trace(hostile.events).to_html(title=text)).all("title")[0][1]
+        title = Page(hostile.to_html(title=text)).all("title")[0][1]
         assert title == printable(text, 200)
 
 

@@ -49,6 +49,7 @@ def test_any_range_of_a_trace_can_be_written(path: Path) -> None:
     check_ranges(path, RANGES, WITH_PAGE)
 
 
+@pytest.mark.thorough
 @pytest.mark.collection(WITH_MEMORY)
 def test_many_ranges_of_a_profile_with_allocations_can_be_written() -> None:
     check_ranges(SHARED / WITH_MEMORY, 60, 0)

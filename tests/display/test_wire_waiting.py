@@ -165,6 +165,7 @@ def test_a_trace_of_no_step_has_neither() -> None:
     assert not [name for name in [*header, *columns] if name.startswith(("path", "idle", "slack"))]
 
 
+@pytest.mark.thorough
 @pytest.mark.collection("h200/deep4000.pb.xz")
 def test_it_takes_few_bytes(shared: Path) -> None:
     trace = real_trace(shared / "h200/deep4000.pb.xz")

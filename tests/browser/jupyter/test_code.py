@@ -30,7 +30,9 @@ def opened(notebook: OpenNotebook, limits: str) -> tuple[Notebook, Timeline, Loc
     return book, timeline, timeline.root.get_by_role("region", name="Code")
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["once", "run again"])
+@pytest.mark.parametrize(
+    "again", [pytest.param(False, id="once", marks=pytest.mark.thorough), pytest.param(True, id="run again")]
+)
 def test_a_click_on_a_line_selects_its_events_in_the_kernel(notebook: OpenNotebook, *, again: bool) -> None:
     book, timeline, pane = opened(notebook, "")
     if again:

@@ -97,6 +97,7 @@ def is_other(book: Notebook, event: int) -> bool:
     return book.ask("print(widget.selection.index[0])") != str(event)
 
 
+@pytest.mark.thorough
 def test_all_events_are_counted_and_saved_though_few_are_sent(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook, IN_WINDOWS)
     expect(timeline.root.locator(".toolbar .summary")).to_contain_text("24,000 events")
@@ -145,6 +146,7 @@ def test_details_of_an_event_after_zooming(notebook: OpenNotebook) -> None:
     expect(timeline.title).to_have_text("needle/Softmax")
 
 
+@pytest.mark.thorough
 def test_the_graph_asks_for_edges_of_events_that_are_not_in_the_browser(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook, f"{IN_WINDOWS}\n{CHAIN}")
     timeline.search_box.fill("needle")

@@ -108,6 +108,7 @@ def watched(notebook: OpenNotebook, path: Path) -> tuple[Notebook, Monitor]:
     return book, book.monitor(0)
 
 
+@pytest.mark.thorough
 def test_a_job_in_another_process(notebook: OpenNotebook, job: StartJob, tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     _, monitor = watched(notebook, path)
@@ -185,6 +186,7 @@ def test_what_is_kept_is_downloaded_saved_and_deleted(
         assert len(session.traces) == 1
 
 
+@pytest.mark.thorough
 def test_a_cell_run_again_and_a_page_opened_again(
     notebook: OpenNotebook, job: StartJob, tmp_path: Path
 ) -> None:

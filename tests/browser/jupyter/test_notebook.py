@@ -82,6 +82,7 @@ def test_views_of_one_widget_share_the_selection_and_other_widgets_have_their_ow
     expect(first.title).to_have_text("1 match")
 
 
+@pytest.mark.thorough
 def test_a_cell_run_again_leaves_one_timeline_that_works_until_it_is_closed(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     for _ in range(3):
@@ -107,6 +108,7 @@ def test_a_collapsed_output_comes_back_as_python_left_it(notebook: OpenNotebook)
     timeline.place(int(book.ask("print(widget.selection.index[0])")))
 
 
+@pytest.mark.thorough
 def test_a_timeline_in_a_hidden_tab_is_drawn_when_the_tab_opens(notebook: OpenNotebook) -> None:
     book = notebook(
         [SHOW.replace("\nwidget\n", "\nimport ipywidgets as w\nw.Tab([w.HTML('first'), widget])\n")]
@@ -153,6 +155,7 @@ def test_keys_stay_in_the_timeline(notebook: OpenNotebook) -> None:
     assert book.cells == before
 
 
+@pytest.mark.thorough
 def test_the_theme_is_followed_live(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     expect(timeline.root).to_have_attribute("data-theme", "light")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Lab
@@ -74,6 +75,7 @@ def test_the_timeline_is_there_without_its_kernel(
     expect(output.locator("iframe")).to_be_hidden()
 
 
+@pytest.mark.thorough
 def test_the_picture_is_there_where_the_notebook_is_not_trusted(
     notebook: OpenNotebook, jupyter: JupyterServer
 ) -> None:
