@@ -1,15 +1,10 @@
 /** Whether there is code, and the events of a line of it. */
 
-import type { Code, Place } from "../model/wire/code";
+import type { Code, Place, Totals } from "../model/wire/code";
 import type { Store } from "./store";
 
 /** What a line took over its phases, or in one of them. */
-export interface Line extends Place {
-  device: number;
-  host: number;
-  copied: number;
-  events: number;
-}
+export type Line = Place & Totals;
 
 /** Why there is no code to be shown; empty where there is some. */
 export function whyNoCode({ code, details, remote, detailsError }: Store): string {
@@ -22,17 +17,25 @@ export function whyNoCode({ code, details, remote, detailsError }: Store): strin
 /** The lines that took time, those with the most time on devices first; of one phase unless `phase` is "". */
 export function topLines({ files, lines }: Code, phase: string): Line[] {
   const found = new Map<string, Line>();
-  for (const { file, line, device, host, copied, events, ...each } of lines) {
+  for (const { file, line, ...each } of lines) {
     if (phase && each.phase !== phase) continue;
     const key = `${file} ${line}`;
-    const sum = found.get(key) ?? { file: files[file].name, line, device: 0, host: 0, copied: 0, events: 0 };
+    const sum = found.get(key);
+    found.set(key, { file: files[file].name, line, ...totalsOf(sum ? [sum, each] : [each]) });
+  }
+  return [...found.values()].sort((a, b) => b.device - a.device || b.host - a.host);
+}
+
+/** All of some totals together. */
+export function totalsOf(parts: readonly Totals[]): Totals {
+  const sum = { device: 0, host: 0, copied: 0, events: 0 };
+  for (const { device, host, copied, events } of parts) {
     sum.device += device;
     sum.host += host;
     sum.copied += copied;
     sum.events += events;
-    found.set(key, sum);
   }
-  return [...found.values()].sort((a, b) => b.device - a.device || b.host - a.host);
+  return sum;
 }
 
 /** The events of a line, by id; of one phase unless `phase` is "". */

@@ -47,6 +47,7 @@ def coded() -> Trace:
         ("kernel", 7_000, wide, "forward"),
         ("kernel", 20_000, wide, "backward"),
         ("host", 50, None, None),
+        ("op", 50, None, None),
     ]
     table = events.build(
         {
@@ -115,11 +116,24 @@ def test_lines_have_the_times_of_their_events(code: Pane) -> None:
     expect(code.top).to_have_count(1)
 
 
+def test_the_time_of_no_line_is_said_with_its_reasons(code: Pane) -> None:
+    code.button.click()
+    rest = code.pane.locator(".not-attributed")
+    # 47 µs on the device are all of lines; 50 of 250 ns on the host are not.
+    expect(rest.locator("summary span")).to_have_text("host 50 ns, 20.0 %")
+    expect(rest.get_by_role("listitem")).to_have_count(0)
+    rest.locator("summary").click()
+    expect(rest.get_by_role("listitem")).to_have_count(1)
+    expect(rest.get_by_role("listitem")).to_have_attribute("title", "host 50 ns, 1 event")
+    code.pane.get_by_role("button", name="backward").click()
+    expect(rest).to_have_count(0)
+
+
 def test_a_click_selects_the_events_of_a_line_and_fits_them(code: Pane) -> None:
     code.button.click()
     code.line(4).click()
     assert code.selected() == sorted([0, *FORWARD, *BACKWARD])
-    assert code.dimmed() == [2, 4, 7]
+    assert code.dimmed() == [2, 4, 7, 8]
     code.pane.get_by_role("button", name="backward").click()
     code.line(4).click()
     assert code.selected() == list(BACKWARD)

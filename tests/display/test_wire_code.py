@@ -65,6 +65,32 @@ def test_only_what_events_refer_to_is_sent() -> None:
     assert line == [0, 2, 1 + header["code"]["phases"].index("backward"), 30, 8, 0, 2]
 
 
+def test_what_is_of_no_line_is_that_of_source_lines() -> None:
+    builder = StackBuilder()
+    own = builder.stack([Frame("Cell [7]", 2), LIBRARY])
+    library = builder.stack([LIBRARY])
+    stacks = [own, library, None, None, library, None]
+    table = events.build(
+        {
+            "start_ns": range(0, 600, 100),
+            "duration_ns": [8, 16, 32, 64, 1, 2],
+            "kind": ["op", "kernel", "host", "op", "memcpy", "transfer"],
+            "lane": ["ops", "stream:1", "thread", "ops", "memcpy", "recv"],
+            "bytes": [None, None, None, 5, 7, 9],
+        }
+    )
+    trace = Trace(table, nested=pa.table({"stack": pa.array(stacks, pa.int32())}), stacks=builder.table())
+    header, _ = read_container(details(trace))
+    lines = trace.source_lines
+    rows = lines[lines["reason"] != ""][["reason", "device_ns", "host_ns", "copy_bytes", "events"]]
+    sent = [
+        [row[name] for name in ("reason", "device", "host", "copied", "events")]
+        for row in header["code"]["unattributed"]
+    ]
+    assert sorted(sent) == sorted(rows.to_numpy().tolist())
+    assert {row[0] for row in sent} == {"library", "no stack", "runtime"}
+
+
 def test_a_trace_without_stacks_has_no_code() -> None:
     trace = coded()
     header, columns = read_container(details(Trace(trace.events)))

@@ -26,15 +26,24 @@ export interface Place {
   line: number;
 }
 
-/** What the events of one line took in one phase, in ns and bytes. */
-export interface LineTotals {
-  file: number;
-  line: number;
-  phase: string;
+/** What some events took, in ns and bytes. */
+export interface Totals {
   device: number;
   host: number;
   copied: number;
   events: number;
+}
+
+/** What the events of one line took in one phase. */
+export interface LineTotals extends Totals {
+  file: number;
+  line: number;
+  phase: string;
+}
+
+/** What the events took that are of no line for this reason, as named in analysis/source/source_lines.py. */
+export interface Unattributed extends Totals {
+  reason: string;
 }
 
 /** The header as display/wire/code.py writes it. */
@@ -42,6 +51,7 @@ interface CodeHeader {
   files: SourceFile[];
   phases: string[];
   lines?: number[][];
+  unattributed?: Unattributed[];
 }
 
 /** Deeper stacks are cut. */
@@ -59,6 +69,7 @@ export class Code {
   readonly phases: readonly string[];
   /** By file and line; empty where only a part of the events is here. */
   readonly lines: readonly LineTotals[];
+  readonly unattributed: readonly Unattributed[];
   readonly #callers: Uint32Array;
   readonly #frameOf: Uint16Array | Uint32Array;
   readonly #file: Uint16Array | Uint32Array;
@@ -71,11 +82,16 @@ export class Code {
   /** Of each stack the number of its innermost frame of the user's own; -1 without one. */
   readonly #own: Int32Array;
 
-  constructor(container: Container, strings: Strings, { files, phases, lines = [] }: CodeHeader) {
+  constructor(
+    container: Container,
+    strings: Strings,
+    { files, phases, lines = [], unattributed = [] }: CodeHeader,
+  ) {
     this.#container = container;
     this.#strings = strings;
     this.files = files;
     this.phases = phases;
+    this.unattributed = unattributed;
     this.lines = lines.map(([file, line, phase, device, host, copied, events]) => ({
       file,
       line,

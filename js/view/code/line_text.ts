@@ -1,9 +1,15 @@
 /** What is said of a line of code. */
 
 import { isolated } from "../../model/format/bidi";
-import { formatBytes, formatDuration, formatNumber } from "../../model/format/units";
-import type { Place } from "../../model/wire/code";
-import type { Line } from "../../state/code";
+import { formatBytes, formatDuration, formatNumber, formatPercent } from "../../model/format/units";
+import type { Place, Totals } from "../../model/wire/code";
+
+/** Why events are of no line. */
+export const REASON_TEXTS: Readonly<Record<string, string>> = {
+  runtime: "Runtime",
+  library: "Library only",
+  "no stack": "No stack",
+};
 
 /** A file's name without its folders. */
 export function shortName(file: string): string {
@@ -15,8 +21,15 @@ export function placeLabel({ file, line }: Place): string {
   return `${isolated(shortName(file))}${line ? `:${line}` : ""}`;
 }
 
+/** The time on devices, or on the host where there is none there, and its share of all events'. */
+export function timeText({ device, host }: Totals, whole: Totals): string {
+  return device
+    ? `${formatDuration(device)}, ${formatPercent(device / whole.device)}`
+    : `host ${formatDuration(host)}, ${formatPercent(host / whole.host)}`;
+}
+
 /** What the events of a line took. */
-export function totalsText({ device, host, copied, events }: Line): string {
+export function totalsText({ device, host, copied, events }: Totals): string {
   return [
     ...(device ? [`device ${formatDuration(device)}`] : []),
     ...(host ? [`host ${formatDuration(host)}`] : []),

@@ -5,12 +5,12 @@ import type { Actions } from "../../input/actions";
 import { withoutControls } from "../../model/format/bidi";
 import { formatDuration } from "../../model/format/units";
 import { categoryColour } from "../../model/paint/palette";
-import type { Code, Place, SourceFile } from "../../model/wire/code";
-import { type Line, topLines } from "../../state/code";
+import type { Code, Place, SourceFile, Totals } from "../../model/wire/code";
+import { type Line, topLines, totalsOf } from "../../state/code";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { LowerPane } from "../parts/lower_pane";
-import { placeLabel, shortName, totalsText } from "./line_text";
+import { placeLabel, REASON_TEXTS, shortName, timeText, totalsText } from "./line_text";
 import { Source } from "./source";
 
 const MOST_TOP_LINES = 30;
@@ -83,7 +83,7 @@ function Pane({ store, actions, code }: PaneProps & { code: Code }) {
             current={place.line}
             {...{ actions, texts, timed, longest, look, choose, close }}
           />
-          <TopLines {...{ lines, code, place, choose }} />
+          <TopLines {...{ lines, code, place, choose, phase }} />
         </div>
       )}
     </LowerPane>
@@ -137,13 +137,17 @@ function TopLines(props: {
   code: Code;
   place: Place;
   choose: (place: Place) => void;
+  phase: string;
 }) {
-  const { lines, code, place, choose } = props;
+  const { lines, code, place, choose, phase } = props;
   const textOf = ({ file, line }: Place) => {
     const found = code.files.find(({ name }) => name === file);
     return (found && code.text(found).get(line)) ?? "";
   };
-  if (lines.length === 0) return null;
+  const unattributed = phase ? [] : code.unattributed;
+  const rest = totalsOf(unattributed);
+  const hasRest = rest.device + rest.host > 0;
+  if (lines.length === 0 && !hasRest) return null;
   return (
     <nav class="top-lines" aria-label="Top lines">
       <ol>
@@ -162,6 +166,30 @@ function TopLines(props: {
           </li>
         ))}
       </ol>
+      {hasRest && <NotAttributed {...{ code, rest }} />}
     </nav>
+  );
+}
+
+/** The time that is of no line, in all and by reason. */
+function NotAttributed({ code, rest }: { code: Code; rest: Totals }) {
+  const { lines, unattributed } = code;
+  const whole = totalsOf([...lines, rest]);
+  const timed = unattributed.filter(({ device, host }) => device + host > 0);
+  return (
+    <details class="not-attributed">
+      <summary title={totalsText(rest)}>
+        <div>
+          Not attributed <span>{timeText(rest, whole)}</span>
+        </div>
+      </summary>
+      <ul>
+        {timed.map(({ reason, ...totals }) => (
+          <li key={reason} title={totalsText(totals)}>
+            {REASON_TEXTS[reason] ?? reason} <span>{timeText(totals, whole)}</span>
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }

@@ -114,7 +114,7 @@ def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | Non
     stack = event_stacks(trace)[rows]
     counted = trace.stacks.own_frame() if frames == "own" else trace.stacks.stacks["frame"].to_numpy()
     frame = np.append(counted, -1)[stack]
-    labels = _labels(trace, frame, _reasons(trace, rows, stack), _phases(trace, rows))
+    labels = _labels(trace, frame, reasons(trace, rows, stack), _phases(trace, rows))
     group, keys = pd.factorize(pd.MultiIndex.from_frame(labels))
     table = (
         event_figures(trace, rows)
@@ -163,7 +163,8 @@ def _phases(trace: Trace, rows: np.ndarray) -> np.ndarray:
     return found
 
 
-def _reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
+def reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
+    """Return one of `REASONS` for each of some events (object), as if none had a line; see `FIGURES`."""
     reason = np.where(is_kind(trace.events, "host")[rows], REASONS[0], REASONS[2])
     return np.where(stack >= 0, REASONS[1], reason).astype(object)
 

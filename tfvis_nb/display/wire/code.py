@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.source.source_lines import event_figures
+from tfvis_nb.analysis.source.source_lines import REASONS, event_figures, reasons
 from tfvis_nb.core.stacks import PHASE, PHASES, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn, pack
@@ -21,7 +21,7 @@ from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 
 _MOST_TEXT = 1 << 19
 """Letters of all files together: of later ones the lines on stacks are sent."""
-_FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "bytes", "events": "events"}
+_FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "copied", "events": "events"}
 _TOTALS = ("file", "line", "phase", *_FIGURES.values())
 TEXTS = ("code_function", "code_text")
 """The columns of texts that `code` returns."""
@@ -48,6 +48,7 @@ def code(
     if totals:
         totals_of = line_totals(trace)
         header["lines"] = totals_of.assign(file=place[totals_of["file"]]).to_numpy(np.int64).tolist()
+        header["unattributed"] = unattributed(trace)
     # The line of a file that is sent whole is in it.
     whole = np.array([each["text"] is not None for each in files])[file]
     texts = described["text"].combine_chunks() if whole.size else pa.array([], pa.string())
@@ -128,13 +129,31 @@ def line_totals(trace: Trace) -> pd.DataFrame:
     """Add up the events of each line of the user's code and phase, by the innermost frame of each event.
 
     Columns (int64): ``file`` (a row of ``trace.stacks.files``), ``line``, ``phase`` (as of `event_phases`),
-    ``device`` and ``host`` (self time, ns), ``bytes`` copied, ``events``.
+    ``device`` and ``host`` (self time, ns), ``copied`` (bytes), ``events``.
     """
     if trace.stacks is None:
         return pd.DataFrame(columns=_TOTALS, dtype=np.int64)
-    frame = np.append(trace.stacks.own_frame(), -1)[event_stacks(trace)]
-    rows = np.flatnonzero(frame >= 0)
+    frame, rows = _own_frames(trace, attributed=True)
     file, line = (trace.stacks.frames[name].to_numpy()[frame[rows]] for name in ("file", "line"))
     keys = {"file": file, "line": line.clip(0), "phase": event_phases(trace)[rows]}
     table = event_figures(trace, rows).rename(columns=_FIGURES).assign(**keys)[list(_TOTALS)]
     return table.groupby(["file", "line", "phase"]).sum().reset_index().astype(np.int64)
+
+
+def unattributed(trace: Trace) -> list[dict[str, Any]]:
+    """Add up the events of no line by reason, one of `REASONS`, with figures as in `line_totals`."""
+    _, rows = _own_frames(trace, attributed=False)
+    reason = reasons(trace, rows, event_stacks(trace)[rows])
+    table = event_figures(trace, rows)[[*_FIGURES]].groupby(reason).sum()
+    return [
+        {"reason": one, **dict(zip(_FIGURES.values(), table.loc[one].to_numpy().tolist(), strict=True))}
+        for one in REASONS
+        if one in table.index
+    ]
+
+
+def _own_frames(trace: Trace, *, attributed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the innermost own frame of each event, -1 without one, and the events with or without one."""
+    assert trace.stacks is not None
+    frame = np.append(trace.stacks.own_frame(), -1)[event_stacks(trace)]
+    return frame, np.flatnonzero((frame >= 0) == attributed)
