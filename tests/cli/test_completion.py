@@ -34,6 +34,7 @@ def offered(line: str) -> list[str]:
         ("tfvis-nb e", ["plain,export"]),
         ("tfvis-nb --v", ["plain,--version"]),
         ("tfvis-nb export --time", ["plain,--time-range"]),
+        ("tfvis-nb open --no-s", ["plain,--no-source"]),
         ("tfvis-nb export --color-by ", ["plain,kind", "plain,op", "plain,device"]),
         ("tfvis-nb run --mode s", ["plain,session"]),
         ("tfvis-nb completion ", [f"plain,{shell}" for shell in SHELLS]),

@@ -16,6 +16,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
+from tests.display.test_wire_code import coded
 from tests.support.examples import sample
 from tests.support.step_stats import one_op
 from tests.support.texts import pattern_of, says
@@ -265,6 +266,19 @@ def test_open_starts_the_browser(data: Path, tmp_path: Path) -> None:
     done = tfvis_nb("open", data / "local_mlp_step1.pb", "-o", target, BROWSER=f"{browser} %s")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{target}\n", "")
     assert (tmp_path / "asked").read_text().strip() == target.as_uri()
+
+
+def test_code_is_left_out_on_request(tmp_path: Path) -> None:
+    page_file, table, opened = (tmp_path / name for name in ("a.html", "b.parquet", "c.html"))
+    coded().to_parquet(source := tmp_path / "coded.parquet")
+    assert main(["export", str(source), "-o", str(page_file), "-o", str(table), "--no-source"]) == 0
+    assert main(["open", "--no-browser", str(source), "-o", str(opened), "--no-source"]) == 0
+    trace, again = tv.read_trace(source), tv.read_trace(table)
+    assert trace.stacks is not None
+    assert again.stacks is None
+    pd.testing.assert_frame_equal(again.events, trace.events)
+    for written in (page_file, opened):
+        assert written.read_text() == trace.to_html(source=False)
 
 
 def test_open_without_a_browser_on_request(

@@ -84,6 +84,7 @@ def test_messages_of_a_session_of_tftracer(tmp_path: Path) -> None:
     [
         ("step.json", ["-o", "step.pb"], 1, "no_messages_to_write"),
         ("run.tfvis", ["-o", "step.pb", "--time-range", ":1ms"], 2, "part_of_message"),
+        ("run.tfvis", ["-o", "step.pb", "--no-source"], 2, "part_of_message"),
         ("keras.tfvis", ["-o", "step.pickle"], 1, "profile_in_pickle"),
     ],
 )

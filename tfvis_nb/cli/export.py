@@ -67,6 +67,7 @@ def command(
     max_unpacked: int | None,
     *,
     no_arrows: bool,
+    no_source: bool,
     **options: Any,
 ) -> int:
     """Write what was asked for; return the exit code."""
@@ -79,18 +80,19 @@ def command(
             raise click.UsageError(
                 Text("unknown_suffix", path=str(path), suffix=suffix, hint=hint, known=", ".join(SUFFIXES))
             )
-        if suffix in MESSAGES and time_range is not None:
-            raise click.UsageError(Text("part_of_message", suffix=suffix))
-    given = [name for name, value in options.items() if value not in (None, False)]
-    if given and ".html" not in suffixes:
-        option = given[0].replace("_", "-")
+        for option, given in (("time-range", time_range is not None), ("no-source", no_source)):
+            if given and suffix in MESSAGES:
+                raise click.UsageError(Text("part_of_message", option=option, suffix=suffix))
+    page_options = [name for name, value in options.items() if value not in (None, False)]
+    if page_options and ".html" not in suffixes:
+        option = page_options[0].replace("_", "-")
         raise click.UsageError(Text("option_for_pages", option=option, suffix=suffixes[0]))
     if no_arrows and not any(suffix.startswith(".json") for suffix in suffixes):
         raise click.UsageError(Text("option_for_chrome_traces", option="no-arrows", suffix=suffixes[0]))
     for path in files:
         check_writable(path)
     keep = any(suffix in MESSAGES for suffix in suffixes)
-    trace = read_part(traces, title, time_range, max_unpacked, keep_messages=keep)
+    trace = read_part(traces, title, time_range, max_unpacked, no_source=no_source, keep_messages=keep)
     for path, suffix in zip(files, suffixes, strict=True):
         written = [path]
         if suffix == ".html":

@@ -36,6 +36,7 @@ PART = together(
         " event, such as 10ms:25ms or -1ms:1ms. A time without a unit is in epoch nanoseconds. Either end may"
         " be left out.",
     ),
+    click.option("--no-source", is_flag=True, help="Leave out your code: file names, lines and stacks."),
 )
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -97,10 +98,15 @@ def read_part(
     range_text: str | None,
     max_unpacked: int | None,
     *,
+    no_source: bool,
     keep_messages: bool = False,
 ) -> Trace:
-    """Read the part of the traces that ``--time-range`` names, or all where it is None."""
+    """Read the part of the traces that the options of `PART` name."""
     trace = read(paths, title, max_unpacked, keep_messages=keep_messages)
+    if no_source:
+        from tfvis_nb.display.wire.code import without_code
+
+        trace = without_code(trace)
     if range_text is None:
         return trace
     from tfvis_nb.display.pages.page import in_time_range
