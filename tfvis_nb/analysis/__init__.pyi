@@ -12,6 +12,8 @@ from .communication.transfers import transfers as transfers
 from .critical_path.critical_path import path_lengths as path_lengths
 from .critical_path.slack import slack as slack
 from .findings.measurements import measurements as measurements
+from .functions.functions import functions as functions
+from .functions.retraces import retraces as retraces
 from .graph.costs import costs as costs
 from .graph.nodes import nodes as nodes
 from .hardware.devices import devices as devices

@@ -13,6 +13,8 @@ MODULES: dict[str, str] = {
     "collective_waits": "communication.collective_waits",
     "op_statistics": "steps.op_statistics",
     "source_lines": "source.source_lines",
+    "functions": "functions.functions",
+    "retraces": "functions.retraces",
     "kernel_statistics": "steps.kernel_statistics",
     "scope_tree": "steps.scope_tree",
     "layers": "steps.layers",

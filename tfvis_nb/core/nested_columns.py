@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tfvis_nb.core.stacks import PHASE, STACK
+from tfvis_nb.core.tracings import TRACING
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -68,12 +69,15 @@ def _columns() -> Mapping[str, Fits]:
     outputs = {"slot": number, "dtype": number, "shape": numbers, "dim_names": list_of(text)}
     memory = dict.fromkeys(("total_bytes", "peak_bytes", "live_bytes", "in_use_bytes"), number)
     record = struct_of({"micros": number, "bytes": number}, "micros", "bytes")
+    change = struct_of(dict.fromkeys(("argument", "kind", "before", "after"), text))
+    tracing = {"function": text, "source": text, "nodes": types.is_signed_integer, "changes": list_of(change)}
     sizes = ("temp_bytes", "persistent_bytes", "device_temp_bytes", "device_persistent_bytes")
     return {
         "raw_device": text,
         STACK: number,
         PHASE: text,
         OP_NAME: text,
+        TRACING: struct_of(tracing),
         GRAPH_INPUTS: list_of(text),
         "outputs": list_of(struct_of({**outputs, **allocation})),
         "referenced": list_of(struct_of(allocation)),

@@ -138,6 +138,13 @@ class Trace(HtmlExport):
         return layers(self)
 
     @cached_property
+    def functions(self) -> pd.DataFrame:
+        """Calls, tracings and compilations of each function: `tfvis_nb.analysis.functions`."""
+        from tfvis_nb.analysis.functions.functions import functions
+
+        return functions(self)
+
+    @cached_property
     def collective_waits(self) -> pd.DataFrame:
         """One row per rank and collective: `tfvis_nb.analysis.collective_waits`."""
         from tfvis_nb.analysis.communication.collective_waits import collective_waits

@@ -168,7 +168,8 @@ def trace(
         Whether to leave out events outside steps.
     source
         Whether to keep the Python stack of each op, and the text of the files and cells of your own
-        code in it: the Trace has them as ``stacks``.
+        code in it: the Trace has them as ``stacks``; and the arguments for which functions were traced again,
+        which `tfvis_nb.analysis.retraces` compares.
     python
         Whether the profile has a row for each call of a Python function, which slows the program.
     shapes

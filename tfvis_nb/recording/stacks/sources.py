@@ -36,6 +36,7 @@ def put_session_stacks(trace: Trace, watch: SourceWatch, graphs: Sequence[Any]) 
 def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) -> None:
     """Give the events of a profile their stacks; `graphs` are those of sessions that ran meanwhile."""
     with _noting_failures(trace, watch):
+        watch.tracings.put(trace)
         functions = watch.functions.graphs()
         nodes = GraphNodes(functions)
         distinct = list({id(graph): graph for graph in graphs if graph is not None}.values())

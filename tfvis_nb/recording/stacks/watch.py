@@ -2,14 +2,16 @@
 
 from tfvis_nb.recording.stacks.eager_lines import EagerLines
 from tfvis_nb.recording.stacks.functions import SeenFunctions
+from tfvis_nb.recording.stacks.tracings import TracingWatch
 
 
 class SourceWatch:
-    """Notes functions and eager calls between `install` and `remove`. It never fails the code."""
+    """Notes functions, tracings and eager calls between `install` and `remove`. It never fails the code."""
 
     def __init__(self) -> None:
         self.functions = SeenFunctions()
         self.lines = EagerLines()
+        self.tracings = TracingWatch()
         self.failed = ""
 
     def install(self) -> None:
@@ -17,6 +19,7 @@ class SourceWatch:
         try:
             self.functions.watch()
             self.lines.watch()
+            self.tracings.watch()
         except Exception as error:  # noqa: BLE001 - another release of TensorFlow may lack what is replaced
             self.failed = repr(error)
 
@@ -24,3 +27,4 @@ class SourceWatch:
         """Put TensorFlow back."""
         self.functions.end()
         self.lines.end()
+        self.tracings.end()

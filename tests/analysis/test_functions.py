@@ -1,0 +1,221 @@
+"""Functions of TensorFlow, their tracings and why they were traced again, in made-up events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.real_traces import DATA, each
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis import functions, retraces, why_not
+from tfvis_nb.core.tracings import TRACING, TYPE
+
+BUILDING = "tf.function-graph_building"
+SHAPE = {"argument": "x", "kind": "shape", "before": "(3,)", "after": "(4,)"}
+
+Row = tuple[str, int, int, str]
+
+
+def trace_of(*rows: Row, lanes: list[str] | None = None, recorded: list[Any] | None = None) -> Trace:
+    """Make a trace of (name, start, duration, detail); `recorded` is what is known of its tracings."""
+    columns = {
+        "start_ns": [row[1] for row in rows],
+        "duration_ns": [row[2] for row in rows],
+        "kind": ["host"] * len(rows),
+        "lane": lanes or ["python"] * len(rows),
+        "name": [row[0] for row in rows],
+        "op": [row[0] for row in rows],
+        "detail": [row[3] for row in rows],
+    }
+    nested = None if recorded is None else pa.table({TRACING: pa.array(recorded, TYPE)})
+    return Trace(events.build(columns, rows=len(rows)), nested=nested)
+
+
+def call(name: str, start: int, duration: int, *, traced: bool = False, count: int = 1) -> Row:
+    mode = "traced" if traced else "notTraced"
+    return name, start, duration, f"tf_function_call={mode}-nonXla tracing_count={count}"
+
+
+def building(start: int, duration: int) -> Row:
+    return BUILDING, start, duration, ""
+
+
+def noted(function: str, *changes: dict[str, str], source: str = "a.py:1", nodes: int = 5) -> dict[str, Any]:
+    return {"function": function, "source": source, "nodes": nodes, "changes": list(changes)}
+
+
+def figures(table: pd.DataFrame, *names: str) -> dict[str, Any]:
+    rows = table[list(names)].itertuples(index=False)
+    return {row[0]: row[1:] if len(names) > 2 else row[1] for row in rows}
+
+
+def test_a_first_call_that_creates_variables_traces_twice_and_not_again() -> None:
+    trace = trace_of(
+        call("f", 0, 100, traced=True, count=2),
+        building(10, 20),
+        building(40, 30),
+        call("f", 200, 50, traced=True, count=3),
+        building(210, 20),
+        call("f", 300, 5, count=3),
+    )
+    table = trace.functions
+    assert figures(table, "name", "calls", "traces", "retraces", "total_ns", "self_ns", "tracing_ns") == {
+        "f": (3, 3, 1, 155, 85, 70)
+    }
+    assert table["longest"].tolist() == [2]
+
+
+def test_the_time_of_a_function_traced_within_another_is_its_own() -> None:
+    trace = trace_of(
+        call("outer", 0, 100, traced=True),
+        building(5, 90),
+        call("inner", 10, 60, traced=True),
+        building(20, 30),
+        building(25, 5),
+    )
+    # The last one is traced while inner is, but not called.
+    assert figures(functions(trace), "name", "traces", "tracing_ns") == {
+        "outer": (1, 60),
+        "inner": (1, 25),
+        "": (1, 5),
+    }
+
+
+def test_compilations_belong_to_the_call_around_them_on_any_thread() -> None:
+    compile_, other = ("JitCompiler::Compile", 20, 30, ""), ("JitCompiler::Compile", 40, 20, "")
+    loose = ("JitCompiler::Compile", 900, 5, "")
+    rows = [call("f", 0, 100, traced=True), compile_, other, call("g", 110, 10), loose]
+    table = functions(trace_of(*rows, lanes=["python", "python", "tf_xla/1", "python", "python"]))
+    assert figures(table, "name", "compilations", "compiling_ns") == {"f": (1, 40), "g": (0, 0)}
+
+
+def test_tracings_without_times_have_none() -> None:
+    table = functions(trace_of(call("f", 0, 9, traced=True, count=4)))
+    assert figures(table, "name", "traces", "retraces") == {"f": (1, 1)}
+    assert table["tracing_ns"].isna().tolist() == [True]
+
+
+def test_a_trace_without_functions_cannot_say() -> None:
+    trace = trace_of(("MatMul", 0, 9, ""))
+    for table in (functions(trace), retraces(trace)):
+        assert why_not(table).id == "no_functions"
+
+
+def test_without_a_second_tracing_there_is_nothing_to_explain() -> None:
+    table = retraces(trace_of(call("f", 0, 9, traced=True), building(1, 5)))
+    assert table.empty
+    assert not why_not(table)
+
+
+def test_reasons_that_are_not_recorded_are_missing() -> None:
+    table = retraces(trace_of(call("f", 0, 9, traced=True, count=2), building(1, 5)))
+    assert table.empty
+    assert why_not(table).id == "signatures_not_recorded"
+
+
+def test_what_changed() -> None:
+    dtype = SHAPE | {"kind": "dtype", "before": "float32", "after": "float64"}
+    trace = trace_of(
+        call("f", 0, 9, traced=True, count=2),
+        building(1, 5),
+        recorded=[None, noted("f", SHAPE, dtype, nodes=7)],
+    )
+    table = retraces(trace)
+    assert table[["name", "argument", "change", "before", "after"]].to_numpy().tolist() == [
+        ["f", "x", "shape", "(3,)", "(4,)"],
+        ["f", "x", "dtype", "float32", "float64"],
+    ]
+    assert table["event"].tolist() == [1, 1]
+    assert functions(trace)[["nodes", "source"]].to_numpy().tolist() == [[7, "a.py:1"]]
+
+
+def test_a_function_made_anew_from_the_same_code_is_traced_again() -> None:
+    def trace(*sources: str) -> Trace:
+        rows, recorded = [], []
+        for at, source in enumerate(sources):
+            rows += [call("f", 100 * at, 50, traced=True), building(100 * at + 1, 9)]
+            recorded += [None, noted("f", source=source)]
+        return trace_of(*rows, recorded=recorded)
+
+    again = trace("a.py:1", "a.py:1", "b.py:1", "a.py:1")
+    assert functions(again)["retraces"].tolist() == [2]
+    assert retraces(again)["change"].tolist() == ["function"] * 2
+    assert functions(trace("a.py:1", "a.py:9"))["retraces"].tolist() == [0]
+
+
+def test_tracings_outside_calls_have_their_recorded_names() -> None:
+    trace = trace_of(building(0, 9), building(20, 4), recorded=[noted("map"), noted("map", SHAPE)])
+    assert figures(functions(trace), "name", "calls", "traces", "retraces") == {"map": (0, 2, 1)}
+    assert retraces(trace)["name"].tolist() == ["map"]
+
+
+@pytest.mark.parametrize("path", each(sorted(DATA.glob("*.xplane.pb*"))))
+def test_counts_of_real_profiles(path: Any) -> None:
+    trace = tv.read_trace(path)
+    detail = trace.events["detail"].astype(object).fillna("")
+    called = int(detail.str.contains("tf_function_call=", regex=False).sum())
+    built = int((trace.events["op"] == BUILDING).sum())
+    table = functions(trace)
+    assert (int(table["calls"].sum()), int(table["traces"].sum())) == (called, built)
+
+
+NOTHING: list[Any] = [
+    {"function": None, "source": None, "nodes": None, "changes": None},
+    {"function": "f", "source": None, "nodes": 2**63 - 1, "changes": [None]},
+    {"function": "f", "source": "", "nodes": -5, "changes": [dict.fromkeys(SHAPE)]},
+]
+
+
+@pytest.mark.parametrize("known", NOTHING)
+def test_what_a_file_has_of_tracings_may_be_anything(known: Any) -> None:
+    trace = trace_of(call("f", 0, 9, traced=True, count=2), building(1, 5), recorded=[known, known])
+    assert functions(trace)["retraces"].tolist() == [1]
+    assert len(retraces(trace)) == (known["changes"] == [dict.fromkeys(SHAPE)])
+
+
+def slow(rows: list[Row]) -> dict[str, tuple[int, int]]:
+    """Count the calls and tracings of each function, each tracing for the call right around it."""
+    found: dict[str, list[int]] = {}
+    for row in rows:
+        name, start, length, _ = row
+        if name != BUILDING:
+            found.setdefault(name, [0, 0])[0] += 1
+            continue
+        around = [one for one in rows if one is not row and one[1] <= start]
+        around = [one for one in around if one[1] + one[2] >= start + length]
+        nearest = min(around, key=lambda one: one[2], default=row)
+        found.setdefault("" if nearest[0] == BUILDING else nearest[0], [0, 0])[1] += 1
+    return {name: (calls, traces) for name, (calls, traces) in found.items()}
+
+
+@st.composite
+def nests(draw: st.DrawFn) -> list[Row]:
+    """Make calls and tracings of which each lies within another or beside it."""
+    rows: list[Row] = []
+
+    def fill(start: int, end: int, depth: int) -> None:
+        while end - start > 4 and depth < 5 and draw(st.booleans()):
+            length = draw(st.integers(3, end - start - 1))
+            name = draw(st.sampled_from(["f", "g", BUILDING]))
+            rows.append(building(start, length) if name == BUILDING else call(name, start, length))
+            fill(start + 1, start + length - 1, depth + 1)
+            start += length + 1
+
+    fill(0, 300, 0)
+    return rows
+
+
+@given(nests())
+def test_nested_calls_against_a_slow_count(rows: list[Row]) -> None:
+    table = functions(trace_of(*rows))
+    assert figures(table, "name", "calls", "traces") == slow(rows)
+    built = [row for row in rows if row[0] == BUILDING]
+    covered = np.unique([time for row in built for time in range(row[1], row[1] + row[2])])
+    assert int(table["tracing_ns"].sum()) == len(covered)

@@ -1,0 +1,1 @@
+"""The functions that TensorFlow traces: what their calls, tracings and compilations take."""

@@ -1,0 +1,159 @@
+"""Which events are calls, tracings and compilations of functions, and which call each happens in."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.events.nesting import parents, self_times_of
+from tfvis_nb.core.categories import is_kind, map_categories
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.tracings import TRACING
+
+_MARK = "tf_function_call="
+_TRACED = re.compile(rf"(?:^|\s){_MARK}traced\b")
+_COUNT = re.compile(r"(?:^|\s)tracing_count=(\d{1,9})(?!\d)")
+_BUILDING = "tf.function-graph_building"
+
+
+class FunctionEvents(NamedTuple):
+    """The functions of a trace, one row per event; events are ordered by start.
+
+    - `calls`: ``event`` (its id), ``task``, ``name``, ``duration_ns``, ``self_ns``; ``tracings``, how
+      often it traced its function, ``timed``, whether all of them are events, and ``again``, whether the
+      function had been traced before.
+    - `tracings`: ``event``, ``call`` (a row of `calls`, -1 outside calls), ``task``, ``name`` (empty if not
+      known), ``own_ns``, without those within it, ``again``, and the fields of
+      `tfvis_nb.core.tracings.TYPE`, None where not recorded.
+    - `compilations`: ``event``, ``call``.
+    """
+
+    calls: pd.DataFrame
+    tracings: pd.DataFrame
+    compilations: pd.DataFrame
+
+
+@per_trace
+def function_events(trace: Trace) -> FunctionEvents:
+    """Find the calls of functions, and what is traced and compiled in each."""
+    events = trace.events
+    is_host = is_kind(events, "host")
+    is_call = is_host & events["detail"].str.contains(_MARK, regex=False).fillna(value=False).to_numpy(bool)
+    is_tracing = is_host & ~is_call & map_categories(events["op"], lambda text: text == _BUILDING)
+    is_compiling = (activity(trace) == NUMBER["compile"]) & ~is_call & ~is_tracing
+    number = np.full(len(events) + 1, -1, np.int64)
+    number[np.flatnonzero(is_call)] = np.arange(is_call.sum())
+    outer = parents(events, is_call | is_tracing)
+    calls = _named(trace, is_call)
+    tracings = _named(trace, is_tracing)
+    rows = tracings["event"].to_numpy(np.int64)
+    # A function that is traced while another one is, without being called, is none of the call's.
+    tracings["call"] = number[outer[rows]]
+    duration = events["duration_ns"].to_numpy(np.int64)
+    tracings["own_ns"] = _own(rows, outer, is_tracing, duration)
+    calls["duration_ns"] = duration[is_call]
+    calls["self_ns"] = self_times_of(trace)[0][is_call]
+    _count(calls, events["detail"][is_call], tracings)
+    _name(trace, calls, tracings)
+    compilations = pd.DataFrame({"event": np.flatnonzero(is_compiling)})
+    compilations["call"] = _calls_of(events, is_call, is_compiling, number)
+    return FunctionEvents(calls, tracings, compilations)
+
+
+def _named(trace: Trace, chosen: np.ndarray) -> pd.DataFrame:
+    rows = np.flatnonzero(chosen)
+    texts = {
+        name: trace.events[name].iloc[rows].astype(object).fillna("").to_numpy() for name in ("task", "name")
+    }
+    return pd.DataFrame({"event": rows} | texts)
+
+
+def _own(rows: np.ndarray, outer: np.ndarray, is_tracing: np.ndarray, duration: np.ndarray) -> np.ndarray:
+    """Return how long each tracing took without the tracings within it."""
+    own = duration.copy()
+    around = outer[rows]
+    # A call within a tracing may itself trace.
+    while (within := (around >= 0) & ~np.append(is_tracing, False)[around]).any():
+        around[within] = outer[around[within]]
+    inner = around >= 0
+    np.subtract.at(own, around[inner], duration[rows[inner]])
+    own_ns: np.ndarray = np.maximum(own[rows], 0)
+    return own_ns
+
+
+def _count(calls: pd.DataFrame, details: pd.Series, tracings: pd.DataFrame) -> None:
+    """Count the tracings of each call, and tell which of them are not of a function's first call."""
+    texts = details.astype(object).to_numpy()
+    traced = np.array([_TRACED.search(text) is not None for text in texts], bool)
+    matches = [_COUNT.search(text) for text in texts]
+    known = np.array([int(match[1]) if match else 0 for match in matches], np.int64)
+    built = np.bincount(tracings["call"][tracings["call"] >= 0], minlength=len(calls))
+    calls["tracings"] = np.maximum(built, traced)
+    # A first call that creates variables traces twice.
+    calls["again"] = traced & (known > calls["tracings"])
+    calls["timed"] = built >= traced
+
+
+def _name(trace: Trace, calls: pd.DataFrame, tracings: pd.DataFrame) -> None:
+    """Add what was recorded of tracings, and which are not the first ones."""
+    recorded = _recorded(trace, tracings["event"].to_numpy(np.int64))
+    for field in ("function", "source", "nodes", "changes"):
+        tracings[field] = pd.Series([one.get(field) for one in recorded], dtype=object)
+    call = tracings["call"].to_numpy(np.int64)
+    inside = call >= 0
+    own = np.append(calls["name"].to_numpy(object), "")[call]
+    tracings["name"] = np.where(inside, own, [one.get("function") or "" for one in recorded])
+    again = np.append(calls["again"].to_numpy(bool), False)[call]
+    changed = np.array([bool(one.get("changes")) for one in recorded], bool)
+    tracings["again"] = np.where(inside, again, changed)
+    _made_anew(calls, tracings)
+
+
+def _made_anew(calls: pd.DataFrame, tracings: pd.DataFrame) -> None:
+    """Find first calls of functions that were made from the code of others, which were traced before."""
+    first = tracings[(tracings["call"] >= 0) & ~tracings["again"] & tracings["source"].notna()]
+    first = first[first["function"] == first["name"]].drop_duplicates("call")
+    anew = first[first.duplicated(["task", "name", "source"])]["call"].to_numpy(np.int64)
+    calls.loc[anew, "again"] = True
+    rows = tracings.index[tracings["call"].isin(anew)]
+    tracings.loc[rows, "again"] = True
+    change = {"argument": "", "kind": "function", "before": None, "after": None}
+    tracings.loc[rows, "changes"] = pd.Series([[change]] * len(rows), rows, dtype=object)
+
+
+def _recorded(trace: Trace, rows: np.ndarray) -> list[dict[str, Any]]:
+    if trace.nested is None or TRACING not in trace.nested.column_names:
+        return [{}] * len(rows)
+    return [one or {} for one in trace.nested[TRACING].take(pa.array(rows)).to_pylist()]
+
+
+def _calls_of(
+    events: pd.DataFrame, is_call: np.ndarray, is_inner: np.ndarray, number: np.ndarray
+) -> np.ndarray:
+    """Return the call around each of some events: on its thread, otherwise the one that began last."""
+    outer = parents(events, is_call | is_inner)
+    around = np.flatnonzero(is_inner)
+    inner = is_inner.copy()
+    found = outer[around]
+    while (within := (found >= 0) & np.append(inner, False)[found]).any():
+        found[within] = outer[found[within]]
+    start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
+    calls = np.flatnonzero(is_call)
+    task = events["task"].cat.codes.to_numpy()
+    for row in np.unique(task[calls]).tolist():
+        own = calls[task[calls] == row]
+        loose = np.flatnonzero((found < 0) & (task[around] == row))
+        at = np.searchsorted(start[own], start[around[loose]], side="right") - 1
+        call = np.append(own, -1)[at]
+        while (short := (call >= 0) & (end[call] < end[around[loose]])).any():
+            call[short] = outer[call[short]]
+        found[loose] = call
+    called: np.ndarray = number[found]
+    return called

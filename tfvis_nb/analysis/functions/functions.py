@@ -1,0 +1,133 @@
+"""Each function of TensorFlow: its calls, how often it was traced and compiled, and how long that took."""
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.functions.calls import FunctionEvents, function_events
+from tfvis_nb.analysis.unavailable import cannot_say, dtypes
+from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+FIGURES: dict[str, str] = {
+    "name": "The function, as the program names it; functions of the same name are one row. Empty for what is"
+    " traced outside calls and has no recorded name, such as the functions of a tf.data pipeline.",
+    "calls": "Number of calls from Python, including those made while another function is traced.",
+    "traces": "How often it was traced while the trace was recorded. A first call that creates variables"
+    " traces twice.",
+    "retraces": "traces after those of the function's first call ever. In recordings also those of a function"
+    " that was made anew from the same code.",
+    "compilations": "Number of calls in which XLA compiled something.",
+    "total_ns": "Sum of the durations of its calls, in ns; total_ns of op_statistics.",
+    "self_ns": "Sum of the self times of its calls, in ns; self_ns of op_statistics.",
+    "tracing_ns": "Time spent tracing it, without the functions traced within it, in ns. NA where a call"
+    " traced it and the time is not recorded.",
+    "compiling_ns": "Time in which something was compiled in its calls, on any thread, in ns.",
+    "nodes": "Number of nodes of its largest graph; NA where not recorded.",
+    "source": "File and line of its definition; NA where not recorded.",
+}
+
+_COLUMNS = {
+    "task": "str",
+    "name": "str",
+    **dict.fromkeys(("calls", "traces", "retraces", "compilations", "total_ns", "self_ns"), "int64"),
+    "tracing_ns": "Int64",
+    "compiling_ns": "int64",
+    "nodes": "Int64",
+    "source": "str",
+    "longest": "int64",
+}
+
+
+@validate_input
+def functions(trace: Trace) -> pd.DataFrame:
+    """Add up calls, tracings and compilations by ``tf.function``.
+
+    Parameters
+    ----------
+    trace
+        Any trace. Profiles have these events.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per task and function, the largest ``total_ns`` first. ``task`` (str), the columns of
+        `FIGURES` (int64; ``name`` and ``source`` str, ``tracing_ns`` and ``nodes`` Int64) and ``longest``
+        (int64), the event of its longest tracing, of its longest call if it was not traced. `cannot_say`
+        where no function is called or traced.
+
+    Notes
+    -----
+    The ``tracing_ns`` of all rows add up to the time of all tracings. `retraces` says why functions were
+    traced again.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import functions
+    >>> table = events.build({"start_ns": [0, 1, 20], "duration_ns": [10, 6, 2], "lane": ["python"] * 3,
+    ...     "kind": ["host"] * 3, "op": ["train", "tf.function-graph_building", "train"],
+    ...     "name": ["train", "tf.function-graph_building", "train"],
+    ...     "detail": ["tf_function_call=traced-nonXla tracing_count=3", "",
+    ...                "tf_function_call=notTraced-nonXla tracing_count=3"]})
+    >>> found = functions(Trace(table))
+    >>> found[["name", "calls", "traces", "retraces", "tracing_ns"]].values.tolist()
+    [['train', 2, 1, 1, 6]]
+    """
+    found = function_events(trace)
+    if not len(found.calls) and not len(found.tracings):
+        return cannot_say(_COLUMNS, Text("no_functions"))
+    by = ["task", "name"]
+    table = _counted(trace, found).groupby(by).sum()
+    groups = found.tracings.astype({"nodes": "Int64"}).groupby(by)
+    spent = groups["own_ns"].sum().reindex(table.index).astype("Int64").fillna(0)
+    table["tracing_ns"] = spent.where(table["untimed"] == 0)
+    table["nodes"] = groups["nodes"].max()
+    own = found.tracings[found.tracings["function"] == found.tracings["name"]]
+    table["source"] = own.groupby(by)["source"].first()
+    table["longest"] = _longest(trace, found, by)
+    table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index()
+    return table[list(_COLUMNS)].astype(dtypes(_COLUMNS))
+
+
+def _counted(trace: Trace, found: FunctionEvents) -> pd.DataFrame:
+    """Return what each call, and each tracing outside calls, adds to the figures of its function."""
+    calls, tracings = found.calls, found.tracings
+    loose = (tracings["call"] < 0).to_numpy()
+    none = np.zeros(loose.sum(), np.int64)
+    amounts = {
+        "calls": (np.ones(len(calls)), none),
+        "traces": (calls["tracings"], none + 1),
+        "retraces": (calls["tracings"].where(calls["again"], 0), tracings["again"][loose]),
+        "compilations": (calls.index.isin(found.compilations["call"]), none),
+        "total_ns": (calls["duration_ns"], none),
+        "self_ns": (calls["self_ns"], none),
+        "compiling_ns": (_compiling(trace, found), none),
+        "untimed": (~calls["timed"], none),
+    }
+    of = {name: np.concatenate([calls[name], tracings[name][loose]]) for name in ("task", "name")}
+    return pd.DataFrame(
+        of
+        | {
+            name: np.concatenate([*map(np.asarray, parts)]).astype(np.int64)
+            for name, parts in amounts.items()
+        }
+    )
+
+
+def _compiling(trace: Trace, found: FunctionEvents) -> np.ndarray:
+    """Return how long something was compiled in each call, in ns."""
+    inside = found.compilations[found.compilations["call"] >= 0]
+    rows = inside["event"].to_numpy(np.int64)
+    start = trace.events["start_ns"].to_numpy(np.int64)[rows]
+    end = start + trace.events["duration_ns"].to_numpy(np.int64)[rows]
+    return lengths(union(inside["call"].to_numpy(np.int64), start, end), len(found.calls), 2)[:, 1]
+
+
+def _longest(trace: Trace, found: FunctionEvents, by: list[str]) -> pd.Series:
+    """Return the longest tracing of each function, of others their longest call."""
+    both = pd.concat([found.tracings.assign(tracing=True), found.calls.assign(tracing=False)])
+    duration = trace.events["duration_ns"].to_numpy(np.int64)[both["event"].to_numpy(np.int64)]
+    ordered = both.assign(duration_ns=duration).sort_values(["tracing", "duration_ns"], kind="stable")
+    return ordered.groupby(by)["event"].last()

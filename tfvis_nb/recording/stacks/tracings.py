@@ -1,0 +1,107 @@
+"""What functions are traced while a recording is on, and why each was traced again."""
+
+import functools
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.tracings import LONGEST_TEXT, TRACING, TYPE
+from tfvis_nb.recording.patches import Replacements
+from tfvis_nb.recording.stacks.signatures import nearest_changes
+from tfvis_nb.recording.stacks.source_files import SourceFiles
+
+_MOST = 10_000
+"""Tracings that are noted."""
+
+
+class _Tracing(NamedTuple):
+    """When one was noted to begin and to end (epoch ns), the traced code, and what is known of it."""
+
+    began_ns: int
+    ended_ns: int
+    code: Any
+    fields: dict[str, Any]
+
+
+class TracingWatch:
+    """Notes tracings between `watch` and `end`. It never fails the code."""
+
+    def __init__(self) -> None:
+        self._noted: list[_Tracing] = []
+        self._replacements = Replacements()
+
+    def watch(self) -> None:
+        """Begin to note."""
+        from tensorflow.python.eager.polymorphic_function import tracing_compilation
+
+        self._replacements.put(tracing_compilation, "_create_concrete_function", self._creating)
+
+    def end(self) -> None:
+        """Put TensorFlow's own function back."""
+        self._replacements.undo()
+
+    def put(self, trace: Trace) -> None:
+        """Give the events of a profile in which functions are traced what was noted of these."""
+        rows = np.flatnonzero(
+            (trace.events["op"] == "tf.function-graph_building").fillna(value=False).to_numpy(bool)
+        )
+        start = trace.events["start_ns"].to_numpy(np.int64)[rows]
+        end = start + trace.events["duration_ns"].to_numpy(np.int64)[rows]
+        files = SourceFiles()
+        column: list[dict[str, Any] | None] = [None] * len(trace.events)
+        for one in sorted(self._noted, key=lambda noted: noted.began_ns):
+            # What is noted lies within its event, the last one that began before; those within end before.
+            at = int(np.searchsorted(start, one.began_ns, side="right")) - 1
+            while at >= 0 and (end[at] < one.ended_ns or column[rows[at]] is not None):
+                at -= 1
+            if at >= 0:
+                column[rows[at]] = one.fields | {"source": _source(one.code, files)}
+        if any(column):
+            table = trace.nested if trace.nested is not None else pa.table({})
+            trace.nested = table.append_column(TRACING, pa.array(column, TYPE))
+
+    def _creating(self, original: Any) -> Any:
+        def create(*args: Any, **kwargs: Any) -> Any:
+            began_ns = time.time_ns()
+            made = original(*args, **kwargs)
+            try:
+                if len(self._noted) < _MOST:
+                    self._note(began_ns, made, kwargs.get("tracing_options") or args[-1])
+            except Exception:  # noqa: BLE001, S110 - arguments of any program, in any release of TensorFlow
+                pass
+            return made
+
+        return create
+
+    def _note(self, began_ns: int, made: Any, options: Any) -> None:
+        ended_ns = time.time_ns()
+        earlier = [] if options.function_cache is None else list(options.function_cache.values())
+        fields = {
+            "function": str(options.name)[:LONGEST_TEXT],
+            "nodes": len(made.graph.get_operations()),
+            "changes": nearest_changes(made.function_type, [one.function_type for one in earlier]),
+        }
+        self._noted.append(_Tracing(began_ns, ended_ns, _code(options.python_function), fields))
+
+
+def _code(function: Any) -> Any:
+    """Return the code of the program's own function, without what TensorFlow and others put around it."""
+    for _ in range(100):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        elif hasattr(function, "__func__"):
+            function = function.__func__
+        else:
+            break
+    return getattr(function, "__code__", None)
+
+
+def _source(code: Any, files: SourceFiles) -> str | None:
+    if code is None:
+        return None
+    return f"{files.shown(code.co_filename)}:{code.co_firstlineno}"[-LONGEST_TEXT:]
