@@ -42,6 +42,8 @@ PROFILES = (
 MOST = 40
 """How many kernels and ops of each are kept: those that took most time."""
 
+MOST_KERNELS = 10
+
 TOOLS = ("input_pipeline_analyzer", "kernel_stats", "framework_op_stats")
 
 
@@ -86,6 +88,7 @@ def asked(path: Path) -> dict[str, Any]:
             "all": len(kernels) < 1000,
             "occurrences": int(sum(row["occurrences"] for row in kernels)),
             "total_us": round(sum(row["total_duration_us"] for row in kernels), 3),
+            "longest": by_kernel(kernels),
         },
         "device_ops": most(ops, "Device"),
         "host_ops": most(ops, "Host"),
@@ -96,6 +99,24 @@ def rows(table: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one of XProf's tables, by the ids of its columns."""
     names = [column["id"] for column in table["cols"]]
     return [dict(zip(names, (cell["v"] for cell in row["c"]), strict=True)) for row in table["rows"]]
+
+
+def by_kernel(kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the kernels that took most time, each added up over its ops and launches."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in kernels:
+        launch = [row[key] for key in ("registers_per_thread", "shmem_bytes", "block_dim", "grid_dim")]
+        one = found.setdefault(
+            row["kernel_name"],
+            {"name": row["kernel_name"], "occurrences": 0, "total_us": 0, "launches": []},
+        )
+        one["occurrences"] += int(row["occurrences"])
+        one["total_us"] = round(one["total_us"] + row["total_duration_us"], 3)
+        one["min_us"] = min(one.get("min_us", row["min_duration_us"]), row["min_duration_us"])
+        one["max_us"] = max(one.get("max_us", row["max_duration_us"]), row["max_duration_us"])
+        if launch not in one["launches"]:
+            one["launches"].append(launch)
+    return sorted(found.values(), key=lambda one: -float(one["total_us"]))[:MOST_KERNELS]
 
 
 def most(ops: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:

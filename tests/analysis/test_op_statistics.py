@@ -18,7 +18,6 @@ from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.distributions import BINS, histograms
-from tfvis_nb.analysis.steps.kernel_statistics import kernel_statistics
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
 
 TASK = "/job:worker/replica:0/task:0"
@@ -223,28 +222,6 @@ def test_a_launched_kernel_is_not_added_to_its_op(data: Path) -> None:
     assert table[table["op"] == "MatMul"]["kind"].tolist() == ["kernel", "op"]
 
 
-def test_kernels_by_their_own_names(data: Path) -> None:
-    trace = real_trace(data / "gpu_tf221_mlp.pb.xz")
-    ran = trace.events[trace.events["kind"] == "kernel"]
-    table = kernel_statistics(trace)
-    assert (table["count"].sum(), table["total_ns"].sum()) == (len(ran), ran["duration_ns"].sum())
-    assert table["share"].sum() == pytest.approx(1)
-    assert table["total_ns"].is_monotonic_decreasing
-    (gemm,) = table[table["name"].str.contains("s1688gemm_64x64_32x6_nn")].to_dict("records")
-    assert (gemm["op"], gemm["registers"], gemm["grid"], gemm["block"]) == ("MatMul", 92, "32,2,1", "128,1,1")
-    assert trace.events["detail"][gemm["longest"]].startswith(f"{gemm['name']} regs:")
-    # PyTorch's facts have other names; a name alone is a name, too.
-    torch = kernel_statistics(real_trace(data / "kineto_rank0.json.xz"))
-    assert torch["registers"].notna().all()
-    assert not torch["name"].str.contains("External id=").any()
-    assert (torch["block"] != "").all()
-    columns = {"kind": ["kernel", "memset"], "name": ["fusion", "Memset"], "detail": ["", ""]}
-    bare = kernel_statistics(Trace(events.build({"start_ns": [0, 5], "duration_ns": [3, 3], **columns})))
-    assert bare[["name", "op", "count", "grid"]].to_dict("records") == [
-        {"name": "fusion", "op": "", "count": 1, "grid": ""}
-    ]
-
-
 def test_what_it_refuses() -> None:
     trace = trace_of([(0, 1, 0, 0, 0, 0)])
     with raises_id(ValueError, "not_one_of", by="lane"):
@@ -256,5 +233,4 @@ def test_what_it_refuses() -> None:
 def test_it_cannot_say_anything_of_nothing() -> None:
     nothing = op_statistics(Trace(events.build({}, rows=0)), "name")
     assert why_not(nothing).id == "no_events"
-    assert why_not(kernel_statistics(Trace(events.build({}, rows=0)))).id == "no_kernels"
     assert list(nothing) == list(op_statistics(trace_of([(0, 1, 0, 0, 0, 0)]), "name"))

@@ -163,6 +163,25 @@ def test_kernels(name: str) -> None:
         assert said["total_us"] < kernels["duration_ns"].sum() / 1e3
 
 
+@pytest.mark.parametrize("name", sampled([name for name in HERE if PROFILES[name]["kernels"]["longest"]]))
+def test_kernels_by_name(name: str) -> None:
+    """The kernels that took most time, over all their ops and launches."""
+    said = PROFILES[name]["kernels"]
+    if not said["all"]:
+        pytest.skip("XProf left kernels out")
+    table = read(name).kernels
+    for row in said["longest"]:
+        ours = table[table["name"] == row["name"]]
+        assert ours["count"].sum() == row["occurrences"]
+        rounding = NANOSECOND * row["occurrences"] * 1000
+        assert ours["total_ns"].sum() / 1e3 == pytest.approx(row["total_us"], abs=rounding)
+        assert ours["min_ns"].min() / 1e3 == pytest.approx(row["min_us"], abs=0.002)
+        assert ours["max_ns"].max() / 1e3 == pytest.approx(row["max_us"], abs=0.002)
+        for kernel in ours.itertuples():
+            shared = kernel.static_shared_bytes + kernel.dynamic_shared_bytes
+            assert [kernel.registers, shared, kernel.block, kernel.grid] in row["launches"]
+
+
 @pytest.mark.parametrize("name", sampled(WITH_OPS))
 def test_ops(name: str) -> None:
     """The ops that took most time, on the GPUs and on the host."""

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 import tfvis_nb
 from tests.browser.dashboard import MEMORY, TRACE, Dashboard, OpenDashboard
 from tests.real_traces import DATA, real_trace
-from tfvis_nb.analysis import flame_graph, kernel_statistics
+from tfvis_nb.analysis import flame_graph, kernels
 from tfvis_nb.core.format import format_duration
 
 
@@ -70,7 +70,7 @@ def test_the_frames_of_a_flame_graph_and_the_timeline_find_each_other(
     panel.get_by_role("searchbox").fill("")
     # An event selected elsewhere has its frame marked, also among callers.
     row = shown.table("Ops", "By kernel").locator("tbody tr").first
-    name = trace.events["name"][kernel_statistics(trace)["longest"].iloc[0]].rpartition("/")[2]
+    name = trace.events["name"][kernels(trace)["longest"].iloc[0]].rpartition("/")[2]
     row.get_by_role("button").first.click()
     shown.tab("Flame graph")
     marked = panel.locator("[aria-current]")

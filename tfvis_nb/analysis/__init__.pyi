@@ -17,6 +17,7 @@ from .functions.retraces import retraces as retraces
 from .graph.costs import costs as costs
 from .graph.nodes import nodes as nodes
 from .hardware.devices import devices as devices
+from .hardware.kernels import kernels as kernels
 from .idle.device_idle import device_idle as device_idle
 from .idle.idle_gaps import idle_gaps as idle_gaps
 from .idle.launch_bound import launch_bound as launch_bound
@@ -36,7 +37,6 @@ from .steps.compare import compare as compare
 from .steps.compare import compare_activities as compare_activities
 from .steps.cpu_amid_gpu import cpu_amid_gpu as cpu_amid_gpu
 from .steps.flame_graph import flame_graph as flame_graph
-from .steps.kernel_statistics import kernel_statistics as kernel_statistics
 from .steps.layers import layers as layers
 from .steps.op_statistics import op_statistics as op_statistics
 from .steps.outside_steps import outside_steps as outside_steps

@@ -124,6 +124,13 @@ class Trace(HtmlExport):
         return devices(self)
 
     @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """How long each GPU kernel took, and how its launches fill the GPU: `tfvis_nb.analysis.kernels`."""
+        from tfvis_nb.analysis.hardware.kernels import kernels
+
+        return kernels(self)
+
+    @cached_property
     def transfers(self) -> pd.DataFrame:
         """One row per RecvTensor, RecvBuf or copy: `tfvis_nb.analysis.transfers`."""
         from tfvis_nb.analysis.communication.transfers import transfers

@@ -5,7 +5,8 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
-from tfvis_nb.analysis.steps import cpu_amid_gpu, distributions, kernel_statistics, op_statistics, scope_tree
+from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
+from tfvis_nb.analysis.steps import cpu_amid_gpu, distributions, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, key, table
@@ -90,11 +91,11 @@ def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[dict[str, Any
 
 def _kernels(trace: Trace) -> list[dict[str, Any]]:
     """Return the table of kernels, where there are any."""
-    found = kernel_statistics.kernel_statistics(trace)
+    found = trace.kernels
     if why_not(found):
         return []
     columns = figures(
-        kernel_statistics.FIGURES,
+        KERNEL_FIGURES,
         ("name", "Kernel", "name"),
         ("op", "Op", "text"),
         ("total_ns", "Total", "ns"),
@@ -104,6 +105,9 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
         ("registers", "Registers", "count"),
         ("grid", "Grid", "text"),
         ("block", "Block", "text"),
+        ("occupancy", "Occupancy", "share"),
+        ("limited_by", "Limited by", "text"),
+        ("waves", "Waves", "ratio"),
     )
     rows = found.head(MOST_ROWS)
     return [

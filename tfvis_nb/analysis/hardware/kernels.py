@@ -1,0 +1,188 @@
+"""How often each GPU kernel ran, how long it took, and how well its launches fill the GPU."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
+from tfvis_nb.analysis.hardware.launch_configuration import LaunchConfiguration, launch_configuration
+from tfvis_nb.analysis.hardware.occupancy import occupancy
+from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses_tensor_cores
+from tfvis_nb.analysis.steps.sorted_durations import SortedDurations
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+FIGURES: dict[str, str] = {
+    "name": "Name of the kernel as the tracer recorded it; the event's name if there is none.",
+    "op": "Type of the op that launched it; empty if that is not known.",
+    "count": "Number of times it ran for ops of this type.",
+    "total_ns": "Sum of the durations, in ns; simultaneous kernels all count.",
+    "mean_ns": "total_ns / count.",
+    "min_ns": "Shortest duration, in ns.",
+    "max_ns": "Longest duration, in ns.",
+    "p99_ns": "Shortest duration that at least 99 % of its runs do not exceed (nearest rank), in ns.",
+    "share": "total_ns / sum of total_ns of all kernels, from 0 to 1.",
+    "registers": "Registers per thread of its longest run, if recorded.",
+    "grid": "Blocks in the grid of its longest run, in x, y and z, if recorded.",
+    "block": "Threads in a block of its longest run, in x, y and z, if recorded.",
+    "static_shared_bytes": "Shared memory of a block of its longest run, set at compile time, if recorded.",
+    "dynamic_shared_bytes": "Shared memory of a block of its longest run, set at launch, if recorded.",
+    "occupancy": "Threads of its longest run that an SM (streaming multiprocessor) can hold at once / all "
+    "that it can hold, from 0 to 1: the theoretical occupancy by registers, shared memory and block. As in "
+    "the profile where the limits of the GPU are not known.",
+    "limited_by": "What allows no more blocks in an SM: threads, blocks, registers or shared memory.",
+    "waves": "Blocks in the grid of its longest run / blocks that all SMs together can hold at once. Below 1 "
+    "some SMs have room left; what exceeds a whole number is the last, partial wave.",
+    "tensor_cores": "Whether it uses Tensor Cores, by its name; missing where the name does not say.",
+    "eligible": "Whether it does, or ops of its type have kernels that do; missing if the op is not known.",
+}
+
+_COLUMNS = {
+    "name": "str",
+    "op": "str",
+    "count": "int64",
+    "total_ns": "int64",
+    "mean_ns": "float64",
+    "min_ns": "int64",
+    "max_ns": "int64",
+    "p99_ns": "int64",
+    "share": "float64",
+    "registers": "Int64",
+    "grid": "str",
+    "block": "str",
+    "static_shared_bytes": "Int64",
+    "dynamic_shared_bytes": "Int64",
+    "occupancy": "Float64",
+    "limited_by": "str",
+    "waves": "Float64",
+    "tensor_cores": "boolean",
+    "eligible": "boolean",
+    "longest": "int64",
+}
+_FACTS = re.compile(r" (?:regs:|External id=|queued=|registers per thread=)")
+
+
+@validate_input
+def kernels(trace: Trace) -> pd.DataFrame:
+    """Add up the kernels of a trace by their names and the types of the ops that launched them.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per kernel and op type, the longest total first: ``name``, ``op`` (str), ``count``,
+        ``total_ns``, ``min_ns``, ``max_ns``, ``p99_ns`` (int64), ``mean_ns``, ``share`` (float64),
+        ``registers``, ``static_shared_bytes``, ``dynamic_shared_bytes`` (Int64), ``grid``, ``block`` and
+        ``limited_by`` (str, empty where not known), ``occupancy``, ``waves`` (Float64), ``tensor_cores`` and
+        ``eligible`` (boolean) as in `FIGURES`, and ``longest`` (int64), the event with the longest duration.
+        Collectives that are kernels count, copies and memsets do not. `cannot_say` where there are no
+        kernels.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import kernels
+    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 3], "kind": ["kernel"] * 2,
+    ...                       "op": ["MatMul"] * 2, "detail": ["gemm regs:92 grid:32,2,1 block:128,1,1"] * 2})
+    >>> found = kernels(Trace(table))
+    >>> found[["name", "op", "count", "total_ns", "registers", "grid"]].values.tolist()
+    [['gemm', 'MatMul', 2, 8, 92, '32,2,1']]
+    """
+    events = trace.events
+    on_device = locations(events) == LOCATIONS.index("device")
+    rows = np.flatnonzero(on_device & ~is_kind(events, "memcpy") & ~is_kind(events, "memset"))
+    if not len(rows):
+        return cannot_say(_COLUMNS, Text("no_kernels"))
+    ops = np.array([*map(str, events["op"].cat.categories), ""], object)[
+        events["op"].cat.codes.to_numpy()[rows]
+    ]
+    duration = events["duration_ns"].to_numpy(np.int64)[rows]
+    detail = _arrow(events["detail"].iloc[rows]).dictionary_encode()
+    code = detail.indices.to_numpy()
+    texts = [text or "" for text in detail.dictionary.to_pylist()]
+    recorded = np.array([_FACTS.split(text, maxsplit=1)[0] for text in texts], object)[code]
+    names = _arrow(events["name"].iloc[rows]).to_numpy(zero_copy_only=False)
+    ran = pd.DataFrame(
+        {"name": np.where(recorded == "", names, recorded), "op": ops, "duration_ns": duration}
+    )
+    grouped = ran.groupby(["name", "op"], sort=False)
+    table = (
+        grouped["duration_ns"]
+        .agg(count="size", total_ns="sum", min_ns="min", max_ns="max", at="idxmax")
+        .reset_index()
+    )
+    table["mean_ns"] = table["total_ns"] / table["count"]
+    table["p99_ns"] = SortedDurations(grouped.ngroup().to_numpy(), len(table), duration).percentile(99)
+    table["share"] = table["total_ns"] / max(int(duration.sum()), 1)
+    launches = [launch_configuration(texts[index]) for index in code[table["at"]]]
+    devices = events["device"].iloc[rows[table["at"]]].astype(object)
+    table = table.assign(**_of_launches(launches, _hardware(trace, devices)))
+    used = list(map(uses_tensor_cores, table["name"], table["op"]))
+    table["tensor_cores"] = pd.array(used, "boolean")
+    table["eligible"] = pd.array(
+        [
+            bool(uses) or could_use_tensor_cores(op) if op or uses else None
+            for uses, op in zip(used, table["op"], strict=True)
+        ],
+        "boolean",
+    )
+    table["longest"] = rows[table["at"]]
+    table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index(drop=True)
+    return table[list(_COLUMNS)].astype(dict.fromkeys(("name", "op"), event_table.TEXT))
+
+
+def _hardware(trace: Trace, devices: pd.Series) -> list[tuple[str, int]]:
+    """Return the compute capability and the number of SMs of each device; empty and 0 if not known."""
+    known = {
+        device: (capability if isinstance(capability, str) else "", 0 if cores is pd.NA else int(cores))
+        for device, capability, cores in zip(
+            *(trace.devices[name] for name in ("device", "compute_capability", "cores")), strict=True
+        )
+    }
+    return [known.get(device, ("", 0)) for device in devices]
+
+
+def _of_launches(
+    launches: Sequence[LaunchConfiguration], hardware: Sequence[tuple[str, int]]
+) -> dict[str, Any]:
+    """Return the columns that follow from launches and the GPUs that ran them."""
+    shares: list[float | None] = []
+    waves: list[float | None] = []
+    limits: list[str] = []
+    for launch, (capability, cores) in zip(launches, hardware, strict=True):
+        shared = (launch.static_shared or 0) + (launch.dynamic_shared or 0)
+        full = (
+            None
+            if launch.registers is None
+            else occupancy(capability, launch.registers, shared, launch.threads)
+        )
+        shares.append(full.share if full else launch.occupancy)
+        limits.append(full.limited_by if full else "")
+        waves.append(launch.blocks / (full.blocks * cores) if full and cores and launch.blocks else None)
+    return {
+        "registers": pd.array([launch.registers for launch in launches], "Int64"),
+        "static_shared_bytes": pd.array([launch.static_shared for launch in launches], "Int64"),
+        "dynamic_shared_bytes": pd.array([launch.dynamic_shared for launch in launches], "Int64"),
+        "grid": pd.array([",".join(map(str, launch.grid)) for launch in launches], event_table.TEXT),
+        "block": pd.array([",".join(map(str, launch.block)) for launch in launches], event_table.TEXT),
+        "occupancy": pd.array(shares, "Float64"),
+        "limited_by": pd.array(limits, event_table.TEXT),
+        "waves": pd.array(waves, "Float64"),
+    }
+
+
+def _arrow(texts: pd.Series) -> pa.Array:
+    return pc.fill_null(pa.chunked_array(pa.array(texts)).combine_chunks().cast(pa.large_string()), "")

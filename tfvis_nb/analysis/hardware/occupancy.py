@@ -1,0 +1,103 @@
+"""How many warps of a kernel a streaming multiprocessor (SM) can hold at once, and what limits them.
+
+Limits and allocation units are those of NVIDIA's CUDA C++ Programming Guide ("Technical Specifications per
+Compute Capability") and of its occupancy calculator.
+"""
+
+from dataclasses import dataclass
+
+_WARP = 32
+_REGISTERS = 65_536
+"""Registers of an SM from compute capability 5.0 on, but for none; 3.x is too old for TensorFlow 2."""
+
+_REGISTER_UNIT, _WARP_UNIT = 256, 4
+"""A warp is given registers by 256, and an SM's four schedulers have each a quarter of them."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an SM holds at most.
+
+    - `blocks`, `warps`: Blocks and warps at once.
+    - `shared_bytes`: Shared memory.
+    - `shared_unit`, `reserved_bytes`: Blocks are given shared memory by this many bytes; the driver takes
+      so much of each.
+    """
+
+    blocks: int
+    warps: int
+    shared_bytes: int
+    shared_unit: int = 128
+    reserved_bytes: int = 1024
+
+
+_BEFORE_AMPERE = {"shared_unit": 256, "reserved_bytes": 0}
+_KIB = 1024
+
+LIMITS: dict[str, Limits] = {
+    "5.0": Limits(32, 64, 64 * _KIB, **_BEFORE_AMPERE),
+    "5.2": Limits(32, 64, 96 * _KIB, **_BEFORE_AMPERE),
+    "6.0": Limits(32, 64, 64 * _KIB, **_BEFORE_AMPERE),
+    "6.1": Limits(32, 64, 96 * _KIB, **_BEFORE_AMPERE),
+    "7.0": Limits(32, 64, 96 * _KIB, **_BEFORE_AMPERE),
+    "7.5": Limits(16, 32, 64 * _KIB, **_BEFORE_AMPERE),
+    "8.0": Limits(32, 64, 164 * _KIB),
+    "8.6": Limits(16, 48, 100 * _KIB),
+    "8.7": Limits(16, 48, 164 * _KIB),
+    "8.9": Limits(24, 48, 100 * _KIB),
+    "9.0": Limits(32, 64, 228 * _KIB),
+    "10.0": Limits(32, 64, 228 * _KIB),
+    "12.0": Limits(24, 48, 100 * _KIB),
+}
+"""By compute capability."""
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How full a kernel can make an SM.
+
+    - `blocks`: Blocks at once.
+    - `share`: Their threads, of all that the SM can hold, from 0 to 1.
+    - `limited_by`: What allows the fewest blocks: ``threads``, ``blocks``, ``registers``, ``shared memory``.
+    """
+
+    blocks: int
+    share: float
+    limited_by: str
+
+
+def occupancy(capability: str, registers: int, shared_bytes: int, threads: int) -> Occupancy | None:
+    """Return the theoretical occupancy of a kernel; None where the limits of the GPU are not known.
+
+    Parameters
+    ----------
+    capability
+        Compute capability of the GPU, such as ``"9.0"``.
+    registers
+        Registers per thread.
+    shared_bytes
+        Static and dynamic shared memory of a block.
+    threads
+        Threads of a block.
+
+    Examples
+    --------
+    >>> occupancy("9.0", registers=166, shared_bytes=16_896, threads=128)
+    Occupancy(blocks=3, share=0.1875, limited_by='registers')
+    """
+    limits = LIMITS.get(capability)
+    if limits is None or threads < 1 or registers < 0 or shared_bytes < 0:
+        return None
+    warps = -(-threads // _WARP)
+    fitting = {"threads": limits.warps // warps, "blocks": limits.blocks}
+    if registers:
+        of_warp = -(-registers * _WARP // _REGISTER_UNIT) * _REGISTER_UNIT
+        fitting["registers"] = _REGISTERS // of_warp // _WARP_UNIT * _WARP_UNIT // warps
+    if shared_bytes:
+        unit = limits.shared_unit
+        fitting["shared memory"] = limits.shared_bytes // (
+            -(-(shared_bytes + limits.reserved_bytes) // unit) * unit
+        )
+    limited_by = min(fitting, key=lambda name: fitting[name])
+    blocks = fitting[limited_by]
+    return Occupancy(blocks, blocks * threads / (limits.warps * _WARP), limited_by) if blocks else None
