@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import tfvis_nb as tv
+from tests.protobuf_bytes import field, number
 from tests.real_traces import SHARED, real_trace
 from tests.support.step_stats import ONE_OP, one_op
 from tests.support.texts import figures_of
+from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.texts import Text, id_of
 
@@ -48,6 +51,71 @@ def test_a_run_traced_without_its_gpu_is_noted() -> None:
     trace = real_trace(SHARED / "h200" / "mlp_software_trace.pb")
     (note,) = trace.notes
     assert id_of(note) == "gpu_ops_without_kernels"
+
+
+def profile(data: Path, keep: Callable[[bytes, bytes], bool], reported: bytes = b"") -> list[str]:
+    """Return the notes of a profile of a GPU of which only some lines of some planes are kept."""
+    whole = bytes(unpack((data / "gpu_tf218_function.xplane.pb.xz").read_bytes(), "a.pb.xz"))
+    planes = []
+    for part in wire.fields(whole):
+        fields = list(wire.fields(whole, part.start, part.end)) if part.number == 1 else []
+        names = [whole[one.start : one.end] for one in fields if one.number == 2]
+        planes += [
+            b"".join(
+                whole[one.position : one.end]
+                for one in fields
+                if one.number != 3 or keep(name, whole[one.start : one.end])
+            )
+            for name in names
+        ]
+    return tv.read_trace(b"".join(field(1, plane) for plane in planes) + reported).notes
+
+
+def of_host(name: bytes, _: bytes) -> bool:
+    return name == b"/host:CPU"
+
+
+def of_one_thread(name: bytes, line: bytes) -> bool:
+    """Tell a thread that launches no kernels."""
+    return name == b"/host:CPU" and b"tf_Device_Event_Manager" in line[:99]
+
+
+def test_kernels_that_a_profile_lacks_are_noted(data: Path) -> None:
+    missing, empty = "profile_without_kernels", "gpu_planes_empty"
+    whole = profile(data, lambda *_: True)
+    assert not figures_of(whole, missing) + figures_of(whole, empty)
+    launched = {"why": Text("kernels_launched", kernels=390)}
+    for keep in (of_host, lambda _, line: b"Stream #13" not in line[:99]):
+        assert figures_of(profile(data, keep), missing) == [launched]
+    assert figures_of(profile(data, of_one_thread), empty) == [{"planes": "/device:GPU:0"}]
+    only_cpu = tv.read_trace(data / "cpu_tf221_keras_fit.xplane.pb.xz").notes
+    assert not figures_of(only_cpu, missing) + figures_of(only_cpu, empty)
+
+
+def test_gpu_memory_shows_that_a_profile_lacks_kernels() -> None:
+    allocated = b"allocator_name", b"GPU_0_bfc", b"allocation_bytes"
+    known = b"".join(
+        field(5, number(1, place) + field(2, number(1, place) + field(2, name)))
+        for place, name in enumerate(allocated, 1)
+    )
+    named = field(4, number(1, 1) + field(2, number(1, 1) + field(2, b"MemoryAllocation")))
+    stats = field(4, number(1, 1) + number(7, 2)) + field(4, number(1, 3) + number(4, 512))
+    line = field(3, field(2, b"thread") + field(4, number(1, 1) + number(2, 10) + number(3, 5) + stats))
+    trace = tv.read_trace(field(1, field(2, b"/host:CPU") + line + named + known))
+    why = Text("gpu_memory_allocated", tensors=1)
+    assert figures_of(trace.notes, "profile_without_kernels") == [{"why": why}]
+
+
+def test_errors_and_warnings_of_the_profiler_are_noted(data: Path) -> None:
+    denied, dropped = b"CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", b"#droppped events: 7\xff"
+    reported = field(2, denied) * 2 + field(2, b"late") + field(3, dropped)
+    notes = profile(data, of_one_thread, reported)
+    assert figures_of(notes, "profiler_errors") == [{"messages": f"{denied.decode()}; late"}]
+    assert figures_of(notes, "profiler_warnings") == [{"messages": "#droppped events: 7\ufffd"}]
+    assert figures_of(notes, "profile_without_kernels") == [{"why": Text("gpu_profiling_failed")}]
+    with_kernels = profile(data, lambda *_: True, reported)
+    assert figures_of(with_kernels, "profiler_errors")
+    assert not figures_of(with_kernels, "profile_without_kernels")
 
 
 def test_parts_of_messages_that_are_not_read_are_noted(data: Path) -> None:

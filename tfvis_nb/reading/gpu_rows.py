@@ -12,7 +12,7 @@ from tfvis_nb.texts import Text, id_of
 
 _GPU = re.compile(r"device:GPU:\d+$")
 _RECORDED = ("kernel", "memcpy", "memset")
-_EXPLAINED = {"gpu_ops_without_kernels", "gpu_rows_missing"}
+_EXPLAINED = {"gpu_ops_without_kernels", "gpu_rows_missing", "profile_without_kernels"}
 _NO_WORK = re.compile(
     r"^(|unknown|_Arg|_Retval|_(Host)?(Send|Recv)|_?(Ref)?(Enter|Exit|Merge|Switch|NextIteration)|LoopCond"
     r"|Less|LogicalAnd|NoOp|ControlTrigger|Const|Placeholder|Identity|IdentityN|StopGradient|Reshape|Squeeze"

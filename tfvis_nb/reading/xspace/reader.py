@@ -1,6 +1,5 @@
 """An XSpace, what the profilers of TensorFlow 2 and JAX write -> `Trace`."""
 
-import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +22,12 @@ from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
 from tfvis_nb.reading.xspace.host import host_rows
 from tfvis_nb.reading.xspace.planes import Plane, doubled_planes, hostnames, planes
 from tfvis_nb.reading.xspace.programs import Programs
+from tfvis_nb.reading.xspace.reports import GPU, reports
 from tfvis_nb.reading.xspace.stats import Stats
 from tfvis_nb.reading.xspace.table import LineRows, table
 from tfvis_nb.reading.xspace.xla import DERIVED, device_rows
 from tfvis_nb.texts import Text
 
-_GPU = re.compile(r"/device:GPU:\d+", re.IGNORECASE)
 _WINDOW = ("profile_start_time", "profile_stop_time")
 
 
@@ -87,7 +86,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         raise TraceFormatError(reason.named(label)) from None
     if not any(len(part.rows) for part in parts):
         raise EmptyTraceError(Text("xspace_without_events", label=label))
-    notes += doubled_planes(data, found)
+    notes += [*reports(data, found, parts), *doubled_planes(data, found)]
     return RecordedHost(
         parts, programs, metadata, notes, label, names[0] if names else "", window, threadpool
     )
@@ -110,7 +109,7 @@ def _parts(data: Data, found: Sequence[Plane], programs: Programs) -> tuple[list
     every = [_read_portion(data, plane, numbers, programs) for plane, numbers in work]
     # Memory for decoding is a good part of the memory for the table.
     pa.default_memory_pool().release_unused()
-    streams = {id(plane) for plane, _ in work if _GPU.fullmatch(plane.name)} & {
+    streams = {id(plane) for plane, _ in work if GPU.fullmatch(plane.name)} & {
         id(part.plane) for portion, _ in every for part in portion if part.stream
     }
     parts, repeated = [], 0
@@ -142,7 +141,7 @@ def _read_portion(
 def _rows(plane: Plane, events: Events, programs: Programs) -> list[LineRows]:
     if plane.name.startswith("/host:") or not plane.name.startswith("/device:"):
         return [LineRows(plane, events.lines, host_rows(events, programs))]
-    gpu = _GPU.fullmatch(plane.name) is not None
+    gpu = GPU.fullmatch(plane.name) is not None
     streams = [number for number, line in events.lines.items() if gpu and is_stream(line.name)]
     derived = [
         number

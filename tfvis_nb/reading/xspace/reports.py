@@ -1,0 +1,78 @@
+"""What an XSpace reports besides events: the profiler's own errors, and GPU work without GPU rows."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tfvis_nb.events import KINDS
+from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.protobuf.wire import Data
+from tfvis_nb.reading.xspace.planes import Plane
+from tfvis_nb.reading.xspace.rows import Coded
+from tfvis_nb.reading.xspace.table import LineRows
+from tfvis_nb.texts import Text
+
+GPU = re.compile(r"/device:GPU:\d+", re.IGNORECASE)
+"""Matches the names of planes of GPUs."""
+
+_FIELDS = {2: "profiler_errors", 3: "profiler_warnings"}
+_MOST_LISTED, _LONGEST = 8, 400
+_COMPUTING = [KINDS.index(kind) for kind in ("kernel", "collective")]
+_COPYING = [KINDS.index(kind) for kind in ("memcpy", "memset")]
+_ABOUT_GPU = re.compile(r"cupti|cuda|gpu", re.IGNORECASE)
+# CUPTI names the launch of a kernel like the kernel; calls of the driver and copies have names of their own.
+_NO_KERNEL = re.compile(r"cu(?:da)?(?!\w*Launch)[A-Z]|[Mm]em(?:cpy|set|ory)")
+_IN_GPU = re.compile(r"(?:^| )allocator_name=GPU_\d")
+
+
+def reports(data: Data, planes: Sequence[Plane], parts: Sequence[LineRows]) -> list[Text]:
+    """Return notes on what the profiler reported, and on kernels that ran and were not recorded."""
+    notes = []
+    found = _messages(data)
+    for number, key in _FIELDS.items():
+        if texts := list(dict.fromkeys(found[number])):
+            listed = "; ".join(text[:_LONGEST] for text in texts[:_MOST_LISTED])
+            notes.append(Text(key, messages=listed))
+    if (missing := _missing_kernels(planes, parts, found[2])) is not None:
+        notes.append(missing)
+    return notes
+
+
+def _messages(data: Data) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {number: [] for number in _FIELDS}
+    for part in wire.fields(data):
+        if part.number in found and part.wire_type == wire.LENGTH:
+            found[part.number].append(wire.text(bytes(data[part.start : part.end])))
+    return found
+
+
+def _missing_kernels(
+    planes: Sequence[Plane], parts: Sequence[LineRows], errors: Sequence[str]
+) -> Text | None:
+    """Return a note where something shows that kernels ran of which none was recorded."""
+    hosts = [part.rows for part in parts if part.plane.name.startswith("/host:")]
+    devices = [part.rows for part in parts if part.plane.name.startswith("/device:")]
+    if any(np.isin(rows.kind, _COMPUTING).any() for rows in devices):
+        return None
+    launches = [rows.name.take(rows.marks["launch"].rows) for rows in hosts]
+    if kernels := sum(_count(names, lambda name: not _NO_KERNEL.match(name)) for names in launches):
+        return Text("profile_without_kernels", why=Text("kernels_launched", kernels=kernels))
+    # What follows shows a GPU at work, which copies alone may be.
+    if any(np.isin(rows.kind, _COPYING).any() for rows in devices):
+        return None
+    allocations = [rows.detail.take(np.flatnonzero(rows.size_bytes >= 0)) for rows in hosts]
+    if tensors := sum(_count(details, lambda text: bool(_IN_GPU.search(text))) for details in allocations):
+        return Text("profile_without_kernels", why=Text("gpu_memory_allocated", tensors=tensors))
+    if any(_ABOUT_GPU.search(error) for error in errors):
+        return Text("profile_without_kernels", why=Text("gpu_profiling_failed"))
+    empty = dict.fromkeys(plane.name[:_LONGEST] for plane in planes if GPU.fullmatch(plane.name))
+    return Text("gpu_planes_empty", planes=", ".join([*empty][:_MOST_LISTED])) if empty else None
+
+
+def _count(column: Coded, wanted: Callable[[str], bool]) -> int:
+    """Count the rows of a column whose text is wanted."""
+    used, rows = np.unique(column.codes, return_counts=True)
+    return sum(
+        count for code, count in zip(used.tolist(), rows.tolist(), strict=True) if wanted(column.texts[code])
+    )
