@@ -4,7 +4,8 @@ A metric that is not known is not 0. A table without rows has its reason in ``ta
 a table with rows, or without any because there is nothing to report, has none.
 """
 
-from collections.abc import Mapping
+import html
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,28 @@ _REASON = "cannot_say"
 
 NONE = Text.stored("", "", {})
 """Nothing is missing."""
+
+
+class UnavailableTable(pd.DataFrame):
+    """A table without rows that a notebook and a terminal show as the reason for that.
+
+    Operations on it return such tables too; one that has got rows is shown like any other.
+    """
+
+    @property
+    def _constructor(self) -> Callable[..., pd.DataFrame]:
+        return UnavailableTable
+
+    def __repr__(self) -> str:
+        reason = why_not(self)
+        return f"Not available: {reason}." if self.empty and reason else super().__repr__()
+
+    def _repr_html_(self) -> str | None:
+        reason = why_not(self)
+        if self.empty and reason:
+            return f"<p>Not available: {html.escape(reason)}.</p>"
+        shown: str | None = super()._repr_html_()  # type: ignore[misc]
+        return shown
 
 
 def cannot_say(columns: Mapping[str, str], reason: Text) -> pd.DataFrame:
@@ -41,10 +64,12 @@ def cannot_say(columns: Mapping[str, str], reason: Text) -> pd.DataFrame:
     >>> table = cannot_say({"peak_bytes": "int64"}, Text("no_steps"))
     >>> len(table), why_not(table)
     (0, 'no event belongs to a step')
+    >>> table
+    Not available: no event belongs to a step.
     """
     if not reason:
         raise ValueError("a reason is needed")
-    table = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in dtypes(columns).items()})
+    table = UnavailableTable({name: pd.Series(dtype=dtype) for name, dtype in dtypes(columns).items()})
     table.attrs[_REASON] = reason
     return table
 
