@@ -301,6 +301,23 @@ def test_messages_are_written_as_each_other(data: Path, tmp_path: Path) -> None:
     assert [unpickled(tmp_path / f"two.step{step}.pickle") for step in (0, 1)] == [original.read_bytes()] * 2
 
 
+def test_compressed_messages_are_those_of_plain_files(data: Path, tmp_path: Path) -> None:
+    original, back = data / "local_mlp_step1.pb", tmp_path / "back.pb"
+    for suffix in (".pb", ".pickle"):
+        plain, packed = tmp_path / f"step.1{suffix}", tmp_path / f"step.1{suffix}.gz"
+        assert main(["export", str(original), "-o", str(plain), "-o", str(packed)]) == 0
+        assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+        assert main(["export", str(packed), "-o", str(back)]) == 0
+        assert back.read_bytes() == original.read_bytes()
+    assert main(["export", str(original), str(back), "-o", str(tmp_path / "two.pickle.gz")]) == 0
+    for step in (0, 1):
+        assert unpickled(tmp_path / f"two.step{step}.pickle.gz") == original.read_bytes()
+    profile, target = data / "cpu_jax.xplane.pb", tmp_path / "run.xplane.pb.gz"
+    assert main(["export", str(profile), "-o", str(target)]) == 0
+    assert gzip.decompress(target.read_bytes()) == profile.read_bytes()
+    assert main(["export", str(profile), "-o", str(tmp_path / "run.pickle.gz")]) == 1
+
+
 @pytest.mark.parametrize("name", ["simple_stepstats.pbtxt", "run_metadata_run_step99_tag_train.pbtxt"])
 def test_text_becomes_a_run_metadata(name: str, data: Path, tmp_path: Path) -> None:
     assert main(["export", str(data / name), "-o", str(tmp_path / "step.pickle")]) == 0

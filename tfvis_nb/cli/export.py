@@ -32,6 +32,7 @@ _FORMATS = """
 The suffix of FILE is the format: .html is a page that needs no network, .json or .json.gz a Chrome trace
 for Perfetto, .parquet the whole trace as a table that tfvis_nb reads back. .pb is TensorFlow's own message,
 from a session file or from a file of messages: RunMetadata or XSpace. .pickle is a pickle of RunMetadata.
+.pb.gz and .pickle.gz are these, compressed.
 Each of several steps is a file of its own: FILE.step0.pb, FILE.step1.pb and so on.
 """
 

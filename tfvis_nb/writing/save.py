@@ -1,5 +1,6 @@
 """Writes a trace to a file; the suffix chooses the format."""
 
+import gzip
 from pathlib import Path
 
 from tfvis_nb.core.options import near
@@ -14,11 +15,14 @@ SUFFIXES = {
     ".parquet": "the event table, which read_trace reads back",
     ".pb": "TensorFlow's own: RunMetadata, one file a session run; XSpace of a profile",
     ".pickle": "a pickle of RunMetadata, one file a session run, which tfvis and tftracer load",
+    ".pb.gz": "such a message, compressed",
+    ".pickle.gz": "such a pickle, compressed",
 }
 """Suffix to what is written."""
 
 PICKLE = ".pickle"
-MESSAGES = (".pb", PICKLE)
+_PACKED = ".gz"
+MESSAGES = (".pb", PICKLE, f".pb{_PACKED}", f"{PICKLE}{_PACKED}")
 """Suffixes of TensorFlow's own messages, which only a trace that keeps its messages can be written as."""
 
 PROFILE = ".xplane"
@@ -69,23 +73,31 @@ def message_file(message: bytes, suffix: str, *, is_profile: bool) -> tuple[str,
 
     ValueError if it is an ``XSpace`` that is to be pickled.
     """
-    if suffix.lower() != PICKLE:
-        return (PROFILE if is_profile else "") + suffix, message
-    if is_profile:
-        raise ValueError(Text("profile_in_pickle"))
-    # It comes with the decoder, for which %load_ext need not wait.
-    from tfvis_nb.reading.pickles.run_metadata import pickled
+    content = message
+    if _is_pickle(suffix):
+        if is_profile:
+            raise ValueError(Text("profile_in_pickle"))
+        # It comes with the decoder, for which %load_ext need not wait.
+        from tfvis_nb.reading.pickles.run_metadata import pickled
 
-    return suffix, pickled(message)
+        content = pickled(message)
+    if suffix.lower().endswith(_PACKED):
+        content = gzip.compress(content, mtime=0)
+    return (PROFILE if is_profile else "") + suffix, content
+
+
+def _is_pickle(suffix: str) -> bool:
+    return suffix.lower().removesuffix(_PACKED) == PICKLE
 
 
 def _save_messages(trace: Trace, path: Path) -> list[Path]:
     if not trace.sources and not trace.profiles:
         raise ValueError(Text("no_messages_to_write", path=str(path)))
-    whole_stem = path.name[: -len(path.suffix)]
+    ending = path.name[-len(suffix_of(path)) :]
+    whole_stem = path.name.removesuffix(ending)
     stem = whole_stem.removesuffix(PROFILE)
     # Session runs recorded together with a profile have a pickle without it.
-    profiles = [] if trace.sources and path.suffix.lower() == PICKLE else trace.profiles
+    profiles = [] if trace.sources and _is_pickle(ending) else trace.profiles
     named = [
         (f".step{number}" * (len(trace.sources) > 1 or stem != whole_stem), source, False)
         for number, source in enumerate(trace.sources)
@@ -95,7 +107,7 @@ def _save_messages(trace: Trace, path: Path) -> list[Path]:
     ]
     paths = []
     for number, message, is_profile in named:
-        suffix, content = message_file(message, path.suffix, is_profile=is_profile)
+        suffix, content = message_file(message, ending, is_profile=is_profile)
         # A single one has the name that was given: a file of another name may be there.
         paths.append(path.with_name(f"{stem}{number}{suffix}") if len(named) > 1 else path)
         with whole(paths[-1]) as file:
