@@ -53,6 +53,7 @@ export class Actions extends Navigation {
     if (store.searchText) store.setSearch("");
     else if (store.selection || store.moment) store.select(null);
     else if (store.marks.length) store.setMarks([]);
+    else store.setPanel({ graphOpen: false });
   }
 
   /** Open the details of the whole: what is selected or searched for would stand there instead. */

@@ -139,7 +139,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "graph-walk",
         keys: "← → ↑ ↓ in it",
-        label: "along its edges; Enter selects, + − change the hops",
+        label: "along its edges; Enter selects, + − change the hops, 0 fits it into the pane",
       },
       {
         id: "code",

@@ -19,6 +19,7 @@ interface Panels {
   isAskedForNotes: boolean;
   graphOpen: boolean;
   graphHops: number;
+  graphFit: boolean;
   codeOpen: boolean;
   codePlace: Place | null;
 }
@@ -30,9 +31,10 @@ export class PanelState extends HoverAndMarks {
   menu: Menu | null = null;
   /** Whether the notes are to come into view, until they do. */
   isAskedForNotes = false;
-  /** Whether the graph around the selected event is shown, and how many hops each way. */
+  /** Whether the graph around the selected event is shown, how many hops each way, and small enough for its pane. */
   graphOpen = false;
   graphHops = 2;
+  graphFit = false;
   /** Whether the code is shown, and the line that is looked at in it. */
   codeOpen = false;
   codePlace: Place | null = null;

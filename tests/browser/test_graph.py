@@ -181,8 +181,59 @@ def test_a_click_selects_and_what_is_selected_elsewhere_is_in_the_middle(
     graph.timeline.page.keyboard.press("Escape")
     expect(graph.nodes).to_have_count(0)
     expect(graph.pane).to_be_visible()
+    graph.timeline.page.keyboard.press("Escape")
+    expect(graph.pane).to_have_count(0)
+    select(graph.timeline, transfer)
+    graph.button.click()
     graph.pane.get_by_role("button", name="Close").click()
     expect(graph.pane).to_have_count(0)
+
+
+def test_a_graph_wider_than_its_pane_is_fitted_into_it(graph: Graph) -> None:
+    graph.button.click()
+    graph.timeline.page.set_viewport_size(ViewportSize(width=1280, height=800))
+    fit = graph.pane.get_by_role("button", name="Fit the graph")
+    for hops in (3, 4):
+        graph.pane.get_by_role("button", name="More hops").click()
+        expect(graph.pane.get_by_role("group", name="Hops")).to_contain_text(f"{hops} hops")
+    expect(fit).to_have_attribute("aria-pressed", "false")
+    assert whole(graph) < 1
+    before = letters(graph)
+    fit.click()
+    expect(fit).to_have_attribute("aria-pressed", "true")
+    # As small as can be read, and the event in the middle is in sight.
+    assert 0.74 < letters(graph) / before < 1
+    expect(graph.selected).to_be_in_viewport(ratio=1)
+    graph.selected.focus()
+    graph.timeline.page.keyboard.press("0")
+    expect(fit).to_have_attribute("aria-pressed", "false")
+    assert letters(graph) == before
+
+
+def test_a_fitted_graph_is_seen_whole(graph: Graph) -> None:
+    graph.button.click()
+    graph.timeline.page.set_viewport_size(ViewportSize(width=1280, height=800))
+    assert whole(graph) < 1
+    graph.pane.get_by_role("button", name="Fit the graph").click()
+    graph.timeline.page.wait_for_function(WHOLE, arg=graph.pane.element_handle())
+
+
+WHOLE = """(pane) => {
+    const box = pane.querySelector('[role=listbox]').parentElement.parentElement;
+    const part = Math.min(box.clientWidth / box.scrollWidth, box.clientHeight / box.scrollHeight);
+    return part >= 1;
+}"""
+
+
+def whole(graph: Graph) -> float:
+    return 1.0 if graph.pane.evaluate(WHOLE) else 0.5
+
+
+def letters(graph: Graph) -> float:
+    """How high a node is."""
+    box = graph.selected.bounding_box()
+    assert box is not None
+    return box["height"]
 
 
 def test_lanes_graph_and_details_are_in_sight(graph: Graph) -> None:

@@ -1,10 +1,11 @@
 /** The nodes and lines of a graph, and the keys that walk through it. */
 
+import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { runKey } from "../../input/keyboard";
 import { isolated } from "../../model/format/bidi";
-import type { GraphLayout } from "../../model/graph/layout";
+import type { GraphLayout, Size } from "../../model/graph/layout";
 import { type Direction, walk } from "../../model/graph/walk";
 import { eventAt } from "../../model/lod/merged";
 import type { Store } from "../../state/store";
@@ -20,6 +21,9 @@ const DIRECTIONS: Record<string, Direction> = {
   ArrowDown: "down",
 };
 
+/** Letters of 11 px are 8 px high then. */
+const LEAST_SCALE = 0.75;
+
 interface FieldProps {
   store: Store;
   actions: Actions;
@@ -30,12 +34,14 @@ interface FieldProps {
   title: string;
   close: () => void;
   changeHops: (by: number) => void;
+  fit: () => void;
 }
 
-export function Field({ store, actions, root, placed, title, close, changeHops }: FieldProps) {
+export function Field({ store, actions, root, placed, title, close, changeHops, fit }: FieldProps) {
   useTopics(store, ["hover"], () => store.hover?.id);
   const scroller = useRef<HTMLDivElement>(null);
   const middle = placed.nodes[0].event;
+  const scale = useScale(scroller, placed, store.graphFit);
   const idOf = (event: number) => eventAt(store.drawn, event);
   // By event id, as places change where more of a large trace arrives.
   const [focused, setFocused] = useState(idOf(middle));
@@ -51,11 +57,10 @@ export function Field({ store, actions, root, placed, title, close, changeHops }
   useLayoutEffect(() => {
     setFocused(idOf(middle));
     const element = option(middle)!;
-    const box = scroller.current!;
-    box.scrollLeft = element.offsetLeft + (element.offsetWidth - box.clientWidth) / 2;
-    box.scrollTop = element.offsetTop + (element.offsetHeight - box.clientHeight) / 2;
-    if (box.contains(activeIn(box))) element.focus({ preventScroll: true });
+    putInMiddle(scroller.current!, element);
+    if (scroller.current!.contains(activeIn(element))) element.focus({ preventScroll: true });
   }, [placed]);
+  useLayoutEffect(() => putInMiddle(scroller.current!, option(current)!), [scale]);
   useLayoutEffect(() => option(middle)?.focus({ preventScroll: true }), []);
   const press = (event: KeyboardEvent) => {
     const direction = DIRECTIONS[event.key];
@@ -64,6 +69,7 @@ export function Field({ store, actions, root, placed, title, close, changeHops }
     else if (event.key === "Enter" || event.key === " ") actions.visit(current);
     else if (event.key === "+" || event.key === "=") changeHops(1);
     else if (event.key === "-") changeHops(-1);
+    else if (event.key === "0") fit();
     else if (event.key === "Escape" || event.code === "KeyG") close();
     else if (!direction && !runKey(event, actions)) return;
     event.preventDefault();
@@ -73,27 +79,57 @@ export function Field({ store, actions, root, placed, title, close, changeHops }
   const longest = Math.max(...placed.nodes.map(({ event }) => store.drawn.duration[event]), 1);
   return (
     <div class="graph-scroll" ref={scroller}>
-      <div
-        class="graph-field"
-        role="listbox"
-        aria-label={`Producers and consumers of ${isolated(title)}`}
-        tabIndex={-1}
-        style={{ width: `${placed.width}px`, height: `${placed.height}px` }}
-        onKeyDown={press}
-      >
-        <Edges {...{ store, placed }} highlighted={store.hover?.id ?? current} />
-        {placed.nodes.map((node) => (
-          <Node
-            key={idOf(node.event)}
-            {...{ store, actions, node, middle, longest, widthOf }}
-            edges={placed.edges}
-            isFocusable={node.event === current}
-            focus={() => setFocused(idOf(node.event))}
-          />
-        ))}
+      <div class="graph-frame" style={sizeOf(placed, scale)}>
+        <div
+          class="graph-field"
+          role="listbox"
+          aria-label={`Producers and consumers of ${isolated(title)}`}
+          tabIndex={-1}
+          style={{ ...sizeOf(placed), transform: `scale(${scale})` }}
+          onKeyDown={press}
+        >
+          <Edges {...{ store, placed }} highlighted={store.hover?.id ?? current} />
+          {placed.nodes.map((node) => (
+            <Node
+              key={idOf(node.event)}
+              {...{ store, actions, node, middle, longest, widthOf }}
+              edges={placed.edges}
+              isFocusable={node.event === current}
+              focus={() => setFocused(idOf(node.event))}
+            />
+          ))}
+        </div>
       </div>
     </div>
   );
+}
+
+/** How much smaller a graph is drawn to be seen whole, as long as its texts can be read. */
+function useScale(scroller: RefObject<HTMLElement | null>, { width, height }: Size, isFit: boolean): number {
+  const [room, setRoom] = useState<Size | null>(null);
+  useLayoutEffect(() => {
+    const box = scroller.current!;
+    // With the scrollbars, which come and go with the scale.
+    const measure = () => setRoom({ width: box.offsetWidth, height: box.offsetHeight });
+    const observer = new ResizeObserver(measure);
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, []);
+  if (!isFit || !room) return 1;
+  return Math.min(1, Math.max(LEAST_SCALE, Math.min(room.width / width, room.height / height)));
+}
+
+function sizeOf({ width, height }: Size, scale = 1) {
+  return { width: `${Math.floor(width * scale)}px`, height: `${Math.floor(height * scale)}px` };
+}
+
+/** Where an element is in what a box scrolls. */
+function spanIn(box: HTMLElement, element: HTMLElement) {
+  const [outer, { left, top, width, height }] = [
+    box.getBoundingClientRect(),
+    element.getBoundingClientRect(),
+  ];
+  return { left: left - outer.left + box.scrollLeft, top: top - outer.top + box.scrollTop, width, height };
 }
 
 /** Measures texts in the largest letters of a node. */
@@ -113,10 +149,16 @@ function activeIn(element: HTMLElement): Element | null {
   return root instanceof ShadowRoot ? root.activeElement : document.activeElement;
 }
 
+function putInMiddle(box: HTMLElement, element: HTMLElement): void {
+  const { left, top, width, height } = spanIn(box, element);
+  box.scrollLeft = left + (width - box.clientWidth) / 2;
+  box.scrollTop = top + (height - box.clientHeight) / 2;
+}
+
 /** Scrolls no more than needed, and nothing but `box`. */
 function bringIntoView(box: HTMLElement, element: HTMLElement): void {
   const margin = 24;
-  const { offsetLeft: left, offsetTop: top, offsetWidth: width, offsetHeight: height } = element;
+  const { left, top, width, height } = spanIn(box, element);
   box.scrollLeft = Math.min(Math.max(box.scrollLeft, left + width + margin - box.clientWidth), left - margin);
   box.scrollTop = Math.min(Math.max(box.scrollTop, top + height + margin - box.clientHeight), top - margin);
 }

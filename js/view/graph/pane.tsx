@@ -30,7 +30,7 @@ export function GraphPane(props: PaneProps) {
 }
 
 function Pane({ store, actions, root }: PaneProps) {
-  const { selected, details, drawn, graphHops } = store;
+  const { selected, details, drawn, graphHops, graphFit } = store;
   const reason = whyNoGraph(store, selected);
   const around = useMemo(() => {
     if (selected === null || !details || reason) return null;
@@ -46,6 +46,7 @@ function Pane({ store, actions, root }: PaneProps) {
   };
   const changeHops = (by: number) =>
     store.setPanel({ graphHops: Math.min(Math.max(graphHops + by, FEWEST_HOPS), MOST_HOPS) });
+  const fit = () => store.setPanel({ graphFit: !graphFit });
   return (
     <LowerPane
       title="Graph"
@@ -56,6 +57,18 @@ function Pane({ store, actions, root }: PaneProps) {
           {around && <Extent around={around} />}
           <span class="space" />
           {around && <Key around={around} />}
+          {around && (
+            <button
+              type="button"
+              class="fit"
+              aria-label="Fit the graph"
+              aria-pressed={graphFit}
+              title="Fit the graph into the pane (0)"
+              onClick={fit}
+            >
+              Fit
+            </button>
+          )}
           <div class="segmented hops" role="group" aria-label="Hops">
             <button
               type="button"
@@ -82,7 +95,7 @@ function Pane({ store, actions, root }: PaneProps) {
         <>
           {placed ? (
             <Field
-              {...{ store, actions, root, placed, close, changeHops }}
+              {...{ store, actions, root, placed, close, changeHops, fit }}
               title={nameOf(drawn, selected!) || opOf(drawn, selected!)}
             />
           ) : (
