@@ -19,6 +19,7 @@ MODULES: dict[str, str] = {
     "layers": "steps.layers",
     "devices": "hardware.devices",
     "kernels": "hardware.kernels",
+    "input_pipeline": "input.input_pipeline",
     "flame_graph": "steps.flame_graph",
     "launch_bound": "idle.launch_bound",
     "launch_gaps": "idle.launch_gaps",

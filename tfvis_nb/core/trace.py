@@ -131,6 +131,13 @@ class Trace(HtmlExport):
         return kernels(self)
 
     @cached_property
+    def input_pipeline(self) -> pd.DataFrame:
+        """The stages of tf.data pipelines, and what AUTOTUNE chose: `tfvis_nb.analysis.input_pipeline`."""
+        from tfvis_nb.analysis.input.input_pipeline import input_pipeline
+
+        return input_pipeline(self)
+
+    @cached_property
     def transfers(self) -> pd.DataFrame:
         """One row per RecvTensor, RecvBuf or copy: `tfvis_nb.analysis.transfers`."""
         from tfvis_nb.analysis.communication.transfers import transfers

@@ -1,0 +1,55 @@
+"""The names and facts that tf.data gives the events of its iterators."""
+
+import re
+from typing import Any
+
+# Indexes count the elements of an outer stage, or tell inputs apart that their datasets tell apart as well.
+_INDEX = re.compile(r"\[\d+\]")
+_ITERATOR = re.compile(r"Iterator::[A-Za-z]")
+_FACT = re.compile(r"(?:^| )([A-Za-z_]{1,40})=(.*?)(?= [A-Za-z_]{1,40}=|$)", re.DOTALL)
+# Stages that hand out elements which other threads have prepared: their own time is spent waiting for them.
+_AWAITING = re.compile(r"Prefetch|MapAndBatch|Parallel\w+")
+_DIGITS = re.compile(r"[0-9]{1,15}")
+
+
+def stage_of(name: str) -> str:
+    """Return the stages from the root to that of an iterator's event; empty for other events.
+
+    >>> stage_of("Iterator::Root::Prefetch::Zip[1]::ForeverRepeat[12]::FromTensor")
+    'Root::Prefetch::Zip::ForeverRepeat::FromTensor'
+    >>> stage_of("IteratorGetNextOp::DoCompute")
+    ''
+    """
+    return _INDEX.sub("", name).removeprefix("Iterator::") if _ITERATOR.match(name) else ""
+
+
+def awaits(stage: str) -> bool:
+    """Tell whether a stage hands out what other threads have prepared.
+
+    >>> awaits("Root::Prefetch"), awaits("Root::Prefetch::Map")
+    (True, False)
+    """
+    return _AWAITING.fullmatch(stage.rpartition("::")[2]) is not None
+
+
+def facts_of(detail: str) -> dict[str, str]:
+    """Return the facts in the text of an iterator's event by their names.
+
+    >>> facts_of("name=MapDataset:1 shapes=[8,2] [8] parallelism=16")
+    {'name': 'MapDataset:1', 'shapes': '[8,2] [8]', 'parallelism': '16'}
+    """
+    return dict(_FACT.findall(detail))
+
+
+def integer(value: str | None) -> Any:
+    """Return a fact as an integer, None if it is not one."""
+    return int(value) if value is not None and _DIGITS.fullmatch(value) else None
+
+
+def boolean(value: str | None) -> Any:
+    """Return a fact as a truth value, None if it is not one.
+
+    >>> boolean("true"), boolean("0"), boolean("so")
+    (True, False, None)
+    """
+    return {"true": True, "1": True, "false": False, "0": False}.get(value or "")
