@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tfvis_nb import Trace, events
-from tfvis_nb.core.stacks import FILES, FRAMES, STACKS, Frame, StackBuilder, StackTable, event_stacks, joined
+from tfvis_nb.core.stacks import (
+    FILES,
+    FRAMES,
+    MOST_FRAMES,
+    STACKS,
+    Frame,
+    StackBuilder,
+    StackTable,
+    event_stacks,
+    joined,
+)
 from tfvis_nb.display.shaping.subset import subset
 from tfvis_nb.reading.concat import concatenate
 from tfvis_nb.texts import id_of
@@ -69,14 +79,32 @@ def test_what_was_put_in_comes_out(stacks: list[list[Frame]]) -> None:
     assert StackTable.from_json(table.to_json()) == table
 
 
-def test_deep_stacks_take_no_time() -> None:
-    count = 200_000
+def deep(count: int) -> StackTable:
     own = pa.table({"name": ["a.py", "lib.py"], "text": [None, None], "own": [True, False]}, schema=FILES)
     frames = pa.table({"file": [0, 1], "line": [1, 2], "function": ["", ""], "text": ["", ""]}, schema=FRAMES)
     stacks = pa.table(
         {"caller": np.arange(-1, count - 1), "frame": [0] + [1] * (count - 1)},
     )
-    assert (StackTable(own, frames, stacks).own_frame() == 0).all()
+    return StackTable(own, frames, stacks)
+
+
+def test_deep_stacks_take_no_time(tmp_path: Path) -> None:
+    table = deep(200_000)
+    assert (table.own_frame() == 0).all()
+    rows = events.build({"start_ns": [5], "duration_ns": [1], "kind": ["op"]})
+    made = Trace(rows, nested=pa.table({"stack": [len(table) - 1]}), stacks=table)
+    again = tv.read_trace(made.to_parquet(tmp_path / "t.parquet"))
+    (note,) = again.notes
+    assert (id_of(note), note.figures) == ("stacks_cut", {"stacks": len(table) - MOST_FRAMES})  # type: ignore[attr-defined]
+    (frames,) = frames_of(again)
+    assert len(frames) == MOST_FRAMES
+    assert {frame.line for frame in frames} == {2}
+
+
+@given(st.lists(FRAMES_OF, max_size=8))
+def test_depths_count_frames(stacks: list[list[Frame]]) -> None:
+    table, numbers = built(*stacks)
+    assert [0 if number < 0 else table.depths()[number] for number in numbers] == [*map(len, stacks)]
 
 
 @given(st.lists(FRAMES_OF, min_size=1, max_size=4), st.lists(FRAMES_OF, min_size=1, max_size=4))
@@ -160,6 +188,8 @@ def test_tables_are_joined_where_some_have_none() -> None:
     both, firsts = joined([table, None, table])
     assert both is not None
     assert (len(both), firsts) == (4, [0, 2, 2])
+    assert both.files["name"].to_pylist() == ["a.py", "b.py"]
+    assert both.frames["file"].to_pylist() == [0, 1, 0, 1]
     assert joined([None]) == (None, [0])
 
 

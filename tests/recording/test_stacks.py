@@ -261,3 +261,6 @@ def test_stacks_outlive_a_file(running: Any, tmp_path: Path) -> None:
     assert again.stacks == t.stacks
     assert event_stacks(again).tolist() == event_stacks(t).tolist()
     assert (event_stacks(t) >= 0).sum() > 1
+    assert again.stacks is not None
+    files = again.stacks.files["name"].to_pylist()
+    assert len(files) == len({*files})

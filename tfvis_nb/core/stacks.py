@@ -19,6 +19,9 @@ STACK, PHASE = "stack", "phase"
 
 PHASES = ("forward", "backward", "optimizer")
 
+MOST_FRAMES = 4096
+"""Innermost frames of a stack that are shown. Python itself stops at 1,000 unless told otherwise."""
+
 FILES = pa.schema([("name", pa.string()), ("text", pa.string()), ("own", pa.bool_())])
 FRAMES = pa.schema(
     [("file", pa.int32()), ("line", pa.int32()), ("function", pa.string()), ("text", pa.string())]
@@ -99,17 +102,27 @@ class StackTable:
         return self.files, self.frames, self.stacks
 
     def frames_of(self, stack: int) -> list[Frame]:
-        """Return the frames of one stack, the innermost first."""
-        rows = []
-        while stack >= 0:
-            rows.append(self.stacks["frame"][stack].as_py())
-            stack = self.stacks["caller"][stack].as_py()
+        """Return the frames of one stack, the innermost first, `MOST_FRAMES` at most."""
+        caller, frame = (self.stacks[name].to_numpy() for name in STACKS.names)
+        rows: list[int] = []
+        while stack >= 0 and len(rows) < MOST_FRAMES:
+            rows.append(frame[stack])
+            stack = caller[stack]
         frames = self.frames.take(pa.array(rows, pa.int32())).to_pylist()
         files = self.files.take(pa.array([frame["file"] for frame in frames], pa.int32())).to_pylist()
         return [
             Frame(file["name"], frame["line"], frame["function"] or "", frame["text"] or "", file["own"])
             for frame, file in zip(frames, files, strict=True)
         ]
+
+    def depths(self) -> np.ndarray:
+        """Return how many frames each stack has (int64)."""
+        # Twice as far up in each round; the last one stands for none.
+        caller = np.append(self.stacks["caller"].to_numpy(), -1)
+        depth = np.append(np.ones(len(self), np.int64), 0)
+        while (caller >= 0).any():
+            depth, caller = depth + depth[caller], caller[caller]
+        return depth[:-1]
 
     def own_frame(self) -> np.ndarray:
         """Return the innermost frame of the user's own code of each stack (int32), -1 without any."""
@@ -216,7 +229,19 @@ def joined(tables: Sequence[StackTable | None]) -> tuple[StackTable | None, list
         stacks += table.stacks.num_rows
     if not found:
         return None, firsts
-    return StackTable(*(pa.concat_tables(parts) for parts in zip(*found, strict=True))), firsts
+    whole = StackTable(*(pa.concat_tables(parts) for parts in zip(*found, strict=True)))
+    return _files_once(whole) if len(found) > 1 else whole, firsts
+
+
+def _files_once(table: StackTable) -> StackTable:
+    """Leave out files that are in a table already."""
+    rows = list(zip(*table.files.to_pydict().values(), strict=True))
+    first = {file: row for row, file in reversed(list(enumerate(rows)))}
+    kept = np.unique(np.fromiter(first.values(), np.int64, len(first)))
+    number = np.searchsorted(kept, [first[file] for file in rows])
+    file = pa.array(number[table.frames["file"].to_numpy()], pa.int32())
+    frames = table.frames.set_column(0, FRAMES.field("file"), file)
+    return StackTable(table.files.take(kept), frames, table.stacks)
 
 
 def _moved(table: pa.Table, name: str, by: int) -> pa.Table:

@@ -21,7 +21,7 @@ from tfvis_nb.core import metadata as of_metadata
 from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.nested_columns import validate_nested
-from tfvis_nb.core.stacks import StackTable
+from tfvis_nb.core.stacks import MOST_FRAMES, StackTable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.parquet_footer import unpacked_size
 from tfvis_nb.reading.protobuf.wire import Data
@@ -101,11 +101,13 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
 
 
 def _stacks(data: bytes) -> tuple[StackTable | None, list[str]]:
-    """Return the stacks of a trace; a note instead if they are damaged, as the events are worth more."""
+    """Return the stacks of a trace, and notes; None if they are damaged, as the events are worth more."""
     try:
-        return StackTable.from_json(data.decode()), []
+        stacks = StackTable.from_json(data.decode())
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         return None, [Text("stacks_damaged", reason=error)]
+    deep = int((stacks.depths() > MOST_FRAMES).sum())
+    return stacks, [Text("stacks_cut", stacks=deep)] if deep else []
 
 
 def _metadata(values: Any) -> tuple[of_metadata.Metadata, list[str]]:

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.core.nested_columns import LINKS
 from tfvis_nb.core.trace import Trace
 
 
@@ -15,11 +14,10 @@ def recorded_links(trace: Trace) -> pd.DataFrame:
     or copy has as well. What one thread hands to others has a number, ``produced``; those that
     take it up have it as ``consumed``, an edge of kind ``control``.
     """
-    columns = {name: link_numbers(trace.nested, name) for name in LINKS}
-    rows, numbers = columns["launch"]
-    host = (trace.events["kind"] == "host").to_numpy()[rows]
-    source, target = _equal(rows[host], numbers[host], rows[~host], numbers[~host])
-    produced, consumed = _equal(*columns["produced"], *columns["consumed"])
+    source, target = launches(trace)
+    produced, consumed = _equal(
+        *link_numbers(trace.nested, "produced"), *link_numbers(trace.nested, "consumed")
+    )
     return pd.DataFrame(
         {
             "source": np.concatenate([source, produced]),
@@ -29,6 +27,13 @@ def recorded_links(trace: Trace) -> pd.DataFrame:
             ),
         }
     )
+
+
+def launches(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
+    """Return the call that launched each kernel or copy, and that kernel or copy."""
+    rows, numbers = link_numbers(trace.nested, "launch")
+    host = (trace.events["kind"] == "host").to_numpy()[rows]
+    return _equal(rows[host], numbers[host], rows[~host], numbers[~host])
 
 
 def link_numbers(nested: pa.Table | None, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -32,8 +32,7 @@ class EagerLines:
     """Notes the calls between `watch` and `end`, in every thread."""
 
     def __init__(self) -> None:
-        self._own: dict[CodeType, bool] = {}
-        self._phases: dict[CodeType, str | None] = {}
+        self._own: dict[str, bool] = {}
         self._files = SourceFiles()
         self._began: list[int] = []
         self._calls: list[EagerCall] = []
@@ -67,19 +66,18 @@ class EagerLines:
         return execute
 
     def _call(self, frame: FrameType | None) -> EagerCall:
-        own, phases, lines, phase = self._own, self._phases, [], None
+        own, lines, phase = self._own, [], None
         while frame is not None:
             code = frame.f_code
-            mine = own.get(code)
+            mine = own.get(code.co_filename)
             if mine is None:
-                mine = own[code] = self._files.own(code.co_filename)
-                phases[code] = phase_of_frame(code.co_filename, code.co_name)
+                mine = own[code.co_filename] = self._files.own(code.co_filename)
             if mine:
                 lines.append((code, frame.f_lasti))
             elif lines:
                 break  # what called the user's code is not worth the time it takes to look through
             elif phase is None:
-                phase = phases[code]
+                phase = phase_of_frame(code.co_filename, code.co_name)
             frame = frame.f_back
         return EagerCall(tuple(lines), phase)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,19 @@ _PARTITIONED = re.compile(r"(.+?)(?:/_\d+|_S\d+)", re.DOTALL)
 _INPUT_PIPELINE = re.compile("tf_data")
 
 
+class FoundOps(NamedTuple):
+    """The ops of events.
+
+    - `rows`: Events, int64.
+    - `number`: The index of the op of each in `ops`.
+    - `ops`: Operations of TensorFlow.
+    """
+
+    rows: np.ndarray
+    number: np.ndarray
+    ops: list[Any]
+
+
 class EventOps:
     """Finds the ops of events.
 
@@ -34,8 +47,8 @@ class EventOps:
     def __init__(self, nodes: GraphNodes) -> None:
         self._nodes = nodes
 
-    def of_sessions(self, trace: Trace, graphs: Sequence[Any]) -> dict[int, Any]:
-        """Return the op of each event, by event id; each step has run the graph of its number."""
+    def of_sessions(self, trace: Trace, graphs: Sequence[Any]) -> FoundOps:
+        """Return the ops of events; each step has run the graph of its number."""
         every = {id(graph): graph for graph in graphs if graph is not None}
         numbers = {number: at for at, number in enumerate(every)}
         of_step = np.array([numbers.get(id(graph), -1) for graph in graphs] + [-1])
@@ -43,23 +56,22 @@ class EventOps:
         ran = of_step[trace.events["step"].to_numpy()[rows]]
         return self._found(trace, rows, ran, [[graph] for graph in every.values()])
 
-    def of_profile(self, trace: Trace, functions: Mapping[str, Any], graphs: Sequence[Any]) -> dict[int, Any]:
-        """Return the op of each event, by event id: of the function that was called last before it.
+    def of_profile(self, trace: Trace, functions: Mapping[str, Any], graphs: Sequence[Any]) -> FoundOps:
+        """Return the ops of events: of the function that was called last before each.
 
         Names that it does not have are looked for in the other functions that ran, and in the `graphs` of
         sessions.
         """
         events = trace.events
         rows = np.flatnonzero(_has_node(events) & ~events["detail"].str.startswith("Eager").fillna(False))
-        code, texts = pd.factorize(events["name"])
-        called = [match["function"] if (match := _CALL.fullmatch(str(text))) else "" for text in texts]
-        calls = np.flatnonzero(np.array([name in functions for name in (*called, "")])[code])
-        names = [called[at] for at in code[calls].tolist()]
-        distinct = list(dict.fromkeys(names))
-        number = np.array([distinct.index(name) for name in names] + [-1])
+        code, texts = _numbered(events["name"])
+        called = [match["function"] if (match := _CALL.fullmatch(text)) else "" for text in texts]
+        calls = np.flatnonzero(np.array([name in functions for name in called])[code])
+        number, names = pd.factorize(np.array(called, object)[code[calls]])
+        distinct = names.tolist()
         start = events["start_ns"].to_numpy()
         last = np.searchsorted(start[calls], start[rows], side="right") - 1
-        ran = np.where(last >= 0, number[last], len(distinct))
+        ran = np.where(last >= 0, np.append(number, -1)[last], len(distinct))
         others = [*(functions[name] for name in distinct), *graphs]
         candidates = [[functions[name], *others] for name in distinct]
         pipelines = [graph for name, graph in functions.items() if name not in distinct]
@@ -68,25 +80,22 @@ class EventOps:
 
     def _found(
         self, trace: Trace, rows: np.ndarray, ran: np.ndarray, candidates: Sequence[Sequence[Any]]
-    ) -> dict[int, Any]:
-        """Return the op of each of some rows; `ran` has the number of the graphs where it may be, or -1."""
-        names = _node_names(trace.events.iloc[rows])
-        code, texts = pd.factorize(names)
-        pair, distinct = pd.factorize(ran * len(texts) + code)
+    ) -> FoundOps:
+        """Return the ops of some rows; `ran` has the number of the graphs where each may be, or -1."""
+        code, texts = _numbered(_node_names(trace.events.iloc[rows]))
+        pair, distinct = pd.factorize(np.where(ran < 0, -1, ran * len(texts) + code))
         ops = [
-            self._op(candidates[key // len(texts)], str(texts[key % len(texts)])) if key >= 0 else None
+            self._op(candidates[key // len(texts)], texts[key % len(texts)]) if key >= 0 else None
             for key in distinct.tolist()
         ]
-        missing = [at for at, op in enumerate(ops) if op is None]
-        if missing:
-            originals = _originals(trace)
-            for at in missing:
-                key = int(distinct[at])
-                for name in originals.get(str(texts[key % len(texts)]), ()) if key >= 0 else ():
-                    ops[at] = ops[at] or self._op(candidates[key // len(texts)], name)
-        return {
-            row: ops[at] for row, at in zip(rows.tolist(), pair.tolist(), strict=True) if ops[at] is not None
-        }
+        missing = [at for at, op in enumerate(ops) if op is None and distinct[at] >= 0]
+        originals = _originals(trace) if missing else {}
+        for at in missing:
+            key = int(distinct[at])
+            for name in originals.get(texts[key % len(texts)], ()):
+                ops[at] = ops[at] or self._op(candidates[key // len(texts)], name)
+        known = np.array([op is not None for op in ops], bool)[pair]
+        return FoundOps(rows[known], pair[known], ops)
 
     def _op(self, graphs: Iterable[Any], name: str) -> Any:
         for variant in _variants(name):
@@ -104,9 +113,20 @@ def _has_node(events: pd.DataFrame) -> np.ndarray:
 
 def _node_names(events: pd.DataFrame) -> pd.Series:
     """Return the node of each event; of what was received or copied, the one that made the tensor."""
-    name, tensor = (events[column].astype(object).fillna("") for column in ("name", "tensor"))
     moved = is_kind(events, "transfer") | is_kind(events, "memcpy")
-    return name.where(~moved | (tensor == ""), tensor.str.replace(_TRANSFERRED, "", n=1, regex=True))
+    tensor = events["tensor"][moved].astype(object).dropna()
+    tensor = tensor[tensor != ""].str.replace(_TRANSFERRED, "", n=1, regex=True)
+    if not len(tensor):
+        return events["name"]
+    name = events["name"].astype(object)
+    name[tensor.index] = tensor
+    return name
+
+
+def _numbered(texts: pd.Series) -> tuple[np.ndarray, list[str]]:
+    """Number texts: the number of each row, and the distinct ones; a missing one is empty."""
+    code, distinct = pd.factorize(texts)
+    return np.where(code < 0, len(distinct), code), [*map(str, distinct), ""]
 
 
 def _variants(name: str) -> Iterator[str]:

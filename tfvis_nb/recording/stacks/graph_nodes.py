@@ -47,6 +47,7 @@ class GraphNodes:
         self._functions = functions
         self._nodes: dict[int, dict[str, Any]] = {}
         self._found: dict[tuple[int, str], Any] = {}
+        self._called_by: dict[int, list[Any]] = {}
 
     def node(self, graph: Any, name: str, depth: int = 0) -> Any:
         """Return the ``Operation`` that runs as `name` in `graph`, or the one that calls it, or None."""
@@ -123,15 +124,15 @@ class GraphNodes:
         wanted = re.compile(rf"__(?:forward|inference)_{re.escape(base[1])}_\d+")
         return next((self._functions[one] for one in self._functions if wanted.fullmatch(one)), None)
 
-    def _called(self, op: Any) -> Iterator[Any]:
-        for attribute in _BODIES[op.type]:
-            value = op.get_attr(attribute)
-            for function in value if isinstance(value, list) else [value]:
-                graph = self._functions.get(function.name) or graph_of(
-                    getattr(op.graph, "_functions", {}).get(function.name)
-                )
-                if graph is not None:
-                    yield graph
+    def _called(self, op: Any) -> list[Any]:
+        """Return the graphs of the functions that an op calls."""
+        if id(op) not in self._called_by:
+            values = [op.get_attr(attribute) for attribute in _BODIES[op.type]]
+            names = [one.name for value in values for one in (value if isinstance(value, list) else [value])]
+            own = getattr(op.graph, "_functions", {})
+            found = [self._functions.get(name) or graph_of(own.get(name)) for name in names]
+            self._called_by[id(op)] = [graph for graph in found if graph is not None]
+        return self._called_by[id(op)]
 
     def _of(self, graph: Any) -> dict[str, Any]:
         if id(graph) not in self._nodes:

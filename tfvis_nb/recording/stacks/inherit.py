@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
+from tfvis_nb.analysis.dataflow.recorded_links import launches
 from tfvis_nb.analysis.events.nesting import parents
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.trace import Trace
@@ -21,9 +21,7 @@ def inherited(trace: Trace, has: np.ndarray) -> np.ndarray:
     host = is_kind(trace.events, "host")
     waits = holder[(trace.events["name"] == "FunctionRun").to_numpy(bool)]
     holder[host & np.isin(holder, waits[waits >= 0])] = -1
-    links = recorded_links(trace)
-    links = links[(links["kind"] == "launch").to_numpy()]
-    source, target = links["source"].to_numpy(np.int64), links["target"].to_numpy(np.int64)
+    source, target = launches(trace)
     new = holder[target] < 0
     holder[target[new]] = holder[source[new]]
     return holder

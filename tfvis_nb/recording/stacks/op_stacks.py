@@ -1,6 +1,6 @@
 """The frames and the phase of the ops of graphs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
@@ -16,30 +16,28 @@ class CodeLine(NamedTuple):
 
 
 class OpStack(NamedTuple):
-    """The frames of an op, the outermost first, and its phase."""
+    """The frames of an op, the outermost first, and its phase, None if not known."""
 
     frames: tuple[CodeLine, ...]
-    phase: str
+    phase: str | None
 
 
-def op_stacks(ops: Iterable[Any], nodes: GraphNodes) -> dict[int, OpStack]:
-    """Return the stack of each op, by its ``id``; a gradient has the stack of its forward op."""
-    ops = {id(op): op for op in ops}
-    origins = {number: nodes.forward(op) for number, op in ops.items()}
-    frames = _frames({id(op): op for op in (origins[number] or op for number, op in ops.items())})
-    found = {}
-    for number, op in ops.items():
-        origin = origins[number]
-        stack = frames.get(id(origin or op), ())
-        found[number] = OpStack(stack, "forward" if origin is None else "backward")
-    return {number: _with_optimizer(stack) for number, stack in found.items() if stack.frames}
+def op_stacks(ops: Sequence[Any], nodes: GraphNodes) -> list[OpStack]:
+    """Return the stack of each op, empty if it has none; a gradient has the stack of its forward op."""
+    origins = [None if op is None else nodes.forward(op) for op in ops]
+    sources = [op if origin is None else origin for op, origin in zip(ops, origins, strict=True)]
+    frames = _frames({id(op): op for op in sources if op is not None})
+    optimizer = {stack: _of_optimizer(stack) for stack in {*frames.values()}}
+    found = []
+    for origin, source in zip(origins, sources, strict=True):
+        stack = frames.get(id(source), ())
+        phase = "optimizer" if stack and optimizer[stack] else "forward"
+        found.append(OpStack(stack, phase if origin is None else "backward"))
+    return found
 
 
-def _with_optimizer(stack: OpStack) -> OpStack:
-    if stack.phase == "backward":
-        return stack
-    phases = {phase_of_frame(frame.file, frame.function) for frame in stack.frames}
-    return stack._replace(phase="optimizer") if "optimizer" in phases else stack
+def _of_optimizer(frames: Iterable[CodeLine]) -> bool:
+    return any(phase_of_frame(frame.file, frame.function) == "optimizer" for frame in frames)
 
 
 def _frames(ops: dict[int, Any]) -> dict[int, tuple[CodeLine, ...]]:

@@ -60,11 +60,13 @@ class SourceFiles:
         return text if text and len(text) <= _LARGEST else None
 
 
+@cache
 def is_ours(file: str) -> bool:
     """Whether a file is one of this package's."""
     return file.startswith((f"{_PACKAGE}/", f"{_PACKAGE}\\"))
 
 
+@cache
 def is_magic(file: str) -> bool:
     """Whether a file is that of the cell magics: what called them is IPython's and the cell around."""
     return is_ours(file) and Path(file).name == "magics.py"

@@ -3,18 +3,29 @@
 import contextlib
 import linecache
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tfvis_nb.core.stacks import FILES, PHASE, STACK, Frame, StackBuilder, StackTable, event_stacks, joined
+from tfvis_nb.core.stacks import (
+    FILES,
+    PHASE,
+    PHASES,
+    STACK,
+    Frame,
+    StackBuilder,
+    StackTable,
+    event_stacks,
+    joined,
+)
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.stacks.eager_lines import EagerCall, line_number
-from tfvis_nb.recording.stacks.event_ops import EventOps
+from tfvis_nb.recording.stacks.event_ops import EventOps, FoundOps
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.inherit import inherited
-from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
+from tfvis_nb.recording.stacks.op_stacks import CodeLine, OpStack, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles, is_magic, is_ours
 from tfvis_nb.recording.stacks.watch import SourceWatch
 from tfvis_nb.texts import Text
@@ -22,15 +33,20 @@ from tfvis_nb.texts import Text
 LATEST_NS = 1_000_000
 """A call begins at most this long after it was noted; a row that begins later is of one that was not."""
 
-_Recorded = dict[int, tuple[tuple[CodeLine, ...], str | None]]
-"""The frames and the phase of events, by event id."""
+
+class _Recorded(NamedTuple):
+    """The stacks of events: `number`, the index of the stack in `stacks` of each event in `rows`."""
+
+    rows: np.ndarray
+    number: np.ndarray
+    stacks: list[OpStack]
 
 
 def put_session_stacks(trace: Trace, watch: SourceWatch, graphs: Sequence[Any]) -> None:
     """Give the events of session runs their stacks; each step has run the graph of its number."""
     with _noting_failures(trace, watch):
         nodes = GraphNodes(watch.functions.graphs())
-        _put(trace, _recorded(EventOps(nodes).of_sessions(trace, graphs), nodes))
+        _put(trace, [_recorded(EventOps(nodes).of_sessions(trace, graphs), nodes)])
 
 
 def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) -> None:
@@ -41,12 +57,7 @@ def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) 
         nodes = GraphNodes(functions)
         distinct = list({id(graph): graph for graph in graphs if graph is not None}.values())
         found = _recorded(EventOps(nodes).of_profile(trace, functions, distinct), nodes)
-        for row, call in _eager(trace, watch).items():
-            frames = [
-                CodeLine(line[0].co_filename, line_number(line), line[0].co_name) for line in call.lines
-            ]
-            found.setdefault(row, (tuple(reversed(frames)), call.phase))
-        _put(trace, found)
+        _put(trace, [found, _eager(trace, watch)])
 
 
 @contextlib.contextmanager
@@ -61,54 +72,64 @@ def _noting_failures(trace: Trace, watch: SourceWatch) -> Iterator[None]:
         trace.notes.append(Text("stacks_failed", reason=failed))
 
 
-def _eager(trace: Trace, watch: SourceWatch) -> dict[int, EagerCall]:
-    """Return the call of each row of the runtime's, by event id: the last that was noted before it began."""
+def _eager(trace: Trace, watch: SourceWatch) -> _Recorded:
+    """Return the stack of each row of the runtime's: of the last call that was noted before it began."""
     events, (began, calls) = trace.events, watch.lines.noted()
     rows = np.flatnonzero(events["name"].str.startswith("TFE_Py_").fillna(value=False).to_numpy(bool))
-    if not len(rows) or not began:
-        return {}
-    noted = np.array(began)
+    noted = np.array(began, np.int64)
     order = np.argsort(noted, kind="stable")
     start = events["start_ns"].to_numpy()[rows]
     last = np.searchsorted(noted[order], start, side="right") - 1
-    near = (last >= 0) & (start - noted[order[last]] < LATEST_NS)
-    found = zip(rows[near].tolist(), order[last[near]].tolist(), strict=True)
-    return {row: calls[call] for row, call in found if calls[call].lines}
+    near = np.flatnonzero(last >= 0)
+    near = near[start[near] - noted[order[last[near]]] < LATEST_NS]
+    ran = [calls[call] for call in order[last[near]].tolist()]
+    # Code takes long to compare.
+    keys = [(call.phase, *((id(code), at) for code, at in call.lines)) for call in ran]
+    distinct = dict(zip(keys, ran, strict=True))
+    numbers = {key: number for number, key in enumerate(distinct)}
+    number = np.array([numbers[key] for key in keys], np.int64)
+    return _Recorded(rows[near], number, [_of_call(call) for call in distinct.values()])
 
 
-def _recorded(ops: dict[int, Any], nodes: GraphNodes) -> _Recorded:
-    stacks = op_stacks(ops.values(), nodes)
-    return {row: stacks[id(op)] for row, op in ops.items() if id(op) in stacks}
+def _of_call(call: EagerCall) -> OpStack:
+    frames = (CodeLine(line[0].co_filename, line_number(line), line[0].co_name) for line in call.lines)
+    return OpStack(tuple(frames)[::-1], call.phase)
 
 
-def _put(trace: Trace, found: _Recorded) -> None:
+def _recorded(ops: FoundOps, nodes: GraphNodes) -> _Recorded:
+    return _Recorded(ops.rows, ops.number, op_stacks(ops.ops, nodes))
+
+
+def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
     """Give a trace the stacks of its events, beside those that it was read with."""
     files, builder = SourceFiles(), StackBuilder()
-    # Many events share few stacks, whose frames take longer to compare than their ids.
-    distinct = {id(frames): frames for frames, _ in found.values()}
-    kept = {number: _kept(frames, files) for number, frames in distinct.items()}
-    known = {number: builder.stack(_frames(lines, files)) for number, lines in kept.items()}
-    _keep_texts(builder, files, kept.values())
+    # Frames take long to compare; ops of one line share them.
+    stacks = {id(stack.frames): stack.frames for each in recorded for stack in each.stacks}
+    kept = {number: _kept(frames, files) for number, frames in stacks.items()}
+    lines = {line: _frame(line, files) for line in {line for frames in kept.values() for line in frames}}
+    known = {number: builder.stack([lines[line] for line in shown]) for number, shown in kept.items()}
+    for file in {line.file for line in lines if files.own(line.file)}:
+        text = files.text(file)
+        if text is not None:
+            builder.text(files.shown(file), text)
     read = None if trace.stacks is None else _named(trace.stacks, files)
-    stacks, (_, first) = joined([read, builder.table()])
-    stack = event_stacks(trace)
+    table, (_, first) = joined([read, builder.table()])
+    stack, phase = event_stacks(trace), _phases(trace)
     if read is not None:
         # Of compiled code that is none of the user's own, the line of the call says more.
         stack = np.where(np.append(read.own_frame(), -1)[stack] >= 0, stack, -1)
-    phase = _column(trace, PHASE)
-    rows = np.array(list(found), np.int64)
-    number = np.array([known[id(frames)] for frames, _ in found.values()], np.int64)
-    new = (stack[rows] < 0) & (number >= 0)
-    stack[rows[new]] = number[new] + first
-    parts = np.array([part for _, part in found.values()], object)
-    phase[rows] = np.where(phase[rows].astype(bool), phase[rows], parts)
+    for rows, number, found in recorded:
+        numbers = np.array([known[id(one.frames)] for one in found] + [-1])[number]
+        new = (stack[rows] < 0) & (numbers >= 0)
+        stack[rows[new]] = numbers[new] + first
+        parts = [PHASES.index(one.phase) if one.frames and one.phase else -1 for one in found]
+        phase[rows] = np.where(phase[rows] < 0, np.array([*parts, -1])[number], phase[rows])
     holder = inherited(trace, stack >= 0)
-    stack = np.append(stack, -1)[holder]
-    phase = np.append(phase, np.array([None], object))[holder]
-    trace.stacks = stacks
+    stack, phase = (np.append(column, -1)[holder] for column in (stack, phase))
+    trace.stacks = table
     columns = {
-        STACK: pa.array(stack.astype(np.int32), pa.int32(), mask=stack < 0),
-        PHASE: pa.array(phase, pa.string()),
+        STACK: pa.array(stack.astype(np.int32), mask=stack < 0),
+        PHASE: pa.DictionaryArray.from_arrays(pa.array(phase.astype(np.int32), mask=phase < 0), list(PHASES)),
     }
     trace.nested = _with_columns(trace.nested, columns)
 
@@ -124,11 +145,13 @@ def _named(table: StackTable, files: SourceFiles) -> StackTable:
     return StackTable(pa.table(named, schema=FILES), table.frames, table.stacks)
 
 
-def _column(trace: Trace, name: str) -> np.ndarray:
-    if trace.nested is None or name not in trace.nested.column_names:
-        return np.full(len(trace.events), None, object)
-    values: np.ndarray = trace.nested[name].cast(pa.string()).to_numpy(zero_copy_only=False)
-    return values
+def _phases(trace: Trace) -> np.ndarray:
+    """Return the index in `PHASES` of the phase of each event (int64), -1 where it is not known."""
+    if trace.nested is None or PHASE not in trace.nested.column_names:
+        return np.full(len(trace.events), -1)
+    found = pc.index_in(trace.nested[PHASE].cast(pa.string()), pa.array(PHASES))
+    numbers: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    return numbers
 
 
 def _with_columns(nested: pa.Table | None, columns: dict[str, pa.Array]) -> pa.Table:
@@ -146,21 +169,6 @@ def _kept(lines: Sequence[CodeLine], files: SourceFiles) -> Sequence[CodeLine]:
     return lines[first:]
 
 
-def _frames(lines: Iterable[CodeLine], files: SourceFiles) -> list[Frame]:
-    return [
-        Frame(
-            files.shown(line.file),
-            line.line,
-            line.function,
-            linecache.getline(line.file, line.line).strip(),
-            files.own(line.file),
-        )
-        for line in lines
-    ]
-
-
-def _keep_texts(builder: StackBuilder, files: SourceFiles, stacks: Iterable[Iterable[CodeLine]]) -> None:
-    for file in {line.file for lines in stacks for line in lines if files.own(line.file)}:
-        text = files.text(file)
-        if text is not None:
-            builder.text(files.shown(file), text)
+def _frame(line: CodeLine, files: SourceFiles) -> Frame:
+    text = linecache.getline(line.file, line.line).strip()
+    return Frame(files.shown(line.file), line.line, line.function, text, files.own(line.file))
