@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA, each
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import functions, retraces, why_not
+from tfvis_nb.analysis import functions, measurements, retraces, why_not
 from tfvis_nb.core.tracings import TRACING, TYPE
 
 BUILDING = "tf.function-graph_building"
@@ -164,6 +164,48 @@ def test_counts_of_real_profiles(path: Any) -> None:
     built = int((trace.events["op"] == BUILDING).sum())
     table = functions(trace)
     assert (int(table["calls"].sum()), int(table["traces"].sum())) == (called, built)
+
+
+def again(*kinds: str, traced: int = 40) -> Trace:
+    """Make a trace of calls that each take 100 ns, of which all but the first trace again."""
+    rows, recorded = [], []
+    for at, kind in enumerate(kinds):
+        rows += [call("f", 200 * at, 100, traced=True, count=at + 1), building(200 * at + 10, traced)]
+        recorded += [None, noted("f", *([SHAPE | {"kind": kind}] if at else []))]
+    trace = trace_of(*rows, recorded=recorded)
+    step = np.arange(len(rows), dtype=np.int32) // 2
+    return Trace(trace.events.assign(step=step), nested=trace.nested)
+
+
+def test_the_finding_names_the_argument_and_the_time() -> None:
+    trace = again("", "shape", "shape", "dtype")
+    found = trace.findings.set_index("id")
+    row = found.loc["retracing"]
+    assert row["share"] == pytest.approx(120 / 400)
+    figures = row["figures"]
+    wanted = {"name": "f", "retraces": 3, "source": "a.py:1", "change": "shape", "argument": "x", "times": 2}
+    assert {name: figures[name] for name in wanted} == wanted
+    assert (figures["before"], figures["after"], figures["here_ns"]) == ("(3,)", "(4,)", 40)
+    assert row["events"] == [3, 5, 7]
+
+
+def test_no_time_is_reported_twice() -> None:
+    shares = again("", "shape", "shape", "shape").findings.set_index("id")["share"]
+    assert shares["retracing"] == pytest.approx(120 / 400)
+    assert shares["compiling.first"] == pytest.approx(40 / 400)
+
+
+def test_few_short_retraces_are_none() -> None:
+    trace = again("", "shape", "shape", traced=4)
+    assert "retracing" not in set(trace.findings["id"])
+    row = measurements(trace).set_index("kind").loc["retracing"]
+    assert row["share"] == pytest.approx(8 / 300)
+    assert row["figures"]["retraces"] == 2
+
+
+def test_many_short_retraces_are_reported() -> None:
+    trace = again("", *["value"] * 3, traced=1)
+    assert "retracing" in set(trace.findings["id"])
 
 
 NOTHING: list[Any] = [

@@ -1,8 +1,11 @@
 """Functions are traced and compiled while steps run."""
 
+import pandas as pd
+
 from tfvis_nb.analysis.findings import time_share
 from tfvis_nb.analysis.findings.finding import Finding, whole_tasks
 from tfvis_nb.analysis.findings.program import fewer_compilations, recorded
+from tfvis_nb.analysis.findings.retracing import lost_times
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -15,7 +18,9 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.core.trace import Trace
 
-SHARE = Threshold(0.1, "share of step time spent tracing and compiling, `compile_ns`")
+SHARE = Threshold(
+    0.1, "share of step time spent tracing and compiling, `compile_ns` without what `retracing` reports"
+)
 
 _TITLES = {
     "one": "The step traces and compiles functions",
@@ -24,14 +29,25 @@ _TITLES = {
 }
 
 
+def _first_times(trace: Trace) -> pd.DataFrame:
+    """Return the breakdown of tasks, without what is reported as retracing."""
+    table, lost = whole_tasks(trace), lost_times(trace)
+    if lost is None:
+        return table
+    keys = pd.MultiIndex.from_arrays([table["task"].astype(object), table["step"]])
+    rest = table["compile_ns"] - lost.reindex(keys, fill_value=0).to_numpy()
+    return table.assign(compile_ns=rest.clip(lower=0))
+
+
 def _find(trace: Trace) -> list[Finding]:
-    spent = time_share.largest_share(trace, "compile_ns")
+    table = _first_times(trace)
+    spent = time_share.largest_share(trace, "compile_ns", table)
     case = spent.case(SHARE.value) if spent else ""
     if spent is None or not case:
         return []
-    table = whole_tasks(trace)
     compiling = int(table.loc[table["compile_ns"] > 0, "step"].nunique())
-    figures = {"compiling_steps": compiling} | recorded(trace)
+    figures = {"compiling_steps": compiling, "without_again": lost_times(trace) is not None}
+    figures |= recorded(trace)
     return [time_share.finding(trace, f"compiling.{case}", "compile", spent, figures)]
 
 
@@ -44,6 +60,8 @@ def _word(key: str, figures: Figures) -> Texts:
         text += time_share.in_later_steps(figures)
     else:
         text += f" {figures['compiling_steps']} of {figures['steps']} steps compile."
+    if figures["without_again"]:
+        text += " Tracing functions again is not included."
     advice = "Run a warm-up step before tracing."
     if case != "first":
         advice += f" If later steps also compile, {fewer_compilations(figures)}"
@@ -51,7 +69,9 @@ def _word(key: str, figures: Figures) -> Texts:
 
 
 def _measure(trace: Trace) -> Measurement:
-    return time_share.measurement(time_share.largest_share(trace, "compile_ns"), SHARE.value)
+    return time_share.measurement(
+        time_share.largest_share(trace, "compile_ns", _first_times(trace)), SHARE.value
+    )
 
 
 def _summarise(figures: Figures) -> str:

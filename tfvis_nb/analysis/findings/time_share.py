@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import (
@@ -46,9 +47,12 @@ class TimeShare(NamedTuple):
         return "all" if self.later_share >= threshold and self.later_mean_ns >= least_ns else "first"
 
 
-def largest_share(trace: Trace, part: str) -> TimeShare | None:
-    """Find the task that spends most of its time on a part of the breakdown; None if steps take no time."""
-    table = whole_tasks(trace)
+def largest_share(trace: Trace, part: str, table: pd.DataFrame | None = None) -> TimeShare | None:
+    """Find the task that spends most of its time on a part of the breakdown; None if steps take no time.
+
+    `table` is that of `whole_tasks`, if it is changed.
+    """
+    table = whole_tasks(trace) if table is None else table
     sums = table.groupby("task", observed=True)[[part, "step_ns"]].sum()
     if sums.empty or not int(sums["step_ns"].max()):
         return None

@@ -1,0 +1,177 @@
+"""Functions are traced again, for other arguments."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.findings.finding import Finding, longest_events, step_range, step_times
+from tfvis_nb.analysis.findings.rule import (
+    NOT_KNOWN,
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+    example,
+    step_time,
+)
+from tfvis_nb.analysis.functions.functions import functions
+from tfvis_nb.analysis.functions.retraced import retraced, retraced_times
+from tfvis_nb.analysis.functions.retraces import retraces
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.trace import Trace
+
+SHARE = Threshold(0.05, "share of step time spent tracing functions again, and compiling them for it")
+RETRACES = Threshold(3, "tracings of a function after its first, reported whatever time they take")
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
+_CAUSES = "Python numbers as arguments, shapes that change, or functions that are made in a loop"
+
+
+@per_trace
+def lost_times(trace: Trace) -> pd.Series | None:
+    """Return `retraced_times` if the finding reports them, otherwise None."""
+    times: pd.Series = retraced_times(trace)
+    if times.sum() == 0:
+        return None
+    most = int(functions(trace)["retraces"].max())
+    return times if _share(trace, times) >= SHARE.value or most >= RETRACES.value else None
+
+
+def _share(trace: Trace, times: pd.Series) -> float:
+    """Return the part of the steps' time that the task with the most loses."""
+    if times.empty:
+        return 0.0
+    return float(times.groupby("task").sum().max()) / max(int(step_times(trace)["duration_ns"].sum()), 1)
+
+
+def _find(trace: Trace) -> list[Finding]:
+    times = lost_times(trace)
+    if times is None:
+        return []
+    steps = step_times(trace)
+    lost = times.groupby("step").max().reindex(steps.index, fill_value=0).to_numpy()
+    worst_at = int(lost.argmax())
+    step = int(steps.index[worst_at])
+    table = functions(trace)
+    table = table[table["retraces"] > 0].sort_values("retraces", ascending=False, kind="stable")
+    worst = table.iloc[0]
+    figures: dict[str, Any] = {
+        "share": _share(trace, times),
+        "step": step,
+        "steps": len(steps),
+        "here_ns": int(lost[worst_at]),
+        "step_ns": int(steps["duration_ns"].iloc[worst_at]),
+        "functions": len(table),
+        "name": str(worst["name"]),
+        "source": None if pd.isna(worst["source"]) else str(worst["source"]),
+        "retraces": int(worst["retraces"]),
+        "tracing_ns": None if pd.isna(worst["tracing_ns"]) else int(worst["tracing_ns"]),
+        **_change(trace, worst),
+    }
+    mask = np.zeros(len(trace.events), bool)
+    mask[retraced(trace)] = True
+    start, end = step_range(trace, step)
+    return [Finding("retracing", figures["share"], figures, step, start, end, longest_events(trace, mask))]
+
+
+def _change(trace: Trace, worst: pd.Series) -> dict[str, Any]:
+    """Return what changed most often when a function was traced again, with the last example."""
+    table = retraces(trace)
+    own = table[(table["task"] == worst["task"]) & (table["name"] == worst["name"])]
+    if own.empty:
+        return dict.fromkeys(("change", "argument", "before", "after", "times"))
+    own = own.astype(object).where(own.notna(), "")
+    groups = own.groupby(["change", "argument"])
+    change, argument = groups.size().idxmax()
+    last = groups.get_group((change, argument)).iloc[-1]
+    told = {"change": change, "argument": argument, "times": int(groups.size().max())}
+    return told | {name: str(last[name]) for name in ("before", "after")}
+
+
+def _word(_key: str, figures: Figures) -> Texts:
+    name, times, others = figures["name"], figures["retraces"], figures["functions"] - 1
+    place = f" ({figures['source']})" if figures["source"] else ""
+    text = f"{name}{place} is traced again {'once' if times == 1 else f'{times:,} times'}{_reason(figures)}. "
+    if others:
+        text += f"So {'is one other function' if others == 1 else f'are {others:,} other functions'}. "
+    text += f"Tracing and compiling again take {step_time(figures['share'])}: {example(figures)}."
+    if figures["tracing_ns"] is not None:
+        text += f" All tracings of {name} take {format_duration(figures['tracing_ns'])}."
+    return Texts("Functions are traced again", text, _advice(figures))
+
+
+def _reason(figures: Figures) -> str:
+    change, argument = figures["change"], figures["argument"]
+    if change in ("shape", "dtype", "value", "structure"):
+        what = {"shape": "the shape of ", "dtype": "the data type of ", "structure": "the structure of "}
+        example_of = f", such as from {figures['before']} to {figures['after']}"
+        part = f", {figures['times']:,} of them" if figures["times"] < figures["retraces"] else ""
+        return f"{part} because {what.get(change, '')}{argument} changes{example_of}"
+    if change == "function":
+        return ", because a new tf.function is made from the same code each time"
+    if change == "context":
+        return ", with the same arguments but in another context, such as a device, a strategy or a graph"
+    return ""
+
+
+def _advice(figures: Figures) -> str:
+    change, argument = figures["change"], figures["argument"]
+    if change == "value" and _NUMBER.fullmatch(figures["after"]):
+        return f"Pass a tensor instead of a Python number for {argument}: tf.constant({figures['after']})."
+    if change == "value":
+        return f"Pass the same object for {argument} each time, or tensors: each other one is traced."
+    if change == "shape":
+        return (
+            f"Give @tf.function an input_signature with tf.TensorSpec({_common(figures)}) for {argument}, or"
+            " reduce_retracing=True, or pad to one shape."
+        )
+    if change == "dtype":
+        return f"Pass one data type: tf.cast({argument}, {figures['before']})."
+    if change == "structure":
+        return f"Pass {argument} with the same nested structure and the same keys in each call."
+    if change == "function":
+        return "Call tf.function once, outside of the loop or method, and keep what it returns."
+    if change == "context":
+        return "Call the function on the same device and in the same strategy each time."
+    return (
+        f"The trace counts tracings without their arguments. Usual causes are {_CAUSES}: pass tensors, give"
+        " @tf.function an input_signature or reduce_retracing=True. Record with %%trace to see which argument"
+        " changes."
+    )
+
+
+def _common(figures: Figures) -> str:
+    """Return the shape that fits both of two."""
+    before, after = (re.findall(r"\d+|None", figures[name]) for name in ("before", "after"))
+    if not before or len(before) != len(after):
+        return "None"
+    same = [one if one == other else "None" for one, other in zip(before, after, strict=True)]
+    return f"[{', '.join(same)}]"
+
+
+def _measure(trace: Trace) -> Measurement:
+    reason = why_not(functions(trace))
+    if reason:
+        return Measurement(NOT_KNOWN, SHARE.value, {"reason": reason})
+    share = _share(trace, retraced_times(trace))
+    most = int(functions(trace)["retraces"].max())
+    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value, "retraces": most})
+
+
+def _summarise(figures: Figures) -> str:
+    if "reason" in figures:
+        return f"Retracing of functions is not available: {figures['reason']}."
+    return (
+        f"Tracing functions again takes {step_time(figures['share'])}{beyond(figures)};"
+        f" the most retraced one is traced again {figures['retraces']:,} times (threshold"
+        f" {RETRACES.value:g})."
+    )
+
+
+RULE = Rule("retracing", {"SHARE": SHARE, "RETRACES": RETRACES}, _find, _word, _measure, _summarise)
