@@ -2,6 +2,7 @@
 
 import type { Tick } from "../../model/format/ticks";
 import { rowTop, type TensorsItem } from "../../model/lanes/layout";
+import { mix, parseColour, toHex } from "../../model/paint/colour";
 import { colourTable } from "../../model/paint/palette";
 import { rasterRow } from "../../model/paint/raster";
 import { NO_STEP, type Row } from "../../model/types";
@@ -83,7 +84,8 @@ export class Bars {
       if (pixel >= 0 && pixel < this.#template.length) this.#template[pixel] = abgr(colour);
     };
     for (const tick of ticks) mark(tick.x, tokens.grid);
-    for (const x of stepBoundaries(store)) mark(x, tokens.line);
+    const boundary = toHex(mix(parseColour(tokens.ground), parseColour(tokens.accent), BOUNDARY_SHARE));
+    for (const x of stepBoundaries(store)) mark(x, boundary);
   }
 
   #fillRows(from: number, to: number, line: Uint32Array): void {
@@ -149,6 +151,8 @@ export class Bars {
   }
 }
 
+/** How much of a boundary's colour is that of the steps on the axis: they are no grid lines. */
+const BOUNDARY_SHARE = 0.4;
 /** Boundaries closer together than this (CSS px) would be a grey veil. */
 const BOUNDARY_SPACING = 40;
 
