@@ -138,7 +138,7 @@ def _title(source: Any, titles: list[str]) -> str:
         # An archive has a name of its own, which is better than its first file's.
         if path.is_file():
             return path.name
-    return f"{first} and {len(others)} more"
+    return f"{len(titles)} traces: {first}"
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:
