@@ -25,6 +25,12 @@ WRITTEN = """() => {
     };
 }"""
 TOP = "element => element.getBoundingClientRect().top"
+ON_THE_FIRST_LINE = """line => {
+    const { top, right } = line.getBoundingClientRect();
+    const parts = [...line.children].map((part) => part.getBoundingClientRect());
+    const seen = parts.filter((part) => part.top < top + 10);
+    return [seen.length, seen.filter((part) => part.right <= right + 0.5).length];
+}"""
 CLIPPED = "element => element.scrollWidth > element.clientWidth"
 LINES = """element => {
     const range = document.createRange();
@@ -79,6 +85,31 @@ def test_the_title_is_whole_where_a_line_has_room(timeline: Timeline) -> None:
     for width in (700, 968, 1400):
         resize(timeline, width)
         assert not timeline.root.locator(".toolbar .title").evaluate(CLIPPED), width
+
+
+@pytest.mark.parametrize("width", [1300, 968, 700])
+def test_choosing_a_step_moves_nothing(timeline: Timeline, width: int) -> None:
+    resize(timeline, width)
+    slider = timeline.root.get_by_role("slider", name="Step shown")
+    step = timeline.root.get_by_role("combobox", name="Step")
+    before = slider.evaluate(TOP)
+    step.select_option(index=1)
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^step 7,"))
+    assert slider.evaluate(TOP) == before
+
+
+def test_facts_beside_the_title_are_whole_or_left_out(exported: OpenExported, tmp_path: Path) -> None:
+    trace = built([op("a", 0, 10 * US), op("c", 20 * US, 10 * US, op="Conv2D")])
+    timeline = exported(trace.to_html(tmp_path / "facts.html", title="a title of a job " * 3)).wait()
+    summary = timeline.root.locator(".toolbar .summary")
+    expect(summary.locator("span")).to_have_text(["30.0 µs", " · 2 events"])
+    counts = set()
+    for width in range(1200, 1500, 15):
+        resize(timeline, width)
+        seen, inside = summary.evaluate(ON_THE_FIRST_LINE)
+        assert seen == inside, width
+        counts.add(seen)
+    assert counts == {0, 1, 2}
 
 
 def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeline) -> None:

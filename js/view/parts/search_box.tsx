@@ -36,7 +36,7 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
       <input
         type="text"
         aria-label="Search ops, tensors, lanes"
-        placeholder="Search ops, tensors, lanes"
+        placeholder="Search ops, lanes"
         title={
           'Words, "two words", -without, this|that\nop:MatMul  lane:stream  kind:kernel  step:3-7\ndur:>5ms  bytes:>1MB'
         }

@@ -3,9 +3,10 @@
 import type { ComponentChildren } from "preact";
 import type { Options } from "../../host/host";
 import type { Actions } from "../../input/actions";
-import { withoutControls } from "../../model/format/bidi";
+import { isolated, withoutControls } from "../../model/format/bidi";
 import { formatCount, formatDuration, formatNumber } from "../../model/format/units";
 import { countSteps, eventsShown, stepName } from "../../model/lanes/step_bars";
+import type { Step } from "../../model/types";
 import { whyNoCode } from "../../state/code";
 import { isCritical, toggleCritical, whyNoPath } from "../../state/critical_path";
 import type { Store } from "../../state/store";
@@ -50,7 +51,11 @@ export function ShownTrace({ store }: { store: Store }) {
         </span>
       )}
       {store.run.steps.length > 1 && <StepSelect store={store} />}
-      <span class="summary">{facts.join(" · ")}</span>
+      <span class="summary" title={facts.join(" · ")}>
+        {facts.map((fact, at) => (
+          <span key={at}>{at > 0 ? ` · ${fact}` : fact}</span>
+        ))}
+      </span>
     </>
   );
 }
@@ -165,11 +170,19 @@ function StepSelect({ store }: { store: Store }) {
       <option value="all">{count > 1 ? `All ${formatCount(count)} steps` : "Whole run"}</option>
       {steps.map((step, index) => (
         <option key={step.step} value={String(index)}>
-          {stepName(step)} · {formatDuration(step.end - step.start)}
+          {choiceText(step)}
         </option>
       ))}
     </select>
   );
+}
+
+/** Its label comes last: where there is no room it is what is cut. */
+function choiceText(step: Step): string {
+  const label = step.label && isolated(step.label);
+  return [stepName({ ...step, label: "" }), formatDuration(step.end - step.start), label]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 function Choice<K extends "color_by" | "group_by">(props: {
