@@ -22,6 +22,8 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try_examples(config.getoption("extent"))
+    # Nearly all that is made until every test is collected stays: modules and the tests themselves.
+    gc.disable()
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
@@ -87,6 +89,7 @@ def pytest_collection_finish() -> None:
     # Thousands of tests would be looked at again by every full collection of garbage.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,12 @@ def name_of(path: Path) -> str:
 
 def in_collection(value: object) -> bool:
     """Tell whether `value` is a file of the large collection."""
-    return isinstance(value, Path) and SHARED in value.parents
+    return isinstance(value, Path) and _is_shared(value)
+
+
+@cache
+def _is_shared(path: Path) -> bool:
+    return SHARED in path.parents
 
 
 def outside_sample(value: object) -> bool:

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 JUPYTER = "tests/browser/jupyter/"
 PAGES = "tests/browser/"
-OF_TRACES = ("tests/analysis/", "tests/display/", "tests/writing/")
+TOGETHER = (JUPYTER, PAGES, "tests/analysis/", "tests/display/")
 
 
 class BrowserApart(LoadScopeScheduling):
-    """Keeps what is seen in JupyterLab together, all other pages, and what is computed of traces.
+    """Keeps together what is seen in JupyterLab, all other pages, what is computed of traces, what is shown.
 
-    These three take longest and begin first. Each shares what takes long: JupyterLab and a kernel, a page, or
+    These four take longest and begin first. Each shares what takes long: JupyterLab and a kernel, a page, or
     real traces with their tables.
     Every other module of tests goes to whichever process is free. Not by pytest-xdist's own groups: those
     of 3.8 are lost under pytest 9.2.
@@ -25,12 +25,10 @@ class BrowserApart(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.split("::", maxsplit=1)[0]
-        if module.startswith(OF_TRACES):
-            return OF_TRACES[0]
-        return next((group for group in (JUPYTER, PAGES) if module.startswith(group)), module)
+        return next((group for group in TOGETHER if module.startswith(group)), module)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        for group in (OF_TRACES[0], PAGES, JUPYTER):
+        for group in reversed(TOGETHER):
             if group in self.workqueue:
                 self.workqueue.move_to_end(group, last=False)
         super()._assign_work_unit(node)
