@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("small", "some", "all"),
         default="some",
         help="how much is tested: of the traces of ../shared none, a sample (the default) or all; of "
-        "generated examples 4, 10 or 100 percent; other small traces and what is marked thorough with all",
+        "generated examples 4, 6 or 40 percent; other small traces and what is marked thorough with all",
     )
 
 

@@ -25,6 +25,24 @@ from tests.support.browser_apart import PAGES
 
 FAILED = pytest.StashKey[bool]()
 WINDOW: ViewportSize = {"width": 1280, "height": 1600}
+FEATURES_OFF = (
+    # Pages that chromium has ready below its address line: they take more than most pages of these tests.
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    # What playwright turns off itself; only the last of such switches counts.
+    "AimEnabled",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,7 +70,8 @@ def chromium() -> Iterator[Browser]:
     # Notebooks take their time on a busy machine.
     expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        off = f"--disable-features={','.join(FEATURES_OFF)}"
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", off])
         yield browser
         browser.close()
 

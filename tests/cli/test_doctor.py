@@ -44,6 +44,7 @@ def findings(found: Probe, **changes: object) -> dict[str, doctor.Check]:
     return {one.about: one for one in doctor.tensorflow(changed)}
 
 
+@pytest.mark.thorough
 @pytest.mark.tensorflow
 def test_this_machine() -> None:
     done = tfvis_nb("doctor", "--json")

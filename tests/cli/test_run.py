@@ -100,6 +100,7 @@ def test_an_interrupted_script_has_its_trace_in_every_file_asked_for(folder: Pat
         assert "total" in set(tv.read_trace(folder / name).events["name"])
 
 
+@pytest.mark.thorough
 def test_eager_code_by_the_profiler(folder: Path) -> None:
     (folder / "eager.py").write_text(
         "import tensorflow as tf\nx = tf.random.uniform([64, 64])\nprint(float(tf.reduce_sum(x @ x)) > 0)\n"

@@ -20,7 +20,7 @@ tfvis_nb.show_timeline(hostile_trace())
 LABELS = [f"{text} = {text}({text})" for text in HOSTILE]
 
 
-@pytest.mark.parametrize("place", ["exported file", "notebook"])
+@pytest.mark.parametrize("place", ["exported file", pytest.param("notebook", marks=pytest.mark.thorough)])
 def test_hostile_texts_are_shown_and_run_nothing(
     request: pytest.FixtureRequest, tmp_path: Path, place: str
 ) -> None:

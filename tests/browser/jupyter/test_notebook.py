@@ -122,6 +122,7 @@ def test_a_timeline_in_a_hidden_tab_is_drawn_when_the_tab_opens(notebook: OpenNo
     expect(timeline.title).to_contain_text(LOSS)
 
 
+@pytest.mark.thorough
 def test_a_reopened_notebook_shows_the_timeline_of_its_kernel(notebook: OpenNotebook) -> None:
     book, _ = opened(notebook)
     book.command("docmanager:save")

@@ -73,7 +73,7 @@ def received(trace: Trace) -> Received:
     )
 
 
-@pytest.fixture(params=["notebook", "exported file"])
+@pytest.fixture(params=[pytest.param("notebook", marks=pytest.mark.thorough), "exported file"])
 def timeline(request: pytest.FixtureRequest, trace: Trace, tmp_path: Path) -> Timeline:
     if request.param == "exported file":
         open_exported: OpenExported = request.getfixturevalue("exported")
@@ -104,12 +104,6 @@ def test_a_clicked_transfer_says_what_moved(timeline: Timeline, received: Receiv
     assert measure(said, "{} moving") == pytest.approx(received.row["bandwidth"], rel=0.01)
 
 
-ON_PAGE = pytest.mark.parametrize(
-    "timeline", [pytest.param("notebook", marks=pytest.mark.thorough), "exported file"], indirect=True
-)
-
-
-@ON_PAGE
 def test_links_lead_to_producer_and_consumer(timeline: Timeline, received: Received) -> None:
     for end, name in (("Producer", received.producer), ("Consumer", received.consumer)):
         timeline.find(received.query)
@@ -120,7 +114,6 @@ def test_links_lead_to_producer_and_consumer(timeline: Timeline, received: Recei
 
 
 @pytest.mark.thorough
-@ON_PAGE
 def test_keys_walk_from_a_transfer_to_its_ends(timeline: Timeline, received: Received) -> None:
     for key, name in (("[", received.producer), ("]", received.consumer)):
         timeline.find(received.query)
