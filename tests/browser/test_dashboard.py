@@ -65,7 +65,17 @@ def test_tables_have_room_for_all_their_columns(exported_dashboard: OpenDashboar
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))
     shown.page.set_viewport_size({"width": 1400, "height": 900})
     shown.wait()
-    for tab in ("Breakdown", "Ops", "Layers", "Transfers", "Memory", "Critical path", "Gaps", "Steps"):
+    for tab in (
+        "Breakdown",
+        "Ops",
+        "Layers",
+        "Input",
+        "Transfers",
+        "Memory",
+        "Critical path",
+        "Gaps",
+        "Steps",
+    ):
         panel = shown.tab(tab)
         for width in (1000, 1400):
             shown.page.set_viewport_size({"width": width, "height": 900})

@@ -324,3 +324,18 @@ def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
         "wording",
     }
     assert set(TABS.values()) == modules
+
+
+def test_stages_of_an_input_pipeline_stand_further_in_than_what_takes_their_elements() -> None:
+    trace = real_trace(DATA / "cpu_tf221_keras_fit.xplane.pb.xz")
+    (block,) = in_json(tab(trace, "Input"))["blocks"]
+    stages = trace.input_pipeline
+    assert [name.count("· ") for name in column(block, "stage")] == stages["depth"].tolist()
+    assert column(block, "self_ns") == stages["self_ns"].tolist()
+    # Bars of stages that wait for others have another colour than those of stages that work.
+    assert [colour == "idle" for colour in block["colours"]] == stages["awaits"].tolist()
+    assert all(
+        target["events"] == [row] for target, row in zip(block["zoom"], stages["longest"], strict=True)
+    )
+    (nothing,) = in_json(tab(real_trace(DATA / "local_mlp_step1.pb"), "Input"))["blocks"]
+    assert nothing["kind"] == "nothing"

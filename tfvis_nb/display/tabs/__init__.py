@@ -16,6 +16,7 @@ TABS: Mapping[str, str] = {
     "Ops": "ops",
     "Layers": "layers",
     "Flame graph": "flame_graph",
+    "Input": "input",
     "Transfers": "transfers",
     "Memory": "memory",
     "Critical path": "critical_path",
