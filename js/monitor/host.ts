@@ -49,7 +49,10 @@ export interface SignatureRow {
   label: string;
   runs: number;
   failed: number;
-  /** Null before the first run has ended. */
+  /** How many of the runs were traced, and how long these took together. */
+  traced: number;
+  traced_ns: number;
+  /** Of the untraced runs, as the longest; of the traced ones where there is no other. Null before the first. */
   mean_ns: number | null;
   total_ns: number;
   longest_ns: number;
@@ -77,7 +80,15 @@ export interface TraceRow {
   /** Which run of the signature in its process it was, from 1. */
   run: number;
   start_ms: number;
+  /** Of the run alone. */
   duration_ns: number;
+  /** What it took to start and collect the trace, beside the run; null where it is not known. */
+  tracing_ns: number | null;
+  /** The median of so many untraced runs of its signature before it; null where there are none. */
+  untraced_ns: number | null;
+  untraced_runs: number;
+  /** Which batch of its epoch it was, from 0; null for a session run. */
+  batch: number | null;
   format: string;
   /** What it takes in the file. */
   bytes: number;

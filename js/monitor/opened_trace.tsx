@@ -10,6 +10,7 @@ import { focusRow } from "./focus_row";
 import type { Opened, TraceRow } from "./host";
 import { fullMoment } from "./relative_time";
 import type { MonitorStore } from "./store";
+import { addedText, batchText, comparedText, ratioText, SLOWS, tracingText } from "./tracing_cost";
 
 interface OpenedTraceProps {
   store: MonitorStore;
@@ -79,8 +80,8 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
       <header>
         {/* What is shown has it in its toolbar. */}
         {!opened && <b>{named}</b>}
-        <span>
-          {formatDuration(row.duration_ns)} · {fullMoment(row.start_ms)} · process {row.process}
+        <span title={SLOWS}>
+          {costText(row)} · {fullMoment(row.start_ms)} · process {row.process}
         </span>
         <button type="button" aria-label={`Close the timeline of ${named}`} onClick={close}>
           Close
@@ -103,4 +104,11 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
       )}
     </section>
   );
+}
+
+/** How long it took, how much longer than untraced runs, what the trace took, and which batch it was. */
+function costText(row: TraceRow): string {
+  const times = row.untraced_ns === null ? "" : `${ratioText(row)} (${addedText(row)}) `;
+  const run = `Traced run: ${formatDuration(row.duration_ns)}, ${times}${comparedText(row)}`;
+  return [run, tracingText(row), batchText(row)].filter(Boolean).join(" · ");
 }

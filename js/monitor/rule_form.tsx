@@ -65,8 +65,8 @@ export function RuleForm({ store, signature, present, done }: RuleFormProps) {
       {choice("all", "Every run")}
       {kind === "slower" && (
         <p class="note">
-          The rule uses the median of the last 64 runs. The column vs. untraced uses the mean of the runs
-          without a trace.
+          The rule uses the median of the last 64 traced runs. The column vs. untraced uses the median of
+          untraced runs.
         </p>
       )}
       {fault && <p class="alert">{fault}</p>}

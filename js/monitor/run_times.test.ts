@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { SignatureRow } from "./host";
 import { RunTimes, runTimesChart } from "./run_times";
 import { signature, state, trace } from "./testing/fixtures";
 
@@ -34,4 +35,16 @@ it("has nothing of a signature that has not run, and begins anew with another fi
   seen(times, 5, 50, 10);
   seen(times, 1, 3, 20);
   expect(times.of(1)).toEqual([{ from: 0, to: 20, runs: 1, ns: 3 }]);
+});
+
+it("has no traced runs in the means, and shows traced runs alone where there is no other", () => {
+  const times = new RunTimes();
+  const counted = (values: Partial<SignatureRow>) =>
+    times.seen(state({ now_ms: 10, signatures: [signature({ first_ms: 0, last_ms: 10, ...values })] }));
+  counted({ runs: 1, total_ns: 80, traced: 1, traced_ns: 80 });
+  expect(times.of(1)).toEqual([]);
+  const chart = runTimesChart(times.of(1), [trace({ start_ms: 5, duration_ns: 80 })]);
+  expect(chart?.traced.map(({ y }) => y)).toEqual([1]);
+  counted({ runs: 4, total_ns: 100 + 80, traced: 2, traced_ns: 160 });
+  expect(times.of(1).map(({ runs, ns }) => [runs, ns])).toEqual([[2, 20]]);
 });

@@ -1,11 +1,12 @@
-/** How long runs took over time, as far as a session tells: means between two of its states, and the traced runs. */
+/** How long runs took over time: means of the untraced ones between two states of a session, and the traced runs. */
 
 import type { MonitorState, SignatureRow, TraceRow } from "./host";
+import { untraced } from "./tracing_cost";
 
 /** More intervals than a small chart has room for are joined in pairs. */
 const MAX_INTERVALS = 120;
 
-/** The runs of a signature that ended between two moments (epoch ms), and how long they took together. */
+/** The untraced runs of a signature that ended between two moments (epoch ms), and how long they took together. */
 interface Interval {
   from: number;
   to: number;
@@ -27,10 +28,10 @@ export class RunTimes {
       const isNew = !before || row.runs < before.runs;
       const from = (isNew ? row.first_ms : known.at(-1)?.to) ?? now_ms;
       const to = Math.max(row.last_ms ?? now_ms, from);
-      const runs = row.runs - (isNew ? 0 : before.runs);
-      const ns = row.total_ns - (isNew ? 0 : before.total_ns);
+      const [now, then] = [untraced(row), isNew ? { runs: 0, ns: 0 } : untraced(before)];
+      const [runs, ns] = [now.runs - then.runs, now.ns - then.ns];
       this.#last.set(row.signature, row);
-      if (runs === 0) continue;
+      if (runs <= 0) continue;
       const all = [...(isNew ? [] : known), { from, to, runs, ns }];
       this.#intervals.set(row.signature, all.length > MAX_INTERVALS ? joined(all) : all);
     }
@@ -65,12 +66,12 @@ export function runTimesChart(
   intervals: readonly Interval[],
   traces: readonly TraceRow[],
 ): RunTimesChart | null {
-  if (intervals.length === 0) return null;
+  if (intervals.length === 0 && traces.length === 0) return null;
   const means = intervals.map(({ from, to, runs, ns }) => ({ from, to, mean: ns / runs }));
   const most = Math.max(1, ...means.map(({ mean }) => mean), ...traces.map((row) => row.duration_ns));
   const starts = traces.map((row) => row.start_ms);
-  const from = Math.min(means[0].from, ...starts);
-  const to = Math.max(means[means.length - 1].to, ...starts);
+  const from = Math.min(...means.slice(0, 1).map((each) => each.from), ...starts);
+  const to = Math.max(...means.slice(-1).map((each) => each.to), ...starts);
   const x = (ms: number) => (to > from ? (ms - from) / (to - from) : 0.5);
   return {
     means: means.map((each) => ({ from: x(each.from), to: x(each.to), y: each.mean / most })),

@@ -5,6 +5,7 @@ import type { TraceRow } from "./host";
 import { ago } from "./relative_time";
 import { runTimesChart } from "./run_times";
 import type { MonitorStore } from "./store";
+import { comparedText, ratioText, SLOWS } from "./tracing_cost";
 
 /** A mean of a moment would have no width. */
 const LEAST_SHARE = 0.012;
@@ -40,7 +41,7 @@ export function RunTimesChart({ store, signature }: { store: MonitorStore; signa
       </div>
       <p class="run-times-axis">
         <span>{ago(chart.from, now)}</span>
-        <span title="The time of a traced run includes tracing">
+        <span title={`Means are of untraced runs. ${SLOWS}`}>
           <i /> mean <b /> traced
         </span>
         <span>{ago(chart.to, now)}</span>
@@ -50,5 +51,6 @@ export function RunTimesChart({ store, signature }: { store: MonitorStore; signa
 }
 
 function traceTitle(row: TraceRow): string {
-  return `Run ${formatCount(row.run)}: ${formatDuration(row.duration_ns)}, including tracing`;
+  const compared = row.untraced_ns === null ? "" : `${ratioText(row)} `;
+  return `Traced run ${formatCount(row.run)}: ${formatDuration(row.duration_ns)}, ${compared}${comparedText(row)}`;
 }

@@ -10,6 +10,7 @@ import { parseRule, ruleName } from "./rules";
 import { RunTimesChart } from "./run_times_chart";
 import { shareOf } from "./sorting";
 import type { MonitorStore } from "./store";
+import { LONGEST, MEAN, SLOWS } from "./tracing_cost";
 
 interface SignatureDetailsProps {
   store: MonitorStore;
@@ -20,10 +21,10 @@ interface SignatureDetailsProps {
 export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
   const now = store.now();
   const facts: [term: string, value: string, title?: string][] = [
-    ["Runs", formatCount(row.runs)],
+    ["Runs", formatCount(row.runs) + (row.traced > 0 ? ` · ${formatCount(row.traced)} traced` : "")],
     ...(row.failed > 0 ? [["Failed", formatCount(row.failed)] as [string, string]] : []),
-    ["Mean", formatDuration(row.mean_ns ?? Number.NaN)],
-    ["Longest", row.runs > 0 ? formatDuration(row.longest_ns) : "–"],
+    ...means(row),
+    ["Longest", row.runs > 0 ? formatDuration(row.longest_ns) : "–", LONGEST],
     ["Total", `${formatDuration(row.total_ns)} · ${formatPercent(shareOf(row, state))}`],
     ...moments(row, now),
     ["Processes", formatCount(row.processes)],
@@ -69,6 +70,18 @@ export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
       )}
     </>
   );
+}
+
+function means(row: SignatureRow): [string, string, string?][] {
+  const isAllTraced = row.traced > 0 && row.traced === row.runs;
+  return [
+    ...(isAllTraced
+      ? []
+      : [["Mean", formatDuration(row.mean_ns ?? Number.NaN), MEAN] as [string, string, string]]),
+    ...(row.traced > 0
+      ? [["Mean, traced", formatDuration(row.traced_ns / row.traced), SLOWS] as [string, string, string]]
+      : []),
+  ];
 }
 
 function moments(row: SignatureRow, now: number): [string, string, string][] {

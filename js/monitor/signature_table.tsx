@@ -12,6 +12,7 @@ import { ago, fullMoment } from "./relative_time";
 import { parseRule, ruleMark, ruleName } from "./rules";
 import { type SignatureColumn, shareOf, sortSignatures } from "./sorting";
 import type { MonitorStore } from "./store";
+import { LONGEST, MEAN } from "./tracing_cost";
 import { useStableOrder } from "./use_stable_order";
 
 /** Rows shown at first, and more at each click: a job may have thousands of signatures. */
@@ -28,8 +29,8 @@ const HEADS: ColumnHead<SignatureColumn>[] = [
   },
   { column: "runs", title: "Runs", hint: "Runs that have ended", class: "c-runs" },
   { column: "failed", title: "Failed", hint: "Runs that raised an error", class: "c-failed" },
-  { column: "mean_ns", title: "Mean", hint: "Mean duration of a run", class: "c-mean_ns" },
-  { column: "longest_ns", title: "Longest", hint: "The longest run", class: "c-longest_ns" },
+  { column: "mean_ns", title: "Mean", hint: MEAN, class: "c-mean_ns" },
+  { column: "longest_ns", title: "Longest", hint: LONGEST, class: "c-longest_ns" },
   { column: "total_ns", title: "Total", hint: "All runs together", class: "c-total_ns" },
   { column: "last_ms", title: "Last", hint: "Start of the last run", class: "c-last_ms" },
   { column: "traces", title: "Traces", hint: "Stored traces", class: "c-traces" },

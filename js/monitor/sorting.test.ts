@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Order } from "../ui/sort";
 import { filterSignatures } from "./filter";
 import * as sorting from "./sorting";
-import { signature, state, trace } from "./testing/fixtures";
+import { signature, trace } from "./testing/fixtures";
 
 const numbers = (rows: readonly { signature: number }[]) => rows.map((row) => row.signature);
 
@@ -37,22 +37,19 @@ describe("signatures", () => {
 
 describe("traces", () => {
   const rows = [
-    trace({ trace: 9, signature: 2, duration_ns: 40 }),
-    trace({ trace: 8, signature: 3, duration_ns: 40 }),
-    trace({ trace: 7, signature: 4, duration_ns: 50 }),
+    trace({ trace: 9, duration_ns: 40, untraced_ns: 10, untraced_runs: 64 }),
+    trace({ trace: 8, duration_ns: 40, untraced_ns: 5, tracing_ns: 3 }),
+    trace({ trace: 7, duration_ns: 50, tracing_ns: 7 }),
   ];
-  const signatures = [
-    signature({ signature: 2, runs: 4, total_ns: 70 }),
-    signature({ signature: 3, runs: 3, total_ns: 50 }),
-    signature({ signature: 4, runs: 1, total_ns: 50 }),
-  ];
-  const means = sorting.untracedMeans(state({ signatures, traces: rows }));
-  const order = (sort: Order<sorting.TraceColumn>) =>
-    sorting.sortTraces(rows, sort, means).map((row) => row.trace);
+  const order = (sort: Order<sorting.TraceColumn>) => sorting.sortTraces(rows, sort).map((row) => row.trace);
 
-  it("know how many times the mean of untraced runs they took", () => {
-    expect(rows.map((row) => sorting.ratio(row, means))).toEqual([4, 8, null]);
+  it("are sorted by how many times the median of untraced runs they took, those without last", () => {
     expect(order({ column: "ratio", up: false })).toEqual([8, 9, 7]);
+    expect(order({ column: "ratio", up: true })).toEqual([9, 8, 7]);
+  });
+
+  it("are sorted by what the trace took, the unknown last", () => {
+    expect(order({ column: "tracing_ns", up: false })).toEqual([7, 8, 9]);
   });
 
   it("are sorted, of equal ones the newest first", () => {

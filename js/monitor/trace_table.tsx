@@ -9,9 +9,10 @@ import { type ColumnHead, Table } from "../ui/table";
 import type { MonitorState, TraceRow } from "./host";
 import { nextRefusal, nextRunText } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";
-import { ratio, sortTraces, type TraceColumn, untracedMeans } from "./sorting";
+import { sortTraces, type TraceColumn } from "./sorting";
 import type { MonitorStore } from "./store";
 import { TraceActions } from "./trace_actions";
+import { addedText, batchText, comparedText, ratioText, SLOWS } from "./tracing_cost";
 import { useStableOrder } from "./use_stable_order";
 
 const PAGE_ROWS = 100;
@@ -23,14 +24,20 @@ const HEADS: ColumnHead<TraceColumn>[] = [
   {
     column: "duration_ns",
     title: "Duration",
-    hint: "Duration of the traced run, including tracing",
+    hint: "Duration of the traced run, without starting and collecting the trace",
     class: "c-duration_ns",
   },
   {
     column: "ratio",
     title: "vs. untraced",
-    hint: "Duration, which includes tracing, relative to the mean untraced run of this signature. Rules use the median of the last 64 runs.",
+    hint: `Duration relative to the median of up to 64 untraced runs of this signature before it. ${SLOWS} Rules use the median of the last 64 traced runs.`,
     class: "c-ratio",
+  },
+  {
+    column: "tracing_ns",
+    title: "Tracing",
+    hint: "Time to start and collect the trace, in addition to the duration",
+    class: "c-tracing_ns",
   },
   { column: "bytes", title: "Size", hint: "Size in the file", class: "c-bytes" },
   { column: "process", title: "Process", hint: "Process of the run", class: "c-process" },
@@ -41,11 +48,10 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
   const [most, setMost] = useState(PAGE_ROWS);
   const [current, setCurrent] = useState<number | null>(null);
   const { traceSort: sort, signature } = store;
-  const means = untracedMeans(state);
   const ofOne = signature
     ? state.traces.filter((row) => row.signature === signature.signature)
     : state.traces;
-  const sorted = sortTraces(ofOne, sort, means);
+  const sorted = sortTraces(ofOne, sort);
   const choice = `${sort.column} ${sort.up} ${signature?.signature}`;
   const { shown, late, group } = useStableOrder(sorted, (row) => row.trace, choice);
   const setOrder = (order: Order<TraceColumn>) => store.set({ traceSort: order });
@@ -73,7 +79,6 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
                 <Row
                   key={row.trace}
                   {...{ store, row }}
-                  times={ratio(row, means)}
                   hasLabel={!signature}
                   isStop={row.trace === stop}
                   focused={() => setCurrent(row.trace)}
@@ -119,7 +124,7 @@ function Heading({ store, state, listed, late }: HeadingProps) {
           ? `${formatCount(listed)} of ${formatCount(whole)}, among the newest ${formatCount(state.traces.length)}`
           : formatCount(listed)}
       </span>
-      {listed > 0 && <span class="count">durations include tracing</span>}
+      {listed > 0 && <span class="count">tracing slows runs down</span>}
       {late > 0 && (
         <span class="count late" role="status">
           {formatCount(late)} new at the end; sorted in when you leave the rows
@@ -143,14 +148,12 @@ function Heading({ store, state, listed, late }: HeadingProps) {
 interface RowProps {
   store: MonitorStore;
   row: TraceRow;
-  /** How many times the mean of untraced runs it took. */
-  times: number | null;
   hasLabel: boolean;
   isStop: boolean;
   focused: () => void;
 }
 
-function Row({ store, row, times, hasLabel, isStop, focused }: RowProps) {
+function Row({ store, row, hasLabel, isStop, focused }: RowProps) {
   const isOpen = store.opened.some((each) => each.trace === row.trace);
   const now = store.now();
   return (
@@ -162,7 +165,7 @@ function Row({ store, row, times, hasLabel, isStop, focused }: RowProps) {
           data-row={row.trace}
           aria-expanded={isOpen}
           aria-label={`Run ${formatCount(row.run)} of ${isolated(row.label)}`}
-          title="Show its timeline"
+          title={["Show its timeline", batchText(row)].filter(Boolean).join(" · ")}
           tabIndex={isStop ? 0 : -1}
           onFocus={focused}
           onClick={() => store.open(row)}
@@ -179,7 +182,10 @@ function Row({ store, row, times, hasLabel, isStop, focused }: RowProps) {
         {moment(row.start_ms, now)} <small>{ago(row.start_ms, now)}</small>
       </td>
       <td class="c-duration_ns">{formatDuration(row.duration_ns)}</td>
-      <td class="c-ratio">{times === null ? "–" : `${times.toFixed(times < 10 ? 2 : 0)}×`}</td>
+      <td class="c-ratio" title={`Compared with ${comparedText(row)}. ${SLOWS}`}>
+        {ratioText(row)} <small>{addedText(row)}</small>
+      </td>
+      <td class="c-tracing_ns">{formatDuration(row.tracing_ns ?? Number.NaN)}</td>
       <td class="c-bytes">{formatBytes(row.bytes)}</td>
       <td class="c-process">{row.process}</td>
       <td class="c-actions">

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, Request, expect
@@ -21,6 +23,9 @@ from tfvis_nb.session.file.writer import Writer
 
 MS = 1_000_000
 RUNS = {"init": (1, 90 * MS), "train": (4000, 8000 * MS), "evaluate": (20, 200 * MS)}
+COSTS: dict[int, dict[str, Any]] = {
+    2000: {"tracing_ns": 9 * MS, "untraced_ns": 2 * MS, "untraced_runs": 64, "batch": 0}
+}
 NARROW = 500
 SHOW = """state => {
     Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
@@ -30,17 +35,21 @@ SHOW = """state => {
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A session of three signatures; of ``train`` there are two traces, of ``evaluate`` one."""
+    """A session of three signatures; of ``train`` there are two traces, of ``evaluate`` one.
+
+    What the trace of run 2000 cost is known.
+    """
     path = tmp_path / "run.tfvis"
     writer = Writer(path, keep=None)
     counted = {}
     for label, (runs, total) in RUNS.items():
         number, slot = writer.add_signature(Signature("session", label, f"{label}/fetched:0", "", "images:0"))
-        counted[number] = Counts(runs, 3 if label == "train" else 0, total, 50 * MS, 10**18, 10**18 + 1)
+        of_train = {"failed": 3, "traced": 2, "traced_ns": 6 * MS} if label == "train" else {}
+        counted[number] = Counts(runs, 0, total, 50 * MS, 10**18, 10**18 + 1)._replace(**of_train)
         writer.count(slot, counted[number])
         for run in {"train": (1000, 2000), "evaluate": (7,)}.get(label, ()):
             recorded = Recording("run_metadata", METADATA, run, 10**18 + run, run * 2000)
-            writer.add_trace(number, recorded, None)
+            writer.add_trace(number, replace(recorded, **COSTS.get(run, {})), None)
     writer.close(counted)
     return path
 
@@ -195,11 +204,40 @@ def test_details_leave_the_tables_to_be_seen(
     writer.close({})
 
 
+def test_a_traced_run_says_what_tracing_cost(monitor: Monitor, path: Path) -> None:
+    rows = monitor.region.get_by_role("table", name="Traces").get_by_role("row")
+    known, unknown = rows.nth(1), rows.nth(2)
+
+    def expect_cost() -> None:
+        expect(known.locator(".c-duration_ns")).to_have_text("4.00 ms")
+        expect(known.locator(".c-ratio")).to_have_text("2.00\u00d7 +2.00 ms")
+        expect(known.locator(".c-tracing_ns")).to_have_text("9.00 ms")
+        expect(unknown.locator(".c-ratio")).to_have_text("\u2013")
+        expect(unknown.locator(".c-tracing_ns")).to_have_text("\u2013")
+        # A traced run is slower by being traced: that alone is no alarm.
+        expect(rows.locator(".alert")).to_have_count(0)
+
+    expect_cost()
+    expect(monitor.signature("train").locator(".c-mean_ns")).to_have_text("2.00 ms")
+    writer = Writer(path, keep=None)
+    number, slot = writer.add_signature(Signature("session", "train", "train/fetched:0", "", "images:0"))
+    writer.count(slot, Counts(4000, 0, 32_000 * MS, 50 * MS, 10**18, 10**18 + 1))
+    # 32,000 ms in 4,000 runs, with 7,994 ms in 3,998 of before.
+    expect(monitor.signature("train").locator(".c-mean_ns")).to_have_text("5.00 ms")
+    expect_cost()
+    monitor.signature("train").get_by_role("button", name="train", exact=True).click()
+    facts = monitor.details.locator("dl").first
+    expect(facts).to_contain_text("8,000 \u00b7 2 traced")
+    expect(facts.locator("dt", has_text="Mean, traced").locator("+ dd")).to_have_text("3.00 ms")
+    writer.close({number: Counts(4000)})
+    monitor.traces.first.press("Enter")
+    monitor.opened()
+    header = monitor.sections.first.locator("header").first
+    for figure in ("4.00 ms", "2.00\u00d7", "+2.00 ms", "64", "9.00 ms"):
+        expect(header).to_contain_text(figure)
+
+
 def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
-    # A traced run is slower by being traced: that alone is no alarm.
-    row = monitor.region.get_by_role("table", name="Traces").get_by_role("row").nth(1)
-    expect(row.locator(".c-ratio")).to_have_text("2.00\u00d7")
-    expect(row.locator(".alert")).to_have_count(0)
     # Few rows leave the rest of the window to others.
     box = monitor.region.bounding_box()
     assert box
@@ -254,11 +292,9 @@ def test_which_median_a_rule_goes_by(monitor: Monitor) -> None:
     form = monitor.region.get_by_role("dialog", name="Rules for all signatures")
     expect(form).not_to_contain_text("vs. untraced")
     form.get_by_role("radio", name="Runs over").check()
-    expect(form).to_contain_text("The rule uses the median of the last 64 runs. The column vs. untraced uses")
+    expect(form).to_contain_text("median of the last 64 traced runs. The column vs. untraced uses")
     column = monitor.region.get_by_role("button", name="vs. untraced")
-    expect(column).to_have_attribute(
-        "title", re.compile("relative to the mean untraced run.*Rules use the median")
-    )
+    expect(column).to_have_attribute("title", re.compile("median of up to 64 untraced.*Rules use the median"))
 
 
 @pytest.mark.thorough

@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from tests.recording.work import BATCH, BATCHES, INPUTS, TARGETS, fit
 from tests.support.recorded_sessions import counted
 from tests.support.texts import raises_id, says
 from tfvis_nb.recording.live import session_runs
+from tfvis_nb.recording.sessions.runs import SessionTracer
 from tfvis_nb.texts import Text
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("undone")]
@@ -104,25 +106,82 @@ def test_orders_before_anything_is_recorded(session: Any, path: Path) -> None:
     assert recorded.traces["run"].tolist() == [1, 2, 4]
 
 
-def test_only_slow_runs_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [1_000_000]  # of a clock that only this test moves
+@pytest.fixture
+def take(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Run something for so many microseconds, of a clock that nothing else moves but tracing: by 7 and 2."""
+    now = [1_000_000]
     clock = SimpleNamespace(perf_counter_ns=lambda: now[0], time_ns=time.time_ns)
     monkeypatch.setattr(session_runs, "time", clock)
-    with tf.Graph().as_default(), v1.Session() as session, tv.TraceSession(path) as recorded:
+    trace = SessionTracer.run
+
+    def tracing(*args: Any) -> Any:
+        now[0] += 7000
+        done = trace(*args)
+        now[0] += 2000
+        return done
+
+    monkeypatch.setattr(SessionTracer, "run", tracing)
+    with tf.Graph().as_default(), v1.Session() as session:
         microseconds = v1.placeholder(tf.int64, [], name="microseconds")
 
-        def take(value: Any) -> Any:
+        def move(value: Any) -> Any:
             now[0] += int(value) * 1000
             return value
 
-        taken = v1.py_func(take, [microseconds], tf.int64, name="taken")
+        taken = v1.py_func(move, [microseconds], tf.int64, name="taken")
+        yield lambda took: session.run(taken, {microseconds: took})
+
+
+def test_only_slow_runs_are_kept(path: Path, take: Callable[[int], None]) -> None:
+    with tv.TraceSession(path) as recorded:
         recorded.trace_slow(factor=5)
         for run in range(1, 21):
             # At the second run there is no median yet.
-            took = {2: 500_000, 15: 5000, 16: 5001}.get(run, 1000)
-            assert session.run(taken, {microseconds: took}) == took
+            take({2: 500_000, 15: 5000, 16: 5001}.get(run, 1000))
     assert recorded.traces["run"].tolist() == [16]
-    assert recorded.signatures["longest_ns"].tolist() == [500_000_000]
+    # There is no run that was not traced.
+    assert recorded.signatures[["longest_ns", "traced"]].iloc[0].tolist() == [500_000_000, 20]
+    assert recorded.signatures["mean_ns"].tolist() == [(500_000 + 5000 + 5001 + 17 * 1000) * 1000 / 20]
+
+
+def test_runs_that_tracing_makes_slow_are_not_slow_ones(path: Path, take: Callable[[int], None]) -> None:
+    with tv.TraceSession(path) as recorded:
+        for _ in range(20):
+            take(1000)
+        recorded.trace_slow(factor=5)
+        for took in [6000] * 20 + [31_000]:
+            take(took)
+    assert recorded.traces["duration_ns"].tolist() == [31_000_000]
+
+
+def test_a_traced_run_is_compared_with_untraced_ones_before_it(
+    path: Path, take: Callable[[int], None]
+) -> None:
+    with tv.TraceSession(path) as recorded:
+
+        def traced(took: int) -> None:
+            recorded.trace_next("taken")
+            take(took)
+
+        recorded.trace_next()
+        take(9000)
+        for took in (400, 1000, 1001, 1000):
+            take(took)
+        traced(3000)
+        traced(50_000)  # which the one before does not change
+        for _ in range(70):
+            take(2000)
+        traced(4000)
+        signature = recorded.signatures.iloc[0]
+    traces = recorded.traces
+    assert traces["duration_ns"].tolist() == [9_000_000, 3_000_000, 50_000_000, 4_000_000]
+    assert traces["tracing_ns"].tolist() == [9000] * 4
+    assert traces["untraced_ns"].fillna(-1).tolist() == [-1, 1_000_000, 1_000_000, 2_000_000]
+    assert traces["untraced_runs"].tolist() == [0, 4, 4, 64]
+    assert traces["batch"].isna().all()
+    assert (signature["runs"], signature["traced"], signature["longest_ns"]) == (78, 4, 2_000_000)
+    assert signature["mean_ns"] == (400 + 1000 + 1001 + 1000 + 70 * 2000) * 1000 / 74
+    assert signature["total_ns"] == (143_401 + 66_000) * 1000
 
 
 def test_the_newest_are_kept(session: Any, path: Path) -> None:
@@ -196,6 +255,9 @@ def test_batches_of_keras(model: Any, path: Path) -> None:
     assert trace.events["name"].str.contains("hidden").any()
     assert recorded.traces["run"].tolist() == [1]  # the first of this recording
     assert "train 1" in trace.steps["label"].tolist()
+    assert recorded.traces["tracing_ns"].gt(0).all()
+    assert recorded.traces["batch"].tolist() == [0]
+    assert recorded.signatures["traced"].tolist() == [1, 0]
     assert abs(trace.events["start_ns"].max() - time.time_ns()) < 600 * 10**9
 
 

@@ -124,20 +124,20 @@ def test_signatures_beyond_the_ledger_are_counted_together(path: Path) -> None:
 
 def ledger(*records: tuple[int, ...]) -> bytes:
     numbers = b"".join(number.to_bytes(8, "little") for record in records for number in record)
-    return b"tfvis_nb counts\n".ljust(64, b"\0") + numbers
+    return b"tfvis_nb counts 2\n".ljust(80, b"\0") + numbers
 
 
-HALF = (3, 0, 30, 9, 1, 2, 20, 2)
+HALF = (3, 0, 30, 9, 1, 2, 1, 8, 20, 2)
 
 
 def test_a_half_written_count_is_not_read(tmp_path: Path) -> None:
     file = tmp_path / "ledger"
-    file.write_bytes(ledger(HALF, (5, 1, 50, 9, 1, 2, 50, 6)))
-    assert read_ledger(file) == {1: Counts(5, 1, 50, 9, 1, 2)}
+    file.write_bytes(ledger(HALF, (5, 1, 50, 9, 1, 2, 1, 8, 50, 6)))
+    assert read_ledger(file) == {1: Counts(5, 1, 50, 9, 1, 2, 1, 8)}
 
 
 def test_a_count_that_is_being_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    contents = [ledger(HALF), ledger((3, 0, 30, 9, 1, 2, 30, 3))]
+    contents = [ledger(HALF), ledger((3, 0, 30, 9, 1, 2, 0, 0, 30, 3))]
     monkeypatch.setattr("tfvis_nb.session.file.counters.read_plain", lambda *_: contents.pop(0))
     assert read_ledger(tmp_path / "ledger") == {0: Counts(3, 0, 30, 9, 1, 2)}
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,11 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
     writer = Writer(path, keep=None)
     train, slot = writer.add_signature(Signature("session", "train", "loss:0", "apply", names, "trace: x"))
     never, _ = writer.add_signature(Signature("session", "never", "l" * 999))
-    for run in (1, 2):
-        writer.add_trace(train, recording(run), None)
-    writer.count(slot, Counts(4, 1, 80, 30, START_NS, START_NS + 10**9))  # which is not in the database yet
+    writer.add_trace(train, recording(1), None)
+    cost: dict[str, Any] = {"tracing_ns": 300, "untraced_ns": 2_500, "untraced_runs": 64, "batch": 7}
+    writer.add_trace(train, replace(recording(2), **cost), None)
+    counts = Counts(4, 1, 80, 30, START_NS, START_NS + 10**9, traced=2, traced_ns=50)
+    writer.count(slot, counts)  # which is not in the database yet
     session.trace_every(1_000_000)
     session.trace_slow(factor=2.5, signature=never)
     session.trace_next("train")
@@ -61,7 +64,9 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
         "label": "train",
         "runs": 4,
         "failed": 1,
-        "mean_ns": 20.0,
+        "traced": 2,
+        "traced_ns": 50,
+        "mean_ns": 15.0,
         "total_ns": 80,
         "longest_ns": 30,
         "first_ms": START_MS,
@@ -88,7 +93,10 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
         "start_ms": (START_NS + 2) / 1e6,
         "duration_ns": 5_000,
         "format": "run_metadata",
+        **cost,
     }
+    unknown = {"tracing_ns": None, "untraced_ns": None, "untraced_runs": 0, "batch": None}
+    assert {name: older[name] for name in unknown} == unknown
     assert (process["process"], process["pid"], process["end_ms"]) == (1, os.getpid(), None)
     writer.close({train: Counts(5)})
     assert session_state(session)["processes"][0]["end_ms"] >= process["start_ms"]
@@ -227,6 +235,8 @@ def test_another_file_is_a_problem(path: Path, session: tv.SavedSession, content
     [
         "traces SET run = 'first'",
         "traces SET start_ns = 9e999",
+        "traces SET untraced_ns = 'long'",
+        "counts SET traced = -1",
         "counts SET total_ns = x'00'",
         "counts SET total_ns = 9e999",
         "signatures SET fetches = x'ff'",

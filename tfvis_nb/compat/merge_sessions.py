@@ -4,25 +4,26 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
+from tfvis_nb.session.file.columns import OF_TRACED_RUN, selected, stored
 from tfvis_nb.session.file.connection import Guarded
+from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.rows import last_number
 from tfvis_nb.session.session import SavedSession, open_session
+
+_RECORDED = ("run", "start_ns", "duration_ns", *OF_TRACED_RUN, "format", "epoch_ns", "size", "note", "data")
 
 _STATEMENTS = (
     """INSERT OR IGNORE INTO main.signatures(kind, label, fetches, targets, feeds, options)
         SELECT kind, label, fetches, targets, feeds, options FROM added.signatures ORDER BY id""",
     """INSERT INTO main.writers(id, host, pid, started_ns, ended_ns)
         SELECT id + :writers, host, pid, started_ns, ended_ns FROM added.writers""",
-    """INSERT INTO main.counts(
-            writer, signature, slot, runs, failed, total_ns, longest_ns, first_ns, last_ns)
-        SELECT writer + :writers, own.id, slot, runs, failed, total_ns, longest_ns, first_ns, last_ns
+    """INSERT INTO main.counts(writer, signature, slot, {counts})
+        SELECT writer + :writers, own.id, slot, {added_counts}
         FROM added.counts JOIN added.signatures AS other ON other.id = signature
             JOIN main.signatures AS own USING(kind, fetches, targets, feeds, options)""",
-    """INSERT INTO main.traces(
-            id, signature, writer, run, start_ns, duration_ns, format, epoch_ns, size, note, data)
-        SELECT traces.id + :traces, own.id, writer + :writers,
-            run, start_ns, duration_ns, format, epoch_ns, size, note, data
+    """INSERT INTO main.traces(id, signature, writer, {recorded})
+        SELECT traces.id + :traces, own.id, writer + :writers, {added_recorded}
         FROM added.traces JOIN added.signatures AS other ON other.id = signature
             JOIN main.signatures AS own USING(kind, fetches, targets, feeds, options)
         ORDER BY traces.id""",
@@ -67,7 +68,11 @@ def _add(session: SavedSession, copy: Path, keep: int) -> int:
 
 def _copied(connection: Guarded, keep: int) -> int:
     after = {name: last_number(connection, name) for name in ("writers", "traces")}
+    columns: dict[str, str] = {}
+    for name, each in (("counts", Counts._fields), ("recorded", _RECORDED)):
+        kept = stored(connection, each)
+        columns |= {name: ", ".join(kept), f"added_{name}": selected(connection, kept, "added")}
     for statement in _STATEMENTS:
-        connection.execute(statement, after)
+        connection.execute(statement.format(**columns), after)
     connection.execute(_DELETE_OLDEST, (keep,))
     return int(connection.execute("SELECT count(*) FROM added.writers").fetchone()[0])

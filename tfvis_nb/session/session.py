@@ -85,7 +85,8 @@ class SavedSession:
         """One row for each distinct kind of run, by its number.
 
         ``kind`` is ``session``, or Keras's ``train``, ``test`` or ``predict``. ``runs`` ended,
-        ``failed`` raised; ``mean_ns``, ``total_ns``, ``longest_ns`` are of those that ended. ``first``
+        ``failed`` raised; ``total_ns`` is of those that ended. ``traced`` of them were traced, kept or not:
+        ``mean_ns`` and ``longest_ns`` are of the others, or of the traced ones if all were. ``first``
         and ``last`` are UTC times at which one began. ``processes`` have run it, ``traces`` are kept,
         ``requested`` are asked for, and ``rule`` says which are traced of themselves.
         ``fetches``, ``targets``, ``feeds`` are lists of names, ``options`` a text.
@@ -94,8 +95,14 @@ class SavedSession:
 
     @property
     def traces(self) -> pd.DataFrame:
-        """One row for each trace, by its number: signature, label, process, run (from 1; 0 where it is
-        not known), start (UTC), duration_ns, format, and the bytes it takes in the file."""  # fmt: skip # noqa: D205, D209
+        """One row for each trace, by its number.
+
+        ``run`` counts from 1 and is 0 where it is not known, ``start`` is in UTC. ``duration_ns`` is the time
+        of the run alone, which tracing makes longer. ``tracing_ns`` is the additional time that starting and
+        collecting the trace took, without compressing and writing it. ``untraced_ns`` is the median of the
+        last ``untraced_runs``, at most 64, of the signature in its process before it. ``batch`` is the number
+        of a Keras batch in its epoch, from 0. ``bytes`` are those in the file. Unknown figures are NA.
+        """
         return self._table(tables.trace_table)
 
     @property
@@ -167,7 +174,7 @@ class SavedSession:
         self._rule("all", 0.0, signature)
 
     def trace_slow(self, *, factor: float, signature: int | str | None = None) -> None:
-        """Keep the traces of runs that took longer than `factor` times the median of the last ones.
+        """Keep the traces of runs that took longer than `factor` times the median of the last traced ones.
 
         Whether a run is slow is known when it has ended, so all are traced, with the cost of
         that, and those of the others are thrown away.

@@ -11,6 +11,7 @@ from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.session.file import rows as stored_rows
+from tfvis_nb.session.file.columns import OF_TRACED_RUN, selected
 from tfvis_nb.session.file.counters import Counts, ledger_content, ledger_path
 from tfvis_nb.session.file.rows import count, trace_format, validate_rows, whole
 from tfvis_nb.session.file.schema import EVERY
@@ -148,11 +149,14 @@ class SessionWatch:
         newest = connection.execute("SELECT count(*), ifnull(max(id), 0) FROM traces").fetchone()
         if newest == self._newest:
             return
+        of_tracing = selected(connection, OF_TRACED_RUN)
         query = (
-            "SELECT id, signature, writer, run, start_ns, duration_ns, format, length(data)"
-            " FROM traces ORDER BY id DESC LIMIT ?"
+            "SELECT id, signature, writer, run, start_ns, duration_ns, format, length(data),"  # noqa: S608 - constants
+            f" {of_tracing} FROM traces ORDER BY id DESC LIMIT ?"
         )
         process = process_numbers(connection)
+        checks = (count, whole, whole, whole, count, count, trace_format, whole, *OF_TRACED_RUN.values())
+        rows = validate_rows(connection.execute(query, (MOST_TRACES,)), *checks)
         self._traces = [
             {
                 "trace": number,
@@ -164,11 +168,9 @@ class SessionWatch:
                 "duration_ns": int(duration_ns),
                 "format": _cut(form),
                 "bytes": int(size),
+                **dict(zip(OF_TRACED_RUN, cost, strict=True)),
             }
-            for number, signature, writer, run, start_ns, duration_ns, form, size in validate_rows(
-                connection.execute(query, (MOST_TRACES,)),
-                *(count, whole, whole, whole, count, count, trace_format, whole),
-            )
+            for number, signature, writer, run, start_ns, duration_ns, form, size, *cost in rows
         ]
         self._newest = newest
 
@@ -188,7 +190,9 @@ class SessionWatch:
                 **self._signatures[number],
                 "runs": total.runs,
                 "failed": total.failed,
-                "mean_ns": total.total_ns / total.runs if total.runs else None,
+                "traced": total.traced,
+                "mean_ns": total.mean_ns,
+                "traced_ns": total.traced_ns,
                 "total_ns": total.total_ns,
                 "longest_ns": total.longest_ns,
                 "first_ms": total.first_ns / _NS_OF_MS if total.first_ns else None,

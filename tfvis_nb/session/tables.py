@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.session.file import rows as stored_rows
+from tfvis_nb.session.file.columns import OF_TRACED_RUN, selected
 from tfvis_nb.session.file.counters import Counts, ledger_path, read_ledger
 from tfvis_nb.session.file.rows import count, count_or_none, text, trace_format, validate_rows, whole
 from tfvis_nb.session.file.schema import EVERY
 
 _SIGNATURE = "id, kind, label, fetches, targets, feeds, options"
-_COUNTS = ("runs", "failed", "total_ns", "longest_ns", "first_ns", "last_ns")
 
 
 def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, dict[int, Counts]]:
@@ -22,8 +22,8 @@ def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, di
     # Before the rows, because a process that ends in between has its last counts there.
     ledgers = {writer: read_ledger(ledger_path(path, writer)) for writer in running}
     found: dict[int, dict[int, Counts]] = {}
-    query = f"SELECT writer, signature, slot, {', '.join(_COUNTS)} FROM counts"  # noqa: S608 - constants
-    checks = (whole, whole, whole, *(count for _ in _COUNTS))
+    query = f"SELECT writer, signature, slot, {selected(connection, Counts._fields)} FROM counts"  # noqa: S608 - constants
+    checks = (whole, whole, whole, *(count for _ in Counts._fields))
     for writer, signature, slot, *values in validate_rows(connection.execute(query), *checks):
         saved = Counts(*values)
         live = ledgers.get(writer, {}).get(slot, saved)
@@ -89,12 +89,13 @@ def signature_table(
                 "kind": kind,
                 "label": label,
                 "runs": total.runs,
-                "mean_ns": total.total_ns / total.runs if total.runs else float("nan"),
+                "mean_ns": float("nan") if total.mean_ns is None else total.mean_ns,
                 "total_ns": total.total_ns,
                 "longest_ns": total.longest_ns,
                 "first": pd.Timestamp(total.first_ns) if total.first_ns else pd.NaT,
                 "last": pd.Timestamp(total.last_ns) if total.last_ns else pd.NaT,
                 "failed": total.failed,
+                "traced": total.traced,
                 "processes": processes.get(number, 0),
                 "traces": traces.get(number, 0),
                 "requested": requested.get(number, 0),
@@ -117,6 +118,7 @@ def signature_table(
             "first",
             "last",
             "failed",
+            "traced",
         ),
         *("processes", "traces", "requested", "rule", "fetches", "targets", "feeds", "options"),
     ]
@@ -128,27 +130,34 @@ def summed(each: Iterable[Counts]) -> Counts:
     """Add up what several processes counted of one signature."""
     each = list(each)
     begun = [counts.first_ns for counts in each if counts.first_ns]
+    untraced = [counts for counts in each if counts.runs > counts.traced]
     return Counts(
         runs=sum(counts.runs for counts in each),
         failed=sum(counts.failed for counts in each),
         total_ns=sum(counts.total_ns for counts in each),
-        longest_ns=max((counts.longest_ns for counts in each), default=0),
+        longest_ns=max((counts.longest_ns for counts in untraced or each), default=0),
         first_ns=min(begun, default=0),
         last_ns=max((counts.last_ns for counts in each), default=0),
+        traced=sum(counts.traced for counts in each),
+        traced_ns=sum(counts.traced_ns for counts in each),
     )
 
 
 def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
     """Return one row a trace; see `tfvis_nb.session.SavedSession.traces`."""
-    columns = ["trace", "signature", "label", "process", "run", "start", "duration_ns", "format", "bytes"]
+    columns = ["trace", "signature", "label", "process", "run", "start", "duration_ns"]
+    columns += [*OF_TRACED_RUN, "format", "bytes"]
     query = (
-        "SELECT traces.id, signature, label, writer, run, start_ns, duration_ns, format, length(data)"
+        "SELECT traces.id, signature, label, writer, run, start_ns, duration_ns,"  # noqa: S608 - constants
+        f" {selected(connection, OF_TRACED_RUN)}, format, length(data)"
         " FROM traces JOIN signatures ON signatures.id = signature ORDER BY traces.id"
     )
-    checks = (count, whole, text, whole, whole, count, count, trace_format, whole)
-    table = pd.DataFrame(validate_rows(connection.execute(query), *checks), columns=columns)
+    checks = (count, whole, text, whole, whole, count, count, *OF_TRACED_RUN.values(), trace_format, whole)
+    rows = validate_rows(connection.execute(query), *checks)
+    # Not by way of floats, which None among the numbers would make of them.
+    table = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
     table["start"] = pd.to_datetime(table["start"].astype("int64"), unit="ns")
-    return table.set_index("trace")
+    return table.astype(dict.fromkeys(("tracing_ns", "untraced_ns", "batch"), "Int64")).set_index("trace")
 
 
 def writer_rows(connection: sqlite3.Connection, where: str = "") -> Iterator[tuple[Any, ...]]:

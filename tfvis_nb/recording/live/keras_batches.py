@@ -27,10 +27,12 @@ class _Batch:
 
     counted: SignatureStats
     number: int
+    of_epoch: int
     started_ns: int
     began_ns: int
     order: TraceRequest | None
     profile: Profile | None = None
+    starting_ns: int = 0
     mark: Any = None
 
 
@@ -41,8 +43,8 @@ class BatchObserver:
         self._book = book
         self._under_way: dict[str, _Batch] = {}
 
-    def begin(self, phase: str, model: str) -> None:
-        """Note that a batch begins, and profile it if it is asked for."""
+    def begin(self, phase: str, model: str, of_epoch: int) -> None:
+        """Note that a batch, by its number in its epoch, begins, and profile it if it is asked for."""
         self.drop(phase)  # one that an exhausted data set left without an end
         now = time.perf_counter_ns()
         self._book.look(now)
@@ -51,7 +53,7 @@ class BatchObserver:
             return
         number = self._book.begin(counted)
         order = self._book.order(counted, number) if counted.wanted else None
-        batch = _Batch(counted, number, time.time_ns(), time.perf_counter_ns(), order)
+        batch = _Batch(counted, number, of_epoch, time.time_ns(), time.perf_counter_ns(), order)
         if order is not None:
             self._profile(batch, phase)
         self._under_way[phase] = batch
@@ -61,11 +63,9 @@ class BatchObserver:
         batch = self._under_way.pop(phase, None)
         if batch is None:
             return
-        if batch.profile is not None:
-            finish_devices()
         duration = time.perf_counter_ns() - batch.began_ns
         self._keep(batch, duration)
-        self._book.ran(batch.counted, batch.started_ns, duration)
+        self._book.ran(batch.counted, batch.started_ns, duration, traced=batch.profile is not None)
 
     def drop(self, phase: str) -> None:
         """Forget a batch that did not end."""
@@ -91,6 +91,7 @@ class BatchObserver:
         if lock.profiler_active() or not lock.hold_profiler(0):
             self._book.not_traced(batch.order)  # TensorFlow has one profiler; the next batch may get it
             return
+        began = time.perf_counter_ns()
         try:
             batch.profile = Profile({})
         except (errors.OpError, OSError):
@@ -99,21 +100,32 @@ class BatchObserver:
             return
         batch.mark = Trace(phase)
         batch.started_ns, batch.began_ns = time.time_ns(), time.perf_counter_ns()
+        batch.starting_ns = batch.began_ns - began
 
     def _keep(self, batch: _Batch, duration_ns: int) -> None:
         if batch.profile is None or batch.order is None:
             return
+        ended = time.perf_counter_ns()
+        # An untraced batch waits for no device, so this is not its own time.
+        finish_devices()
         batch.mark.set_metadata(step_num=batch.number, _r=1)
         recorded = self._ended(batch)
         if recorded is None:
             self._book.not_traced(batch.order)
             return
         data, epoch_ns = recorded
-        self._book.traced(
-            batch.counted,
-            batch.order,
-            Recording("xspace", data, batch.number, batch.started_ns, duration_ns, epoch_ns),
+        tracing = batch.starting_ns + time.perf_counter_ns() - ended
+        recording = Recording(
+            "xspace",
+            data,
+            batch.number,
+            batch.started_ns,
+            duration_ns,
+            epoch_ns,
+            tracing_ns=tracing,
+            batch=batch.of_epoch,
         )
+        self._book.traced(batch.counted, batch.order, recording)
 
     @staticmethod
     def _ended(batch: _Batch) -> tuple[bytes, int] | None:
@@ -180,11 +192,11 @@ class PhaseRecorder:
             for phase in self.under_way():
                 self.end(phase)
 
-    def batch_begin(self, phase: str, model: str) -> None:
+    def batch_begin(self, phase: str, model: str, of_epoch: int) -> None:
         """Note that a batch begins."""
         observer = self._observer
         if observer is not None:
-            observer.begin(phase, model)
+            observer.begin(phase, model, of_epoch)
 
     def batch_end(self, phase: str) -> None:
         """Note that a batch has ended."""
@@ -258,7 +270,7 @@ def _delegate(callback: Any, phase: str) -> None:
         self.recorder.end(phase)
 
     def on_batch_begin(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ARG001
-        self.recorder.batch_begin(phase, self.model.name)
+        self.recorder.batch_begin(phase, self.model.name, int(batch))
 
     def on_batch_end(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ARG001
         self.recorder.batch_end(phase)

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import PATIENCE_S
@@ -27,7 +27,10 @@ SAVE_NS = 2_000_000_000
 
 RECENT = 64
 ENOUGH = 8
-"""Of how many runs, at most and at least, the median is that decides which one is slow."""
+"""Of how many traced runs, at most and at least, the median is that decides which one is slow.
+
+A trace is compared with the median of as many untraced runs, at most.
+"""
 
 MOST_WAITING = 64_000_000
 """Bytes of traces that wait in memory while another process keeps the file."""
@@ -47,9 +50,10 @@ class SignatureStats:
     number: int
     signature: Signature
     put: Callable[..., None]
-    counts: tuple[int, int, int, int, int, int] = NONE
+    counts: tuple[int, int, int, int, int, int, int, int] = NONE
     begun: int = 0
-    recent: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
+    untraced: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
+    traced: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
     wanted: bool = False
 
 
@@ -199,23 +203,30 @@ class RunRegistry:
                 return TraceRequest()
             return TraceRequest(factor=value) if kind == "slower" else None
 
-    def ran(self, counted: SignatureStats, began_ns: int, duration_ns: int) -> None:
+    def ran(self, counted: SignatureStats, began_ns: int, duration_ns: int, *, traced: bool = False) -> None:
         """Count a run that began at an epoch time.
 
         Every run waits for this, with caches full of what it computed: instructions here, not calls.
         """
         with self._lock:
             if self.open:
-                runs, failed, total, longest, first, last = counted.counts
+                runs, failed, total, longest, first, last, traces, traced_ns = counted.counts
+                if traced:
+                    if traces == runs:
+                        longest = max(longest, duration_ns)
+                    traces += 1
+                    traced_ns += duration_ns
+                    counted.traced.append(duration_ns)
+                else:
+                    longest = max(longest, duration_ns) if traces < runs else duration_ns
+                    counted.untraced.append(duration_ns)
                 runs += 1
                 total += duration_ns
-                longest = max(longest, duration_ns)
                 first = first or began_ns
                 last = max(last, began_ns)
-                counted.counts = runs, failed, total, longest, first, last
-                counted.recent.append(duration_ns)
+                counted.counts = runs, failed, total, longest, first, last, traces, traced_ns
                 try:
-                    counted.put(runs, failed, total, longest, first, last)
+                    counted.put(runs, failed, total, longest, first, last, traces, traced_ns)
                 except OSError as error:
                     self.stop(error)
 
@@ -240,6 +251,9 @@ class RunRegistry:
         with self._lock:
             if not self.open or not self._is_kept(counted, order, recording.duration_ns):
                 return
+            if counted.untraced:
+                median, runs = round(statistics.median(counted.untraced)), len(counted.untraced)
+                recording = replace(recording, untraced_ns=median, untraced_runs=runs)
 
             def add() -> None:
                 self._writer.add_trace(counted.number, recording, order.request)
@@ -309,9 +323,10 @@ class RunRegistry:
     def _is_kept(self, counted: SignatureStats, order: TraceRequest, duration_ns: int) -> bool:
         if not order.factor:
             return True
-        if len(counted.recent) < ENOUGH:
+        # Not with untraced runs, beside which tracing alone would make it slow.
+        if len(counted.traced) < ENOUGH:
             return False
-        return duration_ns > order.factor * statistics.median(counted.recent)
+        return duration_ns > order.factor * statistics.median(counted.traced)
 
 
 @contextmanager

@@ -16,6 +16,21 @@ REMEMBERED = 10_000
 """Of how many runs the signature is known by their tensors; a program may make new ones all the time."""
 
 
+class _OwnTime:
+    """Times a call of TensorFlow's method, without what is done around it to trace it."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+        self.started_ns = self.duration_ns = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.started_ns, began = time.time_ns(), time.perf_counter_ns()
+        try:
+            return self._original(*args, **kwargs)
+        finally:
+            self.duration_ns = time.perf_counter_ns() - began
+
+
 class RunObserver:
     """Counts the session runs between `install` and `remove`, in every thread."""
 
@@ -67,8 +82,9 @@ class RunObserver:
                 order = book.order(counted, number)
                 if order is not None:
                     arguments = (session, options, feeds, fetches, targets, metadata)
+                    own = _OwnTime(original)
                     return self._traced(
-                        counted, number, order, lambda: self._run(original, options_bytes, *arguments)
+                        counted, number, order, own, lambda: self._run(own, options_bytes, *arguments)
                     )
                 began = clock()
             try:
@@ -104,9 +120,9 @@ class RunObserver:
             number = book.begin(counted)
             order = book.order(counted, number) if counted.wanted else None
             if order is not None:
-                traced = self._callables.call
+                own, traced = _OwnTime(original), self._callables.call
                 return self._traced(
-                    counted, number, order, lambda: traced(original, made, options, args, kwargs)
+                    counted, number, order, own, lambda: traced(own, made, options, args, kwargs)
                 )
             try:
                 result = original(made, *args, **kwargs)
@@ -119,27 +135,39 @@ class RunObserver:
         return call
 
     def _traced(
-        self, counted: SignatureStats, number: int, order: TraceRequest, run: Callable[[], tuple[Any, bytes]]
+        self,
+        counted: SignatureStats,
+        number: int,
+        order: TraceRequest,
+        own: _OwnTime,
+        run: Callable[[], tuple[Any, bytes]],
     ) -> Any:
         lowered = self._tracer.slot.lowered
         before = dict(lowered)
         began = time.perf_counter_ns()
-        started = time.time_ns()
         try:
             result, metadata = run()
         except BaseException:
             self._book.failed(counted, order)
             raise
-        duration = time.perf_counter_ns() - began
+        tracing = time.perf_counter_ns() - began - own.duration_ns
         # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
         if metadata[:1] == b"\n" and metadata[1:2] != b"\0":
             new = [why for why, count in lowered.items() if count > before.get(why, 0)]
             note = "; ".join(Text("run_without_gpu_rows", why=Text(why)) for why in new)
-            recording = Recording("run_metadata", metadata, number, started, duration, note=note)
+            recording = Recording(
+                "run_metadata",
+                metadata,
+                number,
+                own.started_ns,
+                own.duration_ns,
+                note=note,
+                tracing_ns=tracing,
+            )
             self._book.traced(counted, order, recording)
         else:
             self._book.not_traced(order)
-        self._book.ran(counted, started, duration)
+        self._book.ran(counted, own.started_ns, own.duration_ns, traced=True)
         return result
 
     def _new(self, key: Any) -> SignatureStats | None:

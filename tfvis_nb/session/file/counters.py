@@ -29,15 +29,19 @@ NEW_LEDGER = ".new"
 MOST_COUNT = 1 << 62
 """The most that is counted, or timed in nanoseconds."""
 
-_RECORD = struct.Struct("<8q")
-_HEAD = b"tfvis_nb counts\n".ljust(_RECORD.size, b"\0")
+_RECORD = struct.Struct("<10q")
+_HEAD = b"tfvis_nb counts 2\n".ljust(_RECORD.size, b"\0")
+_BEFORE_TRACED_RUNS = struct.Struct("<8q")
+_HEAD_BEFORE = b"tfvis_nb counts\n".ljust(_BEFORE_TRACED_RUNS.size, b"\0")
 _LARGEST = len(_HEAD) + SLOTS * _RECORD.size
 
 
 class Counts(NamedTuple):
     """Counts of the runs of one signature in one process; times in nanoseconds.
 
-    ``first_ns`` and ``last_ns`` are epoch times of the starts; 0 when there was no run.
+    ``first_ns`` and ``last_ns`` are epoch times of the starts; 0 when there was no run. ``runs`` and
+    ``total_ns`` are of all runs that ended, ``traced`` and ``traced_ns`` of the traced ones among them.
+    ``longest_ns`` is of the untraced ones; of the traced ones where there is no other.
     """
 
     runs: int = 0
@@ -46,6 +50,16 @@ class Counts(NamedTuple):
     longest_ns: int = 0
     first_ns: int = 0
     last_ns: int = 0
+    traced: int = 0
+    traced_ns: int = 0
+
+    @property
+    def mean_ns(self) -> float | None:
+        """The mean of the untraced runs, or of the traced ones where there is no other; None without runs."""
+        untraced = self.runs - self.traced
+        if untraced > 0:
+            return (self.total_ns - self.traced_ns) / untraced
+        return self.total_ns / self.runs if self.runs else None
 
 
 def ledger_path(path: Path, writer: int) -> Path:
@@ -55,7 +69,7 @@ def ledger_path(path: Path, writer: int) -> Path:
 
 def is_ledger(head: bytes) -> bool:
     """Whether a file that begins like this has counts."""
-    return head.startswith(_HEAD)
+    return head.startswith((_HEAD, _HEAD_BEFORE))
 
 
 class Ledger:
@@ -87,13 +101,13 @@ class Ledger:
         """Write the counts of one signature."""
         self.putting(slot)(*counts)
 
-    def putting(self, slot: int) -> Callable[[int, int, int, int, int, int], None]:
+    def putting(self, slot: int) -> Callable[..., None]:
         """Return what writes the counts of one signature, given the values of `Counts`."""
         write, pack, offset = os.pwrite, _RECORD.pack, len(_HEAD) + slot * _RECORD.size
 
-        def put(runs: int, failed: int, total: int, longest: int, first: int, last: int) -> None:
+        def put(runs: int, failed: int, total: int, *rest: int) -> None:
             # Two of them twice: by these a reader knows a record that is just being written.
-            write(self._file, pack(runs, failed, total, longest, first, last, total, runs + failed), offset)
+            write(self._file, pack(runs, failed, total, *rest, total, runs + failed), offset)
 
         return put
 
@@ -144,12 +158,14 @@ def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
     half_written = False
     if not is_ledger(content):
         return found, half_written
-    whole = len(content) // _RECORD.size * _RECORD.size
-    for slot, record in enumerate(_RECORD.iter_unpack(content[len(_HEAD) : whole])):
-        if record[6:] != (record[2], record[0] + record[1]):
+    # The head is as long as a record.
+    layout = _RECORD if content.startswith(_HEAD) else _BEFORE_TRACED_RUNS
+    whole = len(content) // layout.size * layout.size
+    for slot, record in enumerate(layout.iter_unpack(content[layout.size : whole])):
+        if record[-2:] != (record[2], record[0] + record[1]):
             half_written = True
         elif record[0] + record[1] > 0 and 0 <= min(record) <= max(record) <= MOST_COUNT:
-            found[slot] = Counts(*record[:6])
+            found[slot] = Counts(*record[:-2])
     return found, half_written
 
 

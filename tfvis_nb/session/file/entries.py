@@ -31,6 +31,10 @@ class Recording:
     - `start_ns`, `duration_ns`: When it began, in epoch nanoseconds, and how long it took.
     - `epoch_ns`: When a profile began; 0 for a run.
     - `note`: What is missing in it.
+    - `tracing_ns`: How long it took, beside the run, to start the trace and to collect it; None if unknown.
+    - `untraced_ns`, `untraced_runs`: The median of that many untraced runs of the signature before it; None
+      and 0 if there was none.
+    - `batch`: Which batch of its epoch it was, from 0; None for a session run.
     """
 
     format: str
@@ -40,6 +44,10 @@ class Recording:
     duration_ns: int
     epoch_ns: int = 0
     note: str = ""
+    tracing_ns: int | None = None
+    untraced_ns: int | None = None
+    untraced_runs: int = 0
+    batch: int | None = None
 
 
 @dataclass

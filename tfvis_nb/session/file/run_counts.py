@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 
+from tfvis_nb.session.file.columns import stored
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import Counts
 
 
 def save_counts(connection: Guarded, writer: int, counts: Mapping[int, Counts]) -> None:
     """Write the counts of a process by signature; part of a transaction."""
+    columns = stored(connection, Counts._fields)
+    put = ", ".join(f"{column} = ?" for column in columns)
     connection.executemany(
-        "UPDATE counts SET runs = ?, failed = ?, total_ns = ?, longest_ns = ?, first_ns = ?, last_ns = ?"
-        " WHERE writer = ? AND signature = ?",
-        [(*values, writer, signature) for signature, values in counts.items()],
+        f"UPDATE counts SET {put} WHERE writer = ? AND signature = ?",  # noqa: S608 - constants
+        [(*values[: len(columns)], writer, signature) for signature, values in counts.items()],
     )
 
 

@@ -10,12 +10,20 @@ from tfvis_nb.session.file.errors import DamagedSessionError, damage, is_damage
 from tfvis_nb.texts import Text, text_of
 
 APPLICATION = 0x74667673
-VERSION = 1
+VERSION = 2
+BEFORE_TRACED_RUNS = 1
+"""The version of files that do not tell traced runs from others; they are read and continued as they are."""
 
 EVERY = 0
 """In the place of a signature: all of them."""
 
 MAGIC = b"SQLite format 3\0"
+
+_TRACED_RUNS = """
+        traced INTEGER NOT NULL DEFAULT 0, traced_ns INTEGER NOT NULL DEFAULT 0,"""
+_OF_TRACED_RUN = """
+        tracing_ns INTEGER, untraced_ns INTEGER, untraced_runs INTEGER NOT NULL DEFAULT 0,
+        batch INTEGER,"""
 
 TABLES = (
     """CREATE TABLE signatures(
@@ -25,15 +33,15 @@ TABLES = (
     """CREATE TABLE writers(
         id INTEGER PRIMARY KEY AUTOINCREMENT, host TEXT NOT NULL, pid INTEGER NOT NULL,
         started_ns INTEGER NOT NULL, ended_ns INTEGER)""",
-    """CREATE TABLE counts(
+    f"""CREATE TABLE counts(
         writer INTEGER NOT NULL, signature INTEGER NOT NULL, slot INTEGER NOT NULL,
         runs INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
         total_ns INTEGER NOT NULL DEFAULT 0, longest_ns INTEGER NOT NULL DEFAULT 0,
-        first_ns INTEGER NOT NULL DEFAULT 0, last_ns INTEGER NOT NULL DEFAULT 0,
+        first_ns INTEGER NOT NULL DEFAULT 0, last_ns INTEGER NOT NULL DEFAULT 0,{_TRACED_RUNS}
         PRIMARY KEY(writer, signature)) WITHOUT ROWID""",
-    """CREATE TABLE traces(
+    f"""CREATE TABLE traces(
         id INTEGER PRIMARY KEY AUTOINCREMENT, signature INTEGER NOT NULL, writer INTEGER NOT NULL,
-        run INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,
+        run INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,{_OF_TRACED_RUN}
         format TEXT NOT NULL, epoch_ns INTEGER NOT NULL, size INTEGER NOT NULL, note TEXT NOT NULL,
         data BLOB NOT NULL)""",
     "CREATE INDEX newest ON traces(signature, id)",
@@ -42,19 +50,20 @@ TABLES = (
     """CREATE TABLE requests(
         id INTEGER PRIMARY KEY AUTOINCREMENT, signature INTEGER NOT NULL, writer INTEGER)""",
     f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
 )
 
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 
-def empty_session() -> Guarded:
-    """Return a session in memory that has the tables, and nothing in them."""
+def empty_session(version: int = VERSION) -> Guarded:
+    """Return a session in memory that has the tables of a version, and nothing in them."""
     connection = sqlite3.connect(":memory:", isolation_level=None, factory=Guarded)
     connection.set_authorizer(None)
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    left_out = (_TRACED_RUNS, _OF_TRACED_RUN) if version == BEFORE_TRACED_RUNS else ()
     for statement in TABLES:
-        connection.execute(statement)
+        connection.execute(functools.reduce(lambda sql, added: sql.replace(added, ""), left_out, statement))
+    connection.execute(f"PRAGMA user_version = {version}")
     return connection
 
 
@@ -74,8 +83,8 @@ def begins_as_session(head: bytes) -> bool:
 
 
 @functools.cache
-def _own() -> frozenset[tuple[str, ...]]:
-    connection = empty_session()
+def _own(version: int) -> frozenset[tuple[str, ...]]:
+    connection = empty_session(version)
     try:
         return frozenset(connection.execute(_SCHEMA).fetchall())
     finally:
@@ -91,7 +100,7 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        found = connection.execute(f"{_SCHEMA} LIMIT ?", (len(_own()) + 1,)).fetchall()
+        found = connection.execute(f"{_SCHEMA} LIMIT ?", (len(_own(VERSION)) + 1,)).fetchall()
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if not is_damage(error):
             raise
@@ -100,10 +109,10 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise TraceFormatError(Text("no_session", path=path)) from None
     if application != APPLICATION:
         raise TraceFormatError(Text("sqlite_but_no_session", path=path))
-    if version != VERSION:
+    if version not in (BEFORE_TRACED_RUNS, VERSION):
         raise TraceFormatError(Text("session_version", path=path, version=version))
     # As frozensets, because a repaired copy may have another order. There are no duplicates.
-    if len(found) != len(_own()) or frozenset(found) != _own():
+    if len(found) != len(_own(version)) or frozenset(found) != _own(version):
         raise DamagedSessionError(damage(Text("tables_of_others")).named(path))
 
 

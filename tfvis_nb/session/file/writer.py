@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tfvis_nb.session.compression import compress
+from tfvis_nb.session.file.columns import OF_TRACED_RUN, stored
 from tfvis_nb.session.file.companions import file_at
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import SLOTS, Counts, Ledger, ledger_path
@@ -27,6 +28,7 @@ from tfvis_nb.session.file.write_ahead_log import HeldError, WriteAheadLog, is_h
 MORE = "runs of more signatures"
 """Stands for all that a process ran after its first `SLOTS`."""
 
+_RECORDED = ("run", "start_ns", "duration_ns", *OF_TRACED_RUN, "format", "epoch_ns", "note")
 
 RUN_S = 0.5
 WORK_S = 0.9
@@ -62,6 +64,7 @@ class Writer:
         self._delete_at = 0
         self._schema = -1
         self._connection = connect(path, create=True)
+        self._recorded = stored(self._connection, _RECORDED)
         self._file = file_at(path)
         self._log = WriteAheadLog(path, self._connection)
         try:
@@ -178,23 +181,12 @@ class Writer:
         Where one follows the other, they are deleted together a little later.
         """
         data = compress(recording.data)
+        row = {"signature": signature, "writer": self.number, "size": len(recording.data), "data": data}
+        row |= {name: getattr(recording, name) for name in self._recorded}
         with self._lock, self._transaction() as connection:
             connection.execute(
-                "INSERT INTO traces"
-                "(signature, writer, run, start_ns, duration_ns, format, epoch_ns, size, note, data)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    signature,
-                    self.number,
-                    recording.run,
-                    recording.start_ns,
-                    recording.duration_ns,
-                    recording.format,
-                    recording.epoch_ns,
-                    len(recording.data),
-                    recording.note,
-                    data,
-                ),
+                f"INSERT INTO traces({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",  # noqa: S608 - constants
+                tuple(row.values()),
             )
             if request is not None:
                 connection.execute("DELETE FROM requests WHERE id = ?", (request,))

@@ -1,0 +1,50 @@
+/** What a trace cost: how much longer the traced run took than untraced ones, and what came on top of the run. */
+
+import { formatCount, formatDuration } from "../model/format/units";
+import type { SignatureRow, TraceRow } from "./host";
+
+export const SLOWS = "Tracing itself slows a run down.";
+export const MEAN = "Mean duration of the untraced runs, or of the traced runs if all were traced";
+export const LONGEST = "The longest untraced run, or the longest traced run if all were traced";
+
+/** How many times the median of the untraced runs before it a traced run took; null without such runs. */
+export function ratio({ duration_ns, untraced_ns }: TraceRow): number | null {
+  return untraced_ns ? duration_ns / untraced_ns : null;
+}
+
+/** "2.31×" */
+export function ratioText(row: TraceRow): string {
+  const times = ratio(row);
+  return times === null ? "–" : `${times.toFixed(times < 10 ? 2 : 0)}×`;
+}
+
+/** "+12.3 ms"; "" without untraced runs. */
+export function addedText({ duration_ns, untraced_ns }: TraceRow): string {
+  if (untraced_ns === null) return "";
+  const added = duration_ns - untraced_ns;
+  return (added > 0 ? "+" : "") + formatDuration(added);
+}
+
+/** What the run is compared with. */
+export function comparedText({ untraced_ns, untraced_runs }: TraceRow): string {
+  if (untraced_ns === null) return "not compared: no untraced run before it";
+  const runs =
+    untraced_runs === 1 ? "the untraced run" : `the median of ${formatCount(untraced_runs)} untraced runs`;
+  return `${runs} before it, ${formatDuration(untraced_ns)}`;
+}
+
+/** "45 ms more for the trace"; "" where that is not known. */
+export function tracingText({ tracing_ns }: TraceRow): string {
+  return tracing_ns === null ? "" : `${formatDuration(tracing_ns)} more to start and collect the trace`;
+}
+
+/** "first batch of its epoch"; "" for a session run. */
+export function batchText({ batch }: TraceRow): string {
+  if (batch === null) return "";
+  return batch === 0 ? "first batch of its epoch" : `batch ${formatCount(batch + 1)} of its epoch`;
+}
+
+/** The untraced runs of a signature that have ended, and how long they took together. */
+export function untraced({ runs, total_ns, traced, traced_ns }: SignatureRow): { runs: number; ns: number } {
+  return { runs: runs - traced, ns: total_ns - traced_ns };
+}

@@ -1,0 +1,36 @@
+"""The columns of counts and traces that a session's file has: those of version 1 know nothing of tracing."""
+
+import sqlite3
+from collections.abc import Iterable
+
+from tfvis_nb.session.file.rows import count, count_or_none
+from tfvis_nb.session.file.schema import BEFORE_TRACED_RUNS
+
+OF_TRACED_RUN = {
+    "tracing_ns": count_or_none,
+    "untraced_ns": count_or_none,
+    "untraced_runs": count,
+    "batch": count_or_none,
+}
+"""What is known of a traced run besides its time, and the checks of these columns."""
+
+_UNKNOWN = dict.fromkeys(("traced", "traced_ns", "untraced_runs"), "0")
+_UNKNOWN |= dict.fromkeys(("tracing_ns", "untraced_ns", "batch"), "NULL")
+"""What stands in their places in a query of a file that lacks them."""
+
+
+def stored(connection: sqlite3.Connection, columns: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some columns that the file has."""
+    lacked = _lacked(connection)
+    return tuple(column for column in columns if column not in lacked)
+
+
+def selected(connection: sqlite3.Connection, columns: Iterable[str], schema: str = "main") -> str:
+    """Return columns as a query asks for them."""
+    lacked = _lacked(connection, schema)
+    return ", ".join(_UNKNOWN[column] if column in lacked else column for column in columns)
+
+
+def _lacked(connection: sqlite3.Connection, schema: str = "main") -> frozenset[str]:
+    version = connection.execute(f"PRAGMA {schema}.user_version").fetchone()[0]
+    return frozenset(_UNKNOWN if version == BEFORE_TRACED_RUNS else ())
