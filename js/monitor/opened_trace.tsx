@@ -10,7 +10,7 @@ import { focusRow } from "./focus_row";
 import type { Opened, TraceRow } from "./host";
 import { fullMoment } from "./relative_time";
 import type { MonitorStore } from "./store";
-import { addedText, batchText, comparedText, ratioText, SLOWS, tracingText } from "./tracing_cost";
+import { batchText, comparedText, SLOWS, tracingText } from "./tracing_cost";
 
 interface OpenedTraceProps {
   store: MonitorStore;
@@ -108,7 +108,6 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
 
 /** How long it took, how much longer than untraced runs, what the trace took, and which batch it was. */
 function costText(row: TraceRow): string {
-  const times = row.untraced_ns === null ? "" : `${ratioText(row)} (${addedText(row)}) `;
-  const run = `Traced run: ${formatDuration(row.duration_ns)}, ${times}${comparedText(row)}`;
+  const run = `Traced run: ${formatDuration(row.duration_ns)}, ${comparedText(row)}`;
   return [run, tracingText(row), batchText(row)].filter(Boolean).join(" · ");
 }

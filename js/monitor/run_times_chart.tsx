@@ -5,7 +5,7 @@ import type { TraceRow } from "./host";
 import { ago } from "./relative_time";
 import { runTimesChart } from "./run_times";
 import type { MonitorStore } from "./store";
-import { comparedText, ratioText, SLOWS } from "./tracing_cost";
+import { comparedText, SLOWS } from "./tracing_cost";
 
 /** A mean of a moment would have no width. */
 const LEAST_SHARE = 0.012;
@@ -51,6 +51,5 @@ export function RunTimesChart({ store, signature }: { store: MonitorStore; signa
 }
 
 function traceTitle(row: TraceRow): string {
-  const compared = row.untraced_ns === null ? "" : `${ratioText(row)} `;
-  return `Traced run ${formatCount(row.run)}: ${formatDuration(row.duration_ns)}, ${compared}${comparedText(row)}`;
+  return `Traced run ${formatCount(row.run)}: ${formatDuration(row.duration_ns)}, ${comparedText(row)}`;
 }

@@ -7,7 +7,7 @@ import { moveAmongRows } from "../ui/row_keys";
 import type { Order } from "../ui/sort";
 import { type ColumnHead, Table } from "../ui/table";
 import type { MonitorState, TraceRow } from "./host";
-import { nextRefusal, nextRunText } from "./recording";
+import { capital, nextRefusal, nextRunText } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";
 import { sortTraces, type TraceColumn } from "./sorting";
 import type { MonitorStore } from "./store";
@@ -172,6 +172,12 @@ function Row({ store, row, hasLabel, isStop, focused }: RowProps) {
         >
           {formatCount(row.run)}
         </button>
+        {row.batch === 0 && (
+          <>
+            {" "}
+            <small title={capital(batchText(row))}>first batch</small>
+          </>
+        )}
       </td>
       {hasLabel && (
         <td class="c-label" title={row.label}>
@@ -182,7 +188,7 @@ function Row({ store, row, hasLabel, isStop, focused }: RowProps) {
         {moment(row.start_ms, now)} <small>{ago(row.start_ms, now)}</small>
       </td>
       <td class="c-duration_ns">{formatDuration(row.duration_ns)}</td>
-      <td class="c-ratio" title={`Compared with ${comparedText(row)}. ${SLOWS}`}>
+      <td class="c-ratio" title={`${capital(comparedText(row))}. ${SLOWS}`}>
         {ratioText(row)} <small>{addedText(row)}</small>
       </td>
       <td class="c-tracing_ns">{formatDuration(row.tracing_ns ?? Number.NaN)}</td>

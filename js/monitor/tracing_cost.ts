@@ -25,12 +25,13 @@ export function addedText({ duration_ns, untraced_ns }: TraceRow): string {
   return (added > 0 ? "+" : "") + formatDuration(added);
 }
 
-/** What the run is compared with. */
-export function comparedText({ untraced_ns, untraced_runs }: TraceRow): string {
-  if (untraced_ns === null) return "not compared: no untraced run before it";
+/** "2.31× (+12.3 ms) the median of 64 untraced runs before it, 9.4 ms" */
+export function comparedText(row: TraceRow): string {
+  const { untraced_ns, untraced_runs } = row;
+  if (untraced_ns === null) return "no untraced runs to compare with";
   const runs =
     untraced_runs === 1 ? "the untraced run" : `the median of ${formatCount(untraced_runs)} untraced runs`;
-  return `${runs} before it, ${formatDuration(untraced_ns)}`;
+  return `${ratioText(row)} (${addedText(row)}) ${runs} before it, ${formatDuration(untraced_ns)}`;
 }
 
 /** "45 ms more for the trace"; "" where that is not known. */

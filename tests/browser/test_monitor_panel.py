@@ -211,7 +211,10 @@ def test_a_traced_run_says_what_tracing_cost(monitor: Monitor, path: Path) -> No
     def expect_cost() -> None:
         expect(known.locator(".c-duration_ns")).to_have_text("4.00 ms")
         expect(known.locator(".c-ratio")).to_have_text("2.00\u00d7 +2.00 ms")
+        expect(known.locator(".c-ratio")).to_have_attribute("title", re.compile("64 .* 2.00 ms"))
         expect(known.locator(".c-tracing_ns")).to_have_text("9.00 ms")
+        expect(rows.locator(".c-run small")).to_have_count(1)
+        expect(known.locator(".c-run small")).to_be_visible()
         expect(unknown.locator(".c-ratio")).to_have_text("\u2013")
         expect(unknown.locator(".c-tracing_ns")).to_have_text("\u2013")
         # A traced run is slower by being traced: that alone is no alarm.
