@@ -24,7 +24,7 @@ COST: dict[str, Any] = {"tracing_ns": 300, "untraced_ns": 2_500, "untraced_runs"
 def old(tmp_path: Path) -> Path:
     """A session of one signature, ``train``, with two runs of 5,000 ns and their traces."""
     path = tmp_path / "old.tfvis"
-    path.write_bytes(lzma.decompress((DATA / "session_version1.tfvis.xz").read_bytes()))
+    path.write_bytes(lzma.decompress((DATA / "sessions/version1.tfvis.xz").read_bytes()))
     return path
 
 
