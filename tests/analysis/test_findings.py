@@ -12,6 +12,7 @@ from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.display.overview.findings_block import findings_block
 
 KNOWN = [
@@ -57,11 +58,14 @@ def test_a_gpu_that_mostly_waits_for_launches_has_that_first(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [_of_collection([COMPILING])])
-def test_what_a_profile_compiled_is_a_share_of_the_steps(name: str) -> None:
+def test_what_a_profile_compiled_in_the_first_step_sets_it_apart(name: str) -> None:
     trace = read_h200([name])
-    table = findings(trace).query("kind == 'compiling'")
-    whole = trace.breakdown[trace.breakdown["device"].astype(str) == ""]
-    assert table["share"].tolist() == [whole["compile_ns"].sum() / whole["step_ns"].sum()]
+    first = findings(trace).set_index("id")["figures"]["first_step"]
+    whole = trace.breakdown[trace.breakdown["device"].astype(str) == ""].set_index("step")["compile_ns"]
+    middle = median_step(trace)
+    assert middle is not None
+    more = int(whole[first["step"]]) - int(whole[middle])
+    assert (first["activity"], first["activity_ns"]) == ("compile", more)
 
 
 def _copied(start: int) -> tv.Trace:

@@ -28,7 +28,6 @@ FOUND = {
     # Input, once or at every step.
     "h200/input_bound_tf2_gpu.xplane.pb": ["input_bound.all"],
     "cpu/local_conv_tfdata_step0.pb": [INPUT_OF_ONE],
-    "cpu/xspace_tf2_tffunction_train_cpu.xplane.pb": [INPUT_ONCE],
     "hvd/estimator_tf115_dnn_train_step0.pb": [INPUT_OF_ONE],
     "*tf2_host.trace.json": [INPUT_OF_ONE],
     "third-party/sagemaker-debugger/utils_*.trace.json": [INPUT_OF_ONE],
@@ -36,7 +35,6 @@ FOUND = {
     "cpu_tf221_keras_fit.xplane.pb.xz": ["slow_steps.longer", INPUT_ONCE],
     # Steps.
     "h200/mlp_60steps.tar.xz": [LAUNCHES, "slow_steps.more_work"],
-    "h200/jax_train_gpu.xplane.pb": ["compiling.first"],
     # Devices.
     "h200/deep4000.pb.xz": [LAUNCHES],
     "h200/inception_step1.pb.xz": [LAUNCHES],
@@ -51,7 +49,6 @@ FOUND = {
     "*run_meta.v[23]": [LAUNCHES],
     "timeline_tf10_gpu.json": [LAUNCHES],
     "third-party/ikhlestov/GPU_timeline_01.json": [LAUNCHES],
-    "third-party/ikhlestov/GPU_timeline_03_merged_5_runs.json": [LAUNCHES],
     "third-party/kittibox/timeline_01.json": ["autotuning", LAUNCHES],
     "*mixed_sparse_embedding_step?.pb": [LAUNCHES, CPU_OPS],
     "gpu_tf221_mixed.pb.xz": [LAUNCHES, CPU_OPS],

@@ -78,7 +78,7 @@ def test_above_the_thresholds_the_figures_say_why_nothing_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("took", "slow", "slow_first"), [([10] * 6 + [20] * 4, 4, False), ([50] + [10] * 9, 0, True)]
+    ("took", "slow", "slow_first"), [([10] * 6 + [20] * 4, 4, False), ([16] + [10] * 9, 0, True)]
 )
 def test_many_slow_steps_and_a_slow_first_one_are_no_finding(
     took: list[int], slow: int, *, slow_first: bool

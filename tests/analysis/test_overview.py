@@ -23,6 +23,7 @@ from tfvis_nb.analysis.findings.rule import capital
 from tfvis_nb.analysis.findings.table import OVERLAP
 from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import overview_lines
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.cli.info import lines, summary
 from tfvis_nb.core.format import format_percent, unbroken
@@ -86,10 +87,11 @@ def test_no_event_has_more_self_time_than_its_step(trace: Trace) -> None:
 
 @pytest.mark.slow
 def test_a_share_of_the_same_name_is_the_same_everywhere(trace: Trace) -> None:
-    table = device_idle(trace)
-    busy = trace.utilisation.astype(dict.fromkeys(KEYS, object)).dropna(subset=["busy_ns"])
+    steps = other_steps(trace)
+    table = device_idle(steps)
+    busy = steps.utilisation.astype(dict.fromkeys(KEYS, object)).dropna(subset=["busy_ns"])
     sums = busy.groupby(KEYS)[["busy_ns", "step_ns"]].sum()
-    gaps = trace.idle_gaps.astype(dict.fromkeys([*KEYS, "cause"], object))
+    gaps = steps.idle_gaps.astype(dict.fromkeys([*KEYS, "cause"], object))
     idle = gaps.groupby([*KEYS, "cause"])["duration_ns"].sum()
     told = {(row["task"], row["device"]): row for row in trace.overview["devices"]}
     assert len(told) == len(table)
@@ -244,6 +246,7 @@ def test_a_slow_first_step_is_told_apart() -> None:
     assert trace.overview["steps"]["median_ns"] == 100
     (found,) = trace.findings.to_dict("records")
     assert (found["id"], found["level"], found["lost_ns"]) == ("first_step", "observation", 800)
+    assert np.isnan(found["share"])
     assert "9 times the median of the others" in trace.overview["headline"]
     assert _steps([140, 100, 100, 100]).overview["first_step"] is None
     assert _steps([900, 100]).overview["first_step"] is None

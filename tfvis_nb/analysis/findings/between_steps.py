@@ -37,7 +37,8 @@ def _find(trace: Trace) -> list[Finding]:
         "op": _longest_op(trace, loose),
     }
     events = longest_events(trace, loose)
-    return [Finding("between_steps", NOT_KNOWN, figures, NO_STEP, start, end, events, OBSERVATION)]
+    lost = outside.outside_ns
+    return [Finding("between_steps", NOT_KNOWN, figures, NO_STEP, start, end, events, OBSERVATION, lost)]
 
 
 def _longest_op(trace: Trace, chosen: np.ndarray) -> dict[str, Any] | None:
@@ -84,4 +85,4 @@ def _summarise(figures: Figures) -> str:
     return f"Time outside steps is {format_percent(figures['share'])} of the run{beyond(figures)}."
 
 
-RULE = Rule("outside steps", {"RUN_SHARE": RUN_SHARE}, _find, _word, _measure, _summarise)
+RULE = Rule("outside steps", {"RUN_SHARE": RUN_SHARE}, _find, _word, _measure, _summarise, whole=True)

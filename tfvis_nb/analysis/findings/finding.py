@@ -21,7 +21,7 @@ class Finding(NamedTuple):
     id: str
     """The rule, and after a point which of its cases it is."""
     share: float
-    """Of the time of all steps; NaN for what is outside of steps."""
+    """Of the time of the steps; NaN for what is outside of them, or a first step that is set apart."""
     figures: dict[str, Any]
     step: int
     start_ns: int
@@ -30,6 +30,8 @@ class Finding(NamedTuple):
     """All of them, those to show first; the table of findings has some, and how many there are."""
     level: str = ""
     """One of `LEVELS`; empty for what its share decides."""
+    lost_ns: int = 0
+    """Where the share is NaN."""
 
     def rated(self) -> str:
         """Return the level, from the share where the rule gives none."""

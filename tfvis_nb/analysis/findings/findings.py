@@ -10,6 +10,7 @@ from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding
 from tfvis_nb.analysis.findings.rule import Rule
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.findings.table import table_of
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -17,9 +18,11 @@ from tfvis_nb.texts import Text
 FIGURES = {
     "level": "problem: at least 10 % of step time, and worth a change; minor: less; observation: a fact, such"
     " as one-time work or time outside steps.",
-    "share": "Fraction of the time of all steps that is lost, from 0 to 1; if several tasks lose time at "
-    "once, the largest loss counts. NaN for time outside steps. Shares of several findings can overlap.",
-    "lost_ns": "share times the time of all steps, in ns; for time outside steps, that time.",
+    "share": "Fraction of step time that is lost, from 0 to 1; if several tasks lose time at once, the"
+    " largest loss counts. Step time is that of all steps, without a first step that is set apart, as its"
+    " finding says. NaN for that step and for time outside steps. Shares of several findings can overlap.",
+    "lost_ns": "share times step time, in ns; for time outside steps, that time; for a first step, its"
+    " excess.",
 }
 
 _COLUMNS = {
@@ -83,10 +86,11 @@ def findings(trace: Trace) -> pd.DataFrame:
     reason = why_not(trace.breakdown)
     if reason:
         return table_of(cannot_say(_COLUMNS, reason))
-    total = int(trace.breakdown.drop_duplicates("step")["step_ns"].sum())
+    total = int(other_steps(trace).breakdown.drop_duplicates("step")["step_ns"].sum())
     if not total:
         return table_of(cannot_say(_COLUMNS, Text("no_step_length")))
-    found = [(rule, finding) for rule in RULES.values() for finding in rule.find(trace)]
+    found = [(rule, finding) for rule in RULES.values() for finding in rule.find(rule.of(trace))]
+    run = max(int(trace.steps["end_ns"].max() - trace.steps["start_ns"].min()), 1)
     largest: dict[str, float] = {}
     for rule, finding in found:
         largest[rule.kind] = max(finding.share, largest.get(rule.kind, 0.0))
@@ -102,7 +106,7 @@ def findings(trace: Trace) -> pd.DataFrame:
 
     def rank(pair: tuple[Rule, Finding]) -> tuple[bool, float, bool]:
         rule, finding = pair
-        share = finding.figures["run_share"] if math.isnan(finding.share) else finding.share
+        share = finding.lost_ns / run if math.isnan(finding.share) else finding.share
         below = rule.below in largest
         return level(*pair) != PROBLEM, -min(share, largest.get(rule.below, share)), below
 
@@ -115,9 +119,8 @@ def findings(trace: Trace) -> pd.DataFrame:
 
 def _row(rule: Rule, finding: Finding, total: int, level: str, *, is_below: bool) -> dict[str, Any]:
     figures = finding.figures | ({"is_below": is_below} if rule.below else {})
-    lost = finding.figures["outside_ns"] if math.isnan(finding.share) else round(finding.share * total)
-    row: dict[str, Any] = {"kind": rule.kind, "lost_ns": lost}
+    lost = finding.lost_ns if math.isnan(finding.share) else round(finding.share * total)
+    row: dict[str, Any] = finding._asdict() | {"kind": rule.kind, "lost_ns": lost}
     words = rule.word(finding.id, figures)._asdict()
-    row |= finding._asdict()
     row |= {"events": finding.events[:_MAX_EVENTS], "event_count": len(finding.events)}
     return row | {"level": level, "figures": figures} | words

@@ -2,36 +2,49 @@
 
 from typing import Any
 
+from tfvis_nb.analysis.findings.autotuning import RULE as TUNING
 from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, step_range
-from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, step_time
-from tfvis_nb.analysis.idle.device_idle import device_idle
+from tfvis_nb.analysis.findings.input_bound import ONCE, slowest_stage, stage_sentence
+from tfvis_nb.analysis.findings.rule import (
+    NOT_KNOWN,
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+)
+from tfvis_nb.analysis.steps.other_steps import APART, is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step, slow_steps, times_median
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
-from tfvis_nb.core.labels import device_location
+from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 
-SHARE = Threshold(0.05, "share of step time that the first step takes in excess of the median of the others")
+SHARE = Threshold(
+    APART,
+    "share of the time of all steps that the first step takes in excess of the median of the others: from"
+    " there on it is set apart, and step time is that of the others",
+)
 
 
 def _find(trace: Trace) -> list[Finding]:
     first = slow_first_step(trace)
-    if first is None or first.share < SHARE.value:
+    if first is None or not is_set_apart(first._asdict()):
         return []
-    figures: dict[str, Any] = {**first._asdict(), "steps": first.others + 1}
     row = slow_steps(trace).iloc[0]
-    figures["activity"] = str(row["activity"])
-    figures["activity_ns"] = None if not row["activity"] else int(row["activity_ns"])
-    numbers = slow_steps(trace)["step"].tolist()[1:]
-    idle = device_idle(trace, numbers)
-    figures["device"] = None
-    if not why_not(idle) and len(idle):
-        least = idle.iloc[0]
-        figures["device"] = str(least["device"])
-        figures["busy_share"] = float(least["busy_share"])
+    tuning = [found.figures for found in TUNING.find(trace) if found.step == first.step]
+    figures: dict[str, Any] = {
+        **first._asdict(),
+        "activity": str(row["activity"]),
+        "activity_ns": int(row["activity_ns"]) if row["activity"] else None,
+        "tuning_ns": tuning[0]["here_ns"] if tuning else None,
+        "slowest_stage": slowest_stage(trace, row["activity_task"]) if row["activity"] == "input" else None,
+    }
     start, end = step_range(trace, first.step)
-    return [Finding("first_step", first.share, figures, first.step, start, end, [], OBSERVATION)]
+    excess = first.first_ns - first.median_ns
+    return [Finding("first_step", NOT_KNOWN, figures, first.step, start, end, [], OBSERVATION, excess)]
 
 
 def _word(_key: str, figures: Figures) -> Texts:
@@ -41,13 +54,17 @@ def _word(_key: str, figures: Figures) -> Texts:
         f" the other {figures['others']:,} ({format_duration(figures['median_ns'])})."
     )
     if figures["activity"]:
-        name = figures["activity"].replace("_", " ")
+        name = LABELS.get(figures["activity"], figures["activity"])
         text += f" Most of the difference is {name}: {format_duration(figures['activity_ns'])}."
-    text += f" The excess is {step_time(figures['share'])}."
-    if figures["device"] is not None:
-        name = device_location(figures["device"])
-        text += f" Without it, {name} is busy {format_percent(figures['busy_share'])} of step time."
-    return Texts("The first step is not typical", text, "Run a warm-up step before tracing.")
+    if figures["tuning_ns"]:
+        text += f" Tuning convolutions takes {format_duration(figures['tuning_ns'])}."
+    text += stage_sentence(figures["slowest_stage"])
+    text += " Shares of step time are without it."
+    return Texts(
+        "The first step is not typical",
+        text,
+        ONCE if figures["activity"] == "input" else "Run a warm-up step before tracing.",
+    )
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -66,9 +83,8 @@ def _summarise(figures: Figures) -> str:
         return f"A comparison of the first step is not available: {figures['reason']}."
     if not figures["slow"]:
         return f"The first step is less than {SLOW_STEP_RATIO} times the median of the others."
-    return (
-        f"The excess of the first step is {step_time(figures['share'])} (threshold {SHARE.value * 100:g} %)."
-    )
+    share = format_percent(figures["share"])
+    return f"The excess of the first step is {share} of the time of all steps{beyond(figures)}."
 
 
-RULE = Rule("first step", {"SHARE": SHARE}, _find, _word, _measure, _summarise)
+RULE = Rule("first step", {"SHARE": SHARE}, _find, _word, _measure, _summarise, whole=True)

@@ -51,7 +51,7 @@ _AWAITING = re.compile(
 )
 """Of those, what waits for stages on other threads."""
 
-_ONCE = (
+ONCE = (
     "One-time work such as starting the input pipeline and filling its shuffle buffer happens in the first"
     " step. Trace later steps to see what they take."
 )
@@ -62,12 +62,12 @@ def _find(trace: Trace) -> list[Finding]:
     case = spent.case(SHARE.value, MEAN_NS.value) if spent else ""
     if spent is None or not case:
         return []
-    slowest = _slowest_stage(trace, spent.task)
+    slowest = slowest_stage(trace, spent.task)
     figures = {"slowest_stage": slowest} | recorded(trace)
     return [time_share.finding(trace, f"input_bound.{case}", "input", spent, figures)]
 
 
-def _slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
+def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
     """Return the op on which the input pipeline's threads spent most of their own time during the steps.
 
     What runs or awaits other stages does not count; where there is nothing else, only what awaits them.
@@ -120,14 +120,19 @@ def _word(key: str, figures: Figures) -> Texts:
     text += {"one": time_share.ONE_STEP, "all": ""}.get(case) or (
         time_share.in_later_steps(figures) if case == "first" else ""
     )
-    stage = figures["slowest_stage"]
-    if stage:
-        each = format_duration(stage["self_ns"] / stage["count"])
-        text += (
-            f" {stage['op']} is the slowest stage of the input pipeline:"
-            f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} times {each})."
-        )
-    return Texts(title, text, _ONCE if case == "first" else faster_input(figures))
+    text += stage_sentence(figures["slowest_stage"])
+    return Texts(title, text, ONCE if case == "first" else faster_input(figures))
+
+
+def stage_sentence(stage: Figures | None) -> str:
+    """Say which stage of the input pipeline is the slowest, if one is known."""
+    if stage is None:
+        return ""
+    each = format_duration(stage["self_ns"] / stage["count"])
+    return (
+        f" {stage['op']} is the slowest stage of the input pipeline:"
+        f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} times {each})."
+    )
 
 
 def _measure(trace: Trace) -> Measurement:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tfvis_nb.analysis.findings.finding import Finding
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 
@@ -54,8 +55,14 @@ class Rule(NamedTuple):
     """A kind that has this one as a part, and is ranked above it."""
     leads: bool = False
     """Whether it leads the list of measurements."""
+    whole: bool = False
+    """Whether it also looks at a first step that is set apart; see `other_steps`."""
     headline: Callable[[Figures], str] | None = None
     """A sentence for the headline of a trace whose first finding is this one, and a problem."""
+
+    def of(self, trace: Trace) -> Trace:
+        """Return what it looks at of a trace."""
+        return trace if self.whole else other_steps(trace)
 
 
 def beyond(figures: Figures) -> str:

@@ -15,6 +15,7 @@ from tfvis_nb.analysis.findings.finding import (
     whole_tasks,
 )
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement
+from tfvis_nb.analysis.steps.other_steps import OtherSteps
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -34,7 +35,7 @@ class TimeShare(NamedTuple):
     step_ns: int
     steps: int
     later_share: float
-    """Of its steps but the first; NaN where there are no others."""
+    """Of its steps but the first, if that is among them; NaN where there are no others."""
     mean_ns: float
     later_mean_ns: float
 
@@ -60,7 +61,8 @@ def largest_share(trace: Trace, part: str, table: pd.DataFrame | None = None) ->
     own = table[table["task"].astype(str) == task].sort_values("step")
     amount, whole = (own[name].to_numpy(np.int64) for name in (part, "step_ns"))
     worst = int(amount.argmax())
-    several = len(own) > 1
+    later = slice(0 if isinstance(trace, OtherSteps) else 1, None)
+    later_ns = int(whole[later].sum())
     return TimeShare(
         task,
         int(amount.sum()) / int(whole.sum()),
@@ -68,9 +70,9 @@ def largest_share(trace: Trace, part: str, table: pd.DataFrame | None = None) ->
         int(amount[worst]),
         int(whole[worst]),
         len(own),
-        int(amount[1:].sum()) / int(whole[1:].sum()) if several and whole[1:].any() else float("nan"),
+        int(amount[later].sum()) / later_ns if later_ns else float("nan"),
         float(amount.mean()),
-        float(amount[1:].mean()) if several else float("nan"),
+        float(amount[later].mean()) if len(amount[later]) else float("nan"),
     )
 
 

@@ -10,6 +10,7 @@ from tfvis_nb.analysis.findings.finding import PROBLEM
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
+from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.steps.slow_steps import times_median
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
@@ -18,7 +19,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 _MUCH = 0.5
-"""A first step that exceeds the others by this share of step time is told apart."""
+"""Tuning that takes this share of step time leads the headline."""
 _WELL_USED = 0.5
 """Devices that are busy for this share of step time wait for nothing worth a headline."""
 
@@ -28,16 +29,22 @@ def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
     steps = facts["steps"]
     if not steps["count"] or not steps["sum_ns"]:
         return Text("headline_without_steps")
-    first = facts["first_step"]
-    if first is not None and first["share"] >= _MUCH:
-        return _after_first(trace, first)
-    tuning = TUNING.measure(trace).share
-    table = device_idle(trace)
-    cause = _first_problem(trace)
-    whole = _without_devices(facts, cause) if why_not(table) else _of_devices(trace, table, None, cause)
+    others = other_steps(trace)
+    tuning = TUNING.measure(others).share
+    table = device_idle(others)
+    problem = _first_problem(trace)
+    whole = _without_devices(facts, problem) if why_not(table) else _of_devices(others, table, problem)
     if tuning >= _MUCH:
-        return Text("headline_tuning", share=format_percent(tuning), then=whole)
-    return whole
+        whole = Text("headline_tuning", share=format_percent(tuning), then=whole)
+    first = facts["first_step"]
+    if not is_set_apart(first):
+        return whole
+    return Text(
+        "headline_first_step",
+        first=format_duration(first["first_ns"]),
+        ratio=times_median(first),
+        then=whole,
+    )
 
 
 def _first_problem(trace: Trace) -> str:
@@ -49,27 +56,13 @@ def _first_problem(trace: Trace) -> str:
     return "" if words is None else words(first["figures"])
 
 
-def _after_first(trace: Trace, first: Mapping[str, Any]) -> Text:
-    numbers = [step for step in trace.steps["step"].tolist() if step not in (first["step"], -1)]
-    table = device_idle(trace, numbers)
-    then = Text("headline_later_steps", median=format_duration(first["median_ns"]))
-    if not why_not(table):
-        then = _of_devices(trace, table, numbers, "")
-    return Text(
-        "headline_first_step",
-        first=format_duration(first["first_ns"]),
-        ratio=times_median(first),
-        then=then,
-    )
-
-
-def _of_devices(trace: Trace, table: pd.DataFrame, steps: list[int] | None, problem: str) -> Text:
+def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
     """Sum up how busy devices were, and the first problem, or what they waited for most."""
     total = max(int(table["step_ns"].sum()), 1)
     busy = int(table["busy_ns"].sum()) / total
     noun = _noun(table)
     devices = pd.MultiIndex.from_frame(table[["task", "device"]])
-    causes = idle_by_cause(trace, steps).reindex(devices, fill_value=0).sum()
+    causes = idle_by_cause(trace).reindex(devices, fill_value=0).sum()
     cause, share = str(causes.idxmax()), int(causes.max()) / total
     whole = Text("headline_busy", devices=noun, busy=format_percent(busy))
     if problem:
@@ -108,7 +101,9 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     steps, middle = facts["steps"], facts["median_step"]
     tasks = [task["parts"] for task in middle["tasks"]]
     busiest = min(tasks, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
-    step = "The median step" if steps["count"] > 1 else "The step"
+    # Behind what the first step takes the sentence goes on.
+    several = "the median step" if is_set_apart(facts["first_step"]) else "The median step"
+    step = several if steps["count"] > 1 else "The step"
     brief = Text("headline_host_brief", step=step, median=format_duration(steps["median_ns"]))
     if problem:
         return Text("headline_problem", whole=brief, problem=problem)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import times_median
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import lane_label, printable, task_label
@@ -39,7 +40,7 @@ def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
     """Return the figures of an overview as people read them."""
     return [
         *_step_lines(facts),
-        *_device_lines(facts["devices"]),
+        *_device_lines(facts),
         *_part_lines(facts["median_step"]),
         *_clock_lines(facts["clocks"]),
         *_time_lines(facts),
@@ -64,11 +65,12 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     return lines
 
 
-def _device_lines(devices: list[dict[str, Any]]) -> list[Line]:
-    lines = []
+def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
+    lines, devices = [], facts["devices"]
+    whole = "step time after the first step" if is_set_apart(facts["first_step"]) else "step time"
     names = [lane_label(device["task"], device["device"], "") for device in devices]
     for device in devices[:_MOST_DEVICES]:
-        value = f"{format_percent(device['busy_share'])} of step time"
+        value = f"{format_percent(device['busy_share'])} of {whole}"
         if device["cause"]:
             cause = CAUSE_PHRASES[device["cause"]]
             value += f"; {cause} takes {format_percent(device['cause_share'])}"
@@ -84,7 +86,7 @@ def _device_lines(devices: list[dict[str, Any]]) -> list[Line]:
     if len(devices) > _MOST_DEVICES:
         rest = devices[_MOST_DEVICES:]
         most = format_percent(max(device["busy_share"] for device in rest))
-        value = f"up to {most} of step time"
+        value = f"up to {most} of {whole}"
         lines.append(
             Line(f"{len(rest)} more devices busy", (value,), "The busiest of the devices not listed.")
         )

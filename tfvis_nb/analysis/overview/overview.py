@@ -19,6 +19,7 @@ from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import as_html, as_text
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.steps.outside_steps import outside_steps
 from tfvis_nb.analysis.steps.slow_steps import median_step, slow_first_step
 from tfvis_nb.analysis.unavailable import why_not
@@ -36,12 +37,13 @@ FIGURES: dict[str, str] = {
     " fewer than 20.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
     "first_step": "The first step, if it takes 1.5 times the median of the others: first_ns, median_ns of the"
-    " others, both in ns, and share, its excess of step time.",
+    " others, both in ns, and share, its excess of the time of all steps: from 0.1 on it is set apart.",
     "median_step.tasks": "For each task the parts of the median step in ns, which add up to step_ns; see the"
     " breakdown.",
     "clocks": "If the clocks of tasks may be apart by a tenth of the median step or more: within_ns, by how"
     " much at most; missing if nothing bounds it.",
-    "devices": "For each accelerator busy_share, cause and cause_share; see device_idle.",
+    "devices": "For each accelerator busy_share, cause and cause_share, without a first step that is set"
+    " apart; see device_idle.",
     "outside": "Time outside steps, in ns, and run_share, its share of the run; see outside_steps.",
     "host_ns": "Time of the median step during which Python or the runtime around ops ran on any task, in ns,"
     " including time when a device computed.",
@@ -159,7 +161,7 @@ def _parts(trace: Trace, step: int) -> dict[str, Any]:
 
 
 def _devices(trace: Trace) -> list[dict[str, Any]]:
-    table = device_idle(trace)
+    table = device_idle(other_steps(trace))
     if why_not(table):
         return []
     records = table.astype(object).where(table.notna(), None).to_dict("records")

@@ -1,0 +1,62 @@
+"""The steps of a trace without a first one that is not typical of them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.steps.slow_steps import slow_first_step
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+APART: Final = 0.1
+"""A first step is set apart from this share of step time on, its excess over the median of the others."""
+_BY_STEP = ("breakdown", "utilisation", "idle_gaps")
+
+
+class OtherSteps(Trace):
+    """A trace whose first step counts as time outside steps; events and steps keep their numbers."""
+
+
+def is_set_apart(first: Mapping[str, Any] | None) -> bool:
+    """Tell whether a first step, as in the overview, is set apart from the others."""
+    return first is not None and first["share"] >= APART
+
+
+@validate_input
+@per_trace
+def other_steps(trace: Trace) -> Trace:
+    """Return the trace without its first step if that is set apart, and else the trace itself.
+
+    Shares of step time in findings and the overview are of these steps.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> columns = {"start_ns": [0, 90, 100], "duration_ns": [90, 10, 10], "kind": ["op"] * 3}
+    >>> others = other_steps(Trace(events.build(columns | {"step": [0, 1, 2]})))
+    >>> others.breakdown.drop_duplicates("step")["step"].tolist()
+    [1, 2]
+    """
+    first = slow_first_step(trace)
+    if first is None or not is_set_apart(first._asdict()):
+        return trace
+    table = trace.events.copy(deep=False)
+    step = table["step"].to_numpy()
+    table["step"] = np.where(step == first.step, NO_STEP, step).astype(step.dtype)
+    others = OtherSteps(
+        table,
+        nested=trace.nested,
+        graphs=trace.graphs,
+        step_labels=trace.step_labels,
+        clock_bounds=trace.clock_bounds,
+        stacks=trace.stacks,
+        metadata=trace.metadata,
+    )
+    others.edges, others.transfers = trace.edges, trace.transfers
+    for name in _BY_STEP:
+        found = getattr(trace, name)
+        setattr(others, name, found[found["step"] != first.step].reset_index(drop=True))
+    return others
