@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 JUPYTER = "tests/browser/jupyter/"
 PAGES = "tests/browser/"
-TOGETHER = (JUPYTER, PAGES, "tests/analysis/", "tests/display/")
+TOGETHER = (JUPYTER, PAGES, "tests/analysis/", "tests/display/", "tests/recording/")
 
 
 class BrowserApart(LoadScopeScheduling):
-    """Keeps together what is seen in JupyterLab, all other pages, what is computed of traces, what is shown.
+    """Keeps together tests of what is seen in JupyterLab, on other pages, computed, shown, and recorded.
 
-    These four take longest and begin first. Each shares what takes long: JupyterLab and a kernel, a page, or
-    real traces with their tables.
+    These five take longest and begin first. Each shares what takes long: JupyterLab and a kernel, a page,
+    real traces with their tables, or a process that has TensorFlow.
     Every other module of tests goes to whichever process is free. Not by pytest-xdist's own groups: those
     of 3.8 are lost under pytest 9.2.
     """
