@@ -320,6 +320,7 @@ def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
         "blocks",
         "compare",
         "comparison",
+        "functions",
         "zoom_targets",
         "wording",
     }
@@ -339,3 +340,24 @@ def test_stages_of_an_input_pipeline_stand_further_in_than_what_takes_their_elem
     )
     (nothing,) = in_json(tab(real_trace(DATA / "local_mlp_step1.pb"), "Input"))["blocks"]
     assert nothing["kind"] == "nothing"
+
+
+def test_functions_have_tables_where_a_profile_has_any(trace: Trace) -> None:
+    assert "Functions" not in {block["title"] for block in tables(tab(trace, "Ops"))}
+    building = "tf.function-graph_building"
+    columns = {
+        "start_ns": [0, 1, 50, 80],
+        "duration_ns": [20, 9, 30, 4],
+        "kind": ["host"] * 4,
+        "lane": ["python"] * 4,
+        "name": ["f", building, building, "f"],
+        "op": ["f", building, building, "f"],
+        "detail": ["tf_function_call=traced-nonXla tracing_count=2", "", "", "tf_function_call=eager"],
+    }
+    *_, counted, why = tables(in_json(tab(Trace(events.build(columns)), "Ops")))
+    assert column(counted, "name") == ["f", "outside calls"]
+    assert (column(counted, "calls"), column(counted, "retraces")) == ([2, 0], [1, 0])
+    assert [place["events"] for place in counted["zoom"]] == [[1], [2]]
+    assert "compilations" not in {each["name"] for each in counted["columns"]}
+    assert why["cannot_say"]
+    assert why["rows"] == []

@@ -25,7 +25,7 @@ FIGURES: dict[str, str] = {
     " traced it and the time is not recorded.",
     "compiling_ns": "Time in which something was compiled in its calls, on any thread, in ns.",
     "nodes": "Number of nodes of its largest graph; NA where not recorded.",
-    "source": "File and line of its definition; NA where not recorded.",
+    "source": "File and line of its definition in your own code; NA where not recorded.",
 }
 
 _COLUMNS = {

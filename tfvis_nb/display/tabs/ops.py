@@ -9,6 +9,7 @@ from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
 from tfvis_nb.analysis.steps import cpu_amid_gpu, distributions, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs import functions
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
@@ -27,6 +28,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         *_kernels(trace),
         _scopes(trace),
         _on_cpu(trace),
+        *functions.blocks(trace),
     ]
 
 

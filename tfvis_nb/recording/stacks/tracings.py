@@ -102,6 +102,7 @@ def _code(function: Any) -> Any:
 
 
 def _source(code: Any, files: SourceFiles) -> str | None:
-    if code is None:
+    """Return where a function of the user's own is defined."""
+    if code is None or not files.own(code.co_filename):
         return None
     return f"{files.shown(code.co_filename)}:{code.co_firstlineno}"[-LONGEST_TEXT:]
