@@ -21,6 +21,7 @@ from tfvis_nb.analysis.findings.finding import LEVELS
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
 from tfvis_nb.analysis.findings.rule import capital
 from tfvis_nb.analysis.findings.table import OVERLAP
+from tfvis_nb.analysis.idle.launch_bound import launch_stretches
 from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import overview_lines
 from tfvis_nb.analysis.steps.other_steps import other_steps
@@ -31,6 +32,7 @@ from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.display.overview.card import card
 from tfvis_nb.display.tabs import gaps
+from tfvis_nb.display.wire.waiting import waiting
 from tfvis_nb.events import NO_STEP
 
 KEYS = ["task", "device"]
@@ -131,6 +133,27 @@ def test_one_label_has_one_value_wherever_it_stands(trace: Trace) -> None:
 
 
 @pytest.mark.slow
+def test_a_stretch_waits_for_launches_as_long_as_the_gaps_in_it(trace: Trace) -> None:
+    """The details of its range add up the same gaps."""
+    idle = trace.idle_gaps.astype(dict.fromkeys(KEYS, object)).query("cause == 'late launch'")
+    for _, row in launch_stretches(trace).head(20).iterrows():
+        own = idle[(idle["task"] == row["task"]) & (idle["device"] == row["device"])]
+        end = row["start_ns"] + row["duration_ns"]
+        within = (own["start_ns"] + own["duration_ns"]).clip(upper=end) - own["start_ns"].clip(
+            lower=row["start_ns"]
+        )
+        assert within.clip(lower=0).sum() == row["launch_wait_ns"] <= row["duration_ns"]
+
+
+@pytest.mark.slow
+def test_causes_of_idle_time_have_the_same_names_everywhere(trace: Trace) -> None:
+    header, _ = waiting(trace, np.arange(len(trace.events)))
+    names = [name for name, _ in header.get("idle", [])]
+    assert names == ([] if trace.idle_gaps.empty else list(CAUSE_PHRASES.values()))
+    assert not set(names) & {name for name, _ in header.get("path", [])}
+
+
+@pytest.mark.slow
 def test_the_same_words_stand_everywhere(trace: Trace) -> None:
     facts = trace.overview
     assert card(trace)["headline"] in lines(trace, 3)[2]
@@ -167,8 +190,8 @@ def test_findings_are_ranked_by_level(trace: Trace) -> None:
 def test_a_keras_user_is_told_why_the_gpu_is_idle() -> None:
     trace = real_trace(SHARED / "h200" / "keras_fit_gpu.xplane.pb")
     assert trace.overview["headline"] == (
-        "GPU busy 12.6 % of step time; waiting for kernel launches takes 56.3 %. The host issues 191 launches"
-        " per step; the GPU is idle 16.4 \N{MICRO SIGN}s per late launch."
+        "GPU busy 12.6 % of step time, idle 56.3 % while waiting for kernel launches. The host issues 191"
+        " launches per step; the GPU is idle 16.4 \N{MICRO SIGN}s per late launch."
     )
     assert trace.findings["id"].tolist() == ["launch_bound", "between_steps"]
     assert trace.findings["level"].tolist() == ["problem", "observation"]

@@ -111,7 +111,7 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
     between = first + (second - first) * 0.45, y
     timeline.page.mouse.click(*between)
     expect(timeline.title).to_have_text("200 µs selected")
-    assert rows_of(timeline, "Idle time by cause") == [["late launch", "200 µs", "100 %"]]
+    assert rows_of(timeline, "Idle time by cause") == [["waiting for kernel launches", "200 µs", "100 %"]]
     timeline.details.get_by_role("button", name="b MatMul").click()
     expect(timeline.title).to_have_text("b")
     timeline.page.mouse.click(*between)
@@ -123,13 +123,13 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
 def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
     assert rows_of(timeline, "Idle time by cause") == [
-        ["input", "400 µs", "57.1 %"],
-        ["late launch", "300 µs", "42.9 %"],
+        ["waiting for input", "400 µs", "57.1 %"],
+        ["waiting for kernel launches", "300 µs", "42.9 %"],
     ]
     table = timeline.details.get_by_role("region", name="Idle time by cause")
-    table.get_by_role("button", name="input").click()
+    table.get_by_role("button", name="waiting for input").click()
     expect(timeline.title).to_have_text("400 µs selected")
-    assert rows_of(timeline, "Idle time by cause") == [["input", "400 µs", "100 %"]]
+    assert rows_of(timeline, "Idle time by cause") == [["waiting for input", "400 µs", "100 %"]]
     expect(timeline.details.get_by_role("button", name="next IteratorGetNext")).to_be_visible()
 
 

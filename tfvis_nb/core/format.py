@@ -19,6 +19,7 @@ BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 _FILE_UNITS = ("B", "kB", "MB", "GB", "TB")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[num\N{MICRO SIGN}]?s|[KMGTP]?i?B)(?!\w))")
+_IN_NS = re.compile(r",? in ns\b")
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -91,3 +92,15 @@ def _scaled(value: float, base: int, units: Sequence[str]) -> str:
 def _rounded(value: float, decimals: int) -> Decimal:
     # As toFixed does: halves go up, where Python's formats take the even neighbour.
     return Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+
+
+def without_unit(definition: str) -> str:
+    """Return a definition for where the figure stands with a unit of its own.
+
+    Examples
+    --------
+    >>> from tfvis_nb.core.format import without_unit
+    >>> without_unit("Latest end minus earliest start, in ns: the length of a step.")
+    'Latest end minus earliest start: the length of a step.'
+    """
+    return _IN_NS.sub("", definition)

@@ -64,11 +64,11 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
         )}
         <dt>Events</dt>
         <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
-        <dt>Busy</dt>
-        <dd title="Time in which at least one of these events ran (their union), cut to the range">
+        <dt>Any activity</dt>
+        <dd title="Time in which at least one of these events ran, on a host or a device (their union), cut to the range">
           <Busy answer={answer} length={length} of=" of the range" />
         </dd>
-        <dt>Total</dt>
+        <dt>Sum of durations</dt>
         <dd title="Sum of the full durations of all selected events">
           {answer ? formatDuration(answer.total) : UNKNOWN} <small>(full durations)</small>
         </dd>

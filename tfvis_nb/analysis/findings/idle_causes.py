@@ -14,3 +14,8 @@ CAUSE_PHRASES: Mapping[str, str] = {
     "unknown": "an unrecorded cause",
 }
 """For each cause of `tfvis_nb.analysis.idle_gaps` its name in sentences and tables."""
+
+
+def while_idle(cause: str) -> str:
+    """Say during what a device idles."""
+    return "without a recorded cause" if cause == "unknown" else f"while {CAUSE_PHRASES[cause]}"

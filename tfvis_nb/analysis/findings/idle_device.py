@@ -6,7 +6,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import Finding
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES, while_idle
 from tfvis_nb.analysis.findings.launch_bound import LAUNCHES, TRACING_NS, device_name, waits
 from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
 from tfvis_nb.analysis.findings.rule import (
@@ -92,7 +92,7 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
 def _word(_key: str, figures: Figures) -> Texts:
     name, cause = device_name(figures["task"], figures["device"]), figures["cause"]
     # The share is of this cause alone.
-    while_waiting = "without a recorded cause" if cause == "unknown" else f"while {CAUSE_PHRASES[cause]}"
+    while_waiting = while_idle(cause)
     title = f"{name} idles {while_waiting}"
     text = f"{name} is busy {format_percent(figures['busy_share'])} of step time."
     if figures["devices"] > 1:

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.analysis.findings.finding import Finding, step_range
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES, while_idle
 from tfvis_nb.analysis.findings.program import fewer_launches, recorded
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
@@ -91,8 +91,8 @@ def _figures(row: pd.Series) -> dict[str, Any]:
 def _word(_key: str, figures: Figures) -> Texts:
     name = device_name(figures["task"], figures["device"])
     text = (
-        f"{name} is busy {format_percent(figures['busy_share'])} of step time and waits for launches"
-        f" {format_percent(figures['share'])}."
+        f"{name} is busy {format_percent(figures['busy_share'])} of step time and idle"
+        f" {format_percent(figures['share'])} {while_idle('late launch')}."
     )
     if figures["launches"] is not None:
         worst = f" In the longest stretch it waits mostly for {figures['ops']}." if figures["ops"] else ""
@@ -141,15 +141,15 @@ def _summarise(figures: Figures) -> str:
         return f"Launch waits are not available: {figures['reason']}."
     name = device_name(figures["task"], figures["device"])
     sentence = (
-        f"{name} is busy {format_percent(figures['busy_share'])} of step time and waits for launches"
-        f" {format_percent(figures['share'])}"
+        f"{name} is busy {format_percent(figures['busy_share'])} of step time and idle"
+        f" {format_percent(figures['share'])} {while_idle('late launch')}"
     )
     if figures["share"] < figures["threshold"]:
         sentence += beyond(figures)
     elif not figures["reported"]:
         part = format_percent(figures["of_idle"])
         sentence += not_reported(f"that is {part} of its idle time, below {limit(OF_IDLE.value)}")
-    if not figures["cause"]:
+    if figures["cause"] in ("", "late launch"):
         return f"{sentence}."
     cause = CAUSE_PHRASES[figures["cause"]]
     if figures["cause"] == "unknown":

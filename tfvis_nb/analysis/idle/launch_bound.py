@@ -167,7 +167,9 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     table = ran.here.table.take(device_row[first]).reset_index(drop=True)
     table["start_ns"] = begin[first]
     table["duration_ns"] = (begin + length)[last] - begin[first]
-    table["launch_wait_ns"] = np.add.reduceat(wait, first) if len(first) else wait
+    # All of it in the stretch, in gaps that end with a launch in time as well.
+    inside = table.assign(device_row=device_row[first])
+    table["launch_wait_ns"] = _launch_waits(trace, ran.here, inside)
     table["late"] = last - first + 1
     table["share"] = table["launch_wait_ns"] / table["duration_ns"]
     op = trace.events["op"].iloc[gaps["event"].to_numpy()]

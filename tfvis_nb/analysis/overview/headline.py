@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.findings.autotuning import RULE as TUNING
 from tfvis_nb.analysis.findings.finding import PROBLEM
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.idle_causes import while_idle
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
@@ -74,7 +74,7 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
         devices=noun,
         busy=format_percent(busy),
         share=format_percent(share),
-        cause=CAUSE_PHRASES[cause],
+        cause=while_idle(cause),
     )
     if cause != "late launch" or table["launches"].isna().any():
         return waits

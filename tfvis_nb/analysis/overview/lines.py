@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.idle_causes import while_idle
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import times_median
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
@@ -72,8 +72,7 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
     for device in devices[:_MOST_DEVICES]:
         value = f"{format_percent(device['busy_share'])} of {whole}"
         if device["cause"]:
-            cause = CAUSE_PHRASES[device["cause"]]
-            value += f"; {cause} takes {format_percent(device['cause_share'])}"
+            value += f", idle {format_percent(device['cause_share'])} {while_idle(device['cause'])}"
         name = lane_label(device["task"], device["device"], "")
         # Devices of unlike runs may have one label, which lacks the job localhost.
         job = device["task"].partition("job:")[2].partition("/")[0] if names.count(name) > 1 else ""

@@ -35,7 +35,9 @@ def findings_block(trace: Trace) -> dict[str, Any]:
             "share": None if math.isnan(share) else float(share),
             "zoom": {"start": int(start) - origin, "end": int(end) - origin}
             | ({"events": [int(event) for event in events]} if events else {}),
-            "selects": f"Selects {len(events)} of {count:,} events." if count > len(events) else "",
+            "selects": f"Selects the {len(events)} longest of {count:,} events."
+            if count > len(events)
+            else "",
         }
         for *texts, share, start, end, events, count in rows
     ]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.core.format import without_unit
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -91,13 +92,13 @@ def table(
         "title": title,
         "definition": definition,
         "cannot_say": reason,
-        "columns": [column._asdict() for column in columns],
+        "columns": [column._asdict() | {"definition": without_unit(column.definition)} for column in columns],
         "rows": [list(row) for row in zip(*cells, strict=True)],
         "zoom": targets,
         "light": None if light is None else [column.name for column in columns].index(light),
         "bar": None if bar is None else [column.name for column in columns].index(bar),
         "colours": list(colours),
-        "hints": list(hints),
+        "hints": [without_unit(hint) for hint in hints],
         "total": total,
         "note": f"The {len(shown):,} {order} of {total:,} rows." if total > len(shown) else "",
     }

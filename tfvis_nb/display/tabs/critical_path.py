@@ -24,7 +24,7 @@ def _lengths(trace: Trace) -> dict[str, Any]:
     found = trace.critical_path
     columns = [
         _WHAT,
-        *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "Share", "share")),
+        *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "% of path", "share")),
     ]
     sums = found.groupby("category", observed=True)["duration_ns"].sum().sort_values(ascending=False)
     names = [str(name) for name in sums.index]
@@ -52,7 +52,7 @@ def _ops(trace: Trace) -> dict[str, Any]:
     columns = [
         key("op", "Op", "name"),
         _WHAT,
-        *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "Share", "share")),
+        *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "% of path", "share")),
         TableColumn("pieces", "Segments", "count", "Number of segments in this sum."),
     ]
     total = max(int(found["duration_ns"].sum()), 1)

@@ -10,8 +10,10 @@ import pandas as pd
 
 from tfvis_nb.analysis.critical_path.backtrack import WAITS
 from tfvis_nb.analysis.critical_path.critical_path import FIGURES as PATHS
+from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES
 from tfvis_nb.analysis.idle.idle_gaps import FIGURES as GAPS
+from tfvis_nb.core.format import without_unit
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn
 from tfvis_nb.display.wire.drawn import origin_ns
@@ -36,7 +38,7 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, W
         columns |= _pieces("path", path, row, origin_ns(trace.events))
         used, codes = np.unique(path["category"].cat.codes.to_numpy(), return_inverse=True)
         names = [str(path["category"].cat.categories[number]) for number in used]
-        header["path"] = [[name.replace("_", " "), PATHS[name]] for name in names]
+        header["path"] = [[name.replace("_", " "), without_unit(PATHS[name])] for name in names]
         header["path_runs"] = sum(name not in WAITS for name in names)
         columns["path_kind"] = WireColumn(codes.astype("u1"))
     if not gaps.empty:
@@ -45,7 +47,7 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, W
         gaps, device = gaps.take(order), device[order]
         first = gaps.drop_duplicates(["task", "device"])
         header["idle_places"] = first[["task", "device"]].astype(str).to_numpy().tolist()
-        header["idle"] = [[cause, GAPS[cause]] for cause in CAUSES]
+        header["idle"] = [[CAUSE_PHRASES[cause], without_unit(GAPS[cause])] for cause in CAUSES]
         columns |= _pieces(
             "idle", gaps.rename(columns={"cause_event": "event"}), row, origin_ns(trace.events)
         )
