@@ -29,8 +29,8 @@ def moments(trace: Trace, by: str) -> dict[Moment, tuple[int, Fraction]]:
         if by == "task":
             ends = [task_of(end) for end in ends]
         channel = str(trace.events["op"][row["event"]]) if by == "direction" else " -> ".join(ends)
-        end, time = row["start_ns"] + row["duration_ns"], row["transfer_ns"] or 0
-        for moment in range(end - time, end) if row["bytes"] is not None else ():
+        start, time = row["turn_ns"], row["transfer_ns"] or 0
+        for moment in range(start, start + time) if row["bytes"] is not None and time else ():
             place = "" if channel == " -> " else channel, moment
             count, size = found.get(place, (0, Fraction(0)))
             found[place] = count + 1, size + Fraction(row["bytes"], time)
