@@ -17,6 +17,9 @@ from tfvis_nb.recording.stacks.source_files import SourceFiles
 _MOST = 1_000_000
 """Calls that are noted."""
 
+CONSTANT = "_EagerConst"
+"""The op that makes a tensor of a value of Python's; it has a row, the call around it has none."""
+
 Line = tuple[CodeType, int]
 """Code, and the instruction in it."""
 
@@ -41,7 +44,9 @@ class EagerLines:
     def watch(self) -> None:
         """Begin to note."""
         from tensorflow.python import pywrap_tfe
+        from tensorflow.python.framework import constant_op
 
+        self._replacements.put(constant_op, "convert_to_eager_tensor", self._noting)
         for name in CALLS:
             self._replacements.put(pywrap_tfe, name, self._noting)
 
@@ -57,11 +62,11 @@ class EagerLines:
     def _noting(self, original: Any) -> Any:
         began, calls, clock, frame_at = self._began, self._calls, time.time_ns, sys._getframe  # noqa: SLF001
 
-        def execute(*args: Any) -> Any:
+        def execute(*args: Any, **options: Any) -> Any:
             if len(began) < _MOST:
                 calls.append(self._call(frame_at(1)))
                 began.append(clock())
-            return original(*args)
+            return original(*args, **options)
 
         return execute
 

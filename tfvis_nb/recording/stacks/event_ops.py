@@ -6,9 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb.core.categories import beginning, is_kind
+from tfvis_nb.core.nested_columns import OP_NAME
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.recording.stacks.functions import is_pipeline, pipeline_graphs
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 
 _CALL = re.compile(r"(?:EagerLocalExecute: )?(?P<function>__(?:inference|forward|backward)_.+_\d+)")
@@ -18,6 +21,9 @@ _PASSED = re.compile(r"_(?:arg|retval)_(.+)_\d+_\d+", re.DOTALL)
 
 _PARTITIONED = re.compile(r"(.+?)(?:/_\d+|_S\d+)", re.DOTALL)
 """What it calls the copy of a node's value that another device gets."""
+
+_MODULE = re.compile(r"hlo_module=a_inference_(\w+?_\d+)__")
+"""What XLA calls the program of a function."""
 
 _INPUT_PIPELINE = re.compile("tf_data")
 
@@ -54,7 +60,8 @@ class EventOps:
         of_step = np.array([numbers.get(id(graph), -1) for graph in graphs] + [-1])
         rows = np.flatnonzero(_has_node(trace.events))
         ran = of_step[trace.events["step"].to_numpy()[rows]]
-        return self._found(trace, rows, ran, [[graph] for graph in every.values()])
+        node = _node_names(trace.events.iloc[rows])
+        return self._found(trace, rows, node, ran, [[graph] for graph in every.values()])
 
     def of_profile(self, trace: Trace, functions: Mapping[str, Any], graphs: Sequence[Any]) -> FoundOps:
         """Return the ops of events: of the function that was called last before each.
@@ -73,16 +80,32 @@ class EventOps:
         last = np.searchsorted(start[calls], start[rows], side="right") - 1
         ran = np.where(last >= 0, np.append(number, -1)[last], len(distinct))
         others = [*(functions[name] for name in distinct), *graphs]
-        candidates = [[functions[name], *others] for name in distinct]
-        pipelines = [graph for name, graph in functions.items() if name not in distinct]
-        ran[beginning(events["lane"], _INPUT_PIPELINE)[rows]] = len(distinct) + 1
-        return self._found(trace, rows, ran, [*candidates, others, pipelines])
+        uncalled = [name for name in functions if name not in distinct]
+        pipelines = [functions[name] for name in sorted(uncalled, key=is_pipeline, reverse=True)]
+        candidates = [*([functions[name], *others] for name in distinct), others, pipelines]
+        of_pipeline = beginning(events["lane"], _INPUT_PIPELINE)[rows]
+        ran[of_pipeline] = len(distinct) + 1
+        node, of_module = _with_compiled(trace, rows, _node_names(events.iloc[rows]))
+        code, modules = pd.factorize(of_module)
+        known = np.array([name in functions for name in modules], bool)
+        ran = np.where(known[code], len(candidates) + code, ran)
+        candidates += [[functions[name], *others] if name in functions else [] for name in modules]
+        found = self._found(trace, rows, node, ran, candidates)
+        if not np.isin(rows[of_pipeline], found.rows).all():
+            pipelines += pipeline_graphs()
+            found = self._found(trace, rows, node, ran, candidates)
+        return found
 
     def _found(
-        self, trace: Trace, rows: np.ndarray, ran: np.ndarray, candidates: Sequence[Sequence[Any]]
+        self,
+        trace: Trace,
+        rows: np.ndarray,
+        node: pd.Series,
+        ran: np.ndarray,
+        candidates: Sequence[Sequence[Any]],
     ) -> FoundOps:
-        """Return the ops of some rows; `ran` has the number of the graphs where each may be, or -1."""
-        code, texts = _numbered(_node_names(trace.events.iloc[rows]))
+        """Return the ops of some rows; `ran` has the number of the graphs where each node may be, or -1."""
+        code, texts = _numbered(node)
         pair, distinct = pd.factorize(np.where(ran < 0, -1, ran * len(texts) + code))
         ops = [
             self._op(candidates[key // len(texts)], texts[key % len(texts)]) if key >= 0 else None
@@ -121,6 +144,18 @@ def _node_names(events: pd.DataFrame) -> pd.Series:
     name = events["name"].astype(object)
     name[tensor.index] = tensor
     return name
+
+
+def _with_compiled(trace: Trace, rows: np.ndarray, node: pd.Series) -> tuple[pd.Series, np.ndarray]:
+    """Name events of compiled code by their nodes; return the function of each as well, empty if unknown."""
+    function = np.full(len(rows), "", object)
+    if trace.nested is None or OP_NAME not in trace.nested.column_names:
+        return node, function
+    op_name = trace.nested[OP_NAME].cast(pa.string()).take(rows).to_numpy(zero_copy_only=False)
+    made = np.array([name is not None for name in op_name], bool)
+    modules = trace.events["detail"].iloc[rows[made]].str.extract(_MODULE, expand=False)
+    function[made] = ("__inference_" + modules).fillna("").to_numpy(object)
+    return node.astype(object).mask(made, op_name), function
 
 
 def _numbered(texts: pd.Series) -> tuple[np.ndarray, list[str]]:

@@ -1,5 +1,6 @@
 """The functions that TensorFlow makes or calls while a recording is on."""
 
+import gc
 from typing import Any
 
 from tfvis_nb.recording.patches import Replacements
@@ -14,14 +15,17 @@ class SeenFunctions:
 
     def __init__(self) -> None:
         self._seen: dict[int, Any] = {}
+        self._called_graphs: dict[int, Any] = {}
         self._replacements = Replacements()
 
     def watch(self) -> None:
         """Begin to remember."""
+        from tensorflow.python.client.session import BaseSession
         from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
 
         self._replacements.put(AtomicFunction, "__init__", self._making)
         self._replacements.put(AtomicFunction, "call_flat", self._calling)
+        self._replacements.put(BaseSession._Callable, "__call__", self._calling_session)  # noqa: SLF001
 
     def end(self) -> None:
         """Put TensorFlow's own methods back."""
@@ -40,6 +44,10 @@ class SeenFunctions:
             ahead += getattr(graph, "_functions", {}).values()
         return found
 
+    def session_graphs(self) -> list[Any]:
+        """Return the graphs of sessions that ran callables, as Keras of TensorFlow 1 does."""
+        return list(self._called_graphs.values())
+
     def _making(self, original: Any) -> Any:
         def init(function: Any, *args: Any, **kwargs: Any) -> None:
             original(function, *args, **kwargs)
@@ -53,6 +61,27 @@ class SeenFunctions:
             return original(function, *args)
 
         return call_flat
+
+    def _calling_session(self, original: Any) -> Any:
+        def call(made: Any, *args: Any, **kwargs: Any) -> Any:
+            graph = made._session.graph  # noqa: SLF001
+            self._called_graphs[id(graph)] = graph
+            return original(made, *args, **kwargs)
+
+        return call
+
+
+def pipeline_graphs() -> list[Any]:
+    """Return the graphs of the functions of tf.data that exist; most were made before a recording began."""
+    from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
+
+    functions = [one for one in gc.get_objects() if type(one) is AtomicFunction and is_pipeline(name_of(one))]
+    return [graph for graph in map(graph_of, functions) if graph is not None]
+
+
+def is_pipeline(name: str) -> bool:
+    """Whether a function of this name is one of tf.data."""
+    return name.startswith("__inference_Dataset_")
 
 
 def name_of(function: Any) -> str:

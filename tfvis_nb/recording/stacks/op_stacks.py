@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.phases import phase_of_frame
 
+_GENERATED = "__autograph_generated_file"
+
 
 class CodeLine(NamedTuple):
     """One frame: the file that the code was compiled from, the line from 1, the function."""
@@ -53,6 +55,9 @@ def _frames(ops: dict[int, Any]) -> dict[int, tuple[CodeLine, ...]]:
         number: CodeLine(made.files[frame.file_index], frame.line, frame.func)
         for number, frame in made.frames_by_id.items()
     }
+    if any(_GENERATED in file for file in made.files):
+        written = _written_lines()
+        lines = {number: written.get(line[:2], line) for number, line in lines.items()}
     traces = {
         number: tuple(lines[frame] for frame in trace.frame_id if frame in lines)
         for number, trace in made.traces_by_id.items()
@@ -62,3 +67,19 @@ def _frames(ops: dict[int, Any]) -> dict[int, tuple[CodeLine, ...]]:
         for name, trace in made.name_to_trace_id.items()
         if trace in traces
     }
+
+
+def _written_lines() -> dict[tuple[str, int], CodeLine]:
+    """Return the user's line of each line of code that AutoGraph generated.
+
+    TensorFlow does so itself, but not for the ops that the threads of a distribution strategy make.
+    """
+    from tensorflow.python.autograph.impl.api import _TRANSPILER
+
+    found = {}
+    for factories in list(_TRANSPILER._cache._cache.values()):  # noqa: SLF001
+        for factory in list(factories.values()):
+            for generated, origin in factory.source_map.items():
+                line = CodeLine(origin.loc.filename, origin.loc.lineno, origin.function_name)
+                found[generated.filename, generated.lineno] = line
+    return found

@@ -21,7 +21,7 @@ from tfvis_nb.core.stacks import (
     joined,
 )
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.recording.stacks.eager_lines import EagerCall, line_number
+from tfvis_nb.recording.stacks.eager_lines import CONSTANT, EagerCall, line_number
 from tfvis_nb.recording.stacks.event_ops import EventOps, FoundOps
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.inherit import inherited
@@ -55,7 +55,8 @@ def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) 
         watch.tracings.put(trace)
         functions = watch.functions.graphs()
         nodes = GraphNodes(functions)
-        distinct = list({id(graph): graph for graph in graphs if graph is not None}.values())
+        ran = [*graphs, *watch.functions.session_graphs()]
+        distinct = list({id(graph): graph for graph in ran if graph is not None}.values())
         found = _recorded(EventOps(nodes).of_profile(trace, functions, distinct), nodes)
         _put(trace, [found, _eager(trace, watch)])
 
@@ -75,7 +76,8 @@ def _noting_failures(trace: Trace, watch: SourceWatch) -> Iterator[None]:
 def _eager(trace: Trace, watch: SourceWatch) -> _Recorded:
     """Return the stack of each row of the runtime's: of the last call that was noted before it began."""
     events, (began, calls) = trace.events, watch.lines.noted()
-    rows = np.flatnonzero(events["name"].str.startswith("TFE_Py_").fillna(value=False).to_numpy(bool))
+    noted_rows = events["name"].str.startswith("TFE_Py_").fillna(value=False) | (events["name"] == CONSTANT)
+    rows = np.flatnonzero(noted_rows.to_numpy(bool))
     noted = np.array(began, np.int64)
     order = np.argsort(noted, kind="stable")
     start = events["start_ns"].to_numpy()[rows]
