@@ -136,7 +136,7 @@ def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
 def test_bandwidth_over_time_follows_the_timeline(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     trace = DATA / "gpu_tf218_function.xplane.pb.xz"
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
-    scope = shown.panels.get_by_text("Tables with a Step column follow")
+    scope = shown.panels.get_by_text("Tables with a Step column")
     marked = shown.panels.locator("[aria-current=true]")
 
     def rows(tab: str, title: str, count: int) -> None:
