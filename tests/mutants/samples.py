@@ -107,10 +107,21 @@ def session_files() -> dict[str, bytes]:
             number, slot = writer.add_signature(
                 Signature("session", "train", "loss:0", "train", "x:0", "trace")
             )
-            counts = {number: Counts(3, 1, 3000, 2000, 1_700_000_000_000_000_000, 1_700_000_001_000_000_000)}
+            began = 1_700_000_000_000_000_000
+            counts = {number: Counts(3, 1, 3000, 2000, began, began + 10**9, traced=2, traced_ns=900)}
             writer.count(slot, counts[number])
             for run, data in enumerate(runs, 1):
-                recording = Recording("run_metadata", data, run, 1_700_000_000_000_000_000 + run, 1000)
+                recording = Recording(
+                    "run_metadata",
+                    data,
+                    run,
+                    began + run,
+                    1000,
+                    tracing_ns=300,
+                    untraced_ns=500,
+                    untraced_runs=1,
+                    batch=run,
+                )
                 writer.add_trace(number, recording, None)
             writer.save_counts(counts)
             if job == 0:

@@ -41,6 +41,7 @@ HOSTILE_SQL = (
     "ALTER TABLE traces ADD COLUMN more AS (hex(zeroblob(100000000)))",
     "CREATE INDEX more ON traces(hex(data))",
     "PRAGMA user_version = 999",
+    "PRAGMA user_version = 1",
     "PRAGMA application_id = 0",
     "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE a(b)' WHERE rootpage > 5",
     "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = 2",

@@ -9,8 +9,9 @@ import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
-from tests.support.session_files import filled, recording
+from tests.support.session_files import crafted, filled, recording
 from tests.support.stored_writer import METADATA
+from tests.support.texts import raises_id
 from tfvis_nb.compat.merge_sessions import add_session
 from tfvis_nb.session.file.counters import Counts, read_ledger
 from tfvis_nb.session.file.entries import Signature
@@ -53,6 +54,12 @@ def test_it_is_continued(old: Path) -> None:
         assert session.traces["tracing_ns"].isna().all()
         writer.close({number: counts})
         assert session.signatures["runs"].tolist() == [5]
+
+
+def test_the_tables_must_be_those_of_the_version(tmp_path: Path) -> None:
+    crafted(tmp_path / "new.tfvis", "PRAGMA user_version = 1")
+    with raises_id(tv.TraceFormatError, "session_damaged"):
+        tv.open_session(tmp_path / "new.tfvis")
 
 
 def test_counts_that_a_killed_process_left(tmp_path: Path) -> None:
