@@ -22,6 +22,10 @@ LINKING = (*LINKS, "instance")
 OP_NAME = "op_name"
 """Nested column: the TensorFlow node or JAX op that an op of XLA was made of; null where not known."""
 
+LAYER, LAYER_CLASS, PARAMETER_BYTES = "layer", "layer_class", "parameter_bytes"
+"""Nested columns: path and class of the layer of a live model that an event is of, and the bytes of that
+layer's weights, without those of layers in it that have events of their own; null where not known."""
+
 GRAPH_INPUTS = "graph_inputs"
 """Nested column: the inputs of an op by the partition graphs that its label lacks, such as ``^a``."""
 
@@ -76,7 +80,8 @@ def _columns() -> Mapping[str, Fits]:
         "raw_device": text,
         STACK: number,
         PHASE: text,
-        OP_NAME: text,
+        **dict.fromkeys((OP_NAME, LAYER, LAYER_CLASS), text),
+        PARAMETER_BYTES: number,
         TRACING: struct_of(tracing),
         GRAPH_INPUTS: list_of(text),
         "outputs": list_of(struct_of({**outputs, **allocation})),

@@ -19,29 +19,34 @@ from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
-from tfvis_nb.core.nested_columns import OP_NAME
+from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, OP_NAME, PARAMETER_BYTES
 from tfvis_nb.core.phases import GRADIENTS, phase_of, without_calls
 from tfvis_nb.core.stacks import PHASE, PHASES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "layer": "The name scope of a node, such as model/dense_1; a gradient has the scope of its forward op, "
+    "layer": "The layer's path in its model if that lived when the recording ended, such as model/dense; "
+    "otherwise the name scope of a node. A gradient has the scope of its forward op, "
     "an update that of its variable. Empty for events of no layer, such as those of host threads.",
+    "class": "The class of the layer in its live model, such as Dense; empty if not known.",
     "phase": "forward, backward or optimizer: as recorded, otherwise by the node's name.",
     "device_ns": "Sum of the self times of kernels, copies and memsets, in ns; self_ns of op_statistics.",
     "host_ns": "Sum of the self times of ops and calls on the host, in ns; self_ns of op_statistics.",
     "launches": "Number of kernels, copies and memsets.",
     "output_bytes": "Sum of the sizes of the outputs of its ops, in bytes; NA where the trace has none.",
+    "parameter_bytes": "Bytes of the layer's weights, without those of layers in it that have rows; the same"
+    " in each phase. NA where the layer is of no live model.",
     "device_share": "device_ns / device_ns of all rows, from 0 to 1.",
     "host_share": "host_ns / host_ns of all rows, from 0 to 1.",
 }
 
 _COLUMNS = {
     "layer": "str",
+    "class": "str",
     "phase": "category",
     **dict.fromkeys(("device_ns", "host_ns", "launches"), "int64"),
-    "output_bytes": "Int64",
+    **dict.fromkeys(("output_bytes", "parameter_bytes"), "Int64"),
     "device_share": "float64",
     "host_share": "float64",
     "longest": "int64",
@@ -63,10 +68,10 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per layer and phase, the largest ``device_ns``, then ``host_ns`` first. ``layer`` (str),
-        ``phase`` (category; NA where not known), the other `FIGURES` (int64; ``output_bytes``
-        Int64; shares float64, NaN of nothing) and ``longest`` (int64),
-        the event of the row with the longest self time. `cannot_say` where there
+        One row per layer and phase, the largest ``device_ns``, then ``host_ns`` first. ``layer`` and
+        ``class`` (str), ``phase`` (category; NA where not known), the other `FIGURES` (int64;
+        ``output_bytes`` and ``parameter_bytes`` Int64; shares float64, NaN of nothing) and ``longest``
+        (int64), the event of the row with the longest self time. `cannot_say` where there
         are no events.
 
     Raises
@@ -78,8 +83,10 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
 
     Notes
     -----
-    Layers are name scopes: those of Keras and of Flax have the layer's path in the model, ``variable_scope``
-    that of its variables. The rows add up to the totals of `op_statistics` on the device and on the host.
+    `tfvis_nb.trace` looks for the layers of live models of Keras and of ``tf.Module``. In other traces
+    layers are name scopes: those of Keras and of Flax have the layer's path in the model,
+    ``variable_scope`` that of its variables. The rows add up to the totals of `op_statistics` on the device
+    and on the host.
 
     Examples
     --------
@@ -94,7 +101,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     rows = of_steps(trace, steps)
     if not len(rows):
         return cannot_say(_COLUMNS, Text("no_events"))
-    layer, phase = _places(trace)
+    layer, phase = event_layers(trace)
     names = layer.dictionary.to_pylist()
     number = np.asarray(layer.indices).astype(np.int64)
     group, keys = pd.factorize(number[rows] * (len(PHASES) + 1) + phase[rows] + 1)
@@ -124,6 +131,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     outputs = trace.nested is not None and "outputs" in trace.nested.column_names
     size = table["output_bytes"].to_numpy(np.int64)
     table["output_bytes"] = pd.arrays.IntegerArray(size, np.full(len(size), not outputs))
+    table["class"], table["parameter_bytes"] = _described(trace, rows, group, len(keys))
     for name in ("device", "host"):
         whole = int(table[f"{name}_ns"].sum())
         table[f"{name}_share"] = table[f"{name}_ns"] / whole if whole else np.nan
@@ -137,7 +145,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     return table.loc[order, list(_COLUMNS)].reset_index(drop=True)
 
 
-def _places(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
+def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     """Return the layer of each event, and the index of its phase in `PHASES`, -1 if unknown."""
     events = trace.events
     names, code = distinct_nodes(events, np.arange(len(events)))
@@ -167,7 +175,37 @@ def _places(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
             np.int64,
         )[_codes(recorded)]
         phase_numbers = np.where(numbers >= 0, numbers, phase_numbers)
-    return pa.array(layers_of, pa.string()).take(pa.array(pair)).dictionary_encode(), phase_numbers
+    layer = pa.array(layers_of, pa.string()).take(pa.array(pair))
+    live = _nested(trace, LAYER)
+    if live is not None:
+        layer = pc.coalesce(live.cast(pa.string()), layer)
+    return layer.dictionary_encode(), phase_numbers
+
+
+def _described(
+    trace: Trace, rows: np.ndarray, group: np.ndarray, groups: int
+) -> tuple[pd.api.extensions.ExtensionArray, pd.arrays.IntegerArray]:
+    """Return class and parameter bytes of the layer of each group of `rows`, where all say the same."""
+    kinds, size = np.full(groups, "", object), pd.array([None] * groups, "Int64")
+    kind = _nested(trace, LAYER_CLASS)
+    if kind is not None:
+        code, names = _codes(kind)[rows], [*kind.dictionary.to_pylist(), ""]
+        kinds = np.array([names[one] for one in _agreed(code, code >= 0, group, groups).tolist()], object)
+    if trace.nested is not None and PARAMETER_BYTES in trace.nested.column_names:
+        found = trace.nested[PARAMETER_BYTES].cast(pa.int64(), safe=False)
+        size = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)[rows]
+        agreed = _agreed(size, size >= 0, group, groups)
+        size = pd.arrays.IntegerArray(agreed.clip(0), agreed < 0)
+    return pd.array(kinds, dtype=event_table.TEXT), size
+
+
+def _agreed(values: np.ndarray, known: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
+    """Return for each group its one known value, -1 where there is none or there are several."""
+    least, most = np.full(groups, np.iinfo(np.int64).max), np.full(groups, -1)
+    np.minimum.at(least, group[known], values[known])
+    np.maximum.at(most, group[known], values[known])
+    agreed: np.ndarray = np.where(least == most, most, -1)
+    return agreed
 
 
 def _nested(trace: Trace, name: str) -> pa.DictionaryArray | None:

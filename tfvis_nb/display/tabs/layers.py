@@ -18,13 +18,18 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     columns = figures(
         layers.FIGURES,
         ("layer", "Layer", "name"),
+        *([("class", "Class", "text")] if (found["class"] != "").any() else []),
         ("phase", "Phase", "text"),
         ("device_ns", "Device", "ns"),
         ("device_share", "% of device", "share"),
         ("host_ns", "Host", "ns"),
         ("host_share", "% of host", "share"),
         ("launches", "Launches", "count"),
-        *([("output_bytes", "Outputs", "bytes")] if found["output_bytes"].notna().any() else []),
+        *(
+            (name, label, "bytes")
+            for name, label in (("output_bytes", "Outputs"), ("parameter_bytes", "Parameters"))
+            if found[name].notna().any()
+        ),
     )
     rows = found.assign(layer=found["layer"].where(named, "no layer")) if not reason else found.head(0)
     # On a CPU no row has device time.

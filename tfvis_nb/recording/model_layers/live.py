@@ -1,0 +1,105 @@
+"""The layers of live models of Keras, Sonnet and tf.Module, described without holding on to them."""
+
+import gc
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(eq=False)
+class LiveLayer:
+    """A layer or a whole model.
+
+    - `name`: As in the name scope of its ops.
+    - `kind`: Its class.
+    - `path`: Its name within the outermost model that has it, such as ``model/block/dense``.
+    - `weights`: Bytes of each weight, those of the layers in it too, by the weight's id.
+    - `parts`: The layers in it.
+    """
+
+    name: str
+    kind: str
+    path: str
+    weights: dict[int, int]
+    parts: list["LiveLayer"] = field(default_factory=list)
+
+    def inner(self) -> list["LiveLayer"]:
+        """Return the layers in it, at any depth."""
+        found: dict[int, LiveLayer] = {}
+        todo = [*self.parts]
+        while todo:
+            part = todo.pop()
+            if id(part) not in found:
+                found[id(part)] = part
+                todo += part.parts
+        return [*found.values()]
+
+
+def live_layers() -> list[LiveLayer]:
+    """Describe the models in this process: the layers that are in no other one.
+
+    Whatever a layer's own code raises is raised.
+    """
+    kinds = _kinds()
+    if not kinds:
+        return []
+    # By type alone, as asking an object for its class may run its code.
+    found = [each for each in gc.get_objects() if type(each) in kinds]
+    parts = {id(layer): _parts(layer) for layer in found}
+    inner = {id(part) for layer in found for part in parts[id(layer)] if part is not layer}
+    known: dict[int, LiveLayer] = {}
+    return [_described(layer, "", parts, known) for layer in found if id(layer) not in inner]
+
+
+def _kinds() -> set[type]:
+    """Return the classes of layers and modules of what is imported, and all that derive from them."""
+    bases = [("keras", "Layer"), ("tf_keras", "layers", "Layer"), ("tensorflow", "Module")]
+    todo = [kind for module, *names in bases if (kind := _class(sys.modules.get(module), names)) is not None]
+    kinds: set[type] = set()
+    while todo:
+        kind = todo.pop()
+        if kind not in kinds:
+            kinds.add(kind)
+            todo += type.__subclasses__(kind)
+    return kinds
+
+
+def _class(module: Any, names: list[str]) -> type | None:
+    for name in names:
+        # What was not imported yet stays so, although TensorFlow imports Keras when asked for it.
+        module = vars(module).get(name) if module is not None else None
+    return module if isinstance(module, type) else None
+
+
+def _parts(layer: Any) -> list[Any]:
+    if hasattr(layer, "_flatten_layers"):
+        return list(layer._flatten_layers(recursive=False, include_self=False))  # noqa: SLF001
+    inside = list(layer.submodules)
+    deeper = {id(each) for part in inside for each in part.submodules}
+    return [part for part in inside if id(part) not in deeper]
+
+
+def _described(
+    layer: Any, within: str, parts: dict[int, list[Any]], known: dict[int, LiveLayer]
+) -> LiveLayer:
+    # A layer may be in several others, or in itself.
+    if id(layer) in known:
+        return known[id(layer)]
+    name = str(layer.name)
+    path = f"{within}/{name}" if within else name
+    weights = layer.weights if hasattr(layer, "weights") else layer.variables
+    found = known[id(layer)] = LiveLayer(
+        name, type(layer).__name__, path, {id(each): _size(each) for each in weights}
+    )
+    inside = parts[id(layer)] if id(layer) in parts else _parts(layer)
+    found.parts = [_described(part, path, parts, known) for part in inside]
+    return found
+
+
+def _size(weight: Any) -> int:
+    import tensorflow as tf
+
+    count = 1
+    for length in weight.shape:
+        count *= int(length)
+    return count * int(tf.as_dtype(weight.dtype).size)

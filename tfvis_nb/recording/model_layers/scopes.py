@@ -1,0 +1,110 @@
+"""Which live layer the name scopes of ops are of.
+
+TensorFlow numbers scopes of a name that was used: ``net_1/dense_2`` may be of the layer ``dense`` of ``net``.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tfvis_nb.recording.model_layers.live import LiveLayer
+
+_MOST_DEPTH = 64
+_NUMBERED = re.compile(r"_\d+", re.ASCII)
+
+
+class Scope:
+    """A name scope and those in it, by their last part."""
+
+    def __init__(self) -> None:
+        self.inside: dict[str, Scope] = {}
+
+
+class LayerFacts(NamedTuple):
+    """What is known of the layer of a scope: path and class, and the bytes of its weights.
+
+    Weights of layers in it that have a scope of their own are not counted.
+    """
+
+    path: str
+    kind: str
+    parameter_bytes: int
+
+
+_Found = dict[tuple[str, ...], LiveLayer]
+
+
+def layers_of(scopes: Iterable[str], models: Sequence[LiveLayer]) -> dict[str, LayerFacts]:
+    """Return the layer of each scope that is within one, the innermost; nothing of ambiguous ones.
+
+    >>> dense = LiveLayer("dense", "Dense", "net/dense", {1: 64})
+    >>> net = LiveLayer("net", "Net", "net", {1: 64, 2: 8}, [dense])
+    >>> found = layers_of(["net_1/dense_1", "net_1/loss", "adam"], [net])
+    >>> {scope: tuple(facts) for scope, facts in found.items()}
+    {'net_1/dense_1': ('net/dense', 'Dense', 64), 'net_1/loss': ('net', 'Net', 8)}
+    """
+    split = {scope: tuple(scope.split("/", _MOST_DEPTH - 1)) for scope in scopes if scope}
+    root = Scope()
+    for parts in split.values():
+        at = root
+        for part in parts:
+            at = at.inside.setdefault(part, Scope())
+    found = _matched(root, models)
+    # A part of a model may have run by itself.
+    inner = [layer for model in models for layer in model.inner()]
+    for part, scope in root.inside.items():
+        alone = Scope()
+        alone.inside[part] = scope
+        if not any(path[0] == part for path in found):
+            found |= _matched(alone, inner)
+    innermost = {
+        scope: found[path]
+        for scope, parts in split.items()
+        for path in [next((parts[:end] for end in range(len(parts), 0, -1) if parts[:end] in found), None)]
+        if path is not None
+    }
+    named = set(map(id, innermost.values()))
+    facts = {id(layer): _facts(layer, named) for layer in innermost.values()}
+    return {scope: facts[id(layer)] for scope, layer in innermost.items()}
+
+
+def _facts(layer: LiveLayer, named: set[int]) -> LayerFacts:
+    elsewhere = {weight for part in layer.inner() if id(part) in named for weight in part.weights}
+    own = sum(size for weight, size in layer.weights.items() if weight not in elsewhere)
+    return LayerFacts(layer.path, layer.kind, own)
+
+
+def _matched(scope: Scope, layers: Sequence[LiveLayer]) -> _Found:
+    """Return the layer of each scope within `scope` by its path from there, where only one is likely."""
+    likely = {
+        name: found
+        for name, inner in scope.inside.items()
+        if (found := [(layer, _matched(inner, layer.parts)) for layer in layers if _may_be(name, layer.name)])
+    }
+    result: _Found = {}
+    used: set[int] = set()
+    # A scope that can be of one layer alone leaves the other layers to the others.
+    for name in sorted(likely, key=lambda name: len(likely[name])):
+        free = [each for each in likely[name] if id(each[0]) not in used] or likely[name]
+        most = max(len(inside) for _, inside in free)
+        best = [each for each in free if len(each[1]) == most]
+        if len({_signature(*each) for each in best}) > 1:
+            continue
+        layer, inside = best[0]
+        used.add(id(layer))
+        result |= {(name,): layer, **{(name, *path): part for path, part in inside.items()}}
+    for name, inner in scope.inside.items():
+        if name not in likely:
+            # The scope of a loop, of a replica, or one that the layer's own code opened.
+            result |= {(name, *path): layer for path, layer in _matched(inner, layers).items()}
+    return result
+
+
+def _may_be(scope: str, name: str) -> bool:
+    return scope == name or (scope.startswith(name) and bool(_NUMBERED.fullmatch(scope, len(name))))
+
+
+def _signature(layer: LiveLayer, inside: _Found) -> tuple[object, ...]:
+    """Return what is said of a layer and those in it: equal ones need not be told apart."""
+    parts = ((path, part.path, part.kind, sum(part.weights.values())) for path, part in inside.items())
+    return layer.path, layer.kind, sum(layer.weights.values()), *parts
