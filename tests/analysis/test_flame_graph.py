@@ -15,7 +15,7 @@ from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import flame_graph, op_statistics, scope_tree, why_not
 from tfvis_nb.analysis.steps.flame_graph import FRAMES, SIDES
-from tfvis_nb.analysis.steps.frames import NO_STACK, NOT_OWN
+from tfvis_nb.analysis.steps.frames import NO_LAYER, NO_STACK, NOT_OWN
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 Path = tuple[str, ...]
@@ -117,19 +117,41 @@ def test_stacks_against_each_event_alone(rows: list[tuple[list[Frame], int, str]
 def test_totals_are_those_of_other_tables(name: str, by: str, side: str) -> None:
     trace = real_trace(DATA / name)
     tree = flame_graph(trace, by, side)
-    if by == "stack":
-        assert why_not(tree).id == "no_stacks"
+    lacks = {"stack": "no_stacks"} | ({"layer": "no_scopes"} if "function" in name else {})
+    if by in lacks:
+        assert why_not(tree).id == lacks[by]
         return
     table = op_statistics(trace)
+    of_side = table[table["side"] == side]["self_ns"].sum()
     totals = {
         "scope": scope_tree(trace)[f"{side}_ns"].iloc[0],
-        "thread": table[table["side"] == side]["self_ns"].sum(),
+        "layer": of_side,
+        "thread": of_side,
     }
     assert tree["total_ns"].iloc[0] == tree["self_ns"].sum() == totals[by]
     within = tree[tree["parent"] >= 0].groupby("parent")["total_ns"].sum()
     assert (tree["self_ns"].add(within, fill_value=0) == tree["total_ns"]).all()
     numbers = trace.steps["step"].tolist()
     assert sum(flame_graph(trace, by, side, [step])["self_ns"].sum() for step in numbers) == totals[by]
+
+
+def test_layers_lie_in_each_other_and_have_their_ops() -> None:
+    columns = {
+        "start_ns": [0, 10, 20, 30],
+        "duration_ns": [1, 2, 4, 8],
+        "kind": ["op"] * 4,
+        "lane": ["ops"] * 4,
+        "op": ["MatMul", "Relu", "MatMul", "NoOp"],
+        "name": ["net/fc/MatMul", "net/Relu", "gradient_tape/net/fc/MatMul/MatMul_1", "NoOp"],
+    }
+    trace = Trace(events.build(columns))
+    assert paths(flame_graph(trace, "layer", "host")) == {
+        ("net", "fc", "MatMul"): (5, 2),
+        ("net", "Relu"): (2, 1),
+        (NO_LAYER, "NoOp"): (8, 1),
+    }
+    last = Trace(trace.events.iloc[3:].reset_index(drop=True))
+    assert why_not(flame_graph(last, "layer", "host")).id == "no_scopes"
 
 
 def test_calls_within_calls_within_calls_stay_within_bounds() -> None:

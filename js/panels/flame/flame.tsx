@@ -12,7 +12,7 @@ import { bottomUp, eventsIn, type FlameBlock, type Frame, hasSteps, search, topD
 const ROW_PX = 20;
 /** A label in less room could not be read. */
 const LEAST_LABEL_PX = 24;
-const FRAMES = { scope: "Name scopes", stack: "Lines of code", thread: "Lanes" } as const;
+const FRAMES = { scope: "Name scopes", layer: "Layers", stack: "Lines of code", thread: "Lanes" } as const;
 const SIDES = { device: "Device time", host: "Host time" } as const;
 
 interface FlameProps {

@@ -2,7 +2,7 @@
 
 /** What display/tabs/flame_graph.py writes. Frames are in an order in which each comes after its parent. */
 export interface FlameGraph {
-  by: "scope" | "stack" | "thread";
+  by: "scope" | "layer" | "stack" | "thread";
   side: "device" | "host";
   /** Why there is nothing to show; then all that follows is missing. */
   cannot_say: string;

@@ -1,20 +1,23 @@
-"""Self time by name scope, by line of code or by what a thread runs, as a tree."""
+"""Self time by name scope, by layer, by line of code or by what a thread runs, as a tree."""
 
 from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.steps.frames import events_of, frames
+from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-FRAMES = ("scope", "stack", "thread")
+FRAMES = ("scope", "layer", "stack", "thread")
 """What the frames of a flame graph can be."""
 SIDES = ("device", "host")
 """Whose time a flame graph can show."""
@@ -36,16 +39,17 @@ _COLUMNS = {"frame": "str", "parent": "int64", "depth": "int64"} | {
 def flame_graph(
     trace: Trace, by: str = "scope", side: str = "device", steps: Collection[int] | None = None
 ) -> pd.DataFrame:
-    """Return self time as a tree of frames: name scopes, lines of code, or calls on threads.
+    """Return self time as a tree of frames: name scopes, layers, lines of code, or calls on threads.
 
     Parameters
     ----------
     trace
         Any trace.
     by
-        One of `FRAMES`: ``scope``, the parts of the nodes' names; ``stack``, the lines of the user's own
-        code that made the ops, outermost first, with op types in the innermost ones; ``thread``, lanes and
-        the events within each other on them.
+        One of `FRAMES`: ``scope``, the parts of the nodes' names; ``layer``, the layers of
+        `tfvis_nb.analysis.layers` in each other, with op types in the innermost ones; ``stack``, the lines of
+        the user's own code that made the ops, outermost first, with op types in the innermost ones;
+        ``thread``, lanes and the events within each other on them.
     side
         One of `SIDES`: ``device`` for kernels, copies and memsets, ``host`` for ops and calls on CPUs.
     steps
@@ -71,8 +75,8 @@ def flame_graph(
     Notes
     -----
     The total of a row is its self time plus the totals of the rows right below it, to the nanosecond. Of
-    stacks and threads, the total of the first row is the sum of ``self_ns`` of the side in `op_statistics`;
-    of scopes, it is that of `scope_tree`.
+    layers, stacks and threads, the total of the first row is the sum of ``self_ns`` of the side in
+    `op_statistics`; of scopes, it is that of `scope_tree`.
 
     Examples
     --------
@@ -117,4 +121,10 @@ def why_no_frames(trace: Trace, by: str, side: str, rows: np.ndarray) -> Text | 
     found = events_of(trace, by, side, rows)
     if not len(found):
         return Text("no_events_of_side", side=side)
-    return Text("no_stacks") if by == "stack" and (event_stacks(trace)[found] < 0).all() else None
+    if by == "stack" and (event_stacks(trace)[found] < 0).all():
+        return Text("no_stacks")
+    if by == "layer":
+        layer, _ = event_layers(trace)
+        if not any(layer.dictionary.take(pc.unique(layer.indices.take(pa.array(found)))).to_pylist()):
+            return Text("no_scopes")
+    return None

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import parents, self_times, self_times_of
+from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.steps.tree import Tree
 from tfvis_nb.core.categories import is_kind
@@ -16,11 +17,11 @@ from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.stacks import StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 
-NO_STACK, NOT_OWN = "(no stack recorded)", "(no line of the user's code)"
-"""Frames of events without a stack, and of those with a stack of other code alone."""
+NO_STACK, NOT_OWN, NO_LAYER = "(no stack recorded)", "(no line of the user's code)", "(no layer)"
+"""Frames of events without a stack, of those with a stack of other code alone, and of those of no layer."""
 
-_MOST_DEPTH = 256
-"""What lies deeper counts as a part of its frame of this depth."""
+_MOST_DEPTH, _MOST_PARTS = 256, 32
+"""What lies deeper counts as a part of its frame of this depth; a layer's path has at most so many parts."""
 
 
 class Frames(NamedTuple):
@@ -53,7 +54,10 @@ def frames(trace: Trace, by: str, side: str, rows: np.ndarray) -> Frames:
         frame = row[of_event]
     else:
         own, known = self_times_of(trace)
-        tree, frame = _by_stack(trace, chosen) if by == "stack" else _by_thread(events, chosen)
+        if by == "thread":
+            tree, frame = _by_thread(events, chosen)
+        else:
+            tree, frame = (_by_stack if by == "stack" else _by_layer)(trace, chosen)
     return Frames(tree, chosen, frame, np.where(known, own, 0)[chosen])
 
 
@@ -91,6 +95,23 @@ def _by_stack(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     innermost = np.array([walk.frame_of(stack) for stack in distinct.tolist()], np.int64)
     label, texts = _labels(trace.events, rows)
     frame = found.frames(innermost[of_event], label, texts) if len(rows) else rows
+    return found.tree(), frame
+
+
+def _by_layer(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
+    """Return frames of the layers within each other, with op types in the innermost ones."""
+    found = _Builder()
+    layer, _ = event_layers(trace)
+    distinct, of_event = np.unique(np.asarray(layer.indices)[rows], return_inverse=True)
+    innermost = []
+    for path in layer.dictionary.take(pa.array(distinct)).to_pylist():
+        at = 0
+        for part in (path or NO_LAYER).split("/", _MOST_PARTS - 1):
+            # An op type may be called like a layer.
+            at = found.frame(at, (part,), part)
+        innermost.append(at)
+    label, texts = _labels(trace.events, rows)
+    frame = found.frames(np.array(innermost, np.int64)[of_event], label, texts) if len(rows) else rows
     return found.tree(), frame
 
 

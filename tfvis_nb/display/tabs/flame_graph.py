@@ -1,4 +1,4 @@
-"""The tab with flame graphs: self time by name scope, line of code or thread."""
+"""The tab with flame graphs: self time by name scope, layer, line of code or thread."""
 
 from typing import Any
 
