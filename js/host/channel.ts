@@ -16,6 +16,8 @@ export type LinkMessage =
       events?: readonly number[];
       /** The lanes of the range, null for all; a range without is shown and not selected. */
       lanes?: readonly number[] | null;
+      /** Returns the events in the range; missing where the browser does not have them. */
+      inRange?: () => ArrayLike<number>;
       /** Of the one selected event: its node and its op type. */
       name?: string;
       op?: string;

@@ -31,7 +31,7 @@ export function mountPanels(
   box.className = "tabs";
   root.append(box);
   const light = rowHighlighter(root);
-  const shown: Shown = { step: null, isRange: false, events: [] };
+  const shown: Shown = { step: null, isRange: false, inRange: null, events: [] };
   const draw = (change: Partial<Shown>) =>
     render(<Panels {...{ host, signal }} publish={say} shown={Object.assign(shown, change)} />, box);
   const publish = joinLink(
@@ -39,8 +39,10 @@ export function mountPanels(
     (message) => {
       if (message.kind === "step") draw({ step: message.step });
       else light(message);
-      if (message.kind === "select")
-        draw({ isRange: message.start !== undefined && !message.events, events: message.events ?? [] });
+      if (message.kind === "select") {
+        const { start, events, inRange = null } = message;
+        draw({ isRange: start !== undefined && !events, inRange, events: events ?? [] });
+      }
     },
     signal,
   );

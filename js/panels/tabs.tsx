@@ -18,6 +18,8 @@ export interface Shown {
   step: number | null;
   /** Whether a range of time is selected. */
   isRange: boolean;
+  /** Returns the events in it; null where they are not known. */
+  inRange: (() => ArrayLike<number>) | null;
   /** The events selected there, by id. */
   events: readonly number[];
 }
@@ -71,7 +73,10 @@ export function Panels({ host, publish, signal, shown }: PanelsProps) {
             aria-controls={`panel-${index}`}
             aria-selected={index === chosen}
             tabIndex={index === chosen ? 0 : -1}
-            onClick={() => choose(index)}
+            onClick={({ currentTarget }) => {
+              choose(index);
+              currentTarget.scrollIntoView({ block: "nearest", inline: "nearest" });
+            }}
           >
             {title}
           </button>
@@ -93,6 +98,7 @@ export function Panels({ host, publish, signal, shown }: PanelsProps) {
             <Tab
               {...{ host, title, index, publish }}
               step={shown.step}
+              inRange={shown.inRange}
               events={shown.events}
               isShown={index === chosen}
             />
@@ -104,12 +110,14 @@ export function Panels({ host, publish, signal, shown }: PanelsProps) {
 }
 
 /** Which part of the run the tabs are about, where the timeline is about less. */
-function scopeText({ step, isRange }: Shown): string {
+function scopeText({ step, isRange, inRange }: Shown): string {
+  const others = inRange ? "The flame graph covers its events; tables and" : "Tables and";
+  if (isRange && step === null) return `A range is selected. ${others} charts cover the whole trace.`;
   if (step !== null) {
     const what = step === NO_STEP ? "Events outside steps are" : `Step ${step} is`;
     return `${what} shown. Tables with a Step column and the flame graph follow; other tables and charts cover all steps.`;
   }
-  return isRange ? "A range is selected. Tables and charts cover the whole trace." : "";
+  return "";
 }
 
 interface TabProps {
@@ -119,19 +127,20 @@ interface TabProps {
   isShown: boolean;
   /** The number of the step shown alone. */
   step: number | null;
+  inRange: Shown["inRange"];
   /** The events selected in the timeline. */
   events: readonly number[];
   publish: (told: LinkMessage) => void;
 }
 
-function Tab({ host, title, index, isShown, step, events, publish }: TabProps) {
+function Tab({ host, title, index, isShown, step, inRange, events, publish }: TabProps) {
   const [contents, error] = contentsOf(host, index);
   if (error) return <Message title={`${title} cannot be computed`} text={error} />;
   if (!contents) return <Message title={`Computing: ${title} …`} progress={{ done: 0, total: 0 }} />;
   return (
     <div class="blocks">
       {contents.blocks.map((block, at) => (
-        <OneBlock key={at} {...{ host, block, isShown, step, events, publish }} />
+        <OneBlock key={at} {...{ host, block, isShown, step, inRange, events, publish }} />
       ))}
     </div>
   );
@@ -149,8 +158,9 @@ interface BlockProps extends Omit<TabProps, "title" | "index"> {
   block: Block;
 }
 
-function OneBlock({ host, block, isShown, step, events, publish }: BlockProps) {
-  if (block.kind === "flame") return <Flame {...{ block, step, publish }} selected={events} />;
+function OneBlock({ host, block, isShown, step, inRange, events, publish }: BlockProps) {
+  if (block.kind === "flame")
+    return <Flame {...{ block, step, publish }} inRange={isShown ? inRange : null} selected={events} />;
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
   if (block.kind === "table") return <TableOf {...{ block, step, publish }} />;
   if (block.kind === "nothing")

@@ -3,6 +3,7 @@
 import { joinLink, type LinkMessage } from "../host/channel";
 import { nameOf, opOf } from "../model/lanes/event_text";
 import { highlightMask } from "../model/search/highlight";
+import { eventsIn } from "../model/search/range_statistics";
 import { NO_STEP } from "../model/types";
 import type { Viewport } from "../model/viewport";
 import type { Navigation } from "./navigation";
@@ -141,7 +142,14 @@ export class DashboardLink {
       this.publish({ kind: "select", events: selection.events, ...called });
     } else {
       const { start, end, lanes } = selection;
-      this.publish({ kind: "select", start, end, ...(lanes && { lanes }) });
+      const inRange = () => eventsIn(store.run, selection);
+      this.publish({
+        kind: "select",
+        start,
+        end,
+        ...(lanes && { lanes }),
+        ...(!store.remote && { inRange }),
+      });
     }
   }
 

@@ -117,13 +117,21 @@ def test_a_page_at_twice_its_size_scrolls_and_keeps_several_lanes(shown: Dashboa
     expect(shown.timeline.lanes).not_to_be_in_viewport()
 
 
-def test_every_tab_is_in_sight_on_a_narrow_page(shown: Dashboard) -> None:
-    shown.page.set_viewport_size({"width": 420, "height": 900})
-    for tab in shown.tabs.all():
-        box = tab.bounding_box()
-        assert box
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 420
+def test_tabs_stay_in_one_line_and_come_into_sight(shown: Dashboard) -> None:
+    for width in (700, 420):
+        shown.page.set_viewport_size({"width": width, "height": 900})
+        boxes = [box for tab in shown.tabs.all() if (box := tab.bounding_box())]
+        assert len({box["y"] for box in boxes}) == 1
+        assert (boxes[-1]["x"] + boxes[-1]["width"] <= width) is (width == 700)
+    shown.tabs.first.click()
+    for key, tab in (("End", shown.tabs.last), ("Home", shown.tabs.first)):
+        shown.page.keyboard.press(key)
+        expect(tab).to_be_focused()
+        expect(tab).to_be_in_viewport(ratio=0.9)
+    hidden = shown.tabs.nth(6)
+    expect(hidden).not_to_be_in_viewport(ratio=0.9)
+    hidden.evaluate("tab => tab.click()")
+    expect(hidden).to_be_in_viewport(ratio=0.9)
 
 
 KERNELS = {"light": "rgb(15, 118, 81)", "dark": "rgb(63, 199, 149)"}

@@ -10,6 +10,8 @@ import tfvis_nb
 from tests.browser.dashboard import MEMORY, TRACE, Dashboard, OpenDashboard
 from tests.real_traces import DATA, real_trace
 from tfvis_nb.analysis import flame_graph, kernels
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
+from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.core.format import format_duration
 
 
@@ -85,6 +87,36 @@ def test_the_frames_of_a_flame_graph_and_the_timeline_find_each_other(
     expect(frames.first).not_to_have_attribute("aria-label", total or "")
     one = int(flame_graph(trace, steps=[0])["total_ns"].iloc[0])
     expect(frames.first).to_have_accessible_name(re.compile(f"^All: {format_duration(one)}, 100 %"))
+
+
+def test_a_flame_graph_covers_the_selected_range(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
+    panel = shown.tab("Flame graph")
+    first = panel.get_by_role("group", name="Frames").get_by_role("button").first
+    events = trace.events
+    start = events["start_ns"] - events["start_ns"].iloc[0]
+    own, _ = self_times_of(trace)
+    whole = first.get_attribute("aria-label") or ""
+    for low, high in ((2_000_000, 4_500_000), (1_500_000, 1_900_000)):
+        inside = (start < high) & (start + events["duration_ns"] > low)
+        shown.timeline.host.evaluate(
+            "(host, [start, end]) => host.tfvis.store.select({ start, end, lanes: null, step: null })",
+            [low, high],
+        )
+        total = int(own[inside & (locations(events) == LOCATIONS.index("device"))].sum())
+        expect(first).to_have_accessible_name(re.compile(f"^All: {format_duration(total)}, 100 %"))
+        expect(panel.locator(".more")).to_contain_text(f"{int(inside.sum()):,} events")
+    # A click selects the frame's events of the range alone.
+    expect(shown.panels.get_by_role("status").first).not_to_be_empty()
+    first.focus()
+    shown.page.keyboard.press("ArrowDown")
+    shown.page.keyboard.press("Enter")
+    selected = shown.timeline.host.evaluate("(host) => host.tfvis.store.selection.events")
+    assert selected
+    assert inside[selected].all()
+    shown.timeline.clear()
+    expect(first).to_have_attribute("aria-label", whole)
 
 
 def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:

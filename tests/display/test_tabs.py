@@ -157,7 +157,7 @@ def test_a_flame_graph_has_the_times_and_events_of_each_step(data: Path) -> None
     trace = real_trace(data / "gpu_tf218_function.xplane.pb.xz")
     (block,) = in_json(tab(trace, "Flame graph"))["blocks"]
     for graph in block["graphs"]:
-        if graph["by"] == "stack":
+        if graph["by"] in ("layer", "stack"):
             assert graph["cannot_say"]
             continue
         assert all(parent < at for at, parent in enumerate(graph["parents"]))
@@ -166,6 +166,8 @@ def test_a_flame_graph_has_the_times_and_events_of_each_step(data: Path) -> None
             tree = flame_graph(trace, graph["by"], graph["side"], [part["step"]])
             assert sum(part["self_ns"]) == tree["total_ns"].iloc[0]
             assert sum(map(len, part["events"])) == tree["events"].iloc[0]
+            assert [sum(own) for own in part["own_ns"]] == part["self_ns"]
+            assert list(map(len, part["own_ns"])) == list(map(len, part["events"]))
             listed += [event for events in part["events"] for event in events]
         assert (
             len(listed)
@@ -190,6 +192,7 @@ def test_small_frames_of_a_large_flame_graph_count_in_the_one_around_them() -> N
     assert len(graph["labels"]) == len(graph["parents"]) <= 800
     assert sum(sum(part["self_ns"]) for part in graph["parts"]) == durations.sum()
     assert all(events for part in graph["parts"] for events in part["events"])
+    assert not any("own_ns" in part for part in graph["parts"])
     assert sum(len(events) for part in graph["parts"] for events in part["events"]) < count
 
 

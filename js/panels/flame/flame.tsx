@@ -1,17 +1,22 @@
-/** The flame graph of a tab: frames as rows of buttons that enlarge and select what they stand for. */
+/** The flame graph of a tab, and what chooses which one is shown. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { LinkMessage } from "../../host/channel";
-import { formatDuration, formatNumber, formatPercent } from "../../model/format/units";
-import { readable, shadesOf } from "../../model/paint/palette";
-import { digitlessHash } from "../../model/wire/string_table";
+import { formatNumber, formatPercent } from "../../model/format/units";
 import { BlockHead, CannotSay } from "../../ui/block_head";
-import { type Box, layOut, neighbour } from "./layout";
-import { bottomUp, eventsIn, type FlameBlock, type Frame, hasSteps, search, topDown, within } from "./tree";
+import { Boxes } from "./boxes";
+import {
+  bottomUp,
+  eventsIn,
+  type FlameBlock,
+  type Frame,
+  hasEvents,
+  hasSteps,
+  search,
+  topDown,
+  within,
+} from "./tree";
 
-const ROW_PX = 20;
-/** A label in less room could not be read. */
-const LEAST_LABEL_PX = 24;
 const FRAMES = { scope: "Name scopes", layer: "Layers", stack: "Lines of code", thread: "Lanes" } as const;
 const SIDES = { device: "Device time", host: "Host time" } as const;
 
@@ -19,12 +24,14 @@ interface FlameProps {
   block: FlameBlock;
   /** The number of the step shown alone in the timeline. */
   step: number | null;
+  /** Returns the events in the range selected there; null without one. */
+  inRange: (() => ArrayLike<number>) | null;
   /** The events selected there. */
   selected: readonly number[];
   publish: (told: LinkMessage) => void;
 }
 
-export function Flame({ block, step, selected, publish }: FlameProps) {
+export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
   const { graphs } = block;
   const [chosen, setChosen] = useState(
     Math.max(
@@ -37,7 +44,11 @@ export function Flame({ block, step, selected, publish }: FlameProps) {
   const [zoomed, setZoomed] = useState("");
   const [current, setCurrent] = useState("");
   const graph = graphs[chosen];
-  const down = useMemo(() => (graph && !graph.cannot_say ? topDown(graph, step) : null), [graph, step]);
+  const among = useMemo(() => inRange && new Set(Array.from(inRange())), [inRange]);
+  const down = useMemo(
+    () => (graph && !graph.cannot_say ? topDown(graph, step, among) : null),
+    [graph, step, among],
+  );
   const root = useMemo(() => (down && isInverted ? bottomUp(down) : down), [down, isInverted]);
   const frames = useMemo(() => new Map(root ? within(root).map((each) => [each.id, each]) : []), [root]);
   const found = useMemo(() => (root && text ? search(root, text) : null), [root, text]);
@@ -103,7 +114,14 @@ export function Flame({ block, step, selected, publish }: FlameProps) {
           zoomOut={() => setZoomed("")}
         />
       ) : (
-        <CannotSay reason={graph.cannot_say || "the step has no such time"} />
+        <CannotSay reason={graph.cannot_say || `the ${among ? "range" : "step"} has no such time`} />
+      )}
+      {among && root && root.total > 0 && (
+        <p class="more">
+          {hasEvents(graph)
+            ? `The graph covers the selected range: ${formatNumber(among.size, "event")}, each with all of its time.`
+            : "The graph has too many events to show a range; it covers the whole trace."}
+        </p>
       )}
       {step !== null && !graph.cannot_say && !hasSteps(graph) && (
         <p class="more">The graph has too many frames to show one step; it covers all steps.</p>
@@ -129,118 +147,4 @@ function Choice({ label, names, value, pick }: ChoiceProps) {
       ))}
     </select>
   );
-}
-
-interface BoxesProps {
-  root: Frame;
-  isInverted: boolean;
-  zoomed: Frame;
-  /** Frames that a search has found; null without one. */
-  found: ReadonlySet<Frame> | null;
-  /** The frame with the focus, or of the selected event. */
-  current: string;
-  setCurrent: (id: string) => void;
-  show: (frame: Frame) => void;
-  zoomOut: () => void;
-  publish: (told: LinkMessage) => void;
-}
-
-function Boxes(props: BoxesProps) {
-  const { root, isInverted, zoomed, found, current, setCurrent, show, zoomOut, publish } = props;
-  const element = useRef<HTMLDivElement>(null);
-  const info = useRef<HTMLParagraphElement>(null);
-  const [width, setWidth] = useState(1000);
-  useEffect(() => {
-    const watcher = new ResizeObserver(([entry]) => setWidth(entry.contentRect.width || 1000));
-    if (element.current) watcher.observe(element.current);
-    return () => watcher.disconnect();
-  }, []);
-  const boxes = useMemo(() => layOut(zoomed, width), [zoomed, width]);
-  const stop = Math.max(
-    boxes.findIndex(({ frame }) => frame.id === current),
-    0,
-  );
-  const figures = (box: Box) => figuresOf(box, root, isInverted);
-  const onKeyDown = (event: KeyboardEvent) => {
-    const at = Number((event.target as HTMLElement).dataset.box ?? stop);
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Escape") zoomOut();
-    else if (event.key.startsWith("Arrow")) {
-      const next = neighbour(boxes, at, event.key);
-      setCurrent(boxes[next].frame.id);
-      element.current?.querySelector<HTMLElement>(`[data-box="${next}"]`)?.focus();
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  const say = (box: Box) => {
-    // Not by drawing anew: a pointer passes many frames a second.
-    if (info.current) info.current.textContent = `${pathOf(box)}: ${figures(box)}`;
-    publish({ kind: "hover", name: box.merged > 1 ? null : box.frame.name });
-  };
-  return (
-    <>
-      <div
-        class="flame-rows"
-        role="group"
-        aria-label="Frames"
-        ref={element}
-        style={{ height: `${ROW_PX * (1 + Math.max(...boxes.map(({ row }) => row)))}px` }}
-        onKeyDown={onKeyDown}
-        onPointerLeave={() => publish({ kind: "hover", name: null })}
-      >
-        {boxes.map((box, at) => (
-          <button
-            key={box.frame.id}
-            type="button"
-            data-box={at}
-            data-light={box.merged > 1 ? undefined : (box.frame.name ?? undefined)}
-            data-dimmed={(found && !found.has(box.frame)) || undefined}
-            aria-current={box.frame.id === current || undefined}
-            aria-label={`${labelOf(box)}: ${figures(box)}`}
-            tabIndex={at === stop ? 0 : -1}
-            style={{
-              left: `${100 * box.x}%`,
-              top: `${ROW_PX * box.row}px`,
-              width: `max(${100 * box.width}% - 1px, 1px)`,
-              ...coloursOf(box.frame),
-            }}
-            onClick={() => show(box.merged > 1 ? (box.frame.parent ?? box.frame) : box.frame)}
-            onPointerEnter={() => say(box)}
-            onFocus={() => say(box)}
-          >
-            {box.width * width >= LEAST_LABEL_PX && labelOf(box)}
-          </button>
-        ))}
-      </div>
-      <p class="flame-info" ref={info} aria-hidden="true">
-        {figures(boxes[stop])}
-      </p>
-    </>
-  );
-}
-
-function labelOf({ frame, merged }: Box): string {
-  return merged > 1 ? `${merged} smaller frames` : frame.parent ? frame.label : "All";
-}
-
-function pathOf(box: Box): string {
-  return [...box.frame.path.slice(0, -1), labelOf(box)].join(" › ");
-}
-
-function figuresOf({ frame, merged }: Box, root: Frame, isInverted: boolean): string {
-  const siblings = frame.parent?.children ?? [];
-  const all = merged > 1 ? siblings.slice(siblings.indexOf(frame)) : [frame];
-  const sum = (of: "total" | "self") => all.reduce((total, each) => total + each[of], 0);
-  const own = isInverted ? "" : `, ${formatDuration(sum("self"))} of its own`;
-  return `${formatDuration(sum("total"))}, ${formatPercent(sum("total") / root.total)}${own}`;
-}
-
-function coloursOf({ colour, label }: Frame): { background: string; color: string } {
-  const of = (theme: "light" | "dark") => {
-    const shades = shadesOf(colour || "host", theme);
-    return [shades[digitlessHash(label) % shades.length], readable(shades)];
-  };
-  const [light, dark] = [of("light"), of("dark")];
-  return { background: `light-dark(${light[0]}, ${dark[0]})`, color: `light-dark(${light[1]}, ${dark[1]})` };
 }

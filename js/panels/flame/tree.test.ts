@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { layOut, neighbour } from "./layout";
-import { bottomUp, eventsIn, type FlameGraph, type Frame, search, topDown, within } from "./tree";
+import { bottomUp, eventsIn, type FlameGraph, type Frame, hasEvents, search, topDown, within } from "./tree";
 
 const GRAPH: FlameGraph = {
   by: "thread",
@@ -10,8 +10,8 @@ const GRAPH: FlameGraph = {
   parents: [-1, 0, 1, 1, 2],
   colours: ["", "host", "host", "op", "op"],
   parts: [
-    { step: 0, frames: [1, 3], self_ns: [10, 30], events: [[0], [1]] },
-    { step: 1, frames: [2, 4], self_ns: [20, 40], events: [[2], [3]] },
+    { step: 0, frames: [1, 3], self_ns: [10, 30], events: [[0], [1]], own_ns: [[10], [30]] },
+    { step: 1, frames: [2, 4], self_ns: [20, 40], events: [[2], [3, 4]], own_ns: [[20], [35, 5]] },
   ],
 };
 
@@ -28,8 +28,23 @@ describe("a flame graph", () => {
 
   it("shows one step alone", () => {
     expect(shape(topDown(GRAPH, 0))).toEqual(["", 40, ["train", 40, ["MatMul", 30]]]);
-    expect(eventsIn(topDown(GRAPH, 1))).toEqual([2, 3]);
+    expect(eventsIn(topDown(GRAPH, 1))).toEqual([2, 3, 4]);
     expect(topDown(GRAPH, 7).total).toBe(0);
+  });
+
+  it("shows the events of a range alone, if it knows the time of each", () => {
+    const among = new Set([1, 4, 99]);
+    expect(shape(topDown(GRAPH, null, among))).toEqual([
+      "",
+      35,
+      ["train", 35, ["MatMul", 30], ["loss", 5, ["MatMul", 5]]],
+    ]);
+    expect(eventsIn(topDown(GRAPH, null, among))).toEqual([1, 4]);
+    expect(topDown(GRAPH, 1, among).total).toBe(5);
+    expect(hasEvents(GRAPH)).toBe(true);
+    const some = { ...GRAPH, parts: GRAPH.parts.map(({ own_ns, ...part }) => part) };
+    expect(hasEvents(some)).toBe(false);
+    expect(topDown(some, null, among).total).toBe(100);
   });
 
   it("has the callers of an op below it, with the same time in all", () => {
@@ -41,7 +56,7 @@ describe("a flame graph", () => {
       ["loss", 20, ["train", 20]],
       ["train", 10],
     ]);
-    expect(eventsIn(inverted.children[0]).sort()).toEqual([1, 3]);
+    expect(eventsIn(inverted.children[0]).sort()).toEqual([1, 3, 4]);
   });
 
   it("counts a match in another one once", () => {

@@ -12,7 +12,16 @@ export interface FlameGraph {
   /** Names of the palette; empty for a frame without events of its own. */
   colours: string[];
   /** Times of frames by step; a single part without a step where they are not known by step. */
-  parts: { step: number | null; frames: number[]; self_ns: number[]; events: number[][] }[];
+  parts: Part[];
+}
+
+interface Part {
+  step: number | null;
+  frames: number[];
+  self_ns: number[];
+  events: number[][];
+  /** The self time of each event; missing where not all are listed. */
+  own_ns?: number[][];
 }
 
 export interface FlameBlock {
@@ -64,8 +73,17 @@ export function hasSteps(graph: FlameGraph): boolean {
   return graph.parts[0]?.step !== null;
 }
 
-/** The frames of a step, or of all of them (null), from the root down. */
-export function topDown(graph: FlameGraph, step: number | null): Frame {
+/** Whether the graph can show the events of a range alone. */
+export function hasEvents(graph: FlameGraph): boolean {
+  return graph.parts[0]?.own_ns !== undefined;
+}
+
+/** The frames of a step, or of all of them (null), from the root down; of the events in `among` alone, if given. */
+export function topDown(
+  graph: FlameGraph,
+  step: number | null,
+  among: ReadonlySet<number> | null = null,
+): Frame {
   const frames: Frame[] = [];
   graph.labels.forEach((label, at) => {
     frames.push(frame(`${at}`, label, graph.colours[at], frames[graph.parents[at]] ?? null));
@@ -73,8 +91,17 @@ export function topDown(graph: FlameGraph, step: number | null): Frame {
   for (const part of graph.parts) {
     if (step !== null && part.step !== null && part.step !== step) continue;
     part.frames.forEach((at, index) => {
-      frames[at].self += part.self_ns[index];
-      frames[at].events.push(...part.events[index]);
+      const events = part.events[index];
+      const own = among && part.own_ns?.[index];
+      if (!own) {
+        frames[at].self += part.self_ns[index];
+        frames[at].events.push(...events);
+      } else
+        events.forEach((event, place) => {
+          if (!among.has(event)) return;
+          frames[at].self += own[place];
+          frames[at].events.push(event);
+        });
     });
   }
   if (graph.by === "scope") for (const each of frames) each.name = each.path.join("/") || null;

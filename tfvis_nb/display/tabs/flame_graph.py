@@ -17,7 +17,7 @@ _MOST_FRAMES = 800
 _MOST_PARTS = 50_000
 """Frames times steps; a graph with more does not follow the step that is shown."""
 _MOST_LISTED = 10_000
-"""A graph with more events names the longest of each frame and step, at least one."""
+"""A graph with more events names the longest of each frame and step, at least one, and follows no range."""
 
 _DEFINITION = (
     "Self time of events: each frame is as wide as its own events and all frames in it. Bottom-up shows"
@@ -76,7 +76,10 @@ def _graph(trace: Trace, found: Frames, category: np.ndarray) -> dict[str, Any]:
 
 
 def _parts(trace: Trace, events: np.ndarray, frame: np.ndarray, self_ns: np.ndarray) -> list[dict[str, Any]]:
-    """Return for each step its frames, their self times, and which events they have; events longest first."""
+    """Return for each step its frames, their self times and their events, the longest first.
+
+    The self time of each event is there if all are listed.
+    """
     step = trace.events["step"].to_numpy(np.int64)[events]
     rows = pd.DataFrame({"step": step, "frame": frame, "self_ns": self_ns, "event": events})
     each = rows.groupby(["step", "frame"], sort=True)
@@ -87,15 +90,18 @@ def _parts(trace: Trace, events: np.ndarray, frame: np.ndarray, self_ns: np.ndar
         each = rows.groupby(["step", "frame"], sort=True)
         parts = each["self_ns"].sum().reset_index()
     most = len(rows) if len(rows) <= _MOST_LISTED else max(_MOST_LISTED // len(parts), 1)
-    listed = each.head(most).sort_values(["step", "frame"], kind="stable")["event"].tolist()
+    listed = each.head(most).sort_values(["step", "frame"], kind="stable")
     last = np.cumsum(np.minimum(each.size().to_numpy(), most)).tolist()
-    parts["events"] = [listed[start:end] for start, end in zip([0, *last], last, strict=False)]
+    for name, column in (("events", "event"), ("own_ns", "self_ns")):
+        of_all = listed[column].tolist()
+        parts[name] = [of_all[start:end] for start, end in zip([0, *last], last, strict=False)]
     return [
         {
             "step": number if by_step else None,
             "frames": part["frame"].tolist(),
             "self_ns": part["self_ns"].tolist(),
             "events": part["events"].tolist(),
+            **({"own_ns": part["own_ns"].tolist()} if len(listed) == len(rows) else {}),
         }
         for number in parts["step"].unique().tolist()
         for part in [parts[parts["step"] == number]]

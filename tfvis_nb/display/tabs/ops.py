@@ -40,7 +40,7 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
             op_statistics.FIGURES,
             ("kind", "Kind", "text"),
             ("self_ns", "Self", "ns"),
-            ("share", "% of host / device time", "share"),
+            ("share", "% of time", "share"),
             ("total_ns", "Total", "ns"),
             ("count", "Count", "count"),
             ("mean_ns", "Mean", "ns"),
