@@ -136,7 +136,7 @@ export class Actions extends Navigation {
     const { store } = this;
     store.setPanel({ codePlace: place });
     if (HAS_KERNEL && store.remote) {
-      store.setSearch(`file:"${place.file.replaceAll('"', "")}" line:${place.line}`);
+      store.remote.visit(`file:"${place.file.replaceAll('"', "")}" line:${place.line}`);
       return;
     }
     const all = eventsOfLine(store, place, phase);

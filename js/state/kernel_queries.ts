@@ -7,6 +7,8 @@ import type { Matches } from "../model/search/search";
 export interface KernelQueries {
   /** What a search finds; null while that is not known, after which the store is told. */
   matches(text: string, step: number | null): Matches | null;
+  /** Search, and once something is found, fit it into the view; select it unless it is too much to list. */
+  visit(text: string): void;
   /** The events with the name of the one selected, by its place; null while they are not known. */
   sameName(entry: number): SameName | null;
   /** Null when there is no answer. */

@@ -20,13 +20,15 @@ import type { Store } from "./store";
 
 /** A gesture moves on before an answer could come: the first question waits for so long to be about its end. */
 const PAUSE_MS = 90;
+/** Of more events the kernel tells nothing at once. */
+const MOST_LISTED = 200;
 
 interface Search {
   text: string;
   step: number | null;
   /** Null until the answer comes. */
   ids: Uint32Array | null;
-  found: Pick<Matches, "total" | "longest">;
+  found: Pick<Matches, "total" | "longest" | "span">;
   /** Which entries of the outline stand for something found. */
   isMatch: Uint8Array;
 }
@@ -42,6 +44,8 @@ export class LargeTrace implements KernelQueries {
   #hasMemory = false;
   #exact: Entries | null = null;
   #search: Search | null = null;
+  /** What is to be gone to when it is found. */
+  #visited: Search | null = null;
   #same: { event: number; same: SameName } | null = null;
   /** The selected events that were last asked for, and how far around them. */
   #wanted = "";
@@ -71,6 +75,12 @@ export class LargeTrace implements KernelQueries {
     return search.ids && { ids: search.ids, mask: this.#mask(search.ids, search), ...search.found };
   }
 
+  visit(text: string): void {
+    this.store.setSearch(text);
+    this.#visited = this.#search;
+    this.#fit();
+  }
+
   sameName(entry: number): SameName | null {
     const isSelected = eventAt(this.store.drawn, entry) === this.#same?.event;
     return isSelected ? (this.#same?.same ?? null) : null;
@@ -93,7 +103,18 @@ export class LargeTrace implements KernelQueries {
     search.ids = new Uint32Array(ids.slice().buffer);
     search.isMatch = isMatch;
     this.store.showMatches();
+    this.#fit();
     this.#consider();
+  }
+
+  #fit(): void {
+    const search = this.#visited;
+    if (search !== this.#search || !search?.ids) return;
+    this.#visited = null;
+    const { span } = search.found;
+    if (!span) return;
+    if (search.ids.length <= MOST_LISTED) this.store.selectInRun({ events: [...search.ids] });
+    this.navigation.show({ start: span.start, end: Math.max(span.end, span.start + 1) });
   }
 
   /** Which entries stand for something found. */
@@ -177,7 +198,7 @@ export class LargeTrace implements KernelQueries {
   async #look(): Promise<void> {
     const { store } = this;
     const selection = store.host.get("selection");
-    const events = selection && "events" in selection ? selection.events.slice(0, 200) : [];
+    const events = selection && "events" in selection ? selection.events.slice(0, MOST_LISTED) : [];
     const hops = store.graphOpen ? store.graphHops : 1;
     const wanted = `${hops} ${events}`;
     if (wanted === this.#wanted) return;

@@ -101,6 +101,9 @@ def test_a_search_finds_what_the_front_end_would(
     assert np.frombuffer(ids, "u4").tolist() == wanted.tolist()
     durations = trace.events["duration_ns"].loc[wanted]
     longest = answer.pop("longest")
+    starts = trace.events["start_ns"].loc[wanted] - trace.events["start_ns"].iloc[0]
+    span = {"start": starts.min(), "end": (starts + durations).max()} if len(wanted) else None
+    assert answer.pop("span") == span
     assert answer == {"count": len(wanted), "total": durations.sum()}
     assert [each["duration"] for each in longest] == sorted(durations, reverse=True)[:50]
     assert [each["name"] for each in longest] == [

@@ -27,6 +27,8 @@ export interface Matches {
   total: number;
   /** The longest of them. */
   longest: Found[];
+  /** From the first start to the last end, where the kernel has looked for them. */
+  span?: { start: number; end: number } | null;
 }
 
 type Range = Pick<Extract<Term, { type: "steps" | "lines" }>, "first" | "last">;

@@ -57,6 +57,16 @@ trace.edges = pd.DataFrame({"source": number[:-1], "target": number[1:], "kind":
 """
 """Every event feeds the next one."""
 
+STACKS = """
+import pyarrow as pa
+from tfvis_nb.core.stacks import Frame, StackBuilder
+builder = StackBuilder()
+few, rest = (builder.stack([Frame("model.py", line, "step", "y = f(x)")]) for line in (4, 5))
+stacks = np.where((number >= 12_000) & (number < 12_100), few, rest)
+trace = tv.Trace(table, nested=pa.table({"stack": pa.array(stacks, pa.int32())}), stacks=builder.table())
+"""
+"""A hundred events of line 4, all others of line 5."""
+
 TOLD = "print(len(widget._drawn) < 20_000, len(widget.selection), *widget.selection.index[:3])"
 
 
@@ -128,6 +138,26 @@ def test_search_finds_events_that_are_not_in_the_browser(notebook: OpenNotebook)
         expect(timeline.details.locator("dt:has-text('Output size') + dd")).to_contain_text(exact(event))
         timeline.place(event)
         book.wait_until(partial(is_selected, book, event))
+
+
+def test_a_click_on_a_line_of_code_selects_its_events_and_fits_them(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook, f"{STACKS}\n{IN_WINDOWS}")
+    timeline.root.get_by_role("button", name="Code", exact=True).click()
+    pane = timeline.root.get_by_role("region", name="Code")
+    pane.locator("[role=option][data-line='4']").click()
+    expect(timeline.title).to_have_text("100 events selected")
+    settled_time(timeline)
+    view = timeline.host.evaluate("(host) => host.tfvis.store.viewport")
+    assert 11_900_000 < view["start"] <= 12_000_000
+    assert 12_100_000 <= view["end"] < 12_200_000
+    assert book.ask(TOLD) == "True 100 12000 12001 12002"
+    # More than can be listed are fitted alone.
+    pane.locator("[role=option][data-line='5']").click()
+    expect(timeline.root.get_by_role("search").locator("output")).to_have_text("23,900")
+    settled_time(timeline)
+    view = timeline.host.evaluate("(host) => host.tfvis.store.viewport")
+    assert view["start"] <= 0
+    assert view["end"] >= 24_000_000
 
 
 @pytest.mark.thorough

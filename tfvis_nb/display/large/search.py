@@ -65,6 +65,15 @@ def longest_found(layout: Layout, found: Found) -> tuple[int, list[dict[str, Any
     ]
 
 
+def span_found(layout: Layout, found: Found) -> dict[str, int] | None:
+    """Return when the first match starts and the last one ends (ns from the origin); None without matches."""
+    if not len(found.events):
+        return None
+    rows = layout.trace.events.iloc[found.events]
+    start = rows["start_ns"].to_numpy() - layout.origin
+    return {"start": int(start.min()), "end": int((start + rows["duration_ns"].to_numpy()).max())}
+
+
 def _holds(layout: Layout, term: Term) -> np.ndarray:
     """Mark the events, by id, of which a term holds."""
     events = layout.trace.events
