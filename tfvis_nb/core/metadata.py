@@ -16,7 +16,7 @@ from tfvis_nb import events as event_table
 
 Metadata = dict[str, pd.DataFrame]
 
-DEVICES = "devices"
+DEVICES, PROFILES = "devices", "profiles"
 
 SUBJECTS: dict[str, dict[str, Any]] = {
     DEVICES: {
@@ -31,11 +31,18 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "memory_bandwidth": "Int64",
         "peak_flops": "Int64",
     },
+    PROFILES: {
+        "task": event_table.TEXT,
+        "host_tracer_level": "Int64",
+        "device_tracer_level": "Int64",
+        "python_tracer_level": "Int64",
+    },
 }
 """The columns of each subject; any value may be missing.
 
 A device has its name in the source, such as ``/device:GPU:0``, bandwidth in bytes and peak in floating-point
-operations a second; ``task`` is empty where the profile does not say it.
+operations a second; ``task`` is empty where the profile does not say it. A profile has the levels of its
+tracers, of the ``ProfilerOptions`` that it was recorded with.
 """
 
 _MOST_ROWS = 100_000

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
-from tfvis_nb.core.metadata import DEVICES, Metadata
+from tfvis_nb.core.metadata import DEVICES, PROFILES, Metadata
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.schema import messages
@@ -21,6 +21,7 @@ from tfvis_nb.reading.xspace.events import Events, decode, portions
 from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
 from tfvis_nb.reading.xspace.host import host_rows
 from tfvis_nb.reading.xspace.planes import Plane, doubled_planes, hostnames, planes
+from tfvis_nb.reading.xspace.profile_options import left_out, profile_options
 from tfvis_nb.reading.xspace.programs import Programs
 from tfvis_nb.reading.xspace.reports import GPU, reports
 from tfvis_nb.reading.xspace.stats import Stats
@@ -77,7 +78,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         parts, notes = _parts(data, found, programs)
         names = hostnames(data)
         window = _window(found)
-        metadata = {DEVICES: devices(found)}
+        metadata = {DEVICES: devices(found), PROFILES: profile_options(found)}
     except TraceFormatError:
         raise
     except (wire.DamageError, ValueError) as error:
@@ -86,7 +87,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         raise TraceFormatError(reason.named(label)) from None
     if not any(len(part.rows) for part in parts):
         raise EmptyTraceError(Text("xspace_without_events", label=label))
-    notes += [*reports(data, found, parts), *doubled_planes(data, found)]
+    notes += [*left_out(metadata[PROFILES]), *reports(data, found, parts), *doubled_planes(data, found)]
     return RecordedHost(
         parts, programs, metadata, notes, label, names[0] if names else "", window, threadpool
     )

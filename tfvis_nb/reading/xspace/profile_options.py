@@ -1,0 +1,62 @@
+"""With which levels of its tracers a profile was recorded, and what they leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.metadata import PROFILES, table_of
+from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.xspace.planes import Plane
+from tfvis_nb.reading.xspace.stats import Stats
+from tfvis_nb.texts import Text
+
+_NAME = "profile_options"
+_BYTES_VALUE, _VERSION = 6, 5
+"""Numbers of fields of a stat, and of ``ProfileOptions``."""
+_LEVELS = {2: "host_tracer_level", 3: "device_tracer_level", 4: "python_tracer_level"}
+_OPS = 2
+"""The level from which on the host's ops are recorded, which is the default."""
+
+
+def profile_options(planes: Sequence[Plane]) -> pd.DataFrame:
+    """Return the levels in a profile: a table of `tfvis_nb.core.metadata`, empty if they are not known."""
+    found = (_levels(plane) for plane in planes if plane.name == "Task Environment")
+    return table_of(PROFILES, [{"task": "", **levels} for levels in found if levels])
+
+
+def left_out(profiles: pd.DataFrame) -> list[Text]:
+    """Return notes on what the levels of a profile leave out."""
+    notes = []
+    for host, device in profiles[["host_tracer_level", "device_tracer_level"]].to_numpy().tolist():
+        if host < _OPS:
+            notes.append(Text("host_tracer_low", level=host))
+        if device == 0:
+            notes.append(Text("device_tracer_off"))
+    return notes
+
+
+def _levels(plane: Plane) -> dict[str, Any]:
+    """Decode the levels; a level of 0 is not written. Empty if they are damaged or not there."""
+    stats = Stats(plane.own_list(), plane.stats)
+    names = plane.stats.texts
+    rows = np.flatnonzero(stats.key == names.index(_NAME)) if _NAME in names else np.zeros(0, np.int64)
+    if not len(rows):
+        return {}
+    try:
+        data = _field(plane.own_stats[int(rows[0])].as_py(), _BYTES_VALUE)
+        numbers = {
+            part.number: data[part.start] for part in wire.fields(data) if part.wire_type == wire.VARINT
+        }
+    except wire.DamageError:
+        return {}
+    return {name: numbers.get(field, 0) for field, name in _LEVELS.items()} if numbers.get(_VERSION) else {}
+
+
+def _field(message: bytes, number: int) -> bytes:
+    """Return the bytes of one field of a message, empty if it is not there."""
+    found = [part for part in wire.fields(message) if (part.number, part.wire_type) == (number, wire.LENGTH)]
+    return message[found[-1].start : found[-1].end] if found else b""
