@@ -152,7 +152,7 @@ export class Bars {
 }
 
 /** How much of a boundary's colour is that of the steps on the axis: they are no grid lines. */
-const BOUNDARY_SHARE = 0.4;
+const BOUNDARY_SHARE = 0.28;
 /** Boundaries closer together than this (CSS px) would be a grey veil. */
 const BOUNDARY_SPACING = 40;
 
