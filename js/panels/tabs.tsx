@@ -5,7 +5,7 @@ import { Chart } from "../charts/chart";
 import type { LinkMessage } from "../host/channel";
 import { NO_STEP } from "../model/types";
 import { Message } from "../ui/message";
-import { OverviewLines, StepParts } from "../ui/overview_card";
+import { OverviewLines, StepCard } from "../ui/overview_card";
 import type { Block, TabContents } from "./blocks";
 import { Findings } from "./findings";
 import { Flame } from "./flame/flame";
@@ -172,8 +172,8 @@ function OneBlock({ host, block, isShown, step, inRange, events, publish }: Bloc
   if (block.kind === "overview")
     return (
       <section class="block overview-block">
-        <StepParts card={block} />
-        <OverviewLines card={block} />
+        <StepCard card={block} />
+        <OverviewLines lines={block.lines} />
       </section>
     );
   return <Findings block={block} publish={publish} />;

@@ -1,62 +1,76 @@
 /** The overview of a trace: the parts of the median step as bars, and figures. */
 
-import { formatPercent, unbroken } from "../model/format/units";
-import { categoryColour } from "../model/paint/palette";
-import type { OverviewCard, StepPart } from "../model/wire/overview";
+import { formatDuration, formatPercent, unbroken } from "../model/format/units";
+import { categoryColour, categoryLabel } from "../model/paint/palette";
+import type { OverviewCard, OverviewLine, StepBar, StepPart } from "../model/wire/overview";
 import { ScopedText } from "./scoped_text";
 
-/** Smaller parts of a step cannot be seen in a bar. */
-const LEAST_SHARE = 0.02;
+/** Smaller parts of a step cannot be seen in a bar: they are no pixel wide. */
+const LEAST_SHARE = 0.003;
 
-/** The parts of the median step of each task, laid end to end. */
-export function StepParts({ card }: { card: OverviewCard }) {
+/** How long a step takes, and the parts of the median step of each task. */
+export function StepCard({ card }: { card: OverviewCard }) {
   return (
     <>
-      {card.bars.map(({ label, parts }) => (
-        <div key={label} class="step-parts">
-          <small>{label}</small>
-          <div class="stack" role="img" aria-label={`${label}: ${parts.map(({ text }) => text).join("; ")}`}>
-            {parts.map((part) => (
-              <Part key={part.name} part={part} />
-            ))}
-          </div>
-        </div>
-      ))}
-      <Legend card={card} />
+      {card.step_time && <OverviewLines lines={[card.step_time]} />}
+      <StepBars bars={card.bars} />
     </>
   );
 }
 
-export function OverviewLines({ card }: { card: OverviewCard }) {
+/** The parts of a step of each task, laid end to end. */
+export function StepBars({ bars }: { bars: readonly StepBar[] }) {
+  if (bars.length === 0) return null;
+  return (
+    <div class="step-card">
+      {bars.map(({ label, parts }) => (
+        <div key={label} class="step-parts">
+          <small>{label}</small>
+          <div class="stack" role="img" aria-label={`${label}: ${parts.map(partText).join("; ")}`}>
+            {parts.filter(isSeen).map((part) => (
+              <i
+                key={part.name}
+                title={partText(part)}
+                style={{ flexGrow: part.share, background: colourOf(part.name) }}
+                data-name={part.name}
+              />
+            ))}
+          </div>
+        </div>
+      ))}
+      <Legend bars={bars} />
+    </div>
+  );
+}
+
+export function OverviewLines({ lines }: { lines: readonly OverviewLine[] }) {
   return (
     <dl class="overview-lines">
-      {card.lines.map(([term, values, about]) => (
+      {lines.map(([term, values, about]) => (
         <Line key={term} term={term} values={values} about={about} />
       ))}
     </dl>
   );
 }
 
-function Part({ part }: { part: StepPart }) {
-  return (
-    <i
-      title={part.text}
-      style={{ flexGrow: part.share, background: colourOf(part.name) }}
-      data-name={part.name}
-    />
-  );
+function isSeen({ share }: StepPart): boolean {
+  return share >= LEAST_SHARE;
+}
+
+function partText({ name, ns, share }: StepPart): string {
+  return `${categoryLabel(name)}: ${formatDuration(ns)}, ${formatPercent(share)} of the step`;
 }
 
 /** The parts that can be seen, each once, with the range of its shares. */
-function Legend({ card }: { card: OverviewCard }) {
-  const all = card.bars.flatMap(({ parts }) => parts);
+function Legend({ bars }: { bars: readonly StepBar[] }) {
+  const all = bars.flatMap(({ parts }) => parts);
   const seen = new Map<string, string>();
-  for (const { name, share, text } of all)
-    if (share >= LEAST_SHARE && !seen.has(name)) {
-      const of = all.filter((part) => part.name === name).map((part) => part.share);
+  for (const part of all)
+    if (isSeen(part) && !seen.has(part.name)) {
+      const of = all.filter(({ name }) => name === part.name).map(({ share }) => share);
       // A bar without the part has none of it.
-      const least = of.length < card.bars.length ? 0 : Math.min(...of);
-      seen.set(name, `${text.slice(0, text.indexOf(":"))} ${percentRange(least, Math.max(...of))}`);
+      const least = of.length < bars.length ? 0 : Math.min(...of);
+      seen.set(part.name, `${categoryLabel(part.name)} ${percentRange(least, Math.max(...of))}`);
     }
   return (
     <p class="step-legend">

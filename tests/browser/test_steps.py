@@ -1,9 +1,10 @@
 """The bars of the steps: which stand out, and what is said of them."""
 
+import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, ViewportSize, expect
 
 from tests.browser.timeline import OpenExported, Timeline
 from tests.real_traces import DATA, real_trace
@@ -71,6 +72,30 @@ def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path
     expect(bars).to_have_attribute(
         "aria-valuetext", "step 3, 4.00 ms, 1.0 times the median, GPU busy 2.00 ms, 2.0 times the median"
     )
+
+
+def test_what_a_step_did_is_shown_with_the_step(exported: OpenExported, tmp_path: Path) -> None:
+    steps = [(4.0, 1.0), (4.0, 1.0), (9.0, 3.0), (4.0, 1.0)]
+    timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
+    timeline.host.get_by_role("button", name="all 4").click()
+    activities = timeline.details.get_by_role("img", name="by activity")
+    expect(activities).to_have_accessible_name(re.compile("^Median step .*1.00 ms, 25.0 % of the step"))
+    # Before what is said of it come the time of a step and what it did.
+    expect(timeline.details.get_by_role("term").first).to_have_text("Step time")
+    bars_of(timeline).locator("i").nth(2).click()
+    expect(activities).to_have_accessible_name(re.compile("^Step .*3.00 ms, 33.3 % of the step"))
+    timeline.page.set_viewport_size(ViewportSize(width=700, height=800))
+    expect(timeline.details).to_have_count(0)
+    expect(timeline.root.get_by_role("img", name="Step by activity")).to_be_in_viewport(ratio=1)
+
+
+def test_each_part_that_is_seen_has_its_share_beside_it(exported: OpenExported, tmp_path: Path) -> None:
+    # Kernels take a part of the step that is just seen, and in the next trace one that is not.
+    for busy, seen in ((0.05, 2), (0.001, 1)):
+        timeline = exported(training([(4.0, busy)]).to_html(tmp_path / "part.html")).wait()
+        step = timeline.details.locator(".step-card")
+        expect(step.locator(".stack i")).to_have_count(seen)
+        expect(step.locator(".step-legend > span")).to_have_count(seen)
 
 
 def test_a_bar_that_would_be_higher_says_so(exported: OpenExported, tmp_path: Path) -> None:

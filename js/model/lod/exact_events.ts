@@ -96,6 +96,7 @@ export class SparseDetails implements DetailsView {
 
   readonly waiting = null;
   readonly overview = null;
+  readonly stepBars = () => [];
   readonly tracks = [];
   readonly code = null;
   readonly stack = this.#alike("stack", []);

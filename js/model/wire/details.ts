@@ -5,9 +5,10 @@ import { type Container, oneOf, openContainer, type Strings, stringsIn } from ".
 import { type Dataflow, type Degree, type Edge, readDataflow } from "./dataflow";
 import { readTracks, type Track } from "./memory";
 import { type NodeFacts, nodeFacts } from "./node_facts";
-import type { Overview } from "./overview";
+import type { Overview, StepBar } from "./overview";
 import { type Memory, type Output, type OwnMemory, Records, type Referenced } from "./records";
 import { byEvent, wireRows } from "./row_order";
+import { stepBarsOf } from "./step_parts";
 import { Waiting } from "./waiting";
 
 export type { Edge, EdgeKind } from "./dataflow";
@@ -66,6 +67,11 @@ export class Details {
   /** What the trace shows at a glance; null where only parts of it are here. */
   get overview(): Overview | null {
     return this.#header.overview ?? null;
+  }
+
+  /** What each task did in a step, by its number; empty where only parts of the trace are here. */
+  stepBars(step: number): StepBar[] {
+    return stepBarsOf(this.#container, step);
   }
 
   /** What steps and devices waited for; null where only parts of the trace are here. */

@@ -10,19 +10,29 @@ export interface Zoom {
   sides?: number[][];
 }
 
-/** A part of a step: the name of an activity, and its part of 1. */
+/** A part of a step: the name of an activity, its time, and its part of 1. */
 export interface StepPart {
   name: string;
+  ns: number;
   share: number;
-  text: string;
 }
+
+/** What a task did in a step. */
+export interface StepBar {
+  label: string;
+  parts: StepPart[];
+}
+
+/** Term, values, and what is meant. */
+export type OverviewLine = [string, string[], string];
 
 export interface OverviewCard {
   headline: string;
-  /** Term, values, and what is meant. */
-  lines: [string, string[], string][];
+  /** How long a step takes; null without steps. */
+  step_time: OverviewLine | null;
+  lines: OverviewLine[];
   /** The median step of each task. */
-  bars: { label: string; parts: StepPart[] }[];
+  bars: StepBar[];
 }
 
 export interface Finding {

@@ -6,8 +6,9 @@ import { formatCount, formatDuration, formatNumber, unbroken } from "../../model
 import { eventsShown, stepName } from "../../model/lanes/step_bars";
 import type { RangeStatistics } from "../../model/search/range_statistics";
 import { isCritical } from "../../state/critical_path";
+import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
-import { OverviewLines, StepParts } from "../../ui/overview_card";
+import { OverviewLines, StepBars, StepCard } from "../../ui/overview_card";
 import { hasTabs } from "../sizes";
 import { FindingList } from "./findings";
 import { PanelHeader } from "./header";
@@ -44,12 +45,13 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       {HAS_KERNEL && store.remote && (
         <p class="unlinked">The trace is too large for the overview here. show_dashboard has it.</p>
       )}
-      {card && <StepParts card={card} />}
+      {card && <StepCard card={card} />}
+      {!isWhole && <StepBars bars={stepBarsShown(store)} />}
       {overview && isWhole && <FindingList store={store} actions={actions} block={overview.findings} />}
       {card && (
         <>
           <h3>Overview</h3>
-          <OverviewLines card={card} />
+          <OverviewLines lines={card.lines} />
         </>
       )}
       {overview && isWhole && <h3>Time and events</h3>}

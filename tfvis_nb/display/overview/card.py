@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tfvis_nb.analysis.overview.lines import MEDIAN_STEP, overview_lines, part_label
-from tfvis_nb.core.format import format_duration, format_percent, unbroken
+from tfvis_nb.analysis.overview.lines import MEDIAN_STEP, STEP_TIME, overview_lines
+from tfvis_nb.core.format import unbroken
 from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.core.trace import Trace
 
@@ -11,19 +11,23 @@ _LONGEST = 400
 
 
 def card(trace: Trace) -> dict[str, Any]:
-    """Return what is drawn of the overview: ``headline``, ``lines`` and the ``bars`` of the median step.
+    """Return what is drawn of the overview: ``headline``, ``step_time``, ``lines`` and ``bars``.
 
-    All of it is text but for the parts of a bar: ``name`` of an activity, and its ``share`` of the step.
+    The bars are of the median step, one for each task, with the ``name`` of each activity, its time in ns and
+    its ``share`` of the step; the rest is text. A line is a term, its values and its meaning; ``step_time``
+    is None without steps.
     """
     facts = trace.overview
+    lines = {
+        term: [term, [unbroken(printable(value, _LONGEST)) for value in values], about]
+        for term, values, about in overview_lines(facts)
+    }
+    # The parts of a single bar have their shares next to it.
+    lines.pop(MEDIAN_STEP, None)
     return {
         "headline": printable(facts["headline"], _LONGEST),
-        "lines": [
-            [term, [unbroken(printable(value, _LONGEST)) for value in values], about]
-            for term, values, about in overview_lines(facts)
-            # The parts of a single bar have their shares next to it.
-            if term != MEDIAN_STEP
-        ],
+        "step_time": lines.pop(STEP_TIME, None),
+        "lines": list(lines.values()),
         "bars": _bars(facts["median_step"], facts["steps"]["count"]),
     }
 
@@ -43,9 +47,8 @@ def _bars(middle: dict[str, Any] | None, steps: int) -> list[dict[str, Any]]:
             "parts": [
                 {
                     "name": part.removesuffix("_ns"),
+                    "ns": amount,
                     "share": amount / middle["step_ns"],
-                    "text": f"{part_label(part)}: {format_duration(amount)},"
-                    f" {format_percent(amount / middle['step_ns'])} of the step",
                 }
                 for part, amount in task["parts"].items()
             ],

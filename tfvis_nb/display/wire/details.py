@@ -25,6 +25,7 @@ from tfvis_nb.display.wire.memory import memory_tracks, name_columns
 from tfvis_nb.display.wire.nested import nested_rows
 from tfvis_nb.display.wire.node_facts import FACTS, node_facts
 from tfvis_nb.display.wire.records import id_columns, memory_columns, output_columns, output_shapes
+from tfvis_nb.display.wire.step_parts import step_parts
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 from tfvis_nb.display.wire.waiting import waiting
 from tfvis_nb.events import SHOWN
@@ -43,7 +44,8 @@ def details(
 ) -> bytes:
     """Write what the details panel shows of a trace, as a container.
 
-    `waits` adds what was waited for, `overview` what the panel shows of the whole trace and of lines of code.
+    `waits` adds what was waited for, `overview` what the panel shows of the whole trace, of
+    steps and of lines of code.
     """
     rows = (lanes or order_lanes(trace.events)).rows
     events = trace.events.take(rows)
@@ -62,6 +64,8 @@ def details(
     columns |= arrived | _uncertain(trace, rows)
     columns |= _edges(trace, rows)
     waited, more = waiting(trace, rows) if waits else ({}, {})
+    columns |= more
+    stepwise, more = step_parts(trace) if overview else ({}, {})
     columns |= more
 
     nested = None if trace.nested is None else trace.nested.take(pa.array(rows))
@@ -99,6 +103,7 @@ def details(
         "ids": shown,
         "tracks": tracks,
         **waited,
+        **stepwise,
         **({"overview": _overview(trace)} if overview else {}),
         **({"code": code_header} if code_header else {}),
     }
