@@ -3,7 +3,7 @@
 #   make demo    trace a training step and write demo.html, which opens offline
 #   make check   in a minute: linters, types, and the tests without a browser, a notebook or TensorFlow
 #   make test    all of it; what holds of every trace with a sample of them
-#   make test-all  the same with every trace, and the tests that take minutes
+#   make test-all  the same with every trace, more examples, and the tests that are left out for their time
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
 #   make docs    write docs/metrics.md and docs/glossary.md from the definitions in the code
