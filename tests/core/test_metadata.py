@@ -76,7 +76,7 @@ def test_devices_are_those_with_events() -> None:
 
 def test_a_trace_without_devices_says_so() -> None:
     table = tv.Trace(events.build({}, rows=0)).devices
-    assert tv.analysis.why_not(table).id == "no_devices"
+    assert tv.analysis.why_not(table).id == "no_events_on_devices"
 
 
 def test_the_hardware_of_a_profile(data: Path) -> None:

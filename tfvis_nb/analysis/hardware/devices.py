@@ -62,7 +62,7 @@ def devices(trace: Trace) -> pd.DataFrame:
         .astype(dtypes({"device": "str", "task": "str"}))
     )
     if not len(used):
-        return cannot_say(_COLUMNS, Text("no_devices"))
+        return cannot_say(_COLUMNS, Text("no_events_on_devices"))
     known = trace.metadata.get(DEVICES, table_of(DEVICES, []))
     own = [device.removeprefix(task_of(device)) for device in used["device"]]
     rows = []
