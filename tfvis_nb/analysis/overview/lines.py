@@ -22,6 +22,8 @@ _MOST_DEVICES = 4
 _MOST_PARTS = 4
 _MOST_ALLOCATORS = 3
 _LONGEST_NAME = 40
+_LEFT = 'style="text-align: left"'
+"""Notebooks align cells to the right by a rule that counts more than an ``align`` of a cell."""
 
 
 class Line(NamedTuple):
@@ -179,8 +181,7 @@ def as_text(facts: Mapping[str, Any]) -> str:
 def as_html(facts: Mapping[str, Any]) -> str:
     """Write an overview as a headline and a table."""
     rows = "".join(
-        f'<tr><th align="left">{html.escape(line.term)}</th>'
-        f'<td align="left">{html.escape(line.value)}</td></tr>'
+        f"<tr><th {_LEFT}>{html.escape(line.term)}</th><td {_LEFT}>{html.escape(line.value)}</td></tr>"
         for line in overview_lines(facts)
     )
     return f"<p><b>{html.escape(facts['headline'])}</b></p>\n<table><tbody>{rows}</tbody></table>"
