@@ -28,4 +28,12 @@ it("a folded lane has one row, knows how many it had, and every event in it is o
   expect(item.rows.map(({ ids }) => [...ids])).toEqual([[1]]);
   const placement = new Placement(drawn, folded, rowNumbers(drawn.count, rows), null);
   expect(placement.top(2)).toBe(placement.top(1));
+  // An arrow runs from the middle of a bar to the edge of a folded lane, and along that edge within one.
+  const [bar, edge] = placement.ends(0, 1)!;
+  expect(bar).toBe(placement.top(0)! + 8.5);
+  expect(edge).toBeLessThan(placement.top(1)!);
+  expect(placement.ends(1, 0)).toEqual([edge, bar]);
+  const [from, to] = placement.ends(1, 2)!;
+  expect(from).toBe(to);
+  expect(from).toBeGreaterThan(placement.top(1)! + 17 - 1);
 });

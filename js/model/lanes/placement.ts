@@ -10,6 +10,10 @@ export function rowNumbers(count: number, rows: readonly (readonly Row[])[]): Ui
   return numbers;
 }
 
+/** From the top of a bar to its middle, and from the edge of a lane to where arrows end in it (CSS px). */
+const BAR_MIDDLE = 8.5;
+const EDGE = 2;
+
 export class Placement {
   readonly #drawn: Drawn;
   readonly #arrangement: Arrangement;
@@ -47,5 +51,21 @@ export class Placement {
       (candidate) => candidate.type === "group" && candidate.collapsed && candidate.lanes.includes(lane),
     );
     return group ? group.y + 2 : null;
+  }
+
+  /**
+   * Where the arrow between two events leaves one and meets the other (CSS px): in the middle of their bars, but at the
+   * nearer edge of a folded lane, through whose labels it would run. Null when one of them is nowhere.
+   */
+  ends(from: number, to: number): [number, number] | null {
+    const [source, target] = [this.top(from), this.top(to)];
+    if (source === null || target === null) return null;
+    return [this.#end(from, source, target), this.#end(to, target, source)];
+  }
+
+  #end(id: number, top: number, other: number): number {
+    const item = this.#lanes.get(this.#drawn.lane[id]);
+    if (!item?.folded) return top + BAR_MIDDLE;
+    return other < top ? item.y + EDGE : item.y + item.height - EDGE;
   }
 }

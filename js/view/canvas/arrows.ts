@@ -33,15 +33,14 @@ function arrow(
   strong: boolean,
 ): void {
   const { context } = surface;
-  const top = { from: store.placement.top(from), to: store.placement.top(to) };
-  if (top.from === null || top.to === null) return;
+  const ends = store.placement.ends(from, to);
+  if (!ends) return;
   const start = store.drawn.start[to];
   // What is launched begins while its op is running: an arrow from the op's end would lead back in time.
   const leaves = kind === "launch" ? Math.max(start, store.drawn.start[from]) : Number.POSITIVE_INFINITY;
   const x0 = xAt(store.viewport, Math.min(store.end(from), leaves), surface.width);
   const x1 = xAt(store.viewport, start, surface.width);
-  const y0 = top.from - store.scroll + 8.5;
-  const y1 = top.to - store.scroll + 8.5;
+  const [y0, y1] = ends.map((y) => y - store.scroll);
   if (Math.max(x0, x1) < -60 || Math.min(x0, x1) > surface.width + 60) return;
   if (Math.max(y0, y1) < -20 || Math.min(y0, y1) > surface.height + 20) return;
   const bend = Math.min(Math.max(Math.abs(x1 - x0) / 2, 14), 60);
