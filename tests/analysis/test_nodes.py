@@ -97,6 +97,45 @@ def test_requested_and_assigned_devices() -> None:
     assert table["device"].tolist() == ["/job:a/task:0/device:CPU:0", ""]
 
 
+def test_a_node_of_a_called_function_has_the_device_requested_there() -> None:
+    from google.protobuf import text_format
+
+    metadata = message_class("RunMetadata")()
+    before = text_format.Parse(
+        """
+        node { name: "x/call" op: "StatefulPartitionedCall" device: "/device:CPU:0"
+               attr { key: "f" value { func { name: "outer" } } } }
+        library {
+          function { signature { name: "outer" }
+                     node_def { name: "a" op: "Relu" }
+                     node_def { name: "PartitionedCall" op: "PartitionedCall"
+                                attr { key: "f" value { func { name: "inner" } } } } }
+          function { signature { name: "inner" }
+                     node_def { name: "s/b" op: "Relu" device: "/device:GPU:0" } }
+        }
+        """,
+        metadata.function_graphs.add().pre_optimization_graph,
+    )
+    graph = message_class("GraphDef")()
+    ends = {"a": "/device:CPU:0", "PartitionedCall/s/b": "/device:GPU:0", "PartitionedCall/b": "", "b/a": ""}
+    for end in ends:
+        graph.node.add(name=f"x/call/{end}".encode(), op=b"Relu")
+    table = tv.events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
+
+    def nodes() -> list[str]:
+        trace = Trace(
+            table, graphs=[[graph.SerializeToString()]], run_metadata=[metadata.SerializeToString()]
+        )
+        return list(trace.nodes["requested_device"].astype(object).fillna(""))
+
+    assert nodes() == list(ends.values())
+    # Two functions that disagree about a node.
+    other = metadata.function_graphs.add().pre_optimization_graph
+    other.CopyFrom(before)
+    other.node[0].device = b"/device:CPU:1"
+    assert nodes() == ["", "/device:GPU:0", "", ""]
+
+
 def test_a_damaged_graph_costs_itself() -> None:
     trace = with_function(b"\x0a\xff")
     assert trace.nodes["name"].tolist() == ["a", "b"]

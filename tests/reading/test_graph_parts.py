@@ -24,9 +24,18 @@ def recorded(data: Path) -> Any:
 
     message = RunMetadata.FromString(lzma.decompress((data / "cpu_tf221_cost_model.pb.xz").read_bytes()))
     # Text files lose these.
-    message.partition_graphs[0].ClearField("library")
-    for node in message.partition_graphs[0].node:
+    graph = message.partition_graphs[0]
+    for node in [*graph.node, *(node for function in graph.library.function for node in function.node_def)]:
         node.ClearField("experimental_type")
+    function = graph.library.function.add()
+    function.signature.name = "called"
+    function.signature.input_arg.add(name="x", type=1).handle_data.add(dtype=1)
+    function.signature.attr.add(name="T", type="type").default_value.type = 1
+    function.node_def.add(name="y", op="Relu", device="/device:GPU:0").attr["T"].type = 1
+    function.ret["y"] = "y:activations:0"
+    function.arg_attr[0].attr["_user_specified_name"].s = b"x"
+    function.resource_arg_unique_id[0] = 7
+    graph.library.gradient.add(function_name="called", gradient_func="grad")
     message.session_metadata.name = "serving"
     function = message.function_graphs.add()
     function.partition_graphs.add().CopyFrom(message.partition_graphs[0])

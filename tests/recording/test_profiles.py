@@ -164,6 +164,13 @@ def test_a_function_keeps_the_devices_that_it_requested() -> None:
             square = tf.nn.relu(x, name="square")
         return tf.reduce_sum(square, name="total")
 
+    function = tf.function(placed)
+    with tv.trace() as t:
+        tf.function(lambda x: function(x) + function(-x))(tf.ones((4, 4)))
+    called = t.nodes.set_index("name")["requested_device"].astype(str)
+    assert called[[name for name in called.index if name.endswith("Call/square")]].tolist() == [
+        "/device:GPU:0"
+    ]
     with tv.trace() as t:
         tf.function(placed)(tf.ones((4, 4)))
     nodes = t.nodes.drop_duplicates("name").set_index("name")

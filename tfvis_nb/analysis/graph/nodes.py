@@ -9,6 +9,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.graph.attributes import attributes, colocation, original_names
 from tfvis_nb.analysis.graph.parsed import parsed
+from tfvis_nb.analysis.graph.requested_devices import RequestedDevices
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import text
@@ -45,23 +46,12 @@ class Node(NamedTuple):
 
 def step_nodes(trace: Trace, step: int, names: Container[str] | None = None) -> Iterator[Node]:
     """Decode the nodes of one step's graphs; those called `names`, None for all."""
-    requested = _requested(trace, step)
+    requested = RequestedDevices(trace, step)
     for graph in trace.graphs[step]:
         for node in parsed(trace, "GraphDef", graph).node:
             name = text(node.name)
             if names is None or name in names:
-                yield Node(name, text(node.op), requested.get(name), text(node.device), node)
-
-
-def _requested(trace: Trace, step: int) -> dict[str, str | None]:
-    """Return the devices in the graphs before optimisation; None where two functions disagree."""
-    found: dict[str, str | None] = {}
-    if step < len(trace.run_metadata) and trace.run_metadata[step]:
-        for function in parsed(trace, "RunMetadata", trace.run_metadata[step]).function_graphs:
-            for node in function.pre_optimization_graph.node:
-                name, device = text(node.name), text(node.device)
-                found[name] = device if found.get(name, device) == device else None
-    return found
+                yield Node(name, text(node.op), requested.of(name), text(node.device), node)
 
 
 @validate_input
