@@ -111,9 +111,10 @@ def test_searches(layout: Layout) -> None:
     assert categories == [event["category"] for event in cases("events", "events")]
     for text, ids in cases("events", "found"):
         assert find(layout, text, None).events.tolist() == ids, text
-    for text, total, ids in cases("events", "longest"):
-        summed, longest = longest_found(layout, find(layout, text, None))
-        assert (summed, [each["event"] for each in longest]) == (total, ids), text
+    for text, total, busy, ids in cases("events", "longest"):
+        found = longest_found(layout, find(layout, text, None))
+        listed = [each["event"] for each in found["longest"]]
+        assert (found["total"], found["busy"], listed) == (total, busy, ids), text
 
 
 def test_rows() -> None:

@@ -181,7 +181,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         id: "tensors",
         keys: "T",
         label: "tensors in memory: a bar from allocation to free",
-        run: { KeyT: ({ store }) => toggleTensors(store) },
+        run: { KeyT: ({ store, surroundings }) => toggleTensors(store, surroundings.hint) },
       },
       {
         id: "mark",

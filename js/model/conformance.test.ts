@@ -114,10 +114,14 @@ describe("the events", () => {
     expect([...search(drawn, details, text, null).ids]).toEqual(ids);
   });
 
-  it.each(made.longest as [string, number, number[]][])("that %j finds take %d", (text, total, ids) => {
-    const matches = search(drawn, details, text, null);
-    expect([matches.total, matches.longest.map(({ event }) => event)]).toEqual([total, ids]);
-  });
+  it.each(made.longest as [string, number, number, number[]][])(
+    "that %j finds take %d",
+    (text, total, busy, ids) => {
+      const matches = search(drawn, details, text, null);
+      const listed = matches.longest.map(({ event }) => event);
+      expect([matches.total, matches.busy, listed]).toEqual([total, busy, ids]);
+    },
+  );
 
   type Asked = { start: number; end: number; lanes: string[] | null; step: number | null; by: "op" | "name" };
 

@@ -28,12 +28,12 @@ interface Search {
   step: number | null;
   /** Null until the answer comes. */
   ids: Uint32Array | null;
-  found: Pick<Matches, "total" | "longest" | "span">;
+  found: Pick<Matches, "total" | "busy" | "longest" | "span">;
   /** Which entries of the outline stand for something found. */
   isMatch: Uint8Array;
 }
 
-const NOTHING = { total: 0, longest: [] };
+const NOTHING = { total: 0, busy: 0, longest: [] };
 
 export class LargeTrace implements KernelQueries {
   readonly requests: KernelRequests;

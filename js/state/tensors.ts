@@ -7,16 +7,17 @@ const byEvent = new WeakMap<Track, Map<number, number[]>>();
 
 /** Why there are no tensors to be shown; empty where there are. */
 export function whyNoTensors({ tracks, details, remote, detailsError, aligned }: Store): string {
-  if (aligned) return "Not shown for aligned steps";
+  if (aligned) return "Tensors are not shown for aligned steps: choose one step, or all";
   if (tracks.some((track) => track.starts.length > 0)) return "";
   if (details || remote) return "The trace does not record when tensors were allocated";
   return detailsError ?? "Loading the rest …";
 }
 
-/** Show a bar for each buffer of each allocator, or no longer. */
-export function toggleTensors(store: Store): void {
-  if (whyNoTensors(store)) return;
-  store.lanes.showTensors(!store.lanes.tensors);
+/** Show a bar for each buffer of each allocator, or no longer; `hint` is told why there are none. */
+export function toggleTensors(store: Store, hint: (reason: string) => void): void {
+  const reason = whyNoTensors(store);
+  if (reason) hint(reason);
+  else store.lanes.showTensors(!store.lanes.tensors);
 }
 
 /** A buffer of an allocator, by its place. */

@@ -232,3 +232,14 @@ def test_the_time_of_day_is_shown_on_demand(exported: OpenExported, tmp_path: Pa
 def test_without_a_date_there_is_a_reason(timeline: Timeline) -> None:
     timeline.lanes.press("u")
     expect(timeline.root.get_by_text("does not record the date")).to_be_visible()
+
+
+def test_a_low_window_scrolls_the_lanes_and_not_the_page(timeline: Timeline) -> None:
+    page = timeline.page
+    page.set_viewport_size(ViewportSize(width=700, height=420))
+    page.wait_for_function("() => document.documentElement.scrollHeight <= innerHeight")
+    for part in (timeline.lanes, timeline.status.last):
+        expect(part).to_be_in_viewport(ratio=1)
+    # Much lower, something is left of the lanes.
+    page.set_viewport_size(ViewportSize(width=700, height=200))
+    page.wait_for_function("() => document.documentElement.scrollHeight > innerHeight")

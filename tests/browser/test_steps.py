@@ -160,6 +160,11 @@ def test_aligned_steps_leave_out_what_is_of_none(exported: OpenExported, tmp_pat
     assert timeline.facts()["Share"] == "100 % of the run"
     timeline.host.get_by_role("button", name="align").click()
     expect(timeline.title).to_have_text("Steps aligned")
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("t")
+    reason = timeline.host.get_by_role("button", name="Tensors", exact=True).get_attribute("title")
+    assert reason
+    expect(timeline.host.get_by_text(reason)).to_be_visible()
     facts = timeline.facts()
     assert (facts["Length"], facts["Events"], facts["Left out"]) == (
         "5.00 ms",

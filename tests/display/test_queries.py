@@ -104,7 +104,10 @@ def test_a_search_finds_what_the_front_end_would(
     starts = trace.events["start_ns"].loc[wanted] - trace.events["start_ns"].iloc[0]
     span = {"start": starts.min(), "end": (starts + durations).max()} if len(wanted) else None
     assert answer.pop("span") == span
-    assert answer == {"count": len(wanted), "total": durations.sum()}
+    covered = {
+        ns for start, length in zip(starts, durations, strict=True) for ns in range(start, start + length)
+    }
+    assert answer == {"count": len(wanted), "total": durations.sum(), "busy": len(covered)}
     assert [each["duration"] for each in longest] == sorted(durations, reverse=True)[:50]
     assert [each["name"] for each in longest] == [
         trace.events["name"].iloc[each["event"]] for each in longest

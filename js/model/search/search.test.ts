@@ -112,6 +112,19 @@ it("lists the longest first, the earlier of two that are as long", () => {
   expect(total).toBe(3 * 499_500);
 });
 
+it("counts time once in which several of the events run, in aligned steps once for each", () => {
+  const drawn = makeDrawn([
+    { start: 0, duration: 10 },
+    { start: 2, duration: 3, lane: 1 },
+    { start: 8, duration: 6, lane: 1 },
+    { start: 20, duration: 1 },
+  ]);
+  expect(search(drawn, null, "", null).busy).toBe(0);
+  expect(search(drawn, null, "dur:>0ns", null)).toMatchObject({ total: 20, busy: 15 });
+  const lanes = drawn.lanes.map((lane) => ({ ...lane, task: `step ${lane.id}` }));
+  expect(search({ ...drawn, lanes, isAligned: true }, null, "dur:>0ns", null).busy).toBe(20);
+});
+
 it("finds steps also where they are aligned", () => {
   const aligned = new AlignedSteps(drawn).drawn;
   expect([...search(aligned, null, "step:1", null).ids]).toEqual([2, 3]);

@@ -5,6 +5,7 @@ import { firstAbove, firstAtLeast } from "../lod/bisect";
 import { categoryLabel } from "../paint/palette";
 import type { Drawn } from "../types";
 import type { DetailsView } from "../wire/details";
+import { busyTime } from "./busy_time";
 import { type Clause, type Field, parseQuery, type Term } from "./query";
 import { textHits } from "./text_hits";
 
@@ -23,8 +24,9 @@ export interface Matches {
   ids: Uint32Array;
   /** 1 for each event that matches. */
   mask: Uint8Array;
-  /** Their summed durations (ns). */
+  /** Their summed durations, and how long at least one of them runs (ns). */
   total: number;
+  busy: number;
   /** The longest of them. */
   longest: Found[];
   /** From the first start to the last end, where the kernel has looked for them. */
@@ -50,7 +52,7 @@ export function search(
   const clauses = parseQuery(text);
   const mask = new Uint8Array(drawn.count);
   const { leftOut = 0 } = drawn;
-  if (clauses.length === 0) return { ids: new Uint32Array(0), mask, total: 0, longest: [] };
+  if (clauses.length === 0) return { ids: new Uint32Array(0), mask, total: 0, busy: 0, longest: [] };
   if (step === null) for (let id = 0; id < mask.length; id++) mask[id] = drawn.lane[id] < leftOut ? 0 : 1;
   else if (drawn.step === null) mask.fill(step === 0 ? 1 : 0);
   else for (let id = 0; id < mask.length; id++) mask[id] = drawn.step[id] === step ? 1 : 0;
@@ -64,7 +66,7 @@ export function search(
       ids[at++] = id;
       total += drawn.duration[id];
     }
-  return { ids, mask, total, longest: longestOf(drawn, ids) };
+  return { ids, mask, total, busy: busyTime(drawn, ids), longest: longestOf(drawn, ids) };
 }
 
 /** The next match after (`direction` 1) or before (-1) event `id`, going round at the end; null when there is none. */

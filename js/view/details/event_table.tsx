@@ -23,12 +23,13 @@ interface EventTableProps {
   events: readonly Found[];
   /** How many there are, of which `events` may be the longest. */
   count: number;
-  /** Sum of the durations of all (ns). */
+  /** Sum of the durations of all, and how long at least one of them runs (ns). */
   total: number;
+  busy: number;
   visit: (event: number) => void;
 }
 
-export function EventTable({ store, title, events, count, total, visit }: EventTableProps) {
+export function EventTable({ store, title, events, count, total, busy, visit }: EventTableProps) {
   const [order, setOrder] = useState<Order<Column>>({ column: "duration", up: false });
   const lanes = [...new Set(events.map(({ lane }) => lane))].map((lane) => store.drawn.lanes[lane]);
   const where = commonLocation(lanes);
@@ -66,8 +67,10 @@ export function EventTable({ store, title, events, count, total, visit }: EventT
   return (
     <>
       <dl>
-        <dt>Total</dt>
-        <dd title="Sum of the full durations of all these events">{formatDuration(total)}</dd>
+        <dt>Busy</dt>
+        <dd title="How long at least one of these events runs: an op and the kernels that it launched count once">
+          {formatDuration(busy)}
+        </dd>
         <dt>Mean</dt>
         <dd>{formatDuration(total / count)}</dd>
         {isAll && ops.size === 1 && op && (

@@ -17,7 +17,7 @@ interface MatchDetailsProps {
 }
 
 export function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
-  const { ids, total, longest } = matches;
+  const { ids, total, busy, longest } = matches;
   const hint = searchHint(parseQuery(store.searchText), ids.length > 0);
   const found = `${formatCount(ids.length)} ${ids.length === 1 ? "match" : "matches"}`;
   return (
@@ -28,7 +28,7 @@ export function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
       {hint && <p class="unlinked">{hint}</p>}
       {ids.length > 0 && (
         <EventTable
-          {...{ store, total }}
+          {...{ store, total, busy }}
           title="Matches"
           events={longest}
           count={ids.length}

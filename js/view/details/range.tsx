@@ -5,6 +5,7 @@ import { isolated } from "../../model/format/bidi";
 import { formatCount, formatDuration } from "../../model/format/units";
 import { nameOf, opOf } from "../../model/lanes/event_text";
 import { commonLocation } from "../../model/lanes/labels";
+import { busyTime } from "../../model/search/busy_time";
 import type { Store } from "../../state/store";
 import { sortRows } from "../../ui/sort";
 import { EventTable } from "./event_table";
@@ -42,6 +43,7 @@ export function SeveralDetails({
         events={longest}
         count={events.length}
         total={found.reduce((sum, { duration }) => sum + duration, 0)}
+        busy={busyTime(drawn, Uint32Array.from(events).sort())}
         visit={(id) => actions.visit(id)}
       />
     </>

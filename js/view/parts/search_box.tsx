@@ -57,7 +57,7 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
       />
       {matches ? (
         <>
-          <output aria-live="polite" title={`${formatDuration(matches.total)} in total`}>
+          <output aria-live="polite" title={`At least one of them runs for ${formatDuration(matches.busy)}`}>
             {count === 0
               ? "no match"
               : at >= 0

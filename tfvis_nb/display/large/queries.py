@@ -68,8 +68,7 @@ class Windows:
             found = self._search(str(question["text"]), question.get("step"))
             ids = found.events.astype("u4").tobytes()
             matches = matching_entries(self.outline, found.hits).tobytes()
-            total, longest = longest_found(self._layout, found)
-            known = {"count": len(found.events), "total": total, "longest": longest}
+            known = {"count": len(found.events), **longest_found(self._layout, found)}
             return {**known, "span": span_found(self._layout, found)}, [ids, matches]
         if kind == "memory":
             return {}, [memory_bytes(self._layout.trace)]

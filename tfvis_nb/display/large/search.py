@@ -49,11 +49,17 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
     return Found(np.flatnonzero(mask), hits)
 
 
-def longest_found(layout: Layout, found: Found) -> tuple[int, list[dict[str, Any]]]:
-    """Return the summed durations (ns) of the matches, and the longest ones."""
-    duration = layout.trace.events["duration_ns"].to_numpy()[found.events]
+def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
+    """Return of the matches the summed durations ``total``, their union ``busy`` (ns), and ``longest``."""
+    start, duration = (
+        layout.trace.events[name].to_numpy()[found.events] for name in ("start_ns", "duration_ns")
+    )
+    end = np.maximum.accumulate(start + duration)
+    # By start, so that a union needs only the latest end so far.
+    fresh = np.minimum(duration[1:], end[1:] - end[:-1])
+    busy = int(duration[:1].sum()) + int(fresh.sum())
     places = np.lexsort((found.events, -duration))[:MOST_LISTED]
-    return int(duration.sum()), [
+    longest = [
         {
             "event": int(event),
             "name": layout.names[int(layout.name[event])].as_py(),
@@ -63,6 +69,7 @@ def longest_found(layout: Layout, found: Found) -> tuple[int, list[dict[str, Any
         }
         for event, length in zip(found.events[places], duration[places], strict=True)
     ]
+    return {"total": int(duration.sum()), "busy": busy, "longest": longest}
 
 
 def span_found(layout: Layout, found: Found) -> dict[str, int] | None:

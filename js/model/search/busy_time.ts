@@ -1,0 +1,20 @@
+/** How long at least one of some events runs: time in which several do is counted once. */
+
+import type { Drawn } from "../types";
+
+/** In ns. `ids` ascend; steps that are aligned are counted one after the other. */
+export function busyTime({ start, duration, lane, lanes, isAligned }: Drawn, ids: Iterable<number>): number {
+  // Ids are in the order of the run: of aligned steps only those of one step come by start.
+  const steps = isAligned ? [...new Set(lanes.map(({ task }) => task))] : [];
+  const stepOf = lanes.map(({ task }) => Math.max(steps.indexOf(task), 0));
+  const reached = new Float64Array(steps.length || 1).fill(Number.NEGATIVE_INFINITY);
+  let busy = 0;
+  for (const id of ids) {
+    const step = stepOf[lane[id]];
+    const end = start[id] + duration[id];
+    if (end <= reached[step]) continue;
+    busy += end - Math.max(start[id], reached[step]);
+    reached[step] = end;
+  }
+  return busy;
+}
