@@ -13,7 +13,7 @@ import pytest
 
 from tests.large_traces import layout_of
 from tfvis_nb import Trace, events
-from tfvis_nb.core.format import format_bytes, format_duration, format_percent
+from tfvis_nb.core.format import format_bandwidth, format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import device_location, lane_label, lane_name, matches_lane, task_label
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.large.layout import Layout
@@ -57,6 +57,7 @@ FORMATS = {
     "durations": format_duration,
     "bytes": format_bytes,
     "percents": format_percent,
+    "rates": format_bandwidth,
     "counts": "{:,}".format,
 }
 

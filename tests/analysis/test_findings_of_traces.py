@@ -50,8 +50,9 @@ FOUND = {
     "timeline_tf10_gpu.json": [LAUNCHES],
     "third-party/ikhlestov/GPU_timeline_01.json": [LAUNCHES],
     "third-party/kittibox/timeline_01.json": ["autotuning", LAUNCHES],
-    "*mixed_sparse_embedding_step?.pb": [LAUNCHES, CPU_OPS],
-    "gpu_tf221_mixed.pb.xz": [LAUNCHES, CPU_OPS],
+    "h200/mixed_sparse_embedding_step?.pb": [CPU_OPS, LAUNCHES],
+    "h200-tf218/mixed_sparse_embedding_step?.pb": [LAUNCHES, CPU_OPS],
+    "gpu_tf221_mixed.pb.xz": [CPU_OPS, LAUNCHES],
     "*two_logical_gpus_step?.pb": [LAUNCHES, COPIES],
     "gpu_tf2??_two_logical.pb.xz": [LAUNCHES, COPIES],
     # Tasks. Of one rank alone, and of equal ones, the time at collectives.

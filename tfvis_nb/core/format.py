@@ -69,6 +69,18 @@ def format_file_size(count: int) -> str:
     return f"{count / 1000**power:,.0f} {_FILE_UNITS[power]}"
 
 
+def format_bandwidth(per_second: float) -> str:
+    """Write bytes per second.
+
+    Examples
+    --------
+    >>> from tfvis_nb.core.format import format_bandwidth
+    >>> format_bandwidth(1_910_000_000)
+    '1.91 GB/s'
+    """
+    return UNKNOWN if math.isnan(per_second) else f"{_scaled(per_second, 1000, _FILE_UNITS)}/s"
+
+
 def unbroken(text: str) -> str:
     r"""Keep numbers and their units on one line.
 

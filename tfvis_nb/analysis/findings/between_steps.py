@@ -67,7 +67,12 @@ def _word(_key: str, figures: Figures) -> Texts:
     else:
         took = format_duration(op["self_ns"])
         text += f" In the longest stretch, {op['name']} takes the most time: {took}."
-        advice = "Move work that is done once, such as making iterators, out of the loop."
+        longest = max(_STRETCHES, key=lambda name: figures[name])
+        advice = (
+            "Move work that is done once, such as making iterators, out of the loop."
+            if longest == "between_ns"
+            else "This is setting up or cleaning up: it matters if runs are short."
+        )
     return Texts(f"{format_percent(figures['run_share'])} of the run is outside the steps", text, advice)
 
 

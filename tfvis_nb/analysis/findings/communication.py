@@ -1,9 +1,20 @@
 """Communication runs while nothing computes."""
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.communication.communication_overlap import communication_overlap
-from tfvis_nb.analysis.findings.finding import Finding, longest_events, of_task, step_range, whole_tasks
+from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
+from tfvis_nb.analysis.findings.finding import (
+    Finding,
+    longest_events,
+    of_task,
+    step_range,
+    step_times,
+    whole_tasks,
+)
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -15,8 +26,12 @@ from tfvis_nb.analysis.findings.rule import (
     example,
     step_time,
 )
+from tfvis_nb.core.devices import task_of
+from tfvis_nb.core.format import format_bandwidth, format_bytes
+from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 SHARE = Threshold(
     0.15,
@@ -80,6 +95,8 @@ def _find(trace: Trace) -> list[Finding]:
         "steps": len(own),
         "here_ns": int(row["alone_ns"]),
         "step_ns": int(row["step_ns"]),
+        "moved": _moved(trace),
+        "clocks_ns": uncertain_clocks(trace, int(row["alone_ns"])) if len(sums) > 1 else None,
     }
     events = trace.events
     in_step = (events["kind"].isin(["transfer", "collective"]) & (events["step"] == step)).to_numpy()
@@ -100,11 +117,44 @@ def _find(trace: Trace) -> list[Finding]:
     ]
 
 
+def _moved(trace: Trace) -> dict[str, Any] | None:
+    """Return what tasks receive from others in steps, and the share of step time in which any of it moves."""
+    table = trace.transfers
+    table = table[((table["kind"] == "transfer") & (table["step"] != NO_STEP)).to_numpy(bool)]
+    source, destination = (
+        table[name].astype(object).fillna("").map(task_of).to_numpy() for name in ("source", "destination")
+    )
+    table = table[(source != destination) & table["transfer_ns"].notna().to_numpy()]
+    moving = table["transfer_ns"].to_numpy(np.int64)
+    if not moving.sum() or not table["bytes"].sum():
+        return None
+    steps = step_times(trace)
+    end = (table["start_ns"] + table["duration_ns"]).to_numpy(np.int64)
+    group = np.searchsorted(steps.index.to_numpy(), table["step"].to_numpy(np.int64))
+    covered = lengths(union(group, end - moving, end), len(steps), 2)[:, 1].sum()
+    total = int(table["bytes"].sum())
+    return {
+        "share": int(covered) / int(steps["duration_ns"].sum()),
+        "bytes": total,
+        "tensors": len(table),
+        "bandwidth": total / int(moving.sum()) * 1e9,
+    }
+
+
+def _moved_sentence(moved: Figures | None) -> str:
+    if moved is None:
+        return ""
+    return (
+        f" Tensors move between tasks during {step_time(moved['share'])}: {format_bytes(moved['bytes'])} in"
+        f" {moved['tensors']:,} tensors, {format_bandwidth(moved['bandwidth'])} from task to task."
+    )
+
+
 def _headline(figures: Figures) -> str:
     several = figures["communicating_tasks"] > 1
     task = task_label(figures["task"]) or (figures["task"] if several else "") or "the task"
     who = f"Even {task}, which waits least," if several else capital(task)
-    return f"{who} spends {step_time(figures['share'])} communicating."
+    return f"{who} spends {step_time(figures['share'])} communicating.{_moved_sentence(figures['moved'])}"
 
 
 def _word(_key: str, figures: Figures) -> Texts:
@@ -118,6 +168,8 @@ def _word(_key: str, figures: Figures) -> Texts:
     )
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
         text += f" During {step_time(figures['exposed_share'])} its CPU runs no op either."
+    text += _moved_sentence(figures["moved"])
+    text += clocks_sentence(figures["clocks_ns"])
     if alone:
         text += " A trace of one task cannot show how much of that is waiting for other tasks."
     if figures["is_below"]:

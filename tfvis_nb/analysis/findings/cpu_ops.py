@@ -154,4 +154,13 @@ def _summarise(figures: Figures) -> str:
     )
 
 
-RULE = Rule("cpu ops", {"SHARE": SHARE}, _find, _word, _measure, _summarise)
+def _headline(figures: Figures) -> str:
+    ops = _listed(figures["ops"], figures["op_types"])
+    run, copy = ("run", "copy") if figures["op_types"] > 1 else ("runs", "copies")
+    return (
+        f"A GPU is idle for {step_time(figures['share'])} while {ops} {run} on the CPU or {copy} data to the"
+        " host and back."
+    )
+
+
+RULE = Rule("cpu ops", {"SHARE": SHARE}, _find, _word, _measure, _summarise, headline=_headline)

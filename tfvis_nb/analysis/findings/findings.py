@@ -53,7 +53,7 @@ def findings(trace: Trace) -> pd.DataFrame:
     """Return what made the steps slow: problems first, then the rest, the most costly of each first.
 
     Communication ranks below a straggler even if its share is larger, because waiting for the straggler is
-    communication too.
+    communication too. So do launches below CPU ops between kernels that are half of their share.
 
     Parameters
     ----------
@@ -104,14 +104,17 @@ def findings(trace: Trace) -> pd.DataFrame:
             return OBSERVATION
         return finding.rated()
 
+    def is_below(rule: Rule, finding: Finding) -> bool:
+        return rule.below in largest and largest[rule.below] >= rule.below_from * finding.share
+
     def rank(pair: tuple[Rule, Finding]) -> tuple[bool, float, bool]:
         rule, finding = pair
         share = finding.lost_ns / run if math.isnan(finding.share) else finding.share
-        below = rule.below in largest
-        return level(*pair) != PROBLEM, -min(share, largest.get(rule.below, share)), below
+        below = is_below(rule, finding)
+        return level(*pair) != PROBLEM, -(min(share, largest[rule.below]) if below else share), below
 
     rows = [
-        _row(rule, finding, total, level(rule, finding), is_below=rule.below in largest)
+        _row(rule, finding, total, level(rule, finding), is_below=is_below(rule, finding))
         for rule, finding in sorted(found, key=rank)
     ]
     return table_of(pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS)))

@@ -7,7 +7,7 @@ import pandas as pd
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES, while_idle
-from tfvis_nb.analysis.findings.launch_bound import LAUNCHES, TRACING_NS, device_name, waits
+from tfvis_nb.analysis.findings.launch_bound import TRACING_NS, device_name, tracing_sentence, waits
 from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
@@ -19,7 +19,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.trace import Trace
 
 IDLE_SHARE = Threshold(0.5, "share of step time in which a device is idle, 1 - `busy_share`")
@@ -107,12 +107,9 @@ def _word(_key: str, figures: Figures) -> Texts:
         text += f" The main cause of its idle time is {CAUSE_PHRASES[cause]}, {step_time(figures['share'])}."
     text += clocks_sentence(figures["clocks_ns"])
     launches = figures["launches_per_step"]
-    if cause == "late launch" and launches is not None and launches < LAUNCHES.value:
-        text += (
-            f" The host issues {launches:,.0f} launches per step. Tracing itself adds launch overhead: if"
-            f" recording a launch costs {format_duration(TRACING_NS.value)}, that is"
-            f" {step_time(figures['tracing_share'])}."
-        )
+    if cause == "late launch" and launches is not None:
+        text += f" The host issues {launches:,.0f} launches per step."
+        text += tracing_sentence(figures["tracing_share"])
     advise = _ADVICE_FOR_PROGRAM.get(cause)
     return Texts(title, text, advise(figures) if advise else _ADVICE[cause])
 

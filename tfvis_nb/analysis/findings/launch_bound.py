@@ -32,8 +32,7 @@ SHARE = Threshold(
     0.25, "share of step time in which a device is idle because of late launches, `launch_wait_ns`"
 )
 OF_IDLE = Threshold(0.5, "this time as a fraction of the device's idle time")
-LAUNCHES = Threshold(500, "launches per step: with fewer, the text warns of the cost of tracing itself")
-TRACING_NS = Threshold(5_000, "cost of recording one launch, in ns, that this warning assumes")
+TRACING_NS = Threshold(5_000, "cost of recording one launch, in ns, that the text assumes")
 
 
 def waits(trace: Trace) -> pd.DataFrame:
@@ -101,17 +100,22 @@ def _word(_key: str, figures: Figures) -> Texts:
             f" {figures['late']:,} of {figures['launches']:,} launches came while {name} was already idle:"
             f" it is idle {format_duration(figures['mean_late_ns'])} per late launch.{worst}"
         )
+    if figures["is_below"]:
+        text += " CPU ops and copies between kernels, which rank first, cause part of it."
     if figures["devices"] > 1:
         text += f" {figures['devices']:,} devices wait like this; {name} waits longest."
-    if figures["launches_per_step"] is not None and figures["launches_per_step"] < LAUNCHES.value:
-        text += (
-            " Tracing itself adds launch overhead: if recording a launch costs"
-            f" {format_duration(TRACING_NS.value)}, that is {step_time(figures['tracing_share'])}."
-        )
-    advice = fewer_launches(figures)
-    if figures["launches_per_step"] is None or figures["launches_per_step"] >= LAUNCHES.value:
-        advice += " Tracing itself adds launch overhead."
-    return Texts(f"{name} waits for the host to launch its work", text, advice)
+    text += tracing_sentence(figures["tracing_share"])
+    return Texts(f"{name} waits for the host to launch its work", text, fewer_launches(figures))
+
+
+def tracing_sentence(share: float | None) -> str:
+    """Say that recording launches takes time, and how much if their number is known."""
+    if share is None:
+        return " Tracing itself adds launch overhead."
+    return (
+        " Tracing itself adds launch overhead: if recording a launch costs"
+        f" {format_duration(TRACING_NS.value)}, that is {step_time(share)}."
+    )
 
 
 def device_name(task: str, device: str) -> str:
@@ -160,10 +164,12 @@ def _summarise(figures: Figures) -> str:
 
 RULE = Rule(
     "launches",
-    {"SHARE": SHARE, "OF_IDLE": OF_IDLE, "LAUNCHES": LAUNCHES, "TRACING_NS": TRACING_NS},
+    {"SHARE": SHARE, "OF_IDLE": OF_IDLE, "TRACING_NS": TRACING_NS},
     _find,
     _word,
     _measure,
     _summarise,
+    below="cpu ops",
+    below_from=0.5,
     leads=True,
 )

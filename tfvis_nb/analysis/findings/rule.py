@@ -53,6 +53,8 @@ class Rule(NamedTuple):
     """A sentence for the figures of a measurement."""
     below: str = ""
     """A kind that has this one as a part, and is ranked above it."""
+    below_from: float = 0.0
+    """If it has at least this part of the share."""
     leads: bool = False
     """Whether it leads the list of measurements."""
     whole: bool = False
@@ -96,7 +98,7 @@ def example(figures: Figures) -> str:
     """Name the step that takes most: of several steps with its own share, which is not that of all."""
     here, whole, step = figures["here_ns"], figures["step_ns"], figures["step"]
     if figures["steps"] == 1:
-        return f"{format_duration(here)} of {format_duration(whole)} in step {step}"
+        return f"{format_duration(here)} of {format_duration(whole)}"
     share = format_percent(here / max(whole, 1))
     return f"longest in step {step}, {format_duration(here)} of {format_duration(whole)} ({share})"
 

@@ -218,10 +218,11 @@ def _headline(figures: Figures) -> str:
     subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
     share = step_time(figures["share"])
     if "barriers" not in figures:
-        return f"{subject} still runs for {share} when the others of its job are done."
+        return f"{subject} still runs for {share} after all other tasks of its job are done."
     last, barriers = figures["last"], figures["barriers"]
+    others = "all others wait" if (figures["work"] or {}).get("others") != 1 else "the other task waits"
     which = f"all {barriers:,}" if last == barriers > 1 else f"{last:,} of {barriers:,}"
-    return f"{subject} is late at {which} collectives: the other tasks wait {share}."
+    return f"{subject} is late at {which} collectives: {others} for {share}."
 
 
 def _measure(trace: Trace) -> Measurement:

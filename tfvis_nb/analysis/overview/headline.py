@@ -64,7 +64,9 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
     devices = pd.MultiIndex.from_frame(table[["task", "device"]])
     causes = idle_by_cause(trace).reindex(devices, fill_value=0).sum()
     cause, share = str(causes.idxmax()), int(causes.max()) / total
-    whole = Text("headline_busy", devices=noun, busy=format_percent(busy))
+    each = [format_percent(share) for share in (table["busy_share"].min(), table["busy_share"].max())]
+    spread = each[0] if each[0] == each[1] else " to ".join(each)
+    whole = Text("headline_busy", devices=noun, busy=spread)
     if problem:
         return Text("headline_problem", whole=whole, problem=problem)
     if busy >= _WELL_USED or not share:
@@ -72,7 +74,7 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
     waits = Text(
         "headline_waits",
         devices=noun,
-        busy=format_percent(busy),
+        busy=spread,
         share=format_percent(share),
         cause=while_idle(cause),
     )

@@ -135,7 +135,7 @@ def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
         share = facts["host_ns"] / max(facts["median_step"]["step_ns"], 1)
         value = f"{format_duration(facts['host_ns'])}, {format_percent(share)} of the median step"
         about = "Time during which Python or the runtime ran, even if something else ran as well."
-        lines.append(Line("Python and runtime", (value,), about))
+        lines.append(Line("Python or runtime, also beside others", (value,), about))
     outside = facts["outside"]
     if outside is not None and outside["outside_ns"] and facts["steps"]["count"]:
         value = f"{format_duration(outside['outside_ns'])}, {format_percent(outside['run_share'])} of the run"
@@ -145,10 +145,13 @@ def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
 
 
 def _op_lines(top: Mapping[str, list[dict[str, Any]]]) -> list[Line]:
-    about = "Op types by self time over the whole trace: without the events nested in them on their lane."
+    about = (
+        "Op types by self time over the whole trace: without the events nested in them on their lane. Host"
+        " events that only wrap others or wait for them do not count."
+    )
     return [
         Line(
-            f"Top {side} ops",
+            f"Top {side} ops, whole trace",
             tuple(
                 f"{printable(op['op'], _LONGEST_NAME) or '(unnamed)'} {format_duration(op['self_ns'])}"
                 for op in top[side]

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.communication import scheduling_efficiency
@@ -127,12 +126,12 @@ def _overlap(trace: Trace) -> dict[str, Any]:
             scheduling_efficiency.FIGURES,
             ("efficiency", "Efficiency", "ratio"),
             ("possible_speedup", "Possible gain", "share"),
-            ("makespan_ns", "U: step", "ns"),
-            ("communication_ns", "M: communication", "ns"),
-            ("computation_ns", "P: computing", "ns"),
-            ("bounded", "Bounded", "text"),
+            ("makespan_ns", "Step", "ns"),
+            ("communication_ns", "Communication", "ns"),
+            ("computation_ns", "Computing", "ns"),
         ),
     ]
-    rows = named(found).assign(bounded=np.where(found["bounded"], "yes", "no"))
+    # Where something else takes time, the efficiency says nothing.
+    rows = named(found).assign(efficiency=found["efficiency"].where(found["bounded"].astype(bool)))
     zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(found["step"].head(MOST_ROWS))
     return table("Overlap of communication and computing", rows, columns, zoom=zoom, reason=why_not(found))
