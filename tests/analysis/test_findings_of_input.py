@@ -140,6 +140,29 @@ def test_a_first_step_that_is_set_apart_does_not_hide_what_the_others_wait_for()
     assert trace.overview["headline"].lower().endswith(f"without it: {warm.lower()}")
 
 
+def _own_loop(waiting: int) -> tv.Trace:
+    """Return five steps of a millisecond, with `waiting` ns for the next batch between them."""
+    loop = {"kind": "host", "lane": "python", "name": "", "op": "", "step": -1}
+    rows: list[dict[str, Any]] = []
+    for step in range(5):
+        start = step * 10_000_000
+        rows.append(
+            {**loop, "kind": "op", "op": "MatMul", "step": step, "start_ns": start, "duration_ns": 10**6}
+        )
+        rows.append({**loop, "name": "IteratorGetNext", "op": "IteratorGetNext", "start_ns": start + 10**6})
+        rows[-1]["duration_ns"] = waiting
+    return tv.Trace(events.build({name: [row[name] for row in rows] for name in rows[0]}))
+
+
+def test_a_loop_that_waits_for_input_between_its_steps_is_told() -> None:
+    trace = _own_loop(8_000_000)
+    (found,) = trace.findings.to_dict("records")
+    assert (found["id"], found["level"], found["lost_ns"]) == ("between_steps", "problem", 40_000_000)
+    assert trace.overview["headline"].endswith(RULES["between_steps"].headline(found["figures"]))  # type: ignore[misc]
+    quick = _own_loop(1_000_000).findings.set_index("id").loc["between_steps"]
+    assert (quick["level"], quick["figures"]["input_ns"]) == ("observation", 5_000_000)
+
+
 def test_an_op_that_a_function_of_the_pipeline_runs_is_its_slowest_stage(data: Path) -> None:
     """The function of ParallelMap runs on threads of the executor, outside any step."""
     found = findings(real_trace(data / "tf2_host.trace.json")).set_index("id").loc["input_bound.one"]

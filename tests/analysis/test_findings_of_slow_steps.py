@@ -77,3 +77,10 @@ def test_a_step_that_is_longer_by_the_work_of_its_devices_has_no_other_cause() -
 def test_the_first_step_and_steps_that_are_many_are_no_finding() -> None:
     assert findings(_steps([5000] + [1000] * 9, [100] * 10)).query("kind == 'slow steps'").empty
     assert findings(_steps([1000] * 6 + [2000] * 4, [100] * 10)).query("kind == 'slow steps'").empty
+
+
+def test_the_step_after_a_first_one_that_is_set_apart_may_be_slow() -> None:
+    first, slow = 20_000, 5000
+    trace = _steps([first, slow, *[1000] * 8], [600] * 10)
+    longer = findings(trace).set_index("id").loc["slow_steps.longer"]
+    assert (longer["figures"]["steps"], longer["lost_ns"]) == ([1], slow - 1000)

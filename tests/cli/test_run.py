@@ -106,11 +106,16 @@ def test_eager_code_by_the_profiler(folder: Path) -> None:
         "import tensorflow as tf\nx = tf.random.uniform([64, 64])\nprint(float(tf.reduce_sum(x @ x)) > 0)\n"
     )
     files = ("-o", "eager.html", "-o", "eager.parquet")
-    done = tfvis_nb("run", "--mode", "profiler", *files, "eager.py", cwd=folder)
+    options = ("--mode", "profiler", "--no-source", "--shapes", "--device-level", "0")
+    done = tfvis_nb("run", *options, *files, "eager.py", cwd=folder)
     assert (done.returncode, done.stdout) == (0, "True\n")
     assert (folder / "eager.html").is_file()
+    trace = tv.read_trace(folder / "eager.parquet")
+    levels = trace.metadata["profiles"].iloc[0]
+    assert levels[["host_tracer_level", "device_tracer_level", "python_tracer_level"]].tolist() == [3, 0, 0]
+    assert trace.stacks is None
     if sys.platform == "linux":
-        lanes = tv.read_trace(folder / "eager.parquet").lanes["lane"].tolist()
+        lanes = trace.lanes["lane"].tolist()
         assert [lane for lane in lanes if lane.startswith(("python", "tfvis"))][:1] == lanes[:1] == ["python"]
 
 

@@ -22,7 +22,7 @@ from tfvis_nb.cli import INTERRUPTED, verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import in_options
 from tfvis_nb.cli.parameters import FILE
-from tfvis_nb.recording.options import LEVELS, MODES, TraceOptions
+from tfvis_nb.recording.options import DEVICE_LEVELS, LEVELS, MODES, TraceOptions
 from tfvis_nb.recording.recorder import Recorder
 from tfvis_nb.texts import Text, text_of
 
@@ -60,11 +60,28 @@ tfvis-nb run -o step.html -o step.parquet --mode session train.py
     help="Level of detail for session runs.",
 )
 @click.option("--steps", is_flag=True, help="Leave out events outside steps.")
+@click.option("--python", is_flag=True, help="Record Python calls in profiles; slows the script.")
+@click.option("--shapes", is_flag=True, help="Record the shapes of op inputs in profiles.")
+@click.option(
+    "--device-level",
+    type=click.Choice([str(level) for level in DEVICE_LEVELS]),
+    default="1",
+    show_default=True,
+    help="What profiles record of accelerators: nothing, kernels and copies, or more.",
+)
+@click.option("--no-source", is_flag=True, help="Leave out your code: file names, lines and stacks.")
 @click.option("--no-partition-graphs", is_flag=True, help="Leave out the executed graphs.")
 @click.argument("script", type=FILE)
 @click.argument("args", metavar="[ARG]...", nargs=-1, type=click.UNPROCESSED)
 def command(
-    script: Path, args: Sequence[str], files: Sequence[Path], *, no_partition_graphs: bool, **options: Any
+    script: Path,
+    args: Sequence[str],
+    files: Sequence[Path],
+    *,
+    no_partition_graphs: bool,
+    no_source: bool,
+    device_level: str,
+    **options: Any,
 ) -> int:
     """Run a script and write its trace; return its exit code, or 1 where that is 0 but the trace failed."""
     from tfvis_nb.writing.save import check_target
@@ -77,7 +94,8 @@ def command(
         except ValueError as error:
             raise click.UsageError(text_of(error)) from None
     code = compiled(script)
-    recording = WhenImported(Recorder(TraceOptions(partition_graphs=not no_partition_graphs, **options)))
+    options |= {"partition_graphs": not no_partition_graphs, "source": not no_source}
+    recording = WhenImported(Recorder(TraceOptions(device_level=int(device_level), **options)))
     recording.install()
     _call_the_process_python()
     try:

@@ -51,7 +51,7 @@ def test_a_large_trace_asks_for_its_code(notebook: OpenNotebook) -> None:
     _, timeline, pane = opened(notebook, IN_WINDOWS)
     pane.get_by_role("tab", name="Cell [3]").click()
     pane.get_by_role("option", name="tf.nn.softmax").click()
-    expect(timeline.root.get_by_role("search").locator("output")).to_have_text("3")
+    expect(timeline.root.get_by_role("search").locator("output")).to_have_text("1 of 3")
     timeline.search_box.press("Enter")
     expect(timeline.title).to_have_text("needle/Softmax")
     call = timeline.details.get_by_role("list", name="Stack").get_by_role("button")

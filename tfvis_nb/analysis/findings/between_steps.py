@@ -4,16 +4,25 @@ from typing import Any
 
 import numpy as np
 
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, longest_events, overlaps
+from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding, longest_events, overlaps
+from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
 from tfvis_nb.analysis.steps.outside_steps import outside_steps
 from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 RUN_SHARE = Threshold(0.1, "share of the run, not of step time, that lies outside all steps, `outside_ns`")
+INPUT_SHARE = Threshold(
+    0.2, "share of the run that waits for input outside all steps, as loops of one's own do"
+)
+FEW = Threshold(
+    0.1, "part of the longest stretch below which no event is named: little of it is TensorFlow's"
+)
 
 _STRETCHES = {
     "before_ns": "before the first step",
@@ -34,11 +43,34 @@ def _find(trace: Trace) -> list[Finding]:
         "outside_ns": outside.outside_ns,
         "steps": int((trace.steps["step"] != NO_STEP).sum()),
         **{name: getattr(outside, name) for name in _STRETCHES},
+        "longest_ns": end - start,
         "op": _longest_op(trace, loose),
+        "input_ns": _input_ns(trace),
+        **recorded(trace),
     }
+    waits = _waits_for_input(figures)
     events = longest_events(trace, loose)
-    lost = outside.outside_ns
-    return [Finding("between_steps", NOT_KNOWN, figures, NO_STEP, start, end, events, OBSERVATION, lost)]
+    lost = figures["input_ns"] if waits else outside.outside_ns
+    level = PROBLEM if waits else OBSERVATION
+    return [Finding("between_steps", NOT_KNOWN, figures, NO_STEP, start, end, events, level, lost)]
+
+
+def _input_ns(trace: Trace) -> int:
+    """Return how long some thread waits for input outside all steps."""
+    steps = trace.steps[trace.steps["step"] != NO_STEP]
+    events = trace.events[(activity(trace) == NUMBER["input"]) & (trace.events["step"] == NO_STEP).to_numpy()]
+    start, waited = steps["start_ns"].to_numpy(np.int64), events["start_ns"].to_numpy(np.int64)
+    end = steps["end_ns"].to_numpy(np.int64)
+    both = np.append(start, waited), np.append(end, waited + events["duration_ns"].to_numpy(np.int64))
+    covered, in_steps = (
+        int(lengths(union(np.zeros(len(begins), np.int64), begins, ends), 1, 2)[0, 1])
+        for begins, ends in (both, (start, end))
+    )
+    return covered - in_steps
+
+
+def _waits_for_input(figures: Figures) -> bool:
+    return bool(figures["input_ns"] >= INPUT_SHARE.value * figures["run_ns"] > 0)
 
 
 def _longest_op(trace: Trace, chosen: np.ndarray) -> dict[str, Any] | None:
@@ -61,15 +93,22 @@ def _word(_key: str, figures: Figures) -> Texts:
         f" traced lie outside any step: {', '.join(parts)}."
     )
     op = figures["op"]
+    if _waits_for_input(figures):
+        share = format_percent(figures["input_ns"] / figures["run_ns"])
+        text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
+        return Texts("The run waits for input outside the steps", text, faster_input(figures))
     if op is None:
-        text += " Nothing is recorded in the longest pause."
+        text += " Nothing is recorded in the longest stretch."
         advice = "To see what runs between steps, trace the whole cell or loop, not single runs."
+    elif op["self_ns"] < FEW.value * figures["longest_ns"]:
+        text += f" TensorFlow does little in the longest stretch, {format_duration(figures['longest_ns'])}."
+        advice = "Look for Python code between the steps, such as logging, saving or preparing data."
     else:
         took = format_duration(op["self_ns"])
         text += f" In the longest stretch, {op['name']} takes the most time: {took}."
         longest = max(_STRETCHES, key=lambda name: figures[name])
         advice = (
-            "Move work that is done once, such as making iterators, out of the loop."
+            "Move work that is done once out of the loop."
             if longest == "between_ns"
             else "This is setting up or cleaning up: it matters if runs are short."
         )
@@ -90,4 +129,18 @@ def _summarise(figures: Figures) -> str:
     return f"Time outside steps is {format_percent(figures['share'])} of the run{beyond(figures)}."
 
 
-RULE = Rule("outside steps", {"RUN_SHARE": RUN_SHARE}, _find, _word, _measure, _summarise, whole=True)
+def _headline(figures: Figures) -> str:
+    share = format_percent(figures["input_ns"] / figures["run_ns"])
+    return f"Waiting for input between steps takes {share} of the run."
+
+
+RULE = Rule(
+    "outside steps",
+    {"RUN_SHARE": RUN_SHARE, "INPUT_SHARE": INPUT_SHARE, "FEW": FEW},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    whole=True,
+    headline=_headline,
+)

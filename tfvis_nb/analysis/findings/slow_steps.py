@@ -19,6 +19,7 @@ from tfvis_nb.analysis.findings.rule import (
     not_reported,
     step_time,
 )
+from tfvis_nb.analysis.steps.other_steps import OtherSteps
 from tfvis_nb.analysis.steps.slow_steps import slow_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
@@ -50,7 +51,9 @@ def _compared(trace: Trace) -> tuple[pd.DataFrame, np.ndarray, np.ndarray] | Tex
         return Text("few_steps", steps=len(table), least=int(MIN_STEPS.value))
     more = table["more_work"].fillna(value=False).to_numpy(bool)
     longer = table["slow"].to_numpy(bool) & ~more
-    longer[0] = False
+    # Where it is set apart it is none of these steps.
+    if not isinstance(trace, OtherSteps):
+        longer[0] = False
     return table, more, longer
 
 

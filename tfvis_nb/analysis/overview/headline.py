@@ -106,7 +106,9 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     # Behind what the first step takes the sentence goes on.
     several = "the median step" if is_set_apart(facts["first_step"]) else "The median step"
     step = several if steps["count"] > 1 else "The step"
-    brief = Text("headline_host_brief", step=step, median=format_duration(steps["median_ns"]))
+    first = facts["first_step"]
+    median = format_duration((first if is_set_apart(first) else steps)["median_ns"])
+    brief = Text("headline_host_brief", step=step, median=median)
     if problem:
         return Text("headline_problem", whole=brief, problem=problem)
     if not busiest:
@@ -116,7 +118,7 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     return Text(
         "headline_host",
         step=step,
-        median=format_duration(steps["median_ns"]),
+        median=median,
         share=format_percent(busiest[part] / max(middle["step_ns"], 1)),
         part=LABELS.get(name, name.replace("_", " ")),
     )

@@ -145,6 +145,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     return table.loc[order, list(_COLUMNS)].reset_index(drop=True)
 
 
+@validate_input
 def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     """Return the layer of each event, and the index of its phase in `PHASES`, -1 if unknown."""
     events = trace.events
