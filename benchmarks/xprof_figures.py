@@ -40,9 +40,10 @@ PROFILES = (
 """Files of tests/data and of the large collection beside the repository."""
 
 MOST = 40
-"""How many kernels and ops of each are kept: those that took most time."""
+"""How many ops of each are kept: those that took most time."""
 
 MOST_KERNELS = 10
+"""How many kernels are kept by name, each added up over its ops and launches."""
 
 TOOLS = ("input_pipeline_analyzer", "kernel_stats", "framework_op_stats")
 

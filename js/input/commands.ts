@@ -151,7 +151,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "clear",
         keys: "Esc",
-        label: "clear search, selection, marks",
+        label: "clear search, selection, marks; then close the graph",
         run: { Escape: (actions) => actions.clear() },
       },
     ],

@@ -52,7 +52,7 @@ export interface SignatureRow {
   /** How many of the runs were traced, and how long these took together. */
   traced: number;
   traced_ns: number;
-  /** Of the untraced runs, as the longest; of the traced ones where there is no other. Null before the first. */
+  /** Mean of the untraced runs, or of the traced ones if all were, as for `longest_ns`; null before the first run. */
   mean_ns: number | null;
   total_ns: number;
   longest_ns: number;

@@ -49,7 +49,10 @@ export function mountPanels(
   const say = (message: LinkMessage) => {
     publish(message);
     // Tabs hear of each other only here.
-    if (message.kind === "select") draw({ events: message.events ?? [] });
+    if (message.kind !== "select") return;
+    const { start, events = [] } = message;
+    // The timeline does not say back which events are in a range that it was given.
+    draw(start === undefined || events.length > 0 ? { events } : { events, isRange: true, inRange: null });
   };
   draw({});
   publish({ kind: "ask" });

@@ -111,7 +111,7 @@ export function Panels({ host, publish, signal, shown }: PanelsProps) {
 
 /** Which part of the run the tabs are about, where the timeline is about less. */
 function scopeText({ step, isRange, inRange }: Shown): string {
-  const others = inRange ? "The flame graph covers its events; tables and" : "Tables and";
+  const others = inRange ? "Flame graphs cover its events where they can; tables and" : "Tables and";
   if (isRange && step === null) return `A range is selected. ${others} charts cover the whole trace.`;
   if (step !== null) {
     const what = step === NO_STEP ? "Events outside steps are" : `Step ${step} is`;

@@ -38,10 +38,12 @@ def of_cell(rows: list[Row]) -> dict[str, Any]:
     waiting: set[int] = set()
     waits = [row["wait_ns"] for row in rows if row["wait_ns"] is not None]
     for row in rows:
-        end = row["start_ns"] + row["duration_ns"]
-        moves_at = end - (row["transfer_ns"] or 0)
-        moments.update(range(moves_at, end))
-        waiting.update(range(moves_at - (row["wait_ns"] or 0), moves_at))
+        # The tensors of a channel move in turn; copies have their own times.
+        if row["transfer_ns"]:
+            moments.update(range(row["turn_ns"], row["turn_ns"] + row["transfer_ns"]))
+        # A tensor waits after its start, a copy before it.
+        waited = row["start_ns"] - (0 if row["kind"] == "transfer" else row["wait_ns"] or 0)
+        waiting.update(range(waited, waited + (row["wait_ns"] or 0)))
     whole = all(row["bytes"] is not None and row["transfer_ns"] is not None for row in rows)
     sized = [row for row in rows if row["bytes"] is not None]
     largest = max(sized, key=lambda row: (row["bytes"], -row["event"]))["event"] if sized else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.timeline import Timeline
 
@@ -52,3 +52,13 @@ class Monitor:
     def opened(self, number: int = 0) -> Timeline:
         """A timeline that was opened below the tables, drawn; the one opened last first."""
         return Timeline(self.sections.nth(number).locator(".stage")).wait()
+
+
+def monitor_on(page: Page) -> Monitor:
+    monitor = Monitor(page.locator("#tfvis-root"))
+    expect(monitor.signature("train")).to_be_visible()
+    return monitor
+
+
+def labels(monitor: Monitor) -> list[str]:
+    return monitor.region.locator("[data-part=signatures] [data-row]").all_inner_texts()

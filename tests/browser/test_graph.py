@@ -197,23 +197,23 @@ def test_a_graph_wider_than_its_pane_is_fitted_into_it(graph: Graph) -> None:
         graph.pane.get_by_role("button", name="More hops").click()
         expect(graph.pane.get_by_role("group", name="Hops")).to_contain_text(f"{hops} hops")
     expect(fit).to_have_attribute("aria-pressed", "false")
-    assert whole(graph) < 1
-    before = letters(graph)
+    assert not is_whole(graph)
+    before = node_height(graph)
     fit.click()
     expect(fit).to_have_attribute("aria-pressed", "true")
     # As small as can be read, and the event in the middle is in sight.
-    assert 0.74 < letters(graph) / before < 1
+    assert 0.74 < node_height(graph) / before < 1
     expect(graph.selected).to_be_in_viewport(ratio=1)
     graph.selected.focus()
     graph.timeline.page.keyboard.press("0")
     expect(fit).to_have_attribute("aria-pressed", "false")
-    assert letters(graph) == before
+    assert node_height(graph) == before
 
 
 def test_a_fitted_graph_is_seen_whole(graph: Graph) -> None:
     graph.button.click()
     graph.timeline.page.set_viewport_size(ViewportSize(width=1280, height=800))
-    assert whole(graph) < 1
+    assert not is_whole(graph)
     graph.pane.get_by_role("button", name="Fit the graph").click()
     graph.timeline.page.wait_for_function(WHOLE, arg=graph.pane.element_handle())
 
@@ -225,11 +225,11 @@ WHOLE = """(pane) => {
 }"""
 
 
-def whole(graph: Graph) -> float:
-    return 1.0 if graph.pane.evaluate(WHOLE) else 0.5
+def is_whole(graph: Graph) -> bool:
+    return bool(graph.pane.evaluate(WHOLE))
 
 
-def letters(graph: Graph) -> float:
+def node_height(graph: Graph) -> float:
     """How high a node is."""
     box = graph.selected.bounding_box()
     assert box is not None

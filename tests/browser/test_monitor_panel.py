@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
 import tfvis_nb as tv
-from tests.browser.monitor import Monitor
+from tests.browser.monitor import Monitor, labels, monitor_on
+from tests.browser.session_of_three import MS, write_session
 from tests.browser.watched import Watched
 from tests.serving.conftest import METADATA
 from tfvis_nb.serving import MonitorServer
@@ -21,11 +20,6 @@ from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
 
-MS = 1_000_000
-RUNS = {"init": (1, 90 * MS), "train": (4000, 8000 * MS), "evaluate": (20, 200 * MS)}
-COSTS: dict[int, dict[str, Any]] = {
-    2000: {"tracing_ns": 9 * MS, "untraced_ns": 2 * MS, "untraced_runs": 64, "batch": 0}
-}
 NARROW = 500
 SHOW = """state => {
     Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
@@ -35,22 +29,8 @@ SHOW = """state => {
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A session of three signatures; of ``train`` there are two traces, of ``evaluate`` one.
-
-    What the trace of run 2000 cost is known.
-    """
     path = tmp_path / "run.tfvis"
-    writer = Writer(path, keep=None)
-    counted = {}
-    for label, (runs, total) in RUNS.items():
-        number, slot = writer.add_signature(Signature("session", label, f"{label}/fetched:0", "", "images:0"))
-        of_train = {"failed": 3, "traced": 2, "traced_ns": 6 * MS} if label == "train" else {}
-        counted[number] = Counts(runs, 0, total, 50 * MS, 10**18, 10**18 + 1)._replace(**of_train)
-        writer.count(slot, counted[number])
-        for run in {"train": (1000, 2000), "evaluate": (7,)}.get(label, ()):
-            recorded = Recording("run_metadata", METADATA, run, 10**18 + run, run * 2000)
-            writer.add_trace(number, replace(recorded, **COSTS.get(run, {})), None)
-    writer.close(counted)
+    write_session(path)
     return path
 
 
@@ -66,16 +46,6 @@ def monitor(page: Page, server: MonitorServer) -> Iterator[Monitor]:
     page.goto(server.url)
     yield monitor_on(page)
     watched.end()
-
-
-def monitor_on(page: Page) -> Monitor:
-    monitor = Monitor(page.locator("#tfvis-root"))
-    expect(monitor.signature("train")).to_be_visible()
-    return monitor
-
-
-def labels(monitor: Monitor) -> list[str]:
-    return monitor.region.locator("[data-part=signatures] [data-row]").all_inner_texts()
 
 
 def focused(monitor: Monitor) -> Locator:

@@ -137,7 +137,7 @@ def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path
 def test_causes_are_not_cut_in_narrow_details(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path, real_trace(DATA / "gpu_tf221_dist.pb.xz"))
     table = timeline.details.get_by_role("region", name="Idle time by cause")
-    cause = table.get_by_role("button", name="dependency on another device")
+    cause = table.get_by_role("button", name="waiting for another device")
     expect(cause).to_be_visible()
     timeline.host.get_by_role("separator", name="Width of the details").focus()
     for _ in range(10):

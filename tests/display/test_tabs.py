@@ -14,7 +14,6 @@ import pytest
 from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import flame_graph
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
 from tfvis_nb.analysis.findings.rule import capital
@@ -151,49 +150,6 @@ def test_histograms_of_many_events_name_the_longest() -> None:
     assert sum(found["counts"]) == 50_000
     assert found["events"][-1][0] == 49_999
     assert sum(map(len, found["events"])) < 20_000
-
-
-def test_a_flame_graph_has_the_times_and_events_of_each_step(data: Path) -> None:
-    trace = real_trace(data / "gpu_tf218_function.xplane.pb.xz")
-    (block,) = in_json(tab(trace, "Flame graph"))["blocks"]
-    for graph in block["graphs"]:
-        if graph["by"] in ("layer", "stack"):
-            assert graph["cannot_say"]
-            continue
-        assert all(parent < at for at, parent in enumerate(graph["parents"]))
-        listed = []
-        for part in graph["parts"]:
-            tree = flame_graph(trace, graph["by"], graph["side"], [part["step"]])
-            assert sum(part["self_ns"]) == tree["total_ns"].iloc[0]
-            assert sum(map(len, part["events"])) == tree["events"].iloc[0]
-            assert [sum(own) for own in part["own_ns"]] == part["self_ns"]
-            assert list(map(len, part["own_ns"])) == list(map(len, part["events"]))
-            listed += [event for events in part["events"] for event in events]
-        assert (
-            len(listed)
-            == len(set(listed))
-            == flame_graph(trace, graph["by"], graph["side"])["events"].iloc[0]
-        )
-
-
-def test_small_frames_of_a_large_flame_graph_count_in_the_one_around_them() -> None:
-    count = 30_000
-    durations = np.arange(1, count + 1)
-    names = [f"{at % 7}/{at % 1400}/x" for at in range(count)]
-    columns = {
-        "start_ns": durations * 100_000,
-        "duration_ns": durations,
-        "name": names,
-        "kind": ["kernel"] * count,
-    }
-    trace = Trace(events.build({**columns, "step": np.arange(count) % 100}))
-    (block,) = in_json(tab(trace, "Flame graph"))["blocks"]
-    graph = block["graphs"][0]
-    assert len(graph["labels"]) == len(graph["parents"]) <= 800
-    assert sum(sum(part["self_ns"]) for part in graph["parts"]) == durations.sum()
-    assert all(events for part in graph["parts"] for events in part["events"])
-    assert not any("own_ns" in part for part in graph["parts"])
-    assert sum(len(events) for part in graph["parts"] for events in part["events"]) < count
 
 
 def test_the_parts_of_a_step_add_up_to_it(trace: Trace) -> None:

@@ -47,6 +47,7 @@ def test_ops_of_a_gpu_without_kernels_are_noted(data: Path, tmp_path: Path) -> N
     assert figures_of(tv.read_trace(matmul.replace(b"GPU", b"CPU")).notes, key) == []
 
 
+@pytest.mark.collection("h200/mlp_software_trace.pb")
 def test_a_run_traced_without_its_gpu_is_noted() -> None:
     trace = real_trace(SHARED / "h200" / "mlp_software_trace.pb")
     (note,) = trace.notes

@@ -25,6 +25,7 @@ from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.recording.options import DEVICE_LEVELS, LEVELS, MODES, TraceOptions
 from tfvis_nb.recording.recorder import Recorder
 from tfvis_nb.texts import Text, text_of
+from tfvis_nb.writing.save import SUFFIXES, check_target
 
 if TYPE_CHECKING:
     from tfvis_nb.recording import RecordedTrace
@@ -48,7 +49,7 @@ tfvis-nb run -o step.html -o step.parquet --mode session train.py
     metavar="FILE",
     type=FILE,
     multiple=True,
-    help="Write the trace there, by suffix: .html, .json, .json.gz, .parquet, .pb, .pickle; repeatable."
+    help=f"Write the trace there, by suffix: {', '.join(SUFFIXES)}; repeatable."
     "  [default: SCRIPT.trace.html in this folder]",
 )
 @click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="As for %%trace.")
@@ -84,8 +85,6 @@ def command(
     **options: Any,
 ) -> int:
     """Run a script and write its trace; return its exit code, or 1 where that is 0 but the trace failed."""
-    from tfvis_nb.writing.save import check_target
-
     # Before the script runs, and absolute: it may change the folder.
     outputs = [file.absolute() for file in files or [Path(f"{script.stem}.trace.html")]]
     for path in outputs:

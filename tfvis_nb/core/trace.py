@@ -6,9 +6,8 @@ Everything else in the package takes a `Trace` or returns one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import pandas as pd
 import pyarrow as pa
@@ -19,14 +18,11 @@ from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.stacks import StackTable
+from tfvis_nb.core.trace_tables import TraceTables
 from tfvis_nb.texts import Text
 
-if TYPE_CHECKING:
-    from tfvis_nb.analysis.overview.overview import Overview
-    from tfvis_nb.display.charts import Charts
 
-
-class Trace(HtmlExport):
+class Trace(TraceTables, HtmlExport):
     """The recorded events of one or more traced steps.
 
     Parameters
@@ -108,170 +104,6 @@ class Trace(HtmlExport):
         It cannot be replaced, because `lanes`, `transfers`, `edges` and the timeline derive from it.
         """
         return self._events
-
-    @cached_property
-    def lanes(self) -> pd.DataFrame:
-        """One row per lane: task, device, lane, kind, events, busy_ns, start_ns, end_ns."""
-        from tfvis_nb.analysis.events.lanes import lanes
-
-        return lanes(self.events)
-
-    @cached_property
-    def devices(self) -> pd.DataFrame:
-        """One row per device, with what is known of its hardware: `tfvis_nb.analysis.devices`."""
-        from tfvis_nb.analysis.hardware.devices import devices
-
-        return devices(self)
-
-    @cached_property
-    def kernels(self) -> pd.DataFrame:
-        """How long each GPU kernel took, and how its launches fill the GPU: `tfvis_nb.analysis.kernels`."""
-        from tfvis_nb.analysis.hardware.kernels import kernels
-
-        return kernels(self)
-
-    @cached_property
-    def input_pipeline(self) -> pd.DataFrame:
-        """The stages of tf.data pipelines, and what AUTOTUNE chose: `tfvis_nb.analysis.input_pipeline`."""
-        from tfvis_nb.analysis.input.input_pipeline import input_pipeline
-
-        return input_pipeline(self)
-
-    @cached_property
-    def transfers(self) -> pd.DataFrame:
-        """One row per RecvTensor, RecvBuf or copy: `tfvis_nb.analysis.transfers`."""
-        from tfvis_nb.analysis.communication.transfers import transfers
-
-        return transfers(self)
-
-    @cached_property
-    def layers(self) -> pd.DataFrame:
-        """Times of the layers of a model in each phase: `tfvis_nb.analysis.layers`."""
-        from tfvis_nb.analysis.steps.layers import layers
-
-        return layers(self)
-
-    @cached_property
-    def functions(self) -> pd.DataFrame:
-        """Calls, tracings and compilations of each function: `tfvis_nb.analysis.functions`."""
-        from tfvis_nb.analysis.functions.functions import functions
-
-        return functions(self)
-
-    @cached_property
-    def collective_waits(self) -> pd.DataFrame:
-        """One row per rank and collective: `tfvis_nb.analysis.collective_waits`."""
-        from tfvis_nb.analysis.communication.collective_waits import collective_waits
-
-        return collective_waits(self)
-
-    @cached_property
-    def breakdown(self) -> pd.DataFrame:
-        """Where the time of each step went; see `tfvis_nb.analysis.breakdown`."""
-        from tfvis_nb.analysis.steps.breakdown import breakdown
-
-        return breakdown(self)
-
-    @cached_property
-    def utilisation(self) -> pd.DataFrame:
-        """How busy each device was in each step; see `tfvis_nb.analysis.utilisation`."""
-        from tfvis_nb.analysis.steps.utilisation import utilisation
-
-        return utilisation(self)
-
-    @cached_property
-    def lifetimes(self) -> pd.DataFrame:
-        """One row per allocated buffer; see `tfvis_nb.analysis.tensor_lifetimes`."""
-        from tfvis_nb.analysis.memory.tensor_lifetimes import tensor_lifetimes
-
-        return tensor_lifetimes(self)
-
-    @cached_property
-    def memory(self) -> pd.DataFrame:
-        """Bytes allocated by each allocator over time; see `tfvis_nb.analysis.memory_usage`."""
-        from tfvis_nb.analysis.memory.memory_usage import memory_usage
-
-        return memory_usage(self)
-
-    @cached_property
-    def edges(self) -> pd.DataFrame:
-        """Which event fed which; see `tfvis_nb.analysis.dataflow.edges.edges`."""
-        from tfvis_nb.analysis.dataflow.edges import edges
-
-        return edges(self)
-
-    @cached_property
-    def nodes(self) -> pd.DataFrame:
-        """The nodes of the executed graphs, and where they were requested; see `tfvis_nb.analysis.nodes`."""
-        from tfvis_nb.analysis.graph.nodes import nodes
-
-        return nodes(self)
-
-    @cached_property
-    def costs(self) -> pd.DataFrame:
-        """What the cost model estimated beside what was measured; see `tfvis_nb.analysis.costs`."""
-        from tfvis_nb.analysis.graph.costs import costs
-
-        return costs(self)
-
-    @cached_property
-    def source_lines(self) -> pd.DataFrame:
-        """How long each line of the user's code took; see `tfvis_nb.analysis.source_lines`."""
-        from tfvis_nb.analysis.source.source_lines import source_lines
-
-        return source_lines(self)
-
-    @cached_property
-    def findings(self) -> pd.DataFrame:
-        """Causes of slow steps, in words; see `tfvis_nb.analysis.findings.findings.findings`."""
-        from tfvis_nb.analysis.findings.findings import findings
-
-        return findings(self)
-
-    @cached_property
-    def overview(self) -> Overview:
-        """Step time, where it went, and how busy devices were: `tfvis_nb.analysis.overview`."""
-        from tfvis_nb.analysis.overview.overview import overview
-
-        return overview(self)
-
-    @property
-    def charts(self) -> Charts:
-        """Bokeh charts of the trace; see `tfvis_nb.display.charts.Charts`."""
-        from tfvis_nb.display.charts import Charts
-
-        return Charts(self)
-
-    @cached_property
-    def critical_path(self) -> pd.DataFrame:
-        """Each step's critical path; see `tfvis_nb.analysis.critical_path.critical_path.critical_path`."""
-        from tfvis_nb.analysis.critical_path.critical_path import critical_path
-
-        return critical_path(self)
-
-    @cached_property
-    def slack(self) -> pd.DataFrame:
-        """How much later each event could have ended; see `tfvis_nb.analysis.slack`."""
-        from tfvis_nb.analysis.critical_path.slack import slack
-
-        return slack(self)
-
-    @cached_property
-    def idle_gaps(self) -> pd.DataFrame:
-        """When and why each device had nothing to do; see `tfvis_nb.analysis.idle_gaps`."""
-        from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
-
-        return idle_gaps(self)
-
-    @cached_property
-    def steps(self) -> pd.DataFrame:
-        """One row per step: step, start_ns, end_ns, duration_ns, events, label.
-
-        Events outside all steps are a row too, with the step -1 (`tfvis_nb.events.NO_STEP`).
-        """
-        from tfvis_nb.analysis.steps.step_table import step_table
-
-        return step_table(self)
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""

@@ -2,9 +2,8 @@
 
 import type { Drawn } from "../types";
 
-/** In ns. `ids` ascend; steps that are aligned are counted one after the other. */
+/** In ns. `ids` come by start, of aligned steps those of each step; such steps are counted one after the other. */
 export function busyTime({ start, duration, lane, lanes, isAligned }: Drawn, ids: Iterable<number>): number {
-  // Ids are in the order of the run: of aligned steps only those of one step come by start.
   const steps = isAligned ? [...new Set(lanes.map(({ task }) => task))] : [];
   const stepOf = lanes.map(({ task }) => Math.max(steps.indexOf(task), 0));
   const reached = new Float64Array(steps.length || 1).fill(Number.NEGATIVE_INFINITY);

@@ -120,7 +120,7 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
         <p class="more">
           {hasEvents(graph)
             ? `The graph covers the selected range: ${formatNumber(among.size, "event")}, each with all of its time.`
-            : "The graph has too many events to show a range; it covers the whole trace."}
+            : `The graph has too many events to show a range; it covers the whole ${step === null ? "trace" : "step"}.`}
         </p>
       )}
       {step !== null && !graph.cannot_say && !hasSteps(graph) && (

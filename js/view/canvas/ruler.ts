@@ -8,10 +8,15 @@ import { timeText } from "../../state/wall_clock";
 import type { Tokens } from "../../ui/theme";
 import type { Surface } from "./surface";
 
-/** So near to the right end of the axis (CSS px) the time of the cursor stands at its left. */
-export const CHIP_FLIP_PX = 90;
+/** Room for the time of the cursor at its right (CSS px); a date takes twice as much. */
+const CHIP_FLIP_PX = 90;
 /** From the cursor's time chip to the letters of a tick (CSS px). */
 const CHIP_GAP_PX = 4;
+
+/** Whether the time of the cursor stands at its left, because the axis ends too near at its right. */
+export function isFlipped(store: Store, x: number, width: number): boolean {
+  return x > width - (store.isWallClock ? 2 : 1) * CHIP_FLIP_PX;
+}
 
 export function drawRuler(surface: Surface, store: Store, tokens: Tokens, ruler: Ruler): void {
   const { context } = surface;
@@ -46,7 +51,7 @@ function chipAt({ context, width }: Surface, store: Store): { from: number; to: 
   const x = xAt(viewport, cursor, width);
   const text = timeText(store, cursor, (viewport.end - viewport.start) / Math.max(width, 1));
   const wide = context.measureText(text).width + 12;
-  const from = x > width - (store.isWallClock ? 2 : 1) * CHIP_FLIP_PX ? x - wide : x;
+  const from = isFlipped(store, x, width) ? x - wide : x;
   return { from: from - CHIP_GAP_PX, to: from + wide + CHIP_GAP_PX };
 }
 

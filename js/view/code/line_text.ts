@@ -22,7 +22,7 @@ export function placeLabel({ file, line }: Place): string {
 }
 
 /** The time on devices, or on the host where there is none there, and its share of all events'. */
-export function timeText({ device, host }: Totals, whole: Totals): string {
+export function shareText({ device, host }: Totals, whole: Totals): string {
   return device
     ? `${formatDuration(device)}, ${formatPercent(device / whole.device)}`
     : `host ${formatDuration(host)}, ${formatPercent(host / whole.host)}`;

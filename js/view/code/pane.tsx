@@ -10,7 +10,7 @@ import { type Line, topLines, totalsOf } from "../../state/code";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { LowerPane } from "../parts/lower_pane";
-import { placeLabel, REASON_TEXTS, shortName, timeText, totalsText } from "./line_text";
+import { placeLabel, REASON_TEXTS, shareText, shortName, totalsText } from "./line_text";
 import { Source } from "./source";
 
 const MOST_TOP_LINES = 30;
@@ -180,13 +180,13 @@ function NotAttributed({ code, rest }: { code: Code; rest: Totals }) {
     <details class="not-attributed">
       <summary title={totalsText(rest)}>
         <div>
-          Not attributed <span>{timeText(rest, whole)}</span>
+          Not attributed <span>{shareText(rest, whole)}</span>
         </div>
       </summary>
       <ul>
         {timed.map(({ reason, ...totals }) => (
           <li key={reason} title={totalsText(totals)}>
-            {REASON_TEXTS[reason] ?? reason} <span>{timeText(totals, whole)}</span>
+            {REASON_TEXTS[reason] ?? reason} <span>{shareText(totals, whole)}</span>
           </li>
         ))}
       </ul>

@@ -43,7 +43,10 @@ export function SeveralDetails({
         events={longest}
         count={events.length}
         total={found.reduce((sum, { duration }) => sum + duration, 0)}
-        busy={busyTime(drawn, Uint32Array.from(events).sort())}
+        busy={busyTime(
+          drawn,
+          [...events].sort((a, b) => drawn.start[a] - drawn.start[b]),
+        )}
         visit={(id) => actions.visit(id)}
       />
     </>

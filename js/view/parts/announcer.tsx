@@ -7,7 +7,7 @@ import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { timeText } from "../../state/wall_clock";
-import { CHIP_FLIP_PX } from "../canvas/ruler";
+import { isFlipped } from "../canvas/ruler";
 
 export function Announcer({ store }: { store: Store }) {
   useTopics(store, ["selection"]);
@@ -35,7 +35,7 @@ export function CursorTime({ store }: { store: Store }) {
   if (cursor === null) return null;
   const x = xAt(viewport, cursor, width);
   const resolution = (viewport.end - viewport.start) / Math.max(width, 1);
-  const shift = x > width - (store.isWallClock ? 2 : 1) * CHIP_FLIP_PX ? "-100%" : "0";
+  const shift = isFlipped(store, x, width) ? "-100%" : "0";
   return (
     <div
       class="cursor-time"

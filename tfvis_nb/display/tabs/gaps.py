@@ -7,6 +7,7 @@ import pandas as pd
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
 from tfvis_nb.analysis.findings.rule import capital
 from tfvis_nb.analysis.idle import idle_gaps, launch_bound
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, step_key, table
@@ -24,8 +25,9 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _causes(trace: Trace) -> dict[str, Any]:
-    """All steps together, by device and cause."""
-    found = trace.idle_gaps
+    """All steps together, but for a first one that is set apart, by device and cause."""
+    of_steps = other_steps(trace)
+    found = of_steps.idle_gaps
     columns = [
         _CAUSE,
         key("device", "Device"),
@@ -44,7 +46,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
     # A device together, the one that was idle longest first.
     whole = sums.groupby(where, observed=True)["sum"].transform("sum")
     sums = sums.assign(whole=whole).sort_values("whole", ascending=False, kind="stable")
-    steps = trace.utilisation.groupby(where, observed=True)["step_ns"].sum().rename("step_ns")
+    steps = of_steps.utilisation.groupby(where, observed=True)["step_ns"].sum().rename("step_ns")
     sums = sums.join(steps, on=where)
     causes = [str(cause) for cause in sums["cause"]]
     rows = named(sums).assign(
@@ -59,17 +61,18 @@ def _causes(trace: Trace) -> dict[str, Any]:
         "Idle time by cause",
         rows,
         columns,
-        definition="Causes add up to the device's idle time exactly. Click a row to see its longest gap.",
-        zoom=[] if why_not(found) else _longest_parts(trace, sums.head(MOST_ROWS)),
+        definition="Causes add up to the device's idle time exactly. Click a row to see its longest gap."
+        + (" The first step is left out, because it is not typical." if of_steps is not trace else ""),
+        zoom=[] if why_not(found) else _longest_parts(trace, found, sums.head(MOST_ROWS)),
         hints=hints,
         reason=why_not(found),
     )
 
 
-def _longest_parts(trace: Trace, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
+def _longest_parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
     """Return where the longest part is that has each row's cause, on the lanes of its device."""
     keys = ["task", "device", "cause"]
-    parts = trace.idle_gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates(keys)
+    parts = gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates(keys)
     parts = parts.astype(dict.fromkeys(keys, "str"))
     parts = sums[keys].astype("str").merge(parts, on=keys, how="left", validate="one_to_one")
     starts = parts["start_ns"].to_numpy()
