@@ -276,6 +276,17 @@ def test_a_slow_first_step_is_told_apart() -> None:
     assert _steps([900, 100]).overview["first_step"] is None
 
 
+def test_devices_of_one_label_all_have_their_line() -> None:
+    device = "/job:" + "w" * 90 + "/replica:0/task:{}/device:GPU:0"
+    columns: dict[str, list[Any]] = {"start_ns": [0, 10], "duration_ns": [10, 20], "kind": ["kernel"] * 2}
+    columns |= {"device": [device.format(task) for task in range(2)], "lane": ["stream:1"] * 2}
+    columns |= {"task": [name.rpartition("/")[0] for name in columns["device"]]}
+    trace = Trace(events.build(columns))
+    busy = [line for line in overview_lines(trace.overview) if line.term.endswith("busy")]
+    assert len({line.term for line in busy}) < len(busy) == 2
+    assert [line[0] for line in card(trace)["lines"]].count(busy[0].term) == 2
+
+
 def test_a_percentile_needs_steps() -> None:
     few, many = _steps([100] * 19), _steps([*range(1, 20), 1000])
     assert few.overview["steps"]["p95_ns"] is None

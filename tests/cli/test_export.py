@@ -16,7 +16,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
-from tests.display.test_wire_code import coded
+from tests.support.coded_trace import coded
 from tests.support.examples import sample
 from tests.support.step_stats import one_op
 from tests.support.texts import pattern_of, says

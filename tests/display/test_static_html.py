@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.display.test_wire_code import coded
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import each, real_trace, step_stats_files
+from tests.support.coded_trace import coded
 from tfvis_nb import Trace, events, show_dashboard
 from tfvis_nb.analysis.findings.table import FindingsTable
 from tfvis_nb.core.format import format_percent, unbroken

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.large_traces import layout_of
+from tests.support.coded_trace import LIBRARY, SECRET, coded
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -21,29 +22,6 @@ from tfvis_nb.display.dashboard.widget import show_dashboard
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.timeline.widget import as_trace, show_timeline
 from tfvis_nb.display.wire.details import details
-
-SECRET = "weights = 'a secret'\ny = f(weights)\n"
-LIBRARY = Frame("/lib/f.py", 90, "f", "return g()", own=False)
-
-
-def coded() -> Trace:
-    """An op of the cell's second line, the kernel that it launched, and a call of no known line."""
-    builder = StackBuilder()
-    builder.stack([Frame("never.py", 5, "g", "unused")])
-    stack = builder.stack([Frame("Cell [7]", 2, "<module>"), LIBRARY])
-    builder.text("Cell [7]", SECRET)
-    table = events.build(
-        {
-            "start_ns": [0, 10, 50],
-            "duration_ns": [8, 30, 4],
-            "kind": ["op", "kernel", "host"],
-            "lane": ["ops", "stream:1", "thread"],
-        }
-    )
-    nested = pa.table(
-        {"stack": pa.array([stack, stack, None], pa.int32()), "phase": ["backward"] * 2 + [None]}
-    )
-    return Trace(table, nested=nested, stacks=builder.table(), title="coded")
 
 
 def show_itself_beside(trace: Trace) -> HtmlExport:
@@ -103,7 +81,7 @@ def test_a_deep_chain_of_callers_is_sent_whole() -> None:
     builder = StackBuilder()
     builder.stack([Frame("other.py", 1)])
     stack = builder.stack([Frame("deep.py", 1 + line % 7) for line in range(5000)])
-    nested = pa.table({"stack": pa.array([stack] * 3, pa.int32())})
+    nested = pa.table({"stack": pa.array([stack] * 4, pa.int32())})
     _, columns = read_container(details(Trace(trace.events, nested=nested, stacks=builder.table())))
     assert len(columns["code_caller"]) == 5000
     assert columns["code_caller"] == [1] * 5000
@@ -115,7 +93,7 @@ def test_files_of_one_name_are_told_apart() -> None:
     builder.stack([Frame("Cell [7]", 1)])
     builder.text("Cell [7]", "y")
     stacks, (_, first) = joined([trace.stacks, builder.table()])
-    nested = pa.table({"stack": pa.array([1, first, None], pa.int32())})
+    nested = pa.table({"stack": pa.array([1, first, None, None], pa.int32())})
     header, _ = read_container(details(Trace(trace.events, nested=nested, stacks=stacks)))
     assert [(file["name"], file["text"]) for file in header["code"]["files"]] == [
         ("Cell [7]", SECRET),
@@ -140,7 +118,9 @@ def test_the_kernel_sends_the_code_of_a_large_trace() -> None:
 
 @pytest.mark.parametrize("show", [as_trace, show_timeline, show_dashboard, show_itself_beside])
 def test_pages_have_the_code_unless_it_is_left_out(show: Callable[[Trace], HtmlExport]) -> None:
-    shown = show(coded())
+    trace = coded()
+    assert trace.findings["figures"][0]["after"] == "a secret"
+    shown = show(trace)
     assert any(b"a secret" in each for each in contents(shown.to_html()))
     page = shown.to_html(source=False)
     parts = [page.encode(), *contents(page)]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.autograph.impl import api
 
 import tfvis_nb as tv
-from tests.recording.test_stacks import ATTRIBUTED, by_line, compiling, function, of_line, part_with_lines
+from tests.support.attributed import ATTRIBUTED, by_line, compiling, function, of_line, part_with_lines
 from tests.support.with_tensorflow import run
 from tfvis_nb.core.stacks import event_stacks
 
@@ -131,11 +132,14 @@ def test_values_that_become_tensors() -> None:
     assert part_with_lines(ops) >= ATTRIBUTED
 
 
-def test_generated_code_in_another_thread() -> None:
+@pytest.mark.parametrize("known", [True, False])
+def test_generated_code_in_another_thread(monkeypatch: pytest.MonkeyPatch, *, known: bool) -> None:
     def body(value: Any) -> Any:
         return tf.matmul(value, value)  # in a thread
 
     converted, made = tf.autograph.to_graph(body), []
+    if not known:
+        monkeypatch.delattr(api, "_TRANSPILER")
 
     def traced(value: Any) -> Any:
         graph = v1.get_default_graph()
@@ -153,13 +157,14 @@ def test_generated_code_in_another_thread() -> None:
     with tv.trace() as t:
         step(tf.ones([100, 100]))
     ops = by_line(t)
-    assert ("MatMul", "forward") in of_line(ops, "# in a thread")
+    assert (("MatMul", "forward") in of_line(ops, "# in a thread")) == known
+    # The line of generated code is better than none.
     assert part_with_lines(ops) >= ATTRIBUTED
 
 
 MIRRORED = """
 import keras, tensorflow as tf, tfvis_nb as tv
-from tests.recording.test_stacks import by_line, of_line, part_with_lines
+from tests.support.attributed import by_line, of_line, part_with_lines
 (cpu,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])

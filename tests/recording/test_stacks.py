@@ -1,20 +1,18 @@
 """The Python stacks of recorded ops."""
 
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-import pandas as pd
 import pytest
 import tensorflow as tf
 
 import tfvis_nb as tv
+from tests.support.attributed import ATTRIBUTED, by_line, compiling, function, of_line, part_with_lines
 from tfvis_nb.analysis import op_statistics
-from tfvis_nb.core.stacks import PHASE, event_stacks
-from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.texts import id_of
 
 pytestmark = pytest.mark.tensorflow
@@ -22,20 +20,7 @@ pytestmark = pytest.mark.tensorflow
 v1 = tf.compat.v1
 
 
-def function(body: Callable[..., Any]) -> Any:
-    """Return a ``tf.function``, which has no types."""
-    return tf.function(body)
-
-
-def compiling(body: Callable[..., Any]) -> Any:
-    """Return a ``tf.function`` that XLA compiles."""
-    return tf.function(body, jit_compile=True)
-
-
 TEXT = Path(__file__).read_text(encoding="utf-8").splitlines()
-
-ATTRIBUTED = 0.95
-"""The part of the ops' time that has lines."""
 
 
 @pytest.fixture
@@ -43,29 +28,6 @@ def running() -> Iterator[Any]:
     """A session of the default graph, which the test adds to."""
     with tf.Graph().as_default(), v1.Session() as session:
         yield session
-
-
-def by_line(trace: Trace) -> pd.DataFrame:
-    """The ops of a trace: name, op, time, the text of the user's line, phase."""
-    events, stacks = trace.events, trace.stacks
-    assert stacks is not None
-    assert trace.nested is not None
-    own, stack = stacks.own_frame(), event_stacks(trace)
-    texts = np.array([*stacks.frames["text"].to_pylist(), ""], dtype=object)
-    line = np.where(stack >= 0, texts[own[stack]], "")
-    table = events.assign(line=line, phase=trace.nested[PHASE].to_pylist())
-    return table[table["kind"] == "op"]
-
-
-def part_with_lines(ops: pd.DataFrame) -> float:
-    """Return the part of the time of ops that have lines."""
-    return float(ops["duration_ns"].where(ops["line"] != "", 0).sum() / ops["duration_ns"].sum())
-
-
-def of_line(ops: pd.DataFrame, text: str) -> set[tuple[str, str]]:
-    """Return op types and phases of the ops of the line with a mark in it."""
-    found = ops[ops["line"].str.contains(text, regex=False)]
-    return set(zip(found["op"], found["phase"], strict=True))
 
 
 def test_a_training_loop_of_sessions(running: Any) -> None:
@@ -225,7 +187,7 @@ def test_frames_are_of_the_user_and_lines_of_the_file(running: Any) -> None:
     assert Path(own.file).name == Path(__file__).name
     assert stack[0].own is False
     files = dict(zip(t.stacks.files["name"].to_pylist(), t.stacks.files["text"].to_pylist(), strict=True))
-    assert files[own.file] == inspect.getsource(inspect.getmodule(by_line))  # type: ignore[arg-type]
+    assert files[own.file] == Path(__file__).read_text(encoding="utf-8")
     assert files[stack[0].file] is None
 
 

@@ -141,8 +141,8 @@ def _advice(figures: Figures) -> str:
         return "Call the function on the same device and in the same strategy each time."
     return (
         f"The trace counts tracings without their arguments. Usual causes are {_CAUSES}: pass tensors, give"
-        " @tf.function an input_signature or reduce_retracing=True. Record with %%trace to see which argument"
-        " changes."
+        " @tf.function an input_signature or reduce_retracing=True. A recording of %%trace shows which"
+        " argument changes, unless its source is left out."
     )
 
 

@@ -20,7 +20,7 @@ from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-ONE_STEP = " A trace of one step cannot show whether other steps are affected."
+ONE_STEP = " One step alone cannot show whether others are affected."
 
 
 class TimeShare(NamedTuple):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step
@@ -43,11 +44,13 @@ def other_steps(trace: Trace) -> Trace:
     first = slow_first_step(trace)
     if first is None or not is_set_apart(first._asdict()):
         return trace
-    table = trace.events.copy(deep=False)
-    step = table["step"].to_numpy()
-    table["step"] = np.where(step == first.step, NO_STEP, step).astype(step.dtype)
+
+    def outside(table: pd.DataFrame) -> pd.DataFrame:
+        step = table["step"].to_numpy()
+        return table.assign(step=np.where(step == first.step, NO_STEP, step).astype(step.dtype))
+
     others = OtherSteps(
-        table,
+        outside(trace.events),
         nested=trace.nested,
         graphs=trace.graphs,
         step_labels=trace.step_labels,
@@ -55,7 +58,7 @@ def other_steps(trace: Trace) -> Trace:
         stacks=trace.stacks,
         metadata=trace.metadata,
     )
-    others.edges, others.transfers = trace.edges, trace.transfers
+    others.edges, others.transfers = trace.edges, outside(trace.transfers)
     for name in _BY_STEP:
         found = getattr(trace, name)
         setattr(others, name, found[found["step"] != first.step].reset_index(drop=True))

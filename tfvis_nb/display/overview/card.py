@@ -18,16 +18,16 @@ def card(trace: Trace) -> dict[str, Any]:
     is None without steps.
     """
     facts = trace.overview
-    lines = {
-        term: [term, [unbroken(printable(value, _LONGEST)) for value in values], about]
+    lines = [
+        [term, [unbroken(printable(value, _LONGEST)) for value in values], about]
         for term, values, about in overview_lines(facts)
-    }
-    # The parts of a single bar have their shares next to it.
-    lines.pop(MEDIAN_STEP, None)
+        # The parts of a single bar have their shares next to it.
+        if term != MEDIAN_STEP
+    ]
     return {
         "headline": printable(facts["headline"], _LONGEST),
-        "step_time": lines.pop(STEP_TIME, None),
-        "lines": list(lines.values()),
+        "step_time": next((line for line in lines if line[0] == STEP_TIME), None),
+        "lines": [line for line in lines if line[0] != STEP_TIME],
         "bars": _bars(facts["median_step"], facts["steps"]["count"]),
     }
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from tfvis_nb.analysis.source.source_lines import REASONS, event_figures, reasons
 from tfvis_nb.core.stacks import PHASE, PHASES, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.tracings import TRACING
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.drawn import VERSION, number_column
 from tfvis_nb.display.wire.lane_times import optional_column
@@ -23,6 +24,8 @@ _MOST_TEXT = 1 << 19
 """Letters of all files together: of later ones the lines on stacks are sent."""
 _FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "copied", "events": "events"}
 _TOTALS = ("file", "line", "phase", *_FIGURES.values())
+_COMPUTED = ("_cache", "findings", "functions", "overview", "source_lines")
+"""What a trace keeps that may have been computed with its code."""
 TEXTS = ("code_function", "code_text")
 """The columns of texts that `code` returns."""
 
@@ -77,11 +80,13 @@ def code_bytes(trace: Trace) -> bytes:
 
 
 def without_code(trace: Trace) -> Trace:
-    """Return the same trace without its stacks and the text of its files."""
+    """Return the same trace without its stacks, the text of its files, and what was recorded of tracings."""
     part = copy.copy(trace)
     part.stacks = None
-    # What was computed with stacks stays with the other.
-    vars(part).pop("_cache", None)
+    if part.nested is not None and TRACING in part.nested.column_names:
+        part.nested = part.nested.drop_columns([TRACING])
+    for name in _COMPUTED:
+        vars(part).pop(name, None)
     return part
 
 

@@ -2,8 +2,11 @@
 
 import gc
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+Found = TypeVar("Found")
 
 
 @dataclass(eq=False)
@@ -36,10 +39,7 @@ class LiveLayer:
 
 
 def live_layers() -> list[LiveLayer]:
-    """Describe the models in this process: the layers that are in no other one.
-
-    Whatever a layer's own code raises is raised.
-    """
+    """Describe the models in this process: the layers that are in no other one."""
     kinds = _kinds()
     if not kinds:
         return []
@@ -71,7 +71,19 @@ def _class(module: Any, names: list[str]) -> type | None:
     return module if isinstance(module, type) else None
 
 
+def _asked(question: Callable[[Any], Found], layer: Any, otherwise: Found) -> Found:
+    """Return what a layer's own code answers, which may fail: that of a model that is not built does."""
+    try:
+        return question(layer)
+    except Exception:  # noqa: BLE001 - the code of any layer
+        return otherwise
+
+
 def _parts(layer: Any) -> list[Any]:
+    return _asked(_inside, layer, [])
+
+
+def _inside(layer: Any) -> list[Any]:
     if hasattr(layer, "_flatten_layers"):
         return list(layer._flatten_layers(recursive=False, include_self=False))  # noqa: SLF001
     inside = list(layer.submodules)
@@ -85,15 +97,17 @@ def _described(
     # A layer may be in several others, or in itself.
     if id(layer) in known:
         return known[id(layer)]
-    name = str(layer.name)
+    name = _asked(lambda one: str(one.name), layer, type(layer).__name__)
     path = f"{within}/{name}" if within else name
-    weights = layer.weights if hasattr(layer, "weights") else layer.variables
-    found = known[id(layer)] = LiveLayer(
-        name, type(layer).__name__, path, {id(each): _size(each) for each in weights}
-    )
+    found = known[id(layer)] = LiveLayer(name, type(layer).__name__, path, _asked(_weights, layer, {}))
     inside = parts[id(layer)] if id(layer) in parts else _parts(layer)
     found.parts = [_described(part, path, parts, known) for part in inside]
     return found
+
+
+def _weights(layer: Any) -> dict[int, int]:
+    weights = layer.weights if hasattr(layer, "weights") else layer.variables
+    return {id(each): _size(each) for each in weights}
 
 
 def _size(weight: Any) -> int:

@@ -5,7 +5,7 @@ import contextlib
 import pyarrow as pa
 
 from tfvis_nb.analysis.steps.layers import event_layers
-from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, PARAMETER_BYTES
+from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, PARAMETER_BYTES, with_columns
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.model_layers.live import live_layers
 from tfvis_nb.recording.model_layers.scopes import layers_of
@@ -34,5 +34,5 @@ def _put(trace: Trace) -> None:
         LAYER_CLASS: pa.array([one and one.kind for one in facts], pa.string()).dictionary_encode(),
         PARAMETER_BYTES: pa.array([one and one.parameter_bytes for one in facts], pa.int64()),
     }
-    nested = {} if trace.nested is None else {name: trace.nested[name] for name in trace.nested.column_names}
-    trace.nested = pa.table(nested | {name: column.take(of_event) for name, column in columns.items()})
+    taken = {name: column.take(of_event) for name, column in columns.items()}
+    trace.nested = with_columns(trace.nested, taken)

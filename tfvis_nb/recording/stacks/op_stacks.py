@@ -1,5 +1,6 @@
 """The frames and the phase of the ops of graphs."""
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -74,12 +75,14 @@ def _written_lines() -> dict[tuple[str, int], CodeLine]:
 
     TensorFlow does so itself, but not for the ops that the threads of a distribution strategy make.
     """
-    from tensorflow.python.autograph.impl.api import _TRANSPILER
-
     found = {}
-    for factories in list(_TRANSPILER._cache._cache.values()):  # noqa: SLF001
-        for factory in list(factories.values()):
-            for generated, origin in factory.source_map.items():
-                line = CodeLine(origin.loc.filename, origin.loc.lineno, origin.function_name)
-                found[generated.filename, generated.lineno] = line
+    # Private names, which another release may not have.
+    with contextlib.suppress(AttributeError, ImportError, TypeError):
+        from tensorflow.python.autograph.impl.api import _TRANSPILER
+
+        for factories in list(_TRANSPILER._cache._cache.values()):  # noqa: SLF001
+            for factory in list(factories.values()):
+                for generated, origin in factory.source_map.items():
+                    line = CodeLine(origin.loc.filename, origin.loc.lineno, origin.function_name)
+                    found[generated.filename, generated.lineno] = line
     return found

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.core.nested_columns import with_columns
 from tfvis_nb.core.stacks import (
     FILES,
     PHASE,
@@ -133,7 +134,7 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
         STACK: pa.array(stack.astype(np.int32), mask=stack < 0),
         PHASE: pa.DictionaryArray.from_arrays(pa.array(phase.astype(np.int32), mask=phase < 0), list(PHASES)),
     }
-    trace.nested = _with_columns(trace.nested, columns)
+    trace.nested = with_columns(trace.nested, columns)
 
 
 def _named(table: StackTable, files: SourceFiles) -> StackTable:
@@ -154,13 +155,6 @@ def _phases(trace: Trace) -> np.ndarray:
     found = pc.index_in(trace.nested[PHASE].cast(pa.string()), pa.array(PHASES))
     numbers: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
     return numbers
-
-
-def _with_columns(nested: pa.Table | None, columns: dict[str, pa.Array]) -> pa.Table:
-    kept = (
-        {} if nested is None else {name: nested[name] for name in nested.column_names if name not in columns}
-    )
-    return pa.table(kept | columns)
 
 
 def _kept(lines: Sequence[CodeLine], files: SourceFiles) -> Sequence[CodeLine]:

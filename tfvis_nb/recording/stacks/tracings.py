@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tfvis_nb.core.nested_columns import with_columns
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.tracings import LONGEST_TEXT, TRACING, TYPE
 from tfvis_nb.recording.patches import Replacements
@@ -60,8 +61,7 @@ class TracingWatch:
             if at >= 0:
                 column[rows[at]] = one.fields | {"source": _source(one.code, files)}
         if any(column):
-            table = trace.nested if trace.nested is not None else pa.table({})
-            trace.nested = table.append_column(TRACING, pa.array(column, TYPE))
+            trace.nested = with_columns(trace.nested, {TRACING: pa.array(column, TYPE)})
 
     def _creating(self, original: Any) -> Any:
         def create(*args: Any, **kwargs: Any) -> Any:

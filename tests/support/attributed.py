@@ -1,0 +1,52 @@
+"""What is asked of the stacks of recorded ops: which line each is of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.stacks import PHASE, event_stacks
+from tfvis_nb.core.trace import Trace
+
+ATTRIBUTED = 0.95
+"""The part of the ops' time that has lines."""
+
+
+def function(body: Callable[..., Any]) -> Any:
+    """Return a ``tf.function``, which has no types."""
+    import tensorflow as tf
+
+    return tf.function(body)
+
+
+def compiling(body: Callable[..., Any]) -> Any:
+    """Return a ``tf.function`` that XLA compiles."""
+    import tensorflow as tf
+
+    return tf.function(body, jit_compile=True)
+
+
+def by_line(trace: Trace) -> pd.DataFrame:
+    """The ops of a trace: name, op, time, the text of the user's line, phase."""
+    events, stacks = trace.events, trace.stacks
+    assert stacks is not None
+    assert trace.nested is not None
+    own, stack = stacks.own_frame(), event_stacks(trace)
+    texts = np.array([*stacks.frames["text"].to_pylist(), ""], dtype=object)
+    line = np.where(stack >= 0, texts[own[stack]], "")
+    table = events.assign(line=line, phase=trace.nested[PHASE].to_pylist())
+    return table[table["kind"] == "op"]
+
+
+def part_with_lines(ops: pd.DataFrame) -> float:
+    """Return the part of the time of ops that have lines."""
+    return float(ops["duration_ns"].where(ops["line"] != "", 0).sum() / ops["duration_ns"].sum())
+
+
+def of_line(ops: pd.DataFrame, text: str) -> set[tuple[str, str]]:
+    """Return op types and phases of the ops of the line with a mark in it."""
+    found = ops[ops["line"].str.contains(text, regex=False)]
+    return set(zip(found["op"], found["phase"], strict=True))
