@@ -158,7 +158,9 @@ def test_a_loop_that_waits_for_input_between_its_steps_is_told() -> None:
     trace = _own_loop(8_000_000)
     (found,) = trace.findings.to_dict("records")
     assert (found["id"], found["level"], found["lost_ns"]) == ("between_steps", "problem", 40_000_000)
-    assert trace.overview["headline"].endswith(RULES["between_steps"].headline(found["figures"]))  # type: ignore[misc]
+    words = RULES["between_steps"].headline
+    assert words is not None
+    assert trace.overview["headline"].endswith(words(found["figures"]))
     quick = _own_loop(1_000_000).findings.set_index("id").loc["between_steps"]
     assert (quick["level"], quick["figures"]["input_ns"]) == ("observation", 5_000_000)
 

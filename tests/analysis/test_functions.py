@@ -88,6 +88,17 @@ def test_the_time_of_a_function_traced_within_another_is_its_own() -> None:
     }
 
 
+def test_functions_of_one_name_have_all_their_places() -> None:
+    rows: list[Row] = []
+    for start in range(0, 500, 100):
+        rows += [call("<lambda>", start, 50, traced=True), building(start + 1, 20)]
+    recorded = [None, noted("<lambda>", source="a.py:1")] * 2
+    for line in (7, 8, 9):
+        recorded += [None, noted("<lambda>", source=f"a.py:{line}")]
+    table = functions(trace_of(*rows, recorded=recorded))
+    assert figures(table, "name", "traces", "source") == {"<lambda>": (5, "a.py:1, a.py:7, a.py:8, ...")}
+
+
 def test_compilations_belong_to_the_call_around_them_on_any_thread() -> None:
     compile_, other = ("JitCompiler::Compile", 20, 30, ""), ("JitCompiler::Compile", 40, 20, "")
     loose = ("JitCompiler::Compile", 900, 5, "")

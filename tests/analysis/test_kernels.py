@@ -92,7 +92,8 @@ def test_occupancy_is_not_known_of_other_gpus_and_impossible_launches() -> None:
     assert occupancy("9.0", 32, 0, 0) is None
     assert occupancy("9.0", 32, 10**9, 128) is None
     assert occupancy("9.0", 10**11, 0, 128) is None
-    assert all(0 < occupancy(capability, 32, 0, 256).share <= 1 for capability in LIMITS)  # type: ignore[union-attr]
+    known = [occupancy(capability, 32, 0, 256) for capability in LIMITS]
+    assert all(one is not None and 0 < one.share <= 1 for one in known)
 
 
 def test_waves_of_a_launch() -> None:

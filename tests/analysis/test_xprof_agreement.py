@@ -50,6 +50,12 @@ ON_GPU = [name for name in HERE if "cpu" not in name and "keras" not in name and
 WITH_OPS = [name for name in HERE if "jax" not in name]
 
 
+# Of others XProf left kernels out.
+WITH_KERNELS = [
+    name for name in HERE if PROFILES[name]["kernels"]["longest"] and PROFILES[name]["kernels"]["all"]
+]
+
+
 @lru_cache(maxsize=1)
 def read(name: str) -> Trace:
     return real_trace(path_of(name))
@@ -163,12 +169,10 @@ def test_kernels(name: str) -> None:
         assert said["total_us"] < kernels["duration_ns"].sum() / 1e3
 
 
-@pytest.mark.parametrize("name", sampled([name for name in HERE if PROFILES[name]["kernels"]["longest"]]))
+@pytest.mark.parametrize("name", sampled(WITH_KERNELS))
 def test_kernels_by_name(name: str) -> None:
     """The kernels that took most time, over all their ops and launches."""
     said = PROFILES[name]["kernels"]
-    if not said["all"]:
-        pytest.skip("XProf left kernels out")
     table = read(name).kernels
     for row in said["longest"]:
         ours = table[table["name"] == row["name"]]

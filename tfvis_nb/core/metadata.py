@@ -1,7 +1,6 @@
-"""What a trace says beside its events, such as of its devices: a small table for each subject.
+"""What is known of a trace beyond its events, such as its devices: a small table for each subject.
 
-A new subject is one more entry of `SUBJECTS`: it is kept in Parquet files, in merged traces and in parts of
-them like those that are there.
+To add a subject, add an entry to `SUBJECTS`: Parquet files, merged traces and parts of traces keep them all.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ tracers, of the ``ProfilerOptions`` that it was recorded with.
 """
 
 _MOST_ROWS = 100_000
-"""More rows than any program has devices, functions or layers: what has more was made to do harm."""
+"""More rows than any program has devices, functions or layers; a table with more is hostile."""
 
 
 def table_of(subject: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -81,7 +80,7 @@ def _checked(value: Any, dtype: Any) -> Any:
 
 
 def joined(all_of_them: Iterable[Metadata]) -> Metadata:
-    """Return the metadata of several traces as that of one; what several say alike is said once."""
+    """Return the metadata of several traces as that of one, without repeated rows."""
     found: dict[str, list[pd.DataFrame]] = {}
     for one in all_of_them:
         for subject, table in one.items():

@@ -48,7 +48,7 @@ def validate_nested(table: pa.Table) -> pa.Table:
 def with_columns(nested: pa.Table | None, columns: Mapping[str, pa.Array]) -> pa.Table:
     """Return nested records with more columns, which replace those of the same names."""
     kept = {} if nested is None else {name: nested[name] for name in nested.column_names}
-    return pa.table(kept | columns)
+    return pa.table({**kept, **columns})
 
 
 def _columns() -> Mapping[str, Fits]:

@@ -1,4 +1,4 @@
-"""The columns of an event table while it is being made: text as codes, families of rows as parts."""
+"""The columns of an event table under construction: texts as codes, rows in parts of one kind."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -64,9 +64,8 @@ WORDED = ("name", "tensor")
 class EventColumns:
     """Some rows of the source with the columns that are read from names and labels.
 
-    `rows` are row numbers in the source. The `CODED` columns are numbers in the
-    `Vocabularies`, the `WORDED` ones and `detail`, the row's label, Arrow texts; `size_bytes` is bytes,
-    -1 where not known.
+    `rows` are row numbers in the source. The `CODED` columns are numbers in the `Vocabularies`. The `WORDED`
+    ones are Arrow texts, and so is `detail`, the row's label. `size_bytes` is -1 where not known.
     """
 
     rows: np.ndarray

@@ -41,25 +41,16 @@ class TraceOptions:
         for name in ("partition_graphs", "steps", "source", "python", "shapes"):
             if getattr(self, name) not in (True, False):
                 raise TypeError(Text("flag_not_bool", name=name, flag=getattr(self, name)))
-        if self.device_level not in DEVICE_LEVELS:
-            raise ValueError(
-                Text(
-                    "unknown_trace_option",
-                    name="device_level",
-                    value=self.device_level,
-                    hint=".",
-                    choices=", ".join(map(str, DEVICE_LEVELS)),
-                )
-            )
-        for name, value, known in (("level", self.level, LEVELS), ("mode", self.mode, MODES)):
+        for name, known in (("level", LEVELS), ("mode", MODES), ("device_level", DEVICE_LEVELS)):
+            value, choices = getattr(self, name), [*map(str, known)]
             if value not in known:
                 raise ValueError(
                     Text(
                         "unknown_trace_option",
                         name=name,
                         value=value,
-                        hint=near(str(value), known) or ".",
-                        choices=", ".join(known),
+                        hint=near(str(value), choices) or ".",
+                        choices=", ".join(choices),
                     )
                 )
 

@@ -18,10 +18,10 @@ from tfvis_nb.texts import Text
 
 RUN_SHARE = Threshold(0.1, "share of the run, not of step time, that lies outside all steps, `outside_ns`")
 INPUT_SHARE = Threshold(
-    0.2, "share of the run that waits for input outside all steps, as loops of one's own do"
+    0.2, "share of the run spent waiting for input outside all steps, as in custom loops; makes it a problem"
 )
 FEW = Threshold(
-    0.1, "part of the longest stretch below which no event is named: little of it is TensorFlow's"
+    0.1, "fraction of the longest stretch that the events of a name take at least if the finding names them"
 )
 
 _STRETCHES = {

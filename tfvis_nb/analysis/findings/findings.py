@@ -21,8 +21,8 @@ FIGURES = {
     "share": "Fraction of step time that is lost, from 0 to 1; if several tasks lose time at once, the"
     " largest loss counts. Step time is that of all steps, without a first step that is set apart, as its"
     " finding says. NaN for that step and for time outside steps. Shares of several findings can overlap.",
-    "lost_ns": "share times step time, in ns; for time outside steps, that time; for a first step, its"
-    " excess.",
+    "lost_ns": "share times step time, in ns. For time outside steps it is that time, or the wait for input"
+    " if that is a problem; for a first step, its excess over the median of the others.",
 }
 
 _COLUMNS = {

@@ -24,8 +24,8 @@ from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
     APART,
-    "share of the time of all steps that the first step takes in excess of the median of the others: from"
-    " there on it is set apart, and step time is that of the others",
+    "excess of the first step over the median of the others, as a share of the time of all steps; such a step"
+    " is set apart, and shares of step time are those of the others",
 )
 
 

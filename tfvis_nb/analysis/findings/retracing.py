@@ -30,6 +30,7 @@ SHARE = Threshold(0.05, "share of step time spent tracing functions again, and c
 RETRACES = Threshold(3, "tracings of a function after its first, reported whatever time they take")
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
+_CASTABLE = re.compile(r"(?:u?int|b?float|complex)\d+|bool")
 _CAUSES = "Python numbers as arguments, shapes that change, or functions that are made in a loop"
 
 
@@ -90,20 +91,24 @@ def _change(trace: Trace, worst: pd.Series) -> dict[str, Any]:
     groups = own.groupby(["change", "argument"])
     change, argument = groups.size().idxmax()
     last = groups.get_group((change, argument)).iloc[-1]
-    told = {"change": change, "argument": argument, "times": int(groups.size().max())}
-    return told | {name: str(last[name]) for name in ("before", "after")}
+    most = {"change": change, "argument": argument, "times": int(groups.size().max())}
+    return most | {name: str(last[name]) for name in ("before", "after")}
 
 
 def _word(_key: str, figures: Figures) -> Texts:
     name, times, others = figures["name"], figures["retraces"], figures["functions"] - 1
     place = f" ({figures['source']})" if figures["source"] else ""
-    text = f"{name}{place} is traced again {'once' if times == 1 else f'{times:,} times'}{_reason(figures)}. "
+    text = f"{name}{place} is traced again {_times(times)}{_reason(figures)}. "
     if others:
         text += f"So {'is one other function' if others == 1 else f'are {others:,} other functions'}. "
     text += f"Tracing and compiling again take {step_time(figures['share'])}: {example(figures)}."
     if figures["tracing_ns"] is not None:
         text += f" All tracings of {name} take {format_duration(figures['tracing_ns'])}."
     return Texts("Functions are traced again", text, _advice(figures))
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _reason(figures: Figures) -> str:
@@ -132,7 +137,9 @@ def _advice(figures: Figures) -> str:
             " reduce_retracing=True, or pad to one shape."
         )
     if change == "dtype":
-        return f"Pass one data type: tf.cast({argument}, {figures['before']})."
+        before = figures["before"]
+        cast = f": tf.cast({argument}, tf.{before})" if _CASTABLE.fullmatch(before) else ""
+        return f"Pass {argument} with one data type in each call{cast}."
     if change == "structure":
         return f"Pass {argument} with the same nested structure and the same keys in each call."
     if change == "function":
@@ -167,9 +174,11 @@ def _measure(trace: Trace) -> Measurement:
 def _summarise(figures: Figures) -> str:
     if "reason" in figures:
         return f"Retracing of functions is not available: {figures['reason']}."
+    if not figures["retraces"]:
+        return "No function is traced again."
     return (
         f"Tracing functions again takes {step_time(figures['share'])}{beyond(figures)};"
-        f" the most retraced one is traced again {figures['retraces']:,} times (threshold"
+        f" the most retraced one is traced again {_times(figures['retraces'])} (threshold"
         f" {RETRACES.value:g})."
     )
 

@@ -1,4 +1,4 @@
-"""A rule: measures a cause of slow steps, has a threshold for reporting it, and words it."""
+"""A rule measures a cause of slow steps, decides whether to report it, and words the finding."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -31,49 +31,49 @@ class Texts(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """How much of the steps' time a thing takes, reported or not."""
+    """The share of step time that a cause takes, whether reported or not."""
 
     share: float
-    """`NOT_KNOWN` where the trace does not record it; `figures` then have the ``reason``."""
+    """`NOT_KNOWN` if the trace does not record it; `figures` then has the ``reason``."""
     threshold: float
-    """The share from which it is reported."""
+    """The least share that is reported."""
     figures: dict[str, Any]
 
 
 class Rule(NamedTuple):
-    """One thing that findings look for. A module of this package has it as ``RULE``; see `findings.RULES`."""
+    """A cause that findings look for. Its module has it as ``RULE``; `findings.RULES` lists them all."""
 
     kind: str
     thresholds: Mapping[str, Threshold]
     find: Callable[[Trace], list[Finding]]
     word: Callable[[str, Figures], Texts]
-    """From the id and the figures of a finding."""
+    """The texts for the id and the figures of a finding."""
     measure: Callable[[Trace], Measurement]
     summarise: Callable[[Figures], str]
     """A sentence for the figures of a measurement."""
     below: str = ""
-    """A kind that has this one as a part, and is ranked above it."""
+    """The kind of findings that include this one and rank above it."""
     below_from: float = 0.0
-    """If it has at least this part of the share."""
+    """The least fraction of this one's share that they must have for that."""
     leads: bool = False
     """Whether it leads the list of measurements."""
     whole: bool = False
-    """Whether it also looks at a first step that is set apart; see `other_steps`."""
+    """Whether it includes a first step that is set apart; see `other_steps`."""
     headline: Callable[[Figures], str] | None = None
-    """A sentence for the headline of a trace whose first finding is this one, and a problem."""
+    """A sentence for the headline of a trace whose first finding is this one, if it is a problem."""
 
     def of(self, trace: Trace) -> Trace:
-        """Return what it looks at of a trace."""
+        """Return the part of a trace that it looks at."""
         return trace if self.whole else other_steps(trace)
 
 
 def beyond(figures: Figures) -> str:
-    """Say from which threshold on a share is reported."""
+    """Name the threshold of a share."""
     return f" (threshold {limit(figures['threshold'])})"
 
 
 def limit(share: float) -> str:
-    """Write a threshold, which has no more digits than it needs.
+    """Format a threshold with no more digits than it needs.
 
     Examples
     --------
@@ -85,17 +85,17 @@ def limit(share: float) -> str:
 
 
 def not_reported(reason: str) -> str:
-    """Say why a share beyond its threshold is not reported."""
+    """Say why a share above its threshold is not reported."""
     return f"; not reported, because {reason}"
 
 
 def capital(name: str) -> str:
-    """Write a name at the start of a sentence."""
+    """Capitalise a name at the start of a sentence."""
     return name[:1].upper() + name[1:]
 
 
 def example(figures: Figures) -> str:
-    """Name the step that takes most: of several steps with its own share, which is not that of all."""
+    """Name the step that takes most; with its own share of it if there are several steps."""
     here, whole, step = figures["here_ns"], figures["step_ns"], figures["step"]
     if figures["steps"] == 1:
         return f"{format_duration(here)} of {format_duration(whole)}"
@@ -104,5 +104,5 @@ def example(figures: Figures) -> str:
 
 
 def step_time(share: float) -> str:
-    """Write a share of the steps' time."""
+    """Format a share of step time."""
     return f"{format_percent(share)} of step time"

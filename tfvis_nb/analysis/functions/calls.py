@@ -77,14 +77,20 @@ def _named(trace: Trace, chosen: np.ndarray) -> pd.DataFrame:
 def _own(rows: np.ndarray, outer: np.ndarray, is_tracing: np.ndarray, duration: np.ndarray) -> np.ndarray:
     """Return how long each tracing took without the tracings within it."""
     own = duration.copy()
-    around = outer[rows]
     # A call within a tracing may itself trace.
-    while (within := (around >= 0) & ~np.append(is_tracing, False)[around]).any():
-        around[within] = outer[around[within]]
+    around = _outside(outer, outer[rows], ~is_tracing)
     inner = around >= 0
     np.subtract.at(own, around[inner], duration[rows[inner]])
     own_ns: np.ndarray = np.maximum(own[rows], 0)
     return own_ns
+
+
+def _outside(outer: np.ndarray, events: np.ndarray, passed: np.ndarray) -> np.ndarray:
+    """Return for each event itself or the innermost one around it that is not `passed`, -1 without one."""
+    found = events.copy()
+    while (within := (found >= 0) & passed[found]).any():
+        found[within] = outer[found[within]]
+    return found
 
 
 def _count(calls: pd.DataFrame, details: pd.Series, tracings: pd.DataFrame) -> None:
@@ -139,10 +145,7 @@ def _calls_of(
     """Return the call around each of some events: on its thread, otherwise the one that began last."""
     outer = parents(events, is_call | is_inner)
     around = np.flatnonzero(is_inner)
-    inner = is_inner.copy()
-    found = outer[around]
-    while (within := (found >= 0) & np.append(inner, False)[found]).any():
-        found[within] = outer[found[within]]
+    found = _outside(outer, outer[around], is_inner)
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     calls = np.flatnonzero(is_call)

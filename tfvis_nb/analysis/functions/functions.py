@@ -25,9 +25,11 @@ FIGURES: dict[str, str] = {
     " traced it and the time is not recorded.",
     "compiling_ns": "Time in which something was compiled in its calls, on any thread, in ns.",
     "nodes": "Number of nodes of its largest graph; NA where not recorded.",
-    "source": "File and line of its definition in your own code; NA where not recorded.",
+    "source": "File and line of its definition in your own code, the first three of several functions of one"
+    " name, such as <lambda>; NA where not recorded.",
 }
 
+_MOST_SOURCES = 3
 _COLUMNS = {
     "task": "str",
     "name": "str",
@@ -85,10 +87,15 @@ def functions(trace: Trace) -> pd.DataFrame:
     table["tracing_ns"] = spent.where(table["untimed"] == 0)
     table["nodes"] = groups["nodes"].max()
     own = found.tracings[found.tracings["function"] == found.tracings["name"]]
-    table["source"] = own.groupby(by)["source"].first()
+    table["source"] = own.dropna(subset="source").groupby(by)["source"].agg(_listed)
     table["longest"] = _longest(trace, found, by)
     table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index()
     return table[list(_COLUMNS)].astype(dtypes(_COLUMNS))
+
+
+def _listed(sources: pd.Series) -> str:
+    distinct = [*dict.fromkeys(sources)]
+    return ", ".join(distinct[:_MOST_SOURCES]) + (", ..." if len(distinct) > _MOST_SOURCES else "")
 
 
 def _counted(trace: Trace, found: FunctionEvents) -> pd.DataFrame:

@@ -60,10 +60,10 @@ def retraces(trace: Trace) -> pd.DataFrame:
     if not len(found.calls) and not len(found.tracings):
         return cannot_say(_COLUMNS, Text("no_functions"))
     again = found.tracings[found.tracings["again"]]
-    told = again[np.array([bool(changes) for changes in again["changes"]], bool)]
-    if not len(told) and (len(again) or found.calls["again"].any()):
+    explained = again[np.array([bool(changes) for changes in again["changes"]], bool)]
+    if not len(explained) and (len(again) or found.calls["again"].any()):
         return cannot_say(_COLUMNS, Text("signatures_not_recorded"))
-    columns = [told[name].tolist() for name in ("task", "name", "own_ns", "event", "changes")]
+    columns = [explained[name].tolist() for name in ("task", "name", "own_ns", "event", "changes")]
     rows = [
         {
             "task": task,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 _WARP = 32
 _REGISTERS = 65_536
-"""Registers of an SM from compute capability 5.0 on, but for none; 3.x is too old for TensorFlow 2."""
+"""Registers of an SM of each compute capability in `LIMITS`; TensorFlow 2 does not support older ones."""
 
 _REGISTER_UNIT, _WARP_UNIT = 256, 4
-"""A warp is given registers by 256, and an SM's four schedulers have each a quarter of them."""
+"""A warp gets registers in units of 256; each of an SM's four schedulers has a quarter of them."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Limits:
 
     - `blocks`, `warps`: Blocks and warps at once.
     - `shared_bytes`: Shared memory.
-    - `shared_unit`, `reserved_bytes`: Blocks are given shared memory by this many bytes; the driver takes
-      so much of each.
+    - `shared_unit`: Bytes by which blocks get shared memory.
+    - `reserved_bytes`: Shared memory of each block that the driver keeps.
     """
 
     blocks: int

@@ -123,10 +123,10 @@ def input_pipeline(trace: Trace) -> pd.DataFrame:
 def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]:
     """Return the figures of a stage, whose calls are in the order of their start."""
     stage = str(calls["stage"].iloc[0])
-    said = [facts[code] for code in calls["fact"] if code >= 0]
-    buffered = [number for one in said if (number := integer(one.get("buffered_elements"))) is not None]
+    recorded = [facts[code] for code in calls["fact"] if code >= 0]
+    buffered = [number for one in recorded if (number := integer(one.get("buffered_elements"))) is not None]
     span = int((calls["start"] + calls["duration"]).max()) - int(calls["start"].min())
-    budget = integer(_last(said, "ram_budget_megabytes"))
+    budget = integer(_last(recorded, "ram_budget_megabytes"))
     return {
         "depth": stage.count("::"),
         "awaits": awaits(stage),
@@ -135,18 +135,18 @@ def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]
         "self_ns": int(calls["own"].sum()),
         "mean_ns": float(calls["duration"].mean()),
         "per_second": len(calls) * 1e9 / span if len(calls) > 1 and span > 0 else None,
-        "autotune": boolean(_last(said, "autotune")),
-        "parallelism": integer(_last(said, "parallelism")),
-        "buffer_limit": integer(_last(said, "buffer_limit")),
+        "autotune": boolean(_last(recorded, "autotune")),
+        "parallelism": integer(_last(recorded, "parallelism")),
+        "buffer_limit": integer(_last(recorded, "buffer_limit")),
         "buffered_mean": sum(buffered) / len(buffered) if buffered else None,
         "empty": buffered.count(0) if buffered else None,
-        "deterministic": boolean(_last(said, "deterministic")),
-        "cpu_budget": integer(_last(said, "cpu_budget")),
+        "deterministic": boolean(_last(recorded, "deterministic")),
+        "cpu_budget": integer(_last(recorded, "cpu_budget")),
         "ram_budget_bytes": None if budget is None else budget * _MIB,
-        "algorithm": _last(said, "algorithm") or "",
+        "algorithm": _last(recorded, "algorithm") or "",
         "longest": int(calls["row"].iloc[calls["duration"].to_numpy().argmax()]),
     }
 
 
-def _last(said: list[dict[str, str]], name: str) -> str | None:
-    return next((one[name] for one in reversed(said) if name in one), None)
+def _last(recorded: list[dict[str, str]], name: str) -> str | None:
+    return next((one[name] for one in reversed(recorded) if name in one), None)

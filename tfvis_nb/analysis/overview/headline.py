@@ -100,15 +100,15 @@ def _noun(table: pd.DataFrame) -> str:
 
 def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     """Name the largest part of the median step of the task that idles least."""
-    steps, middle = facts["steps"], facts["median_step"]
+    steps, first, middle = facts["steps"], facts["first_step"], facts["median_step"]
     tasks = [task["parts"] for task in middle["tasks"]]
     busiest = min(tasks, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
-    # Behind what the first step takes the sentence goes on.
-    several = "the median step" if is_set_apart(facts["first_step"]) else "The median step"
-    step = several if steps["count"] > 1 else "The step"
-    first = facts["first_step"]
-    median = format_duration((first if is_set_apart(first) else steps)["median_ns"])
-    brief = Text("headline_host_brief", step=step, median=median)
+    subject, typical = "The step" if steps["count"] == 1 else "The median step", steps
+    if is_set_apart(first):
+        # `headline_first_step` goes on with this sentence.
+        subject, typical = "the median step", first
+    median = format_duration(typical["median_ns"])
+    brief = Text("headline_host_brief", step=subject, median=median)
     if problem:
         return Text("headline_problem", whole=brief, problem=problem)
     if not busiest:
@@ -117,7 +117,7 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     name = part.removesuffix("_ns")
     return Text(
         "headline_host",
-        step=step,
+        step=subject,
         median=median,
         share=format_percent(busiest[part] / max(middle["step_ns"], 1)),
         part=LABELS.get(name, name.replace("_", " ")),

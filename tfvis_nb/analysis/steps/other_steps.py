@@ -13,7 +13,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 APART: Final = 0.1
-"""A first step is set apart from this share of step time on, its excess over the median of the others."""
+"""The first step is set apart if its excess over the median of the others is this share of all step time."""
 _BY_STEP = ("breakdown", "utilisation", "idle_gaps")
 
 

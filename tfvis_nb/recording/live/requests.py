@@ -1,4 +1,4 @@
-"""Counting runs, and deciding which to trace: what sessions and Keras's batches have in common."""
+"""Counts runs and decides which to trace, for sessions and for Keras batches."""
 
 import logging
 import sqlite3
@@ -27,16 +27,16 @@ SAVE_NS = 2_000_000_000
 
 RECENT = 64
 ENOUGH = 8
-"""Of how many traced runs, at most and at least, the median is that decides which one is slow.
+"""A run is slow compared with the median of the last `RECENT` traced runs, if there are `ENOUGH`.
 
-A trace is compared with the median of as many untraced runs, at most.
+The cost of tracing is a trace compared with the median of the last `RECENT` untraced runs.
 """
 
 MOST_WAITING = 64_000_000
-"""Bytes of traces that wait in memory while another process keeps the file."""
+"""Bytes of traces that wait in memory while another process locks the file."""
 
 UNNUMBERED = -1
-"""The number of a signature that could not be entered into the file yet."""
+"""The number of a signature that is not in the file yet."""
 
 NONE = Counts()
 
@@ -59,7 +59,7 @@ class SignatureStats:
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """That a run is to be traced: for a request, or to be kept only if it is slow."""
+    """An order to trace a run: for a request, or to keep the trace only if the run is slow."""
 
     request: int | None = None
     factor: float = 0.0
@@ -113,7 +113,7 @@ class RunRegistry:
         return found
 
     def look(self, now_ns: int) -> None:
-        """Look for orders and save the counts, where it is time to; `now_ns` is of ``perf_counter_ns``."""
+        """Look for orders and save the counts if it is time to; `now_ns` is from ``perf_counter_ns``."""
         if now_ns < self.look_at:
             return
         with self._lock:
@@ -134,7 +134,7 @@ class RunRegistry:
                     self._writer.save_counts(self._counts())
 
     def _write(self, write: Callable[[], None], size: int = 0) -> bool:
-        """Write now or, while another process keeps the file, later; False if too much waits already."""
+        """Write now, or later if another process locks the file; False if too much waits already."""
         if self._waiting_bytes + size > MOST_WAITING:
             if not self._dropped:
                 self._dropped = True
@@ -146,7 +146,7 @@ class RunRegistry:
         return True
 
     def _catch_up(self) -> None:
-        """Write what waits. Only the first run waits for who keeps the file; those after it just try."""
+        """Write what waits. Only the first run waits for the process that locks the file; later runs try."""
         while self._waiting:
             write, size = self._waiting[0]
             try:
@@ -167,7 +167,7 @@ class RunRegistry:
 
     @contextmanager
     def _border(self) -> Iterator[None]:
-        """Let nothing that the file is the reason of reach the run: it ends the recording."""
+        """Keep errors of the file from the run: they end the recording."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever it is, the training goes on
@@ -178,7 +178,7 @@ class RunRegistry:
         self.look_at = 0
 
     def begin(self, counted: SignatureStats) -> int:
-        """Return the number of a run that begins now, from 1; every run has its own, in whatever thread."""
+        """Return the number of a run that begins now, from 1; unique across threads."""
         with self._lock:
             counted.begun += 1
             return counted.begun
@@ -189,7 +189,7 @@ class RunRegistry:
             counted.begun -= 1
 
     def order(self, counted: SignatureStats, run: int) -> TraceRequest | None:
-        """Return how a run that begins now is to be traced, or None; to be asked only if it is wanted."""
+        """Return how to trace a run that begins now, or None; call it only if the signature is `wanted`."""
         with self._lock:
             if not self.open:
                 return None
@@ -206,7 +206,7 @@ class RunRegistry:
     def ran(self, counted: SignatureStats, began_ns: int, duration_ns: int, *, traced: bool = False) -> None:
         """Count a run that began at an epoch time.
 
-        Every run waits for this, with caches full of what it computed: instructions here, not calls.
+        Every run waits for this, with cold caches: the code is inline because calls would cost more.
         """
         with self._lock:
             if self.open:
@@ -231,7 +231,7 @@ class RunRegistry:
                     self.stop(error)
 
     def failed(self, counted: SignatureStats, order: TraceRequest | None) -> None:
-        """Count a run that raised; a request is then for the next one."""
+        """Count a run that raised; its request goes to the next one."""
         with self._lock:
             if self.open:
                 runs, failed, total, *rest = counted.counts
@@ -241,13 +241,13 @@ class RunRegistry:
         self.not_traced(order)
 
     def not_traced(self, order: TraceRequest | None) -> None:
-        """Leave the request of a run that gave no trace to the next one."""
+        """Give the request of a run without a trace to the next one."""
         if order is not None and order.request is not None:
             with self._lock:
                 self._held.discard(order.request)
 
     def traced(self, counted: SignatureStats, order: TraceRequest, recording: Recording) -> None:
-        """Keep a trace, in the file before this returns unless another process keeps that locked."""
+        """Keep a trace. It is in the file when this returns, unless another process locks that."""
         with self._lock:
             if not self.open or not self._is_kept(counted, order, recording.duration_ns):
                 return
@@ -331,7 +331,7 @@ class RunRegistry:
 
 @contextmanager
 def _later_if_held() -> Iterator[None]:
-    """Leave for later what another process keeps from being written."""
+    """Do nothing if another process locks the file: the next run tries again."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -340,11 +340,11 @@ def _later_if_held() -> Iterator[None]:
 
 
 def warn_stopped(why: str) -> None:
-    """Say that nothing is recorded any more."""
+    """Warn that nothing is recorded any more."""
     # Not through `warnings`: made into errors there, it would end the training.
     _log.warning(Text("recording_stopped", reason=why))
 
 
 def epoch_of(perf_ns: int) -> int:
-    """Return the epoch time of a reading of ``perf_counter_ns``, both in nanoseconds."""
+    """Convert a reading of ``perf_counter_ns`` to epoch nanoseconds."""
     return time.time_ns() - (time.perf_counter_ns() - perf_ns)
