@@ -213,7 +213,6 @@ def test_any_other_program() -> None:
     ]
     assert set(trace.notes) >= {
         Text("async_left_out", bars=1),
-        Text("counters_left_out", bars=1),
         Text("ends_left_out", bars=1),
         Text("phase_left_out", bars=1, phase="v"),
     }

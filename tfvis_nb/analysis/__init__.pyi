@@ -44,4 +44,6 @@ from .steps.outside_steps import outside_steps as outside_steps
 from .steps.scope_tree import scope_tree as scope_tree
 from .steps.slow_steps import slow_steps as slow_steps
 from .steps.utilisation import utilisation as utilisation
+from .time_series.counters import counter_statistics as counter_statistics
+from .time_series.counters import counters as counters
 from .unavailable import why_not as why_not

@@ -20,6 +20,7 @@ MODULES: dict[str, str] = {
     "devices": "hardware.devices",
     "kernels": "hardware.kernels",
     "input_pipeline": "input.input_pipeline",
+    "counters": "time_series.counters",
     "flame_graph": "steps.flame_graph",
     "launch_bound": "idle.launch_bound",
     "launch_gaps": "idle.launch_gaps",

@@ -150,7 +150,18 @@ def aligned(trace: Trace) -> Trace:
     table, before = order(table)
     nested = records_moved(trace.nested, offset)
     nested = None if nested is None else nested.take(before)
-    return replaced(trace, table, nested=nested, notes=[*trace.notes, *notes], clock_bounds=bounds)
+    counters = trace.recorded_counters
+    of_counter = np.array([of_task.get(task, 0) for task in counters["task"].cat.categories], np.int64)
+    return replaced(
+        trace,
+        table,
+        nested=nested,
+        notes=[*trace.notes, *notes],
+        clock_bounds=bounds,
+        recorded_counters=counters.assign(
+            time_ns=counters["time_ns"] - of_counter[counters["task"].cat.codes]
+        ),
+    )
 
 
 def _remaining(offsets: pd.DataFrame) -> dict[str, tuple[float, float]]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core import clock_bounds as clocks
+from tfvis_nb.core import counters as counter_table
 from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import check_title
@@ -57,6 +58,8 @@ class Trace(TraceTables, HtmlExport):
         The Python stacks that the nested column ``stack`` refers to; None where none were recorded.
     metadata
         What is known beside the events, such as of devices: tables of `tfvis_nb.core.metadata.SUBJECTS`.
+    recorded_counters
+        The counters that the source recorded, as `tfvis_nb.core.counters.build` makes them; None for none.
 
     Raises
     ------
@@ -79,8 +82,11 @@ class Trace(TraceTables, HtmlExport):
         clock_bounds: Mapping[str, tuple[float, float]] | None = None,
         stacks: StackTable | None = None,
         metadata: Metadata | None = None,
+        recorded_counters: pd.DataFrame | None = None,
     ) -> None:
         event_table.check(events)
+        recorded_counters = counter_table.EMPTY if recorded_counters is None else recorded_counters
+        counter_table.check(recorded_counters)
         check_title(title)
         if nested is not None and nested.num_rows != len(events):
             raise ValueError(Text("nested_rows_differ", nested=nested.num_rows, events=len(events)))
@@ -96,6 +102,7 @@ class Trace(TraceTables, HtmlExport):
         self.clock_bounds = clocks.validate_bounds(clock_bounds or {})
         self.stacks = stacks
         self.metadata = dict(metadata or {})
+        self.recorded_counters = recorded_counters
 
     @property
     def events(self) -> pd.DataFrame:
@@ -199,6 +206,6 @@ def replaced(trace: Trace, events: pd.DataFrame, **parts: Any) -> Trace:
     """Return a trace of other events with the rest of `trace`, but for the given parameters of `Trace`."""
     names = (
         *("nested", "graphs", "run_metadata", "notes", "sources", "profiles"),
-        *("title", "step_labels", "clock_bounds", "stacks", "metadata"),
+        *("title", "step_labels", "clock_bounds", "stacks", "metadata", "recorded_counters"),
     )
     return Trace(events, **{name: getattr(trace, name) for name in names} | parts)

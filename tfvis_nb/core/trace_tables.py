@@ -50,6 +50,13 @@ class TraceTables:
         return input_pipeline(self._trace)
 
     @cached_property
+    def counters(self) -> pd.DataFrame:
+        """Recorded counters and the fill of tf.data's buffers over time: `tfvis_nb.analysis.counters`."""
+        from tfvis_nb.analysis.time_series.counters import counters
+
+        return counters(self._trace)
+
+    @cached_property
     def transfers(self) -> pd.DataFrame:
         """One row per RecvTensor, RecvBuf or copy: `tfvis_nb.analysis.transfers`."""
         from tfvis_nb.analysis.communication.transfers import transfers

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
-from tfvis_nb.core import metadata
+from tfvis_nb.core import counters, metadata
 from tfvis_nb.core.clock_bounds import combined
 from tfvis_nb.core.nested_lists import with_same_fields
 from tfvis_nb.core.stacks import joined, renumbered
@@ -28,6 +28,7 @@ _COUNTS = {
     "steps",
     "traces",
     "transfers",
+    "values",
 }
 """Figures of notes that are added up."""
 
@@ -82,6 +83,7 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
         clock_bounds=combined(traces),
         stacks=stacks,
         metadata=metadata.joined(trace.metadata for trace in traces),
+        recorded_counters=counters.joined(trace.recorded_counters for trace in traces),
     )
 
 

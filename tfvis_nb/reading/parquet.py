@@ -8,6 +8,7 @@ and sources too, compressed.
 import base64
 import io
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
+from tfvis_nb.core import counters
 from tfvis_nb.core import metadata as of_metadata
 from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.errors import TraceFormatError
@@ -76,7 +78,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
         raise TraceFormatError(Text("parquet_version", label=label, version=version, known=VERSION))
     try:
         unpacked = partial(_unpacked, label=label, allowance=allowance)
-        # Files written before stacks and metadata were stored lack them.
+        # Files written before stacks, metadata and counters were stored lack them.
         stacks, lost = _stacks(unpacked(head["stacks"])) if head.get("stacks") else (None, [])
         metadata, also_lost = _metadata(head.get("metadata", {}))
         return Trace(
@@ -93,6 +95,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
             clock_bounds=from_json(head.get("clocks")),
             stacks=stacks,
             metadata=metadata,
+            recorded_counters=_counters(head.get("counters"), unpacked),
         )
     except TraceFormatError:
         raise
@@ -121,6 +124,21 @@ def _texts(schema: Any) -> list[str]:
     """Return the paths of all texts in the table, also of those within lists."""
     leaves = [schema.column(number) for number in range(len(schema))]
     return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+
+
+def _counters(packed: Any, unpacked: Callable[[str], bytes]) -> pd.DataFrame:
+    """Return the counters of a trace, whose texts are numbers in lists."""
+    if packed is None:
+        return counters.EMPTY
+    columns: dict[str, Any] = {
+        name: pd.Categorical.from_codes(
+            np.frombuffer(unpacked(packed[name]), np.int32), pd.Index(map(str, packed["texts"][name]))
+        )
+        for name in counters.SERIES
+    }
+    numbers = {"time_ns": np.int64, "value": np.float64}
+    columns |= {name: np.frombuffer(unpacked(packed[name]), dtype) for name, dtype in numbers.items()}
+    return counters.build(columns)
 
 
 def _step(number: Any) -> int:

@@ -91,4 +91,5 @@ def whole_steps(trace: Trace) -> Trace:
         clock_bounds=trace.clock_bounds,
         stacks=trace.stacks,
         metadata=trace.metadata,
+        recorded_counters=trace.recorded_counters,
     )

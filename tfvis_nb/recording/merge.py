@@ -128,4 +128,5 @@ def _numbered(rows: _Rows, number: np.ndarray) -> Trace:
         clock_bounds=rows.trace.clock_bounds,
         stacks=rows.trace.stacks,
         metadata=rows.trace.metadata,
+        recorded_counters=rows.trace.recorded_counters,
     )

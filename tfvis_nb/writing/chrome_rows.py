@@ -54,12 +54,12 @@ def place_rows(events: pd.DataFrame) -> ChromeRows:
                 for number in range(int(packed.max()) + 1)
             ]
             own.append(ids)
-        process = _unique_id("\n".join(key), processes)
+        process = unique_id("\n".join(key), processes)
         pid[np.concatenate(own)] = process
         name = device or task or "unknown device"
-        metadata += _described("process", len(processes), {"name": name}, process)
-        for number, described in enumerate(threads, 1):
-            metadata += _described("thread", number, described, process, number)
+        metadata += described("process", len(processes), {"name": name}, process)
+        for number, arguments in enumerate(threads, 1):
+            metadata += described("thread", number, arguments, process, number)
     return ChromeRows(pid, tid, metadata)
 
 
@@ -78,7 +78,7 @@ def pack_rows(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return rows
 
 
-def _unique_id(text: str, taken: set[int]) -> int:
+def unique_id(text: str, taken: set[int]) -> int:
     """Return a number for a text: the same in every file, unless two texts of a file have the same."""
     number = zlib.crc32(text.encode("utf-8", "replace")) & _LARGEST or 1
     while number in taken:
@@ -87,9 +87,10 @@ def _unique_id(text: str, taken: set[int]) -> int:
     return number
 
 
-def _described(
+def described(
     what: str, order: int, arguments: dict[str, str], pid: int, tid: int = 0
 ) -> list[dict[str, Any]]:
+    """Return the events that name a ``process`` or ``thread`` and say where it comes."""
     return [
         {"ph": "M", "name": f"{what}_name", "pid": pid, "tid": tid, "args": arguments},
         {"ph": "M", "name": f"{what}_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": order}},

@@ -20,6 +20,7 @@ from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import OPTIONAL
 from tfvis_nb.texts import notes_to_json
+from tfvis_nb.writing.chrome_counters import counter_events
 from tfvis_nb.writing.chrome_memory import memory_counters
 from tfvis_nb.writing.chrome_rows import ChromeRows, place_rows
 
@@ -48,11 +49,11 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
     tensor it was. Each device is a process and each lane one
     or more threads, in display order; bars of a thread never overlap. Arrows, unless `arrows` is
     False, are all of ``trace.edges``, of the category ``data``, ``control``, ``transfer`` or ``launch``;
-    counters show the memory each allocator gave out. ``args`` have what edges are found by: ``input0``,
-    ``input1`` and so on of a label, ``graph_inputs`` that it lacks, and the numbers by which a profiler
-    links events, ``launch``, ``produced``, ``consumed`` and ``instance``; and ``raw_device``, the names of
-    streams. The
-    lanes that repeat others, ``stream:all`` and ``/memcpy``, are left out, as from ``trace.events``.
+    counters show the memory each allocator gave out, and ``trace.counters``. ``args`` have what edges
+    are found by: ``input0``, ``input1`` and so on of a label, ``graph_inputs`` that it lacks, and the
+    numbers by which a profiler links events, ``launch``, ``produced``, ``consumed`` and ``instance``; and
+    ``raw_device``, the names of streams. The lanes that repeat others, ``stream:all`` and ``/memcpy``, are
+    left out, as from ``trace.events``.
     `tfvis_nb.read_trace` reads the same rows and edges back, and two files laid together show a device
     with the same lanes once.
     """
@@ -68,6 +69,7 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
         },
         "traceEvents": rows.metadata
         + memory_counters(trace, rows)
+        + counter_events(trace, rows)
         + _bars(trace, rows)
         + (_flows(trace, rows) if arrows else []),
     }

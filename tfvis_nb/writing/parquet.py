@@ -6,16 +6,19 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
-from tfvis_nb.core import metadata
+from tfvis_nb.core import counters, metadata
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.parquet import KEY, NESTED, VERSION
 from tfvis_nb.texts import notes_to_json
+
+_NUMBERS = ("time_ns", "value")
 
 
 def write(trace: Trace, path: Path) -> None:
@@ -49,6 +52,7 @@ def write(trace: Trace, path: Path) -> None:
         "step_labels": list(trace.step_labels.items()),
         "clocks": to_json(trace.clock_bounds),
         "metadata": metadata.to_json(trace.metadata),
+        "counters": _counters(trace.recorded_counters),
         "stacks": None if trace.stacks is None else _packed(trace.stacks.to_json().encode()),
     }
     table = pa.table(columns)
@@ -56,6 +60,19 @@ def write(trace: Trace, path: Path) -> None:
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: json.dumps(head).encode()})
     with whole(path) as file:
         pq.write_table(table, file, compression="zstd")
+
+
+def _counters(table: pd.DataFrame) -> dict[str, Any] | None:
+    """Return the columns of counters, packed; for texts their numbers in the lists of what they may be."""
+    if not len(table):
+        return None
+    texts = {name: table[name].cat.categories.tolist() for name in counters.SERIES}
+    packed = {name: _packed(table[name].cat.codes.to_numpy(np.int32).tobytes()) for name in counters.SERIES}
+    return {
+        "texts": texts,
+        **packed,
+        **{name: _packed(table[name].to_numpy().tobytes()) for name in _NUMBERS},
+    }
 
 
 def _packed(data: bytes) -> str:

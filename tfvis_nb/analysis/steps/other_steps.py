@@ -57,6 +57,7 @@ def other_steps(trace: Trace) -> Trace:
         clock_bounds=trace.clock_bounds,
         stacks=trace.stacks,
         metadata=trace.metadata,
+        recorded_counters=trace.recorded_counters,
     )
     others.edges, others.transfers = trace.edges, outside(trace.transfers)
     for name in _BY_STEP:

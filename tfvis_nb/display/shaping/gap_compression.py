@@ -38,7 +38,18 @@ def compress_gaps(trace: Trace) -> Trace:
     cut = np.cumsum(np.where(is_long, pause - _SECOND_NS, 0))
     moved = events.assign(**{name: events[name] - cut for name in _TIMES})
     notes = [*trace.notes, Text("pauses_shortened", pauses=int(is_long.sum()))]
-    return replaced(trace, moved, nested=records_moved(trace.nested, cut), notes=notes)
+    counters = trace.recorded_counters
+    time = counters["time_ns"].to_numpy()
+    before = np.maximum(np.searchsorted(start, time, "right") - 1, 0)
+    # A value within a pause begins at the latest where the next recording does.
+    behind = np.append(moved["start_ns"].to_numpy()[1:], np.iinfo(np.int64).max)[before]
+    return replaced(
+        trace,
+        moved,
+        nested=records_moved(trace.nested, cut),
+        notes=notes,
+        recorded_counters=counters.assign(time_ns=np.minimum(time - cut[before], behind)),
+    )
 
 
 def shown_range(trace: Trace, shown: Trace, selection: Any) -> Any:

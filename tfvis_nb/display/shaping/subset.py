@@ -7,6 +7,7 @@ import pyarrow as pa
 from tfvis_nb.analysis.dataflow.edges import edges
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
+from tfvis_nb.core.counters import within
 from tfvis_nb.core.nested_columns import GRAPH_INPUTS, LINKS
 from tfvis_nb.core.trace import Trace
 
@@ -27,6 +28,7 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
         clock_bounds=trace.clock_bounds,
         stacks=trace.stacks,
         metadata=trace.metadata,
+        recorded_counters=_counters(trace, ids),
     )
     known = edges_in_steps(trace, np.unique(part.events["step"].to_numpy())) if edges is None else edges
     source, target = (_indices(ids, known[name].to_numpy()) for name in ("source", "target"))
@@ -42,6 +44,13 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
     return part
 
 
+def _counters(trace: Trace, ids: np.ndarray) -> pd.DataFrame:
+    """Return the counters of the whole while a part lasts."""
+    if not len(trace.recorded_counters) or not len(ids):
+        return trace.recorded_counters
+    return within(trace.recorded_counters, *_span(trace.events.take(ids)))
+
+
 def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     """Give a part the memory of the whole while the part lasts, also what other events had allocated.
 
@@ -49,8 +58,7 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     the allocations of its own events only.
     """
     curve, buffers = trace.memory, trace.lifetimes
-    start = int(part.events["start_ns"].iloc[0])
-    end = int((part.events["start_ns"] + part.events["duration_ns"]).max())
+    start, end = _span(part.events)
     if not curve.empty:
         time = curve["time_ns"].to_numpy()
         # The last change of a curve before the part is where it stands at the start.
@@ -66,14 +74,18 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
 
 def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     """Give a part what the steps and devices of the whole waited for while the part lasts."""
-    start = int(part.events["start_ns"].iloc[0])
-    end = int((part.events["start_ns"] + part.events["duration_ns"]).max())
+    start, end = _span(part.events)
     path = _cut(trace.critical_path, start, end)
     event = _indices(ids, path["event"].to_numpy(np.int64))
     part.critical_path = path[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
     gaps = _cut(trace.idle_gaps, start, end)
     part.idle_gaps = gaps.assign(cause_event=_indices(ids, gaps["cause_event"].to_numpy(np.int64)))
     part.slack = _rows_of(ids, trace.slack)
+
+
+def _span(events: pd.DataFrame) -> tuple[int, int]:
+    """Return the start and the end of events, which are ordered by start."""
+    return int(events["start_ns"].iloc[0]), int((events["start_ns"] + events["duration_ns"]).max())
 
 
 def _cut(table: pd.DataFrame, start: int, end: int) -> pd.DataFrame:

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.events import LATEST_NS
-from tfvis_nb.reading.chrome.values import key_values, nanoseconds, text, texts
+from tfvis_nb.reading.chrome.counters import CounterEvents
+from tfvis_nb.reading.chrome.values import key_of, key_values, nanoseconds, text, texts
 from tfvis_nb.texts import Text
 
 Thread = tuple[Any, Any]
@@ -18,7 +19,6 @@ Thread = tuple[Any, Any]
 
 _LEFT_OUT = {
     **dict.fromkeys("bneSTpF", "async_left_out"),
-    "C": "counters_left_out",
     **dict.fromkeys("stf", "flows_left_out"),
     **dict.fromkeys("iIR", "instants_left_out"),
     **dict.fromkeys("NOD", "objects_left_out"),
@@ -61,6 +61,7 @@ class Slices:
     - `processes`, `labels`, `names`, `described`: Pid to process name and labels; thread to thread name, and
       to all that is said with it.
     - `notes`: What was left out or repaired.
+    - `counters`: The values of counters.
     """
 
     wanted: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ class Slices:
     names: dict[Thread, str] = field(default_factory=dict)
     described: dict[Thread, dict[str, Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    counters: CounterEvents = field(default_factory=CounterEvents)
     _pieces: list[Columns] = field(default_factory=list)
     _threads: dict[Thread, int] = field(default_factory=dict)
     _open: dict[Thread, list[dict[str, Any]]] = field(default_factory=dict)
@@ -78,11 +80,14 @@ class Slices:
     def add(self, events: Sequence[Any]) -> None:
         """Take some events."""
         whole: list[dict[str, Any]] = []
+        counting: list[dict[str, Any]] = []
         for event in events:
             if type(event) is not dict:
                 self._other["elements_left_out", ""] += 1
             elif (phase := event.get("ph")) == "X":
                 whole.append(event)
+            elif phase == "C":
+                counting.append(event)
             elif phase == "M":
                 self._describe(event)
             elif phase == "B":
@@ -94,18 +99,20 @@ class Slices:
                 self._other[(known, "") if known else ("phase_left_out", text(phase)[:20])] += 1
         if whole:
             self._pieces.append(self._columns(whole))
+        if counting:
+            self.counters.add(counting)
 
     def _describe(self, event: dict[str, Any]) -> None:
         what, arguments = event.get("name"), event.get("args")
         if not isinstance(arguments, dict):
             return
-        process = _key(event.get("pid"))
+        process = key_of(event.get("pid"))
         if what == "process_name" and "name" in arguments:
             self.processes[process] = text(arguments["name"])
         elif what == "process_labels":
             self.labels[process] = text(arguments.get("labels"))
         elif what == "thread_name":
-            thread = process, _key(event.get("tid"))
+            thread = process, key_of(event.get("tid"))
             self.names[thread] = text(arguments.get("name"))
             self.described[thread] = arguments
 
@@ -153,8 +160,8 @@ class Slices:
     def _thread_id(self, thread: Thread) -> int:
         return self._threads.setdefault(thread, len(self._threads))
 
-    def finish(self, *, silent: Sequence[str] = ()) -> Columns:
-        """Return all bars; `silent` are notes that are not needed."""
+    def finish(self) -> Columns:
+        """Return all bars."""
         unended = [event for stack in self._open.values() for event in stack]
         if unended:
             self.notes.append(Text("bars_without_end", bars=len(unended)))
@@ -164,7 +171,6 @@ class Slices:
         self.notes += [
             Text(key, bars=count, phase=phase) if phase else Text(key, bars=count)
             for (key, phase), count in self._other.items()
-            if key not in silent
         ]
         columns = joined_columns(self._pieces, self.wanted)
         columns.threads = list(self._threads)
@@ -216,9 +222,4 @@ def _between(start: Any, end: Any) -> Any:
 
 
 def _thread(event: dict[str, Any]) -> Thread:
-    return _key(event.get("pid")), _key(event.get("tid"))
-
-
-def _key(value: Any) -> Any:
-    """Return a pid or tid as something that can be looked up: one that has parts becomes its text."""
-    return value if isinstance(value, (int, str)) or value is None else text(value)
+    return key_of(event.get("pid")), key_of(event.get("tid"))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome.counters import Place
 from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.values import text
 from tfvis_nb.reading.stepstats.timestamps import ABSURD
@@ -39,6 +40,7 @@ def make_trace(
     start = columns.start
     usable = np.ones(len(start), bool)
     aside: list[str] = []
+    middle = None
     if len(start) and not exact:
         # As for recorded steps: one row centuries away would make the picture useless.
         middle = float(np.quantile(start.astype(np.float64), 0.5, method="higher"))
@@ -48,6 +50,8 @@ def make_trace(
             aside.append(Text("rows_set_aside", rows=int((~usable).sum()), example=example[:80]))
         if not origin and middle < EPOCH:
             aside.append(Text("times_from_start"))
+    place = _places(columns, table, bars)
+    recorded, lost = bars.counters.finish(place, origin=origin, middle=middle)
     built = event_table.build(
         {"name": columns.name, "detail": columns.detail, "duration_ns": columns.duration}
         | dict(table)
@@ -58,8 +62,29 @@ def make_trace(
         nested = None if nested is None else nested.filter(usable)
     built, before = event_table.order(built)
     return Trace(
-        built, nested=None if nested is None else nested.take(before), notes=[*bars.notes, *notes, *aside]
+        built,
+        nested=None if nested is None else nested.take(before),
+        notes=[*bars.notes, *notes, *aside, *lost],
+        recorded_counters=recorded,
     )
+
+
+def _places(columns: Columns, table: Mapping[str, Any], bars: Slices) -> Place:
+    """Return what tells the task and the device of a process: those of its first bar, where it has bars."""
+    distinct, first = np.unique(columns.thread, return_index=True)
+    row_of = {
+        columns.threads[thread][0]: row for thread, row in zip(distinct.tolist(), first.tolist(), strict=True)
+    }
+    known = {
+        process: tuple(str(table[name][row]) if name in table else "" for name in ("task", "device"))
+        for process, row in row_of.items()
+    }
+
+    def place(process: Any) -> tuple[str, str]:
+        task, device = known.get(process, ("", ""))
+        return task, device or bars.processes.get(process) or f"process {text(process)}".strip()
+
+    return place
 
 
 def category(texts: Sequence[str], codes: np.ndarray) -> pd.Categorical:

@@ -9,10 +9,12 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
+from tfvis_nb.core import counters
 from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.nested_columns import GRAPH_INPUTS, LINKING
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS
+from tfvis_nb.reading.chrome.counters import number_of
 from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.table import category, make_trace, masked
 from tfvis_nb.reading.chrome.values import integers, maybe_texts, text, texts
@@ -31,6 +33,10 @@ _KEPT = (
     "event",
 )
 
+COUNTER = "counter"
+"""The category of counter events that a trace recorded; others are made of its events."""
+
+_DERIVED = ("C", "s", "t", "f")
 _LATEST_STEP = 2**31 - 1
 
 
@@ -39,14 +45,20 @@ class OwnReader:
 
     def __init__(self) -> None:
         self._bars = Slices(_KEPT)
+        self._counters: list[dict[str, Any]] = []
 
     def add(self, events: Sequence[Any]) -> None:
         """Take some events."""
-        self._bars.add(events)
+        for event in events:
+            phase = event.get("ph") if isinstance(event, dict) else None
+            if phase == "C" and event.get("cat") == COUNTER:
+                self._counters.append(event)
+        # Arrows and what counters show of memory are found again.
+        self._bars.add([one for one in events if not isinstance(one, dict) or one.get("ph") not in _DERIVED])
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
         """Make the trace; title, notes and clocks are in `keys`."""
-        columns = self._bars.finish(silent=("flows_left_out", "counters_left_out"))
+        columns = self._bars.finish()
         kept = columns.arguments
         for name, field in (("start", "start_ns"), ("duration", "duration_ns")):
             values, known = integers(kept[field])
@@ -82,8 +94,27 @@ class OwnReader:
             trace.clock_bounds = from_json(other.get("clocks"))
         if (traces := int(file.max(initial=0)) + 1) > 1:
             trace.notes.append(Text("files_laid_together", traces=traces))
+        trace.recorded_counters = _recorded_counters(self._counters)
         trace.notes = list(dict.fromkeys([*trace.notes, Text("not_in_chrome_traces")]))
         return trace
+
+
+def _recorded_counters(events: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """Return the counters of events, of which each has one value."""
+    time, dated = integers([event.get("time_ns") for event in events])
+    given = [event.get("args") for event in events]
+    pairs = [next(iter(args.items()), ("", None)) if isinstance(args, dict) else ("", None) for args in given]
+    rows = np.flatnonzero(dated & (np.abs(time.astype(np.float64)) <= LATEST_NS)).tolist()
+    columns = {name: [text(events[row].get(name)) for row in rows] for name in ("task", "device", "unit")}
+    return counters.build(
+        {
+            **columns,
+            "counter": [text(events[row].get("name")) for row in rows],
+            "series": [pairs[row][0] for row in rows],
+            "time_ns": time[rows],
+            "value": [number_of(pairs[row][1]) for row in rows],
+        }
+    )
 
 
 def is_own(named: Sequence[tuple[Any, dict[str, Any]]]) -> bool:

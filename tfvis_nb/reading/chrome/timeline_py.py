@@ -17,6 +17,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core.data_types import DATA_TYPES, REFERENCE
 from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome.counters import CounterEvents
 from tfvis_nb.reading.chrome.slices import UNUSABLE
 from tfvis_nb.reading.chrome.values import nanoseconds, text
 from tfvis_nb.reading.protobuf import schema
@@ -50,10 +51,11 @@ class TimelineReader:
         self._processes: dict[Any, str] = {}
         self._events: list[tuple[Any, Any, Any, dict[str, Any]]] = []
         self._tensors: dict[tuple[Any, str], str] = {}
-        self._counters = 0
+        self._counters = CounterEvents()
 
     def add(self, events: Sequence[Any]) -> None:
         """Take some events."""
+        self._counters.add([event for event in events if type(event) is dict and event.get("ph") == "C"])
         for event in events:
             if type(event) is not dict:
                 continue
@@ -67,7 +69,6 @@ class TimelineReader:
             elif phase == "O" and isinstance(described := arguments.get("snapshot"), dict):
                 tensor = text(event.get("name"))
                 self._tensors[_pid(event), tensor] = text(described.get("tensor_description"))
-            self._counters += phase == "C"
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
         """Make the trace; `keys` are not used."""
@@ -78,8 +79,6 @@ class TimelineReader:
         steps = _split(bars, places)
         if len(steps) > 1:
             notes.append(Text("steps_by_source_rows", steps=len(steps), source=_SOURCE))
-        if self._counters:
-            notes.append(Text("counters_left_out", bars=self._counters))
         tensors = self._outputs()
         recorded = []
         for number, step in enumerate(steps):
@@ -91,7 +90,11 @@ class TimelineReader:
         if not recorded:
             return Trace(event_table.build({}, rows=0))
         trace = assemble(recorded)
-        trace.notes = notes + trace.notes
+        # timeline.py counts the memory of each allocator.
+        trace.recorded_counters, lost = self._counters.finish(
+            lambda process: ("", self._device(process)), unit="bytes"
+        )
+        trace.notes = notes + trace.notes + lost
         return trace
 
     def _bars(self, notes: list[str]) -> list[Bar]:

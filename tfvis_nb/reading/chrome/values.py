@@ -99,6 +99,11 @@ def _json(value: Any) -> str:
         return "..."
 
 
+def key_of(value: Any) -> Any:
+    """Return a pid or tid as something that can be looked up: one that has parts becomes its text."""
+    return value if isinstance(value, (int, str)) or value is None else text(value)
+
+
 def maybe_texts(values: Sequence[Any]) -> pa.Array:
     """Return the texts among values as Arrow texts (large_string), null for others."""
     try:

@@ -17,4 +17,10 @@ def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
         return trace
     estimated = Text("start_time_estimated")
     notes = [estimated if id_of(note) == "no_start_time" else note for note in trace.notes]
-    return replaced(trace, table.assign(**{name: table[name] + epoch_ns for name in _TIMES}), notes=notes)
+    counters = trace.recorded_counters
+    return replaced(
+        trace,
+        table.assign(**{name: table[name] + epoch_ns for name in _TIMES}),
+        notes=notes,
+        recorded_counters=counters.assign(time_ns=counters["time_ns"] + epoch_ns),
+    )

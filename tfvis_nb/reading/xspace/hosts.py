@@ -7,6 +7,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
+from tfvis_nb.core.counters import build
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.reading.concat import merge
@@ -78,7 +79,13 @@ def _as_task(trace: Trace, task: str) -> Trace:
         subject: rows.assign(task=task) if "task" in rows else rows
         for subject, rows in trace.metadata.items()
     }
-    return replaced(trace, table, metadata=metadata)
+    counters = trace.recorded_counters
+    if len(counters):
+        own = counters["device"].cat
+        placed = [f"{task}{name}" if name.startswith("/device:") else name for name in own.categories]
+        device = own.rename_categories(list(_categories(placed)))
+        counters = build({**counters, "task": [task] * len(counters), "device": device})
+    return replaced(trace, table, metadata=metadata, recorded_counters=counters)
 
 
 def _categories(categories: list[str]) -> pd.Index:

@@ -94,6 +94,11 @@ class Plane:
     event_stats: pa.ListArray
     own_stats: pa.Array
 
+    @property
+    def device(self) -> str:
+        """The device of its events, without a task."""
+        return "/device:CPU:0" if self.name.startswith("/host:") else self.name
+
     def own_list(self) -> pa.ListArray:
         """The plane's own stats as those of one event."""
         return pa.ListArray.from_arrays(pa.array([0, len(self.own_stats)], pa.int32()), self.own_stats)

@@ -2,10 +2,11 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
@@ -16,6 +17,7 @@ from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.crowding import check_crowded, records
+from tfvis_nb.reading.xspace.counters import LINE, counter_values, recorded_counters
 from tfvis_nb.reading.xspace.devices import devices
 from tfvis_nb.reading.xspace.events import Events, decode, portions
 from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
@@ -39,6 +41,7 @@ class RecordedHost:
     - `parts`: Its events, as they were decoded.
     - `programs`: The compiled programs that they ran.
     - `metadata`: What it says of its devices.
+    - `counters`: What it sampled, with the times that it has.
     - `notes`: What was left out in decoding, and what the file holds twice.
     - `label`: The file it came from.
     - `hostname`: The host's name, empty when not said.
@@ -49,6 +52,7 @@ class RecordedHost:
     parts: list[LineRows]
     programs: Programs
     metadata: Metadata
+    counters: list[pd.DataFrame]
     notes: list[str]
     label: str
     hostname: str
@@ -63,6 +67,7 @@ class RecordedHost:
         trace = table(self.parts, self.programs, self.window[0], threadpool=self.threadpool, salt=salt)
         trace.notes[:0] = self.notes
         trace.metadata = self.metadata
+        trace.recorded_counters = recorded_counters(self.counters, self.window[0])
         return trace
 
 
@@ -75,7 +80,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         check_crowded(records(data, "XSpace"), len(data), label)
         found = planes(data)
         programs = Programs(found)
-        parts, notes = _parts(data, found, programs)
+        parts, counters, notes = _parts(data, found, programs)
         names = hostnames(data)
         window = _window(found)
         metadata = {DEVICES: devices(found), PROFILES: profile_options(found)}
@@ -89,7 +94,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         raise EmptyTraceError(Text("xspace_without_events", label=label))
     notes += [*left_out(metadata[PROFILES]), *reports(data, found, parts), *doubled_planes(data, found)]
     return RecordedHost(
-        parts, programs, metadata, notes, label, names[0] if names else "", window, threadpool
+        parts, programs, metadata, counters, notes, label, names[0] if names else "", window, threadpool
     )
 
 
@@ -103,11 +108,14 @@ def _window(found: Sequence[Plane]) -> tuple[int, int]:
     return 0, 0
 
 
-def _parts(data: Data, found: Sequence[Plane], programs: Programs) -> tuple[list[LineRows], list[str]]:
-    """Decode every portion of every plane; return rows, and notes on what was left out."""
+def _parts(
+    data: Data, found: Sequence[Plane], programs: Programs
+) -> tuple[list[LineRows], list[pd.DataFrame], list[str]]:
+    """Decode every portion of every plane; return rows, counters, and notes on what was left out."""
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
     # One after the other: two threads would take the memory of two, and be hardly faster.
-    every = [_read_portion(data, plane, numbers, programs) for plane, numbers in work]
+    counters = _Counters()
+    every = [_read_portion(data, plane, numbers, programs, counters) for plane, numbers in work]
     # Memory for decoding is a good part of the memory for the table.
     pa.default_memory_pool().release_unused()
     streams = {id(plane) for plane, _ in work if GPU.fullmatch(plane.name)} & {
@@ -125,16 +133,36 @@ def _parts(data: Data, found: Sequence[Plane], programs: Programs) -> tuple[list
         notes.append(Text("derived_lines_left_out", rows=repeated))
     if counted := sum(counted for _, counted in every):
         notes.append(Text("counting_records_left_out", records=counted))
-    return parts, notes
+    if counters.lost:
+        notes.append(Text("counter_values_left_out", values=counters.lost))
+    return parts, counters.tables, notes
+
+
+@dataclass
+class _Counters:
+    """The counters found so far, and how many of their values cannot be used."""
+
+    tables: list[pd.DataFrame] = field(default_factory=list)
+    lost: int = 0
+
+    def split(self, plane: Plane, events: Events) -> Events:
+        """Take the events of lines of counters, and return the others."""
+        counting = [number for number, line in events.lines.items() if line.name == LINE]
+        if not counting:
+            return events
+        table, lost = counter_values(_only(events, counting), plane.device)
+        self.tables.append(table)
+        self.lost += lost
+        return _only(events, [number for number in events.lines if number not in counting])
 
 
 def _read_portion(
-    data: Data, plane: Plane, numbers: Sequence[int], programs: Programs
+    data: Data, plane: Plane, numbers: Sequence[int], programs: Programs, counters: _Counters
 ) -> tuple[list[LineRows], int]:
     """Make rows of some lines of a plane, and count the records without times."""
     parts, counted = [], 0
     for events in decode(data, plane, numbers):
-        parts += _rows(plane, events, programs)
+        parts += _rows(plane, counters.split(plane, events), programs)
         counted += events.counted
     return parts, counted
 

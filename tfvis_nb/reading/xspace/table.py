@@ -44,7 +44,7 @@ class LineRows:
     @property
     def device(self) -> str:
         """The device of the rows, without a task."""
-        return "/device:CPU:0" if self.is_host else self.plane.name
+        return self.plane.device
 
 
 def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: bool, salt: int) -> Trace:

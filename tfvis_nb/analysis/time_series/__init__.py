@@ -1,0 +1,1 @@
+"""Values over time that are no events."""

@@ -1,0 +1,156 @@
+"""The table of counters: values over time of a device or a process, beside the events of a trace.
+
+A counter has one or more series, such as the bytes of each allocator. A value lasts until the next one of
+its series.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.events import LATEST_NS, TEXT
+from tfvis_nb.texts import Text
+
+SERIES = ("task", "device", "counter", "series", "unit")
+"""The columns that together name a series."""
+
+COLUMNS: dict[str, str] = {
+    **dict.fromkeys(SERIES, "category"),
+    "time_ns": "int64",
+    "value": "float64",
+}
+"""Column name to dtype, in order. Times are epoch nanoseconds."""
+
+_PERCENT = re.compile(r"(?:^|[^a-z])(?:pct|percent)(?:[^a-z]|$)", re.IGNORECASE)
+_IN_PARENTHESES = re.compile(r"\(([^()]{1,12})\)\s*$")
+_BYTES = re.compile(r"(?:^|[^a-z])bytes$", re.IGNORECASE)
+
+
+def build(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Make a table of counters, ordered by series and time.
+
+    Parameters
+    ----------
+    columns
+        Column name to values, all of one length. A text column that is left out is empty; rows whose
+        value is not finite are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With exactly the columns of `COLUMNS`.
+
+    Raises
+    ------
+    ValueError, TypeError, OverflowError
+        If a column is of another length or type, or a time is beyond `tfvis_nb.events.LATEST_NS`.
+
+    Examples
+    --------
+    >>> from tfvis_nb.core import counters
+    >>> table = counters.build({"counter": ["queue"] * 2, "time_ns": [9, 5], "value": [1, 3]})
+    >>> table[["counter", "time_ns", "value"]].values.tolist()
+    [['queue', 5, 3.0], ['queue', 9, 1.0]]
+    """
+    time = np.asarray(columns.get("time_ns", []), np.int64)
+    texts = [_categorical(columns.get(name), len(time)) for name in SERIES]
+    numbers = {"time_ns": time, "value": np.asarray(columns.get("value", []), np.float64)}
+    table: pd.DataFrame = pd.DataFrame({**dict(zip(SERIES, texts, strict=True)), **numbers})
+    table = table[np.isfinite(table["value"].to_numpy())]
+    keys = [table[name].cat.codes.to_numpy() for name in SERIES]
+    table = table.take(np.lexsort((table["time_ns"].to_numpy(), *reversed(keys)))).reset_index(drop=True)
+    check(table)
+    return table
+
+
+def _categorical(values: Any, rows: int) -> pd.Categorical:
+    """Make texts a categorical of those that occur, in their order; missing ones are empty."""
+    if values is None:
+        values = pd.Categorical([""]).take(np.zeros(rows, np.intp))
+    if not isinstance(values, pd.Categorical):
+        values = getattr(values, "array", values)
+    if not isinstance(values, pd.Categorical):
+        values = pd.Categorical(np.asarray(values, object))
+    names = np.array([*map(str, values.categories), ""], object)
+    used, code = np.unique(values.codes, return_inverse=True)
+    distinct, of_used = np.unique(names[used].astype(object), return_inverse=True)
+    dtype = pd.CategoricalDtype(pd.Index(distinct, dtype=TEXT))
+    return pd.Categorical.from_codes(of_used[code].astype(np.int32), dtype=dtype)
+
+
+def check(table: pd.DataFrame) -> None:
+    """Raise ValueError unless a table is one that `build` could have made, but for the order of its rows.
+
+    >>> check(EMPTY)
+    """
+    if list(table.columns) != list(COLUMNS):
+        raise ValueError(Text("wrong_columns", columns=list(table.columns), expected=list(COLUMNS)))
+    for name, dtype in COLUMNS.items():
+        if table[name].dtype != dtype:
+            raise ValueError(Text("column_dtype", column=name, dtype=table[name].dtype, expected=dtype))
+    time = table["time_ns"].to_numpy()
+    beyond = (time < -LATEST_NS) | (time > LATEST_NS)
+    if beyond.any():
+        row = int(beyond.argmax())
+        raise ValueError(Text("impossible_time", name="time_ns", time=time[row], row=row))
+
+
+EMPTY = build({})
+"""A table without rows."""
+
+
+def joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return the counters of several tables as one."""
+    filled = [table for table in tables if len(table)]
+    if len(filled) <= 1:
+        return filled[0] if filled else EMPTY
+    columns: dict[str, Any] = {
+        name: pd.api.types.union_categoricals([table[name] for table in filled])
+        if dtype == "category"
+        else np.concatenate([table[name].to_numpy() for table in filled])
+        for name, dtype in COLUMNS.items()
+    }
+    return build(columns)
+
+
+def series_starts(table: pd.DataFrame) -> np.ndarray:
+    """Return the first row of each series of an ordered table (int64)."""
+    codes = np.stack([table[name].cat.codes.to_numpy() for name in SERIES])
+    first = np.ones(len(table), bool)
+    first[1:] = (codes[:, 1:] != codes[:, :-1]).any(axis=0)
+    return np.flatnonzero(first)
+
+
+def within(table: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFrame:
+    """Return the values that last at some time from `start_ns` to `end_ns`, none beginning earlier.
+
+    >>> table = build({"counter": ["a"] * 3, "time_ns": [1, 5, 9], "value": [1, 2, 3]})
+    >>> within(table, 6, 8)[["time_ns", "value"]].values.tolist()
+    [[6.0, 2.0]]
+    """
+    time = table["time_ns"].to_numpy()
+    until = np.append(time[1:], LATEST_NS)[: len(time)]
+    until[series_starts(table)[1:] - 1] = LATEST_NS
+    kept = table[(time <= end_ns) & (until > start_ns)]
+    return kept.assign(time_ns=np.maximum(kept["time_ns"].to_numpy(), start_ns)).reset_index(drop=True)
+
+
+def unit_of(*names: str) -> str:
+    """Return the unit that the name of a counter or series holds, empty if it holds none.
+
+    >>> unit_of("cpu", "bytes"), unit_of("L2 hits (Count)", ""), unit_of("sm.pct_of_peak"), unit_of("queue")
+    ('bytes', 'Count', '%', '')
+    """
+    for name in names:
+        if _PERCENT.search(name):
+            return "%"
+        if _BYTES.search(name):
+            return "bytes"
+        if match := _IN_PARENTHESES.search(name):
+            return match[1]
+    return ""
