@@ -8,7 +8,14 @@ import numbers from "../../tests/data/conformance/numbers.json";
 import queries from "../../tests/data/conformance/queries.json";
 import packed from "../../tests/data/conformance/rows.json";
 import { eventsCsv } from "./format/events_csv";
-import { formatBandwidth, formatBytes, formatCount, formatDuration, formatPercent } from "./format/units";
+import {
+  formatBandwidth,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatPercent,
+  formatRatio,
+} from "./format/units";
 import { deviceLocation, laneLabel, laneName, matchesLane, taskLabel } from "./lanes/labels";
 import { packLanes } from "./lod/rows";
 import { parseQuery } from "./search/query";
@@ -22,6 +29,7 @@ const FORMATS = {
   bytes: formatBytes,
   rates: formatBandwidth,
   percents: formatPercent,
+  ratios: formatRatio,
   counts: formatCount,
 };
 

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import palette from "../../tfvis_nb/core/palette.json";
 import { laneMeaning, meaningOf } from "./glossary";
 
 it.each([
@@ -21,3 +22,13 @@ it.each([
   expect(meaningOf(term)).toBeDefined();
   expect(laneMeaning({ lane, kind })).toBe(meaningOf(term));
 });
+
+/** What only charts have. */
+const OF_CHARTS = ["others", "other host work", "allocator"];
+
+it.each(Object.entries(palette.activities).filter(([name]) => !OF_CHARTS.includes(name)))(
+  "the part %s of a step is explained",
+  (_, { label }) => {
+    expect(meaningOf(label)).toBeDefined();
+  },
+);

@@ -9,7 +9,7 @@ const texts = (duration_ns: number, untraced_ns: number | null) => {
 
 it("compares a traced run with the untraced ones before it", () => {
   expect(texts(30e6, 12e6)).toEqual([2.5, "2.50×", "+18.0 ms"]);
-  expect(texts(300e6, 12e6)).toEqual([25, "25×", "+288 ms"]);
+  expect(texts(300e6, 12e6)).toEqual([25, "25.0×", "+288 ms"]);
   expect(texts(9e6, 12e6)).toEqual([0.75, "0.75×", "−3.00 ms"]);
   expect(texts(12e6, 12e6)).toEqual([1, "1.00×", "0 ns"]);
 });

@@ -1,6 +1,6 @@
 /** What a trace cost: how much longer the traced run took than untraced ones, and what came on top of the run. */
 
-import { formatCount, formatDuration } from "../model/format/units";
+import { formatCount, formatDuration, formatRatio } from "../model/format/units";
 import type { SignatureRow, TraceRow } from "./host";
 
 export const SLOWS = "Tracing itself slows a run down.";
@@ -15,7 +15,7 @@ export function ratio({ duration_ns, untraced_ns }: TraceRow): number | null {
 /** "2.31×" */
 export function ratioText(row: TraceRow): string {
   const times = ratio(row);
-  return times === null ? "–" : `${times.toFixed(times < 10 ? 2 : 0)}×`;
+  return times === null ? "–" : `${formatRatio(times)}×`;
 }
 
 /** "+12.3 ms"; "" without untraced runs. */

@@ -6,6 +6,7 @@ import type { LinkMessage } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
 import { csvText, markdownText } from "../model/format/table_text";
 import { shortName } from "../model/lanes/event_text";
+import { UNKNOWN_OP } from "../model/lanes/labels";
 import { categoryColour } from "../model/paint/palette";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { CopyTable } from "../ui/copy_table";
@@ -227,7 +228,7 @@ interface FigureProps {
 }
 
 function Figure({ cell, column, most, isPlain }: FigureProps) {
-  const text = formatCell(cell, column.unit);
+  const text = formatCell(cell, column.unit) || (column.name === "op" ? UNKNOWN_OP : "");
   if (column.unit === "name")
     return (
       <span class="name" title={titleOf(cell)}>

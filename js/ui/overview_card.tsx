@@ -1,12 +1,14 @@
 /** The overview of a trace: the parts of the median step as bars, and figures. */
 
 import { formatDuration, formatPercent, unbroken } from "../model/format/units";
+import { meaningOf } from "../model/glossary";
 import { categoryColour, categoryLabel } from "../model/paint/palette";
 import type { OverviewCard, OverviewLine, StepBar, StepPart } from "../model/wire/overview";
 import { ScopedText } from "./scoped_text";
 
 /** Smaller parts of a step cannot be seen in a bar: they are no pixel wide. */
 const LEAST_SHARE = 0.003;
+const PRECEDENCE = "If several activities happen at once, the one farthest to the left counts";
 
 /** How long a step takes, and the parts of the median step of each task. */
 export function StepCard({ card }: { card: OverviewCard }) {
@@ -30,7 +32,7 @@ export function StepBars({ bars }: { bars: readonly StepBar[] }) {
             {parts.filter(isSeen).map((part) => (
               <i
                 key={part.name}
-                title={partText(part)}
+                title={[partText(part), meaningOf(categoryLabel(part.name)), PRECEDENCE].join("\n")}
                 style={{ flexGrow: part.share, background: colourOf(part.name) }}
                 data-name={part.name}
               />
@@ -75,7 +77,7 @@ function Legend({ bars }: { bars: readonly StepBar[] }) {
   return (
     <p class="step-legend">
       {[...seen].map(([name, label]) => (
-        <span key={name}>
+        <span key={name} title={meaningOf(categoryLabel(name))}>
           <i class="swatch" style={{ background: colourOf(name) }} />
           {label}
         </span>

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tfvis_nb as tv
@@ -46,6 +47,34 @@ def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
     assert (figures["excess_ns"] // 10**5, figures["work_excess_ns"] // 1000) == (234, 106)
     assert (figures["activity"], figures["op"], figures["op_kind"]) == ("launch", "MatMul", "op")
     assert figures["own_part"] > 0.9
+    # The batch is 8 times as large: 512 KiB of input, and some shapes.
+    assert figures["h2d_bytes"] == [524_304, 4_194_320, 4_194_320]
+
+
+def test_copies_point_to_a_larger_batch_only_if_each_slow_step_has_more_of_them() -> None:
+    trace = _steps([1000] * 6 + [2000, 1000, 2000, 1000], [600] * 6 + [1200, 600, 1200, 600])
+    size = [64] * 6 + [512, 64, 640, 64]
+    assert _h2d_bytes(trace) is None
+    assert _h2d_bytes(_with_copies(trace, size)) == [64, 512, 640]
+    assert _h2d_bytes(_with_copies(trace, [*size[:8], 64, 64])) is None
+
+
+def _h2d_bytes(trace: tv.Trace) -> list[int] | None:
+    found: dict[str, Any] = findings(trace).set_index("id")["figures"]["slow_steps.more_work"]
+    return found["h2d_bytes"]  # type: ignore[no-any-return]
+
+
+def _with_copies(trace: tv.Trace, sizes: list[int]) -> tv.Trace:
+    """Add a copy to the device to each step."""
+    starts = trace.events.groupby("step")["start_ns"].min()
+    here = {"kind": "memcpy", "lane": "memcpy H2D", "device": "/device:GPU:0", "source": "/device:CPU:0"}
+    copies: dict[str, Any] = {name: [text] * len(sizes) for name, text in here.items()}
+    copies |= {"destination": copies["device"], "duration_ns": [1] * len(sizes), "bytes": sizes}
+    rows = pd.concat(
+        [trace.events, events.build({**copies, "step": starts.index, "start_ns": starts.to_numpy() + 1})]
+    )
+    table, _ = events.order(events.build({name: rows[name].to_numpy() for name in events.COLUMNS}))
+    return tv.Trace(table)
 
 
 def test_a_stall_is_of_one_event_on_the_host_and_what_threads_do_is_summed() -> None:

@@ -271,7 +271,7 @@ def test_a_slow_first_step_is_told_apart() -> None:
     (found,) = trace.findings.to_dict("records")
     assert (found["id"], found["level"], found["lost_ns"]) == ("first_step", "observation", 800)
     assert np.isnan(found["share"])
-    assert "9 times the median of the others" in trace.overview["headline"]
+    assert "9.00 times the median of the others" in trace.overview["headline"]
     assert _steps([140, 100, 100, 100]).overview["first_step"] is None
     assert _steps([900, 100]).overview["first_step"] is None
 

@@ -64,13 +64,13 @@ def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path
     assert heights[3] > max(heights[:3])
     told = timeline.host.get_by_role("button", name="median")
     expect(told).to_have_text(
-        "Slowest: step 2 9.00 ms · 2.3 \u00d7 median · GPU busy 1.00 ms, 1.0 \u00d7 median"
+        "Slowest: step 2 9.00 ms · 2.25 \u00d7 median · GPU busy 1.00 ms, 1.00 \u00d7 median"
     )
     bars.locator("i").nth(3).hover()
-    expect(told).to_have_text("Step 3 4.00 ms · 1.0 \u00d7 median · GPU busy 2.00 ms, 2.0 \u00d7 median")
+    expect(told).to_have_text("Step 3 4.00 ms · 1.00 \u00d7 median · GPU busy 2.00 ms, 2.00 \u00d7 median")
     bars.locator("i").nth(3).click()
     expect(bars).to_have_attribute(
-        "aria-valuetext", "step 3, 4.00 ms, 1.0 times the median, GPU busy 2.00 ms, 2.0 times the median"
+        "aria-valuetext", "step 3, 4.00 ms, 1.00 times the median, GPU busy 2.00 ms, 2.00 times the median"
     )
 
 
@@ -110,7 +110,7 @@ def test_a_bar_that_would_be_higher_says_so(exported: OpenExported, tmp_path: Pa
     bars.locator("i").nth(1).click()
     expect(bars).to_have_attribute(
         "aria-valuetext",
-        "step 1, 44.0 ms, 11.0 times the median, GPU busy 1.00 ms, 1.0 times the median, "
+        "step 1, 44.0 ms, 11.0 times the median, GPU busy 1.00 ms, 1.00 times the median, "
         "bar cut at 2 times the median",
     )
     assert marked(timeline, "data-slow") == [1, 3]
@@ -181,7 +181,7 @@ def test_of_several_devices_the_busiest_counts(exported: OpenExported, tmp_path:
     bars.focus()
     timeline.page.keyboard.press("End")
     expect(bars).to_have_attribute(
-        "aria-valuetext", "step 2, 6.50 ms, 1.6 times the median, busiest GPU 6.00 ms, 2.0 times the median"
+        "aria-valuetext", "step 2, 6.50 ms, 1.63 times the median, busiest GPU 6.00 ms, 2.00 times the median"
     )
     # However much the device computed, it can be seen that the step was slow, too.
     outer, inner = (
@@ -219,7 +219,7 @@ def test_without_kernels_nothing_is_said_of_devices(exported: OpenExported, tmp_
     assert marked(timeline, "data-busy") == []
     bars.focus()
     timeline.page.keyboard.press("Home")
-    expect(bars).to_have_attribute("aria-valuetext", "step 0, 10.4 ms, 1.0 times the median")
+    expect(bars).to_have_attribute("aria-valuetext", "step 0, 10.4 ms, 1.00 times the median")
 
 
 @pytest.mark.thorough

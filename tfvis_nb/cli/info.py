@@ -17,7 +17,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
-from tfvis_nb.core.labels import lane_label, one_line, printable
+from tfvis_nb.core.labels import NO_NAME, UNKNOWN_OP, lane_label, one_line, printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -175,9 +175,9 @@ _STEPS: _Columns = {
     "duration": _duration("duration_ns"),
     "events": _count("events"),
 }
-_TASKS: _Columns = {"task": _text("task", "unnamed")}
+_TASKS: _Columns = {"task": _text("task", "local")}
 _DEVICES: _Columns = {
-    "device": _text("device", "unnamed"),
+    "device": _text("device", NO_NAME),
     "lanes": lambda row: str(row["lanes"]),
     "events": _count("events"),
 }
@@ -189,7 +189,7 @@ _LANES: _Columns = {
     "of the run": lambda row: format_percent(row["share"]),
 }
 _OPS: _Columns = {
-    "op": _text("op", "unnamed"),
+    "op": _text("op", UNKNOWN_OP),
     "count": _count("count"),
     "self": lambda row: "" if row["self_ns"] is None else format_duration(row["self_ns"]),
     "total": _duration("total_ns"),

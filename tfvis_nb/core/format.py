@@ -61,6 +61,11 @@ def format_percent(share: float) -> str:
     return f"{_rounded(percent, 0 if percent == 0 or percent >= 99.95 else 1)} %"
 
 
+def format_ratio(ratio: float) -> str:
+    """Write how many times another value one is, with three digits and without a unit."""
+    return UNKNOWN if not math.isfinite(ratio) else _scaled(ratio, 1000, ("",)).rstrip()
+
+
 def format_file_size(count: int) -> str:
     """Write the size of a file as file managers do, in units of a thousand bytes."""
     if count < 1000:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _TASK = re.compile(r"^/job:([^/]+)(?:/replica:([0-9]+))?/task:([0-9]+)")
 _DEVICE = re.compile(r"/?device:([^/]+)")
+UNKNOWN_OP = "(unknown op)"
+"""Stands for the op type of events of which none was recorded, such as kernels that no op launched."""
+NO_NAME = "(no name)"
+
 _NUMBER = re.compile(r"[0-9]+")
 _DIGITS = re.compile(r"(\d+)")
 

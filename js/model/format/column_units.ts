@@ -5,6 +5,7 @@ import {
   formatCount,
   formatDuration,
   formatPercent,
+  formatRatio,
   formatTime,
 } from "./units";
 
@@ -34,7 +35,7 @@ const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => s
   count: formatCount,
   number: String,
   share: formatPercent,
-  ratio: (value) => value.toFixed(2),
+  ratio: formatRatio,
 };
 
 /** What a cell says; "–" where it is not known. */

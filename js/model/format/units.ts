@@ -95,6 +95,11 @@ export function formatPercent(fraction: number): string {
   return `${percent === 0 || percent >= 99.95 ? percent.toFixed(0) : percent.toFixed(1)} %`;
 }
 
+/** "1.25", "11.1", "1,240": how many times another value one is. */
+export function formatRatio(ratio: number): string {
+  return Number.isFinite(ratio) ? scaled(ratio, 1000, [""]) : "–";
+}
+
 /** A text that does not break between a figure and its unit. */
 export function unbroken(text: string): string {
   return text.replace(/(\d) (?=(?:%|×|[nµm]?s|[mh]|(?:[kKMGTP]i?)?B(?:\/s)?)(?![\w%]))/g, "$1\u00a0");

@@ -8,6 +8,10 @@ import type { Lane } from "../types";
 /** What a lane is called. */
 type Called = Pick<Lane, "task" | "device" | "lane">;
 
+/** Stands for the op type of events of which none was recorded, such as kernels that no op launched. */
+export const UNKNOWN_OP = "(unknown op)";
+export const NO_NAME = "(no name)";
+
 const TASK = /^\/job:([^/]+)(?:\/replica:(\d+))?\/task:(\d+)/;
 
 /** "/job:worker/replica:0/task:1" is "worker 1"; a local or unknown task is "". */

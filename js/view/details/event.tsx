@@ -11,6 +11,7 @@ import {
 } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
 import { categoryOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
+import { NO_NAME } from "../../model/lanes/labels";
 import { stepName } from "../../model/lanes/step_bars";
 import { NO_STEP, type Step } from "../../model/types";
 import type { Edge, EdgeKind } from "../../model/wire/details";
@@ -45,7 +46,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
   };
   return (
     <>
-      <PanelHeader store={store} title={nameOf(store.drawn, id) || opOf(store.drawn, id) || "(no name)"}>
+      <PanelHeader store={store} title={nameOf(store.drawn, id) || opOf(store.drawn, id) || NO_NAME}>
         <span class="chip" style={{ background: paints.css[colour], color: paints.text[colour] }}>
           {opOf(store.drawn, id) || category}
         </span>

@@ -5,7 +5,7 @@ import { isolated, withoutControls } from "../../model/format/bidi";
 import { csvText, markdownText } from "../../model/format/table_text";
 import { formatCount, formatDuration } from "../../model/format/units";
 import { shortName } from "../../model/lanes/event_text";
-import { commonLocation, laneLabel, laneName } from "../../model/lanes/labels";
+import { commonLocation, laneLabel, laneName, NO_NAME } from "../../model/lanes/labels";
 import type { Found } from "../../model/search/search";
 import type { Store } from "../../state/store";
 import { CopyTable } from "../../ui/copy_table";
@@ -68,7 +68,9 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
     <>
       <dl>
         <dt>Busy</dt>
-        <dd title="How long at least one of these events runs: an op and the kernels that it launched count once">
+        <dd
+          title={`How long at least one of these events runs: an op and the kernels that it launched count once. The durations of all add up to ${formatDuration(total)}.`}
+        >
           {formatDuration(busy)}
         </dd>
         <dt>Mean</dt>
@@ -110,7 +112,7 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
                     title={isolated(event.name || event.op)}
                     onClick={() => visit(event.event)}
                   >
-                    {withoutControls(shortName(event.name || event.op)) || "(none)"}
+                    {withoutControls(shortName(event.name || event.op)) || NO_NAME}
                   </button>
                 </td>
                 {hasLanes && (

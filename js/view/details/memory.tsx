@@ -2,6 +2,7 @@
 
 import type { Actions } from "../../input/actions";
 import { formatBytes, formatCount, formatTime } from "../../model/format/units";
+import { NO_NAME } from "../../model/lanes/labels";
 import { aliveAt, levelAt, type Moment } from "../../model/wire/memory";
 import type { Store } from "../../state/store";
 import { ScopedText } from "../../ui/scoped_text";
@@ -41,7 +42,7 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
               onClick={() => actions.visitEvent(events[buffer] - 1)}
             >
               <b>
-                <ScopedText text={track.name(buffer) || "(no name)"} />
+                <ScopedText text={track.name(buffer) || NO_NAME} />
               </b>{" "}
               <small>{formatBytes(sizes[buffer])}</small>
             </button>

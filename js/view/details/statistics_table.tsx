@@ -5,6 +5,7 @@ import type { Actions } from "../../input/actions";
 import { isolated, withoutControls } from "../../model/format/bidi";
 import { formatCount, formatDuration } from "../../model/format/units";
 import { shortName } from "../../model/lanes/event_text";
+import { NO_NAME, UNKNOWN_OP } from "../../model/lanes/labels";
 import { entryOfEvent } from "../../model/lod/merged";
 import { categoryColour, categoryLabel } from "../../model/paint/palette";
 import type { StatisticsRow } from "../../model/search/range_statistics";
@@ -138,7 +139,7 @@ function RowName({ store, actions, row, isAlike }: NameProps) {
         title={`${isolated(row.label)}: ${categoryLabel(category)}. Show the longest`}
         onClick={() => actions.visitEvent(row.longest)}
       >
-        {withoutControls(shortName(row.label)) || "(none)"}
+        {withoutControls(shortName(row.label)) || (store.statisticsBy === "op" ? UNKNOWN_OP : NO_NAME)}
         {isAlike && <small> {categoryLabel(category)}</small>}
       </button>
     </>

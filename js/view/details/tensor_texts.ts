@@ -3,6 +3,7 @@
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatDuration, formatTime } from "../../model/format/units";
 import { nameOf } from "../../model/lanes/event_text";
+import { NO_NAME } from "../../model/lanes/labels";
 import type { Output } from "../../model/wire/records";
 import type { Store } from "../../state/store";
 import { endOf, type Tensor } from "../../state/tensors";
@@ -29,7 +30,7 @@ export function lengthText({ track, at }: Tensor): string {
 
 export function tensorSentence(tensor: Tensor): string {
   const { track, at } = tensor;
-  const name = isolated(track.name(at) || "(no name)");
+  const name = isolated(track.name(at) || NO_NAME);
   return `${name}, ${formatBytes(track.sizes[at])}, ${lifeText(tensor)}`;
 }
 

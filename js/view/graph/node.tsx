@@ -7,7 +7,7 @@ import { formatCount, formatDuration, formatNumber } from "../../model/format/un
 import type { PlacedNode, Size } from "../../model/graph/layout";
 import type { GraphEdge } from "../../model/graph/neighbourhood";
 import { categoryOf, locationOf, nameOf, opOf, shortName } from "../../model/lanes/event_text";
-import { deviceLocation, taskLabel } from "../../model/lanes/labels";
+import { deviceLocation, NO_NAME, taskLabel } from "../../model/lanes/labels";
 import { eventAt } from "../../model/lod/merged";
 import type { Store } from "../../state/store";
 
@@ -57,7 +57,7 @@ export function Node({
 }: NodeProps) {
   const { event, hop, x, y, width, height, hiddenInputs, hiddenConsumers } = node;
   const { drawn, painting } = store;
-  const name = nameOf(drawn, event) || opOf(drawn, event) || "(no name)";
+  const name = nameOf(drawn, event) || opOf(drawn, event) || NO_NAME;
   const category = categoryOf(drawn, event);
   // A kernel has the op type of the op that launched it.
   const op = [opOf(drawn, event), category === "kernel" && category].filter(Boolean).join(" ") || category;

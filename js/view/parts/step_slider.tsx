@@ -1,6 +1,6 @@
 /** The bars of the steps: a slider whose value is the step shown, for the pointer and for the keyboard. */
 
-import { formatDuration } from "../../model/format/units";
+import { formatDuration, formatRatio } from "../../model/format/units";
 import {
   MAX_BAR_RATIO,
   SLOW_RATIO,
@@ -123,7 +123,7 @@ function legend(busyName: string | null): string {
 
 /** The tooltip of a bar that would be higher than bars are drawn. */
 function cutText(step: Step, median: number): string {
-  const times = ((step.end - step.start) / median).toFixed(1);
+  const times = formatRatio((step.end - step.start) / median);
   return `${stepName(step)}: ${times} × the median; its bar is cut at ${MAX_BAR_RATIO} × the median`;
 }
 
@@ -143,6 +143,6 @@ function valueText(store: Store, figures: StepBars, busyName: string | null): st
 }
 
 function timeText(ns: number, median: number): string {
-  const ratio = median > 0 ? `, ${(ns / median).toFixed(1)} times the median` : "";
+  const ratio = median > 0 ? `, ${formatRatio(ns / median)} times the median` : "";
   return formatDuration(ns) + ratio;
 }

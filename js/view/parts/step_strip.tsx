@@ -4,7 +4,7 @@
  */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
-import { formatCount, formatDuration } from "../../model/format/units";
+import { formatCount, formatDuration, formatRatio } from "../../model/format/units";
 import {
   busyLabel,
   countSteps,
@@ -124,7 +124,7 @@ function Ratio({ before, ns, median }: { before: string; ns: number; median: num
   return (
     <span>
       {before}
-      {(ns / median).toFixed(1)} × median
+      {formatRatio(ns / median)} × median
     </span>
   );
 }

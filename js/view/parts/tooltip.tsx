@@ -12,6 +12,7 @@ import {
   opOf,
   shortName,
 } from "../../model/lanes/event_text";
+import { NO_NAME } from "../../model/lanes/labels";
 import type { Hover, TensorHover } from "../../state/hover_and_marks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -66,9 +67,7 @@ export function Tooltip({ store, main, isInGraph = false }: TooltipProps) {
 function TipName({ name }: { name: string }) {
   return (
     <b>
-      <ScopedText
-        text={name.length > 160 ? `${name.slice(0, 80)} … ${name.slice(-76)}` : name || "(no name)"}
-      />
+      <ScopedText text={name.length > 160 ? `${name.slice(0, 80)} … ${name.slice(-76)}` : name || NO_NAME} />
     </b>
   );
 }

@@ -1,11 +1,13 @@
 """Steps are slower than the median step, or have more to do."""
 
+from collections.abc import Callable
 from statistics import median_low
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import Finding, step_range
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
@@ -22,7 +24,7 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.steps.other_steps import OtherSteps
 from tfvis_nb.analysis.steps.slow_steps import slow_steps
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.format import format_bytes, format_duration, format_percent, format_ratio
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -100,9 +102,23 @@ def _more_work(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding
         "work_ratios": [float(slow["work_ratio"].min()), float(slow["work_ratio"].max())],
         "own_part": max(int(longest.excess_ns), 0) / excess,
         "work_excess_ns": int(longest.work_ns) - int(work),
+        "h2d_bytes": _larger_input(trace, table["step"], slow["step"]),
     }
     figures["stalls"] = _mostly_not_work(figures) and _stalls(trace, longest)
     return _finding(trace, "slow_steps.more_work", longest, figures)
+
+
+def _larger_input(trace: Trace, steps: pd.Series, slow: pd.Series) -> list[int] | None:
+    """Return the bytes copied to the devices in the median step, and the least and the most in slow ones.
+
+    None unless each of these is as much larger as makes a step slow.
+    """
+    is_input = (activity(trace) == NUMBER["h2d"]) & trace.events["bytes"].notna().to_numpy()
+    copies = trace.events.loc[is_input, ["step", "bytes"]].astype("int64")
+    moved = copies.groupby("step")["bytes"].sum().reindex(steps, fill_value=0)
+    typical, own = int(median_low(moved.tolist())), moved[slow]
+    is_larger = typical > 0 and int(own.min()) >= SLOW_STEP_RATIO * typical
+    return [typical, int(own.min()), int(own.max())] if is_larger else None
 
 
 def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | None:
@@ -147,13 +163,19 @@ def _word(key: str, figures: Figures) -> Texts:
 
 def _word_more_work(figures: Figures) -> Texts:
     several, step, own = len(figures["steps"]) > 1, figures["step"], figures["own_part"]
-    least, most = (f"{ratio:.2g}" for ratio in figures["work_ratios"])
-    much = least if least == most else f"{least} to {most}"
+    much = _range(figures["work_ratios"], format_ratio)
     title = f"{_named(figures['steps'])} {'give' if several else 'gives'} the devices more work"
     text = (
         f"On the busiest device, {'their' if several else 'its'} kernels run {much} times as long as in the"
     )
     text += " median step."
+    if figures["h2d_bytes"]:
+        typical, *copied = figures["h2d_bytes"]
+        text += (
+            f" {'They copy' if several else 'It copies'} {_range(copied, format_bytes)} to the devices"
+            f" instead of {format_bytes(typical)}, which points to"
+            f" {'larger batches' if several else 'a larger batch'}."
+        )
     text += f" {f'Step {step} takes the longest' if several else 'It takes'}"
     text += f"{',' if several else ''} {_times(figures)}"
     if several:
@@ -178,6 +200,11 @@ def _word_more_work(figures: Figures) -> Texts:
     return Texts(title, text, f"Look first {first} Then look {then}")
 
 
+def _range(values: list[Any], written: Callable[[Any], str]) -> str:
+    least, most = map(written, values)
+    return least if least == most else f"{least} to {most}"
+
+
 def _word_longer(figures: Figures) -> Texts:
     text = f"Step {figures['step']} takes {_times(figures)}"
     text += ", although its devices have no more to do." if figures["work_known"] else "."
@@ -196,7 +223,7 @@ def _word_longer(figures: Figures) -> Texts:
 def _times(figures: Figures) -> str:
     took = format_duration(figures["duration_ns"])
     median = format_duration(figures["duration_ns"] - figures["excess_ns"])
-    return f"{figures['ratio']:.3g} times the median ({took} instead of {median})"
+    return f"{format_ratio(figures['ratio'])} times the median ({took} instead of {median})"
 
 
 def _op_part(figures: Figures) -> str:

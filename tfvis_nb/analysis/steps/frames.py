@@ -13,7 +13,7 @@ from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.steps.tree import Tree
 from tfvis_nb.core.categories import is_kind
-from tfvis_nb.core.labels import lane_label
+from tfvis_nb.core.labels import NO_NAME, lane_label
 from tfvis_nb.core.stacks import StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 
@@ -162,7 +162,7 @@ def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray
     top = np.zeros(int(lane.max(initial=0)) + 1, np.int64)
     for at, event in zip(numbers.tolist(), shown[first].tolist(), strict=True):
         where = ("" if pd.isna(text) else str(text) for text in events[columns].iloc[event])
-        top[at] = found.frame(0, at, lane_label(*where) or "(unnamed lane)")
+        top[at] = found.frame(0, at, lane_label(*where) or NO_NAME)
     outer = parents(events)
     label, texts = np.zeros(len(events), np.int64), [""]
     label[shown], texts = _labels(events, shown)
@@ -192,4 +192,4 @@ def _labels(events: pd.DataFrame, rows: np.ndarray) -> tuple[np.ndarray, list[st
     texts = pa.chunked_array(pa.array(events["name"])).combine_chunks().cast(pa.large_string())
     names = pc.fill_null(texts.take(pa.array(rows[unnamed])), "").dictionary_encode()
     label[unnamed] = len(types) + np.asarray(names.indices)
-    return label, [*types, *(text or "(unnamed)" for text in names.dictionary.to_pylist())]
+    return label, [*types, *(text or NO_NAME for text in names.dictionary.to_pylist())]

@@ -16,6 +16,7 @@ from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
+from tfvis_nb.core.format import format_ratio
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -96,8 +97,7 @@ class FirstStep(NamedTuple):
 
 def times_median(first: Mapping[str, Any]) -> str:
     """Write how many times the median of the others a first step takes."""
-    ratio = first["first_ns"] / max(first["median_ns"], 1)
-    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+    return format_ratio(first["first_ns"] / max(first["median_ns"], 1))
 
 
 @validate_input

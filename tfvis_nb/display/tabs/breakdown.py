@@ -17,7 +17,7 @@ from tfvis_nb.events import NO_STEP
 _CHART = (
     "At each point in time a step has one activity. If several happen at once, the first in this order "
     "counts: device compute, copies from the device, between devices, input, communication, launching, "
-    "copies to the device, compiling, host compute, runtime, preprocessing."
+    "copies to the device, compiling, host compute, runtime, input pipeline threads."
 )
 
 

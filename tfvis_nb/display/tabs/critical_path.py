@@ -30,7 +30,7 @@ def _lengths(trace: Trace) -> dict[str, Any]:
     names = [str(name) for name in sums.index]
     rows = pd.DataFrame(
         {
-            "category": [_label(name) for name in names],
+            "category": [activity_label(name) for name in names],
             "duration_ns": sums.to_numpy(),
             "share": sums.to_numpy() / max(int(sums.sum()), 1),
         }
@@ -63,7 +63,7 @@ def _ops(trace: Trace) -> dict[str, Any]:
     rows = pd.DataFrame(
         {
             "op": sums["op"].astype(str),
-            "category": [_label(str(name)) for name in sums["category"]],
+            "category": [activity_label(str(name)) for name in sums["category"]],
             "duration_ns": sums["sum"],
             "share": sums["sum"] / total,
             "pieces": sums["size"],
@@ -97,7 +97,7 @@ def _pieces(trace: Trace) -> dict[str, Any]:
             start_ns=rows["start_ns"] - targets.origin,
             name=trace.events["name"].take(rows["event"].to_numpy()).astype(str).to_numpy(),
             place=placed(trace, rows["event"].to_numpy()),
-            category=[_label(str(name)) for name in rows["category"]],
+            category=[activity_label(str(name)) for name in rows["category"]],
         )
     else:
         rows = rows.assign(name="", place="")
@@ -142,8 +142,3 @@ def _slack(trace: Trace) -> dict[str, Any]:
         light="op",
         reason=why_not(found),
     )
-
-
-def _label(category: str) -> str:
-    # Nothing hides the pipeline's work where a step waited for it.
-    return "Preprocessing" if category == "preprocessing" else activity_label(category)
