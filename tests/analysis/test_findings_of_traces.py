@@ -21,6 +21,7 @@ COPIES = "copies"
 INPUT_ONCE = "input_bound.first"
 INPUT_OF_ONE = "input_bound.one"
 LAUNCHES = "launch_bound"
+SMALL = "small_kernels"
 CONTEXT = ("idle_device", "between_steps", "first_step")
 """Rules whose findings follow from figures that `tests.analysis.test_overview` checks in every trace."""
 
@@ -38,14 +39,14 @@ FOUND = {
     # Devices.
     "h200/deep4000.pb.xz": [LAUNCHES],
     "h200/inception_step1.pb.xz": [LAUNCHES],
-    "h200/inception_tf2_60steps_gpu.xplane.pb.xz": [LAUNCHES],
+    "h200/inception_tf2_60steps_gpu.xplane.pb.xz": [LAUNCHES, SMALL],
     "h200/lstm_while_v2_step0.pb": [LAUNCHES],
     "*/mlp_step?.*": [LAUNCHES],
     "h200/mlp_init.pb": [LAUNCHES],
     "gpu_tf2??_mlp.pb.xz": [LAUNCHES],
-    "*keras_fit_gpu.xplane.pb": [LAUNCHES],
-    "h200-tf218/tffunction_train_gpu.xplane.pb": [LAUNCHES],
-    "gpu_tf218_function.xplane.pb.xz": [LAUNCHES],
+    "*keras_fit_gpu.xplane.pb": [LAUNCHES, SMALL],
+    "h200-tf218/tffunction_train_gpu.xplane.pb": [LAUNCHES, SMALL],
+    "gpu_tf218_function.xplane.pb.xz": [LAUNCHES, SMALL],
     "*run_meta.v[23]": [LAUNCHES],
     "timeline_tf10_gpu.json": [LAUNCHES],
     "third-party/ikhlestov/GPU_timeline_01.json": [LAUNCHES],

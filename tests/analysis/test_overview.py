@@ -193,8 +193,8 @@ def test_a_keras_user_is_told_why_the_gpu_is_idle() -> None:
         "GPU busy 12.6 % of step time, idle 56.3 % while waiting for kernel launches. The host issues 191"
         " launches per step; the GPU is idle 16.4 \N{MICRO SIGN}s per late launch."
     )
-    assert trace.findings["id"].tolist() == ["launch_bound", "between_steps"]
-    assert trace.findings["level"].tolist() == ["problem", "observation"]
+    assert trace.findings["id"].tolist() == ["launch_bound", "between_steps", "small_kernels"]
+    assert trace.findings["level"].tolist() == ["problem", "observation", "minor"]
     assert "Tracing itself adds launch overhead" in trace.findings["text"][0]
     assert "steps_per_execution" in trace.findings["advice"][0]
     assert trace.findings["step"][0] > 0  # the first step is not typical

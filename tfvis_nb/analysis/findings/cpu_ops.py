@@ -13,6 +13,7 @@ from tfvis_nb.analysis.findings.rule import (
     Texts,
     Threshold,
     beyond,
+    listed,
     step_time,
 )
 from tfvis_nb.analysis.graph.cpu_placement import cpu_placement
@@ -112,7 +113,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         moved += f", {format_bytes(figures['copied_bytes'])}"
     return Texts(
         "CPU ops and device-to-host copies stall the GPU",
-        f"{_listed(figures['ops'], figures['op_types'])} {'run' if several else 'runs'} on the CPU or"
+        f"{listed(figures['ops'], figures['op_types'])} {'run' if several else 'runs'} on the CPU or"
         f" {'copy' if several else 'copies'} data to the host and back between GPU kernels ({moved})."
         f" During that time the GPU is idle for {format_duration(figures['idle_ns'])},"
         f" {step_time(figures['share'])}.{_placement(figures)}",
@@ -123,17 +124,10 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 def _placement(figures: Figures) -> str:
     requested, unregistered = (
-        _listed(figures[name][:_MAX_OPS], len(figures[name])) for name in ("requested_cpu", "no_gpu_kernel")
+        listed(figures[name][:_MAX_OPS], len(figures[name])) for name in ("requested_cpu", "no_gpu_kernel")
     )
     text = f" The program requests the CPU for {requested}." if requested else ""
     return text + (f" No GPU kernel is registered for {unregistered}." if unregistered else "")
-
-
-def _listed(names: list[str], count: int) -> str:
-    rest = count - len(names)
-    if rest:
-        return ", ".join(names) + f" and {rest} other op type{'s' if rest > 1 else ''}"
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -155,7 +149,7 @@ def _summarise(figures: Figures) -> str:
 
 
 def _headline(figures: Figures) -> str:
-    ops = _listed(figures["ops"], figures["op_types"])
+    ops = listed(figures["ops"], figures["op_types"])
     run, copy = ("run", "copy") if figures["op_types"] > 1 else ("runs", "copies")
     return (
         f"A GPU is idle for {step_time(figures['share'])} while {ops} {run} on the CPU or {copy} data to the"

@@ -43,6 +43,13 @@ _FEWER = {
 }
 """By kind of program: how to launch less, and how to compile with XLA."""
 
+_LOWER = {
+    "session": "wrap the optimizer in"
+    " tf.compat.v1.mixed_precision.enable_mixed_precision_graph_rewrite(), which uses float16",
+    "keras": 'call tf.keras.mixed_precision.set_global_policy("mixed_{name}") before the model is built',
+}
+"""By kind of program: how to compute with fewer bits."""
+
 
 def recorded(trace: Trace) -> dict[str, Any]:
     """Return figures of the recorded program: its kind, its ops of dynamic shape, and whether it prefetches.
@@ -119,3 +126,22 @@ def fewer_compilations(figures: Mapping[str, Any]) -> str:
         "the shapes or Python arguments of a function change: pass tensors, pad to fixed shapes, or give an"
         " input_signature."
     )
+
+
+def larger_kernels(figures: Mapping[str, Any]) -> str:
+    """Advise how the kernels of a program fill the GPU."""
+    _, xla = _FEWER[figures["program"]]
+    text = "Use a larger batch: as long as SMs have no block, more blocks hardly take longer."
+    return f"{text} XLA, which fuses small ops, may help as well: turn it on {xla}." if xla else text
+
+
+def lower_precision(figures: Mapping[str, Any]) -> str:
+    """Advise how a program uses Tensor Cores, by the ``capability`` of its GPU."""
+    before_bfloat16 = str(figures["capability"]).startswith("7.")
+    how = _LOWER.get(figures["program"], "compute in {name}").format(
+        name="float16" if before_bfloat16 else "bfloat16"
+    )
+    text = f"Use Tensor Cores: {how}, and make sizes multiples of 8."
+    if before_bfloat16 or figures["program"] == "jax":
+        return text
+    return f"{text} For float32, tf.config.experimental.tensor_float_32_execution_enabled() should be True."

@@ -106,3 +106,18 @@ def example(figures: Figures) -> str:
 def step_time(share: float) -> str:
     """Format a share of step time."""
     return f"{format_percent(share)} of step time"
+
+
+def listed(names: list[str], count: int) -> str:
+    """Name some op types of so many.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.findings.rule import listed
+    >>> listed(["Mul", "Sub"], 2), listed(["Mul", "Sub"], 5)
+    ('Mul and Sub', 'Mul, Sub and 3 other op types')
+    """
+    rest = count - len(names)
+    if rest:
+        return ", ".join(names) + f" and {rest} other op type{'s' if rest > 1 else ''}"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

@@ -1,23 +1,17 @@
 """How often each GPU kernel ran, how long it took, and how well its launches fill the GPU."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.events.locations import LOCATIONS, locations
+from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.hardware.launch_configuration import LaunchConfiguration, launch_configuration
 from tfvis_nb.analysis.hardware.occupancy import occupancy
-from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses_tensor_cores
 from tfvis_nb.analysis.steps.sorted_durations import SortedDurations
 from tfvis_nb.analysis.unavailable import cannot_say
-from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -68,7 +62,6 @@ _COLUMNS = {
     "eligible": "boolean",
     "longest": "int64",
 }
-_FACTS = re.compile(r" (?:regs:|External id=|queued=|registers per thread=)")
 
 
 @validate_input
@@ -101,23 +94,9 @@ def kernels(trace: Trace) -> pd.DataFrame:
     >>> found[["name", "op", "count", "total_ns", "registers", "grid"]].values.tolist()
     [['gemm', 'MatMul', 2, 8, 92, '32,2,1']]
     """
-    events = trace.events
-    on_device = locations(events) == LOCATIONS.index("device")
-    rows = np.flatnonzero(on_device & ~is_kind(events, "memcpy") & ~is_kind(events, "memset"))
-    if not len(rows):
+    ran = kernel_runs(trace)
+    if ran.empty:
         return cannot_say(_COLUMNS, Text("no_kernels"))
-    ops = np.array([*map(str, events["op"].cat.categories), ""], object)[
-        events["op"].cat.codes.to_numpy()[rows]
-    ]
-    duration = events["duration_ns"].to_numpy(np.int64)[rows]
-    detail = _arrow(events["detail"].iloc[rows]).dictionary_encode()
-    code = detail.indices.to_numpy()
-    texts = [text or "" for text in detail.dictionary.to_pylist()]
-    recorded = np.array([_FACTS.split(text, maxsplit=1)[0] for text in texts], object)[code]
-    names = _arrow(events["name"].iloc[rows]).to_numpy(zero_copy_only=False)
-    ran = pd.DataFrame(
-        {"name": np.where(recorded == "", names, recorded), "op": ops, "duration_ns": duration}
-    )
     grouped = ran.groupby(["name", "op"], sort=False)
     table = (
         grouped["duration_ns"]
@@ -125,38 +104,23 @@ def kernels(trace: Trace) -> pd.DataFrame:
         .reset_index()
     )
     table["mean_ns"] = table["total_ns"] / table["count"]
-    table["p99_ns"] = SortedDurations(grouped.ngroup().to_numpy(), len(table), duration).percentile(99)
-    table["share"] = table["total_ns"] / max(int(duration.sum()), 1)
-    launches = [launch_configuration(texts[index]) for index in code[table["at"]]]
-    devices = events["device"].iloc[rows[table["at"]]].astype(object)
-    table = table.assign(**_of_launches(launches, _hardware(trace, devices)))
-    used = list(map(uses_tensor_cores, table["name"], table["op"]))
-    table["tensor_cores"] = pd.array(used, "boolean")
-    table["eligible"] = pd.array(
-        [
-            bool(uses) or could_use_tensor_cores(op) if op or uses else None
-            for uses, op in zip(used, table["op"], strict=True)
-        ],
-        "boolean",
-    )
-    table["longest"] = rows[table["at"]]
+    table["p99_ns"] = SortedDurations(
+        grouped.ngroup().to_numpy(), len(table), ran["duration_ns"].to_numpy()
+    ).percentile(99)
+    table["share"] = table["total_ns"] / max(int(ran["duration_ns"].sum()), 1)
+    longest = ran.loc[table["at"]].reset_index(drop=True)
+    details = trace.events["detail"].iloc[longest["event"]]
+    launches = [launch_configuration("" if pd.isna(text) else str(text)) for text in details]
+    table = table.assign(**_of_launches(launches, zip(longest["capability"], longest["cores"], strict=True)))
+    for name in ("tensor_cores", "eligible"):
+        table[name] = pd.array(longest[name].tolist(), "boolean")
+    table["longest"] = longest["event"]
     table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index(drop=True)
     return table[list(_COLUMNS)].astype(dict.fromkeys(("name", "op"), event_table.TEXT))
 
 
-def _hardware(trace: Trace, devices: pd.Series) -> list[tuple[str, int]]:
-    """Return the compute capability and the number of SMs of each device; empty and 0 if not known."""
-    known = {
-        device: (capability if isinstance(capability, str) else "", 0 if cores is pd.NA else int(cores))
-        for device, capability, cores in zip(
-            *(trace.devices[name] for name in ("device", "compute_capability", "cores")), strict=True
-        )
-    }
-    return [known.get(device, ("", 0)) for device in devices]
-
-
 def _of_launches(
-    launches: Sequence[LaunchConfiguration], hardware: Sequence[tuple[str, int]]
+    launches: Sequence[LaunchConfiguration], hardware: Iterable[tuple[str, int]]
 ) -> dict[str, Any]:
     """Return the columns that follow from launches and the GPUs that ran them."""
     shares: list[float | None] = []
@@ -182,7 +146,3 @@ def _of_launches(
         "limited_by": pd.array(limits, event_table.TEXT),
         "waves": pd.array(waves, "Float64"),
     }
-
-
-def _arrow(texts: pd.Series) -> pa.Array:
-    return pc.fill_null(pa.chunked_array(pa.array(texts)).combine_chunks().cast(pa.large_string()), "")

@@ -14,6 +14,8 @@ _ELIGIBLE = re.compile(
     r"|DepthwiseConv2dNative(?:Backprop\w+)?|(?:Xla)?Einsum|CudnnRNN(?:Backprop)?(?:V\d)?"
     r"|dot(?:_general)?|conv(?:olution|_general_dilated)|gemm"
 )
+_FIRST_WITH = 7
+"""Compute capability. GeForce GTX 16 has 7.5 without them; its profiles do not tell it from RTX 20."""
 
 
 def uses_tensor_cores(kernel: str, op: str) -> bool | None:
@@ -38,3 +40,13 @@ def could_use_tensor_cores(op: str) -> bool:
     (True, False)
     """
     return _ELIGIBLE.fullmatch(op) is not None
+
+
+def has_tensor_cores(capability: str) -> bool:
+    """Tell whether GPUs of a compute capability have Tensor Cores, which came with 7.0.
+
+    >>> has_tensor_cores("6.1"), has_tensor_cores("10.0"), has_tensor_cores("")
+    (False, True, False)
+    """
+    major = capability.partition(".")[0]
+    return major.isdecimal() and int(major) >= _FIRST_WITH

@@ -1,0 +1,61 @@
+"""Which GPU spends most of the steps in some of its kernels, while nothing else runs on it."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.findings.finding import Finding, step_range, step_times
+from tfvis_nb.core.intervals import priority_union
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+_MOST_NAMED = 3
+_CHOSEN, _OTHER = 1, 2
+
+
+def kernel_time(trace: Trace, runs: pd.DataFrame, chosen: np.ndarray) -> dict[str, Any] | None:
+    """Return the time of the chosen of `kernel_runs` on the GPU that spends most on them; None if none do.
+
+    ``task``, ``device`` and ``capability``, ``share`` of step time in which chosen kernels run there and no
+    others, ``ops`` (the types with the most time, the kernels' names where there are none), ``op_types``, and
+    ``rows`` of those runs in steps, the longest first.
+    """
+    events = trace.events.iloc[runs["event"]]
+    in_steps = (events["step"] != NO_STEP).to_numpy()
+    total = int(step_times(trace)["duration_ns"].sum())
+    if not total or not (chosen & in_steps).any():
+        return None
+    places = events.groupby(["task", "device"], observed=True, sort=False, dropna=False)
+    group = places.ngroup().to_numpy()
+    start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
+    level = np.where(chosen, _CHOSEN, _OTHER)
+    found = priority_union(group[in_steps], start[in_steps], end[in_steps], level[in_steps])
+    alone = np.zeros(int(group.max()) + 1, np.int64)
+    mine = found.level == _CHOSEN
+    np.add.at(alone, found.group[mine], found.length[mine])
+    most = int(alone.argmax())
+    rows = np.flatnonzero(chosen & in_steps & (group == most))
+    own = runs.iloc[rows]
+    by_op = own["duration_ns"].groupby(own["op"].where(own["op"] != "", own["name"])).sum()
+    place = events.iloc[rows[0]]
+    return {
+        "task": "" if pd.isna(place["task"]) else str(place["task"]),
+        "device": str(place["device"]),
+        "capability": str(own["capability"].iloc[0]),
+        "share": min(int(alone[most]) / total, 1.0),
+        "ops": by_op.sort_values(ascending=False, kind="stable").index[:_MOST_NAMED].tolist(),
+        "op_types": len(by_op),
+        "rows": rows[np.argsort(-own["duration_ns"].to_numpy(), kind="stable")],
+    }
+
+
+def kernel_finding(trace: Trace, key: str, runs: pd.DataFrame, figures: dict[str, Any]) -> Finding:
+    """Return a finding whose evidence is the runs of `kernel_time`, in the step with most of them."""
+    figures = dict(figures)
+    events = runs["event"].to_numpy()[figures.pop("rows")]
+    steps, number = np.unique(trace.events["step"].to_numpy()[events], return_inverse=True)
+    spent = np.bincount(number, weights=trace.events["duration_ns"].to_numpy()[events])
+    step = int(steps[spent.argmax()])
+    return Finding(key, figures["share"], figures, step, *step_range(trace, step), events.tolist())

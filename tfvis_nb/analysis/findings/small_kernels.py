@@ -1,0 +1,90 @@
+"""Kernels have fewer blocks than the GPU has streaming multiprocessors."""
+
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb.analysis.findings.finding import Finding
+from tfvis_nb.analysis.findings.kernel_time import kernel_finding, kernel_time
+from tfvis_nb.analysis.findings.launch_bound import device_name
+from tfvis_nb.analysis.findings.program import larger_kernels, recorded
+from tfvis_nb.analysis.findings.rule import (
+    NOT_KNOWN,
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+    listed,
+    step_time,
+)
+from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
+from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+SHARE = Threshold(
+    0.02,
+    "share of step time that is lost on a GPU while only kernels with fewer blocks than it has SMs run: that"
+    " time, times the mean share of SMs without a block",
+)
+
+
+def _measured(trace: Trace) -> dict[str, Any] | None:
+    """Return `kernel_time` of small kernels, with the lost ``share``, that of all their time, and fill."""
+    runs = kernel_runs(trace)
+    blocks, cores = (runs[name].to_numpy(np.int64) for name in ("blocks", "cores"))
+    found = kernel_time(trace, runs, (blocks > 0) & (blocks < cores))
+    if found is None:
+        return None
+    rows = found["rows"]
+    length = runs["duration_ns"].to_numpy(np.int64)[rows]
+    filled = float(np.sum(length * (blocks[rows] / cores[rows])) / max(int(length.sum()), 1))
+    share = found["share"]
+    return found | {
+        "run_share": share,
+        "filled": filled,
+        "cores": int(cores[rows[0]]),
+        "share": share * (1 - filled),
+    }
+
+
+def _find(trace: Trace) -> list[Finding]:
+    figures = _measured(trace)
+    if figures is None or figures["share"] < SHARE.value:
+        return []
+    return [kernel_finding(trace, "small_kernels", kernel_runs(trace), figures | recorded(trace))]
+
+
+def _word(_key: str, figures: Figures) -> Texts:
+    name = device_name(figures["task"], figures["device"])
+    ops = listed(figures["ops"], figures["op_types"])
+    return Texts(
+        f"Kernels are too small for {name}",
+        f"For {step_time(figures['run_share'])}, {name} runs only kernels with fewer blocks than it has SMs"
+        f" ({figures['cores']:,}): those of {ops}. On average they use"
+        f" {format_percent(figures['filled'])} of the SMs.",
+        larger_kernels(figures),
+    )
+
+
+def _measure(trace: Trace) -> Measurement:
+    runs = kernel_runs(trace)
+    if not ((runs["blocks"] > 0) & (runs["cores"] > 0)).any():
+        reason = Text("no_kernels") if runs.empty else Text("no_grids")
+        return Measurement(NOT_KNOWN, SHARE.value, {"reason": reason})
+    found = _measured(trace)
+    share = found["share"] if found else 0.0
+    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
+
+
+def _summarise(figures: Figures) -> str:
+    if "reason" in figures:
+        return f"Kernels too small for the GPU are not available: {figures['reason']}."
+    return (
+        f"Kernels with fewer blocks than the GPU has SMs lose {step_time(figures['share'])}{beyond(figures)}."
+    )
+
+
+RULE = Rule("small kernels", {"SHARE": SHARE}, _find, _word, _measure, _summarise)

@@ -1,0 +1,75 @@
+"""Kernels multiply matrices without the Tensor Cores of their GPU."""
+
+from typing import Any
+
+from tfvis_nb.analysis.findings.finding import Finding
+from tfvis_nb.analysis.findings.kernel_time import kernel_finding, kernel_time
+from tfvis_nb.analysis.findings.launch_bound import device_name
+from tfvis_nb.analysis.findings.program import lower_precision, recorded
+from tfvis_nb.analysis.findings.rule import (
+    NOT_KNOWN,
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+    listed,
+    step_time,
+)
+from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
+from tfvis_nb.analysis.hardware.tensor_cores import has_tensor_cores
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+SHARE = Threshold(
+    0.05,
+    "share of step time of kernels that do not use Tensor Cores, of ops that could, on a GPU that has them,"
+    " while no others run there",
+)
+
+
+def _measured(trace: Trace) -> dict[str, Any] | None:
+    runs = kernel_runs(trace)
+    without = (runs["tensor_cores"] == False) & (runs["eligible"] == True)  # noqa: E712 - None is neither
+    return kernel_time(trace, runs, (without & runs["capability"].map(has_tensor_cores)).to_numpy(bool))
+
+
+def _find(trace: Trace) -> list[Finding]:
+    figures = _measured(trace)
+    if figures is None or figures["share"] < SHARE.value:
+        return []
+    return [kernel_finding(trace, "tensor_cores", kernel_runs(trace), figures | recorded(trace))]
+
+
+def _word(_key: str, figures: Figures) -> Texts:
+    name = device_name(figures["task"], figures["device"])
+    ops = listed(figures["ops"], figures["op_types"])
+    return Texts(
+        f"Matrix multiplications on {name} do not use its Tensor Cores",
+        f"For {step_time(figures['share'])}, {name} runs kernels of {ops} that do not use Tensor"
+        " Cores. Ops of these types have kernels that do.",
+        lower_precision(figures),
+    )
+
+
+def _measure(trace: Trace) -> Measurement:
+    runs = kernel_runs(trace)
+    if not runs["capability"].map(has_tensor_cores).any():
+        reason = Text("no_kernels") if runs.empty else Text("no_tensor_cores")
+        return Measurement(NOT_KNOWN, SHARE.value, {"reason": reason})
+    found = _measured(trace)
+    share = found["share"] if found else 0.0
+    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
+
+
+def _summarise(figures: Figures) -> str:
+    if "reason" in figures:
+        return f"Kernels without Tensor Cores are not available: {figures['reason']}."
+    return (
+        f"Kernels without Tensor Cores, of ops that could use them, take {step_time(figures['share'])}"
+        f"{beyond(figures)}."
+    )
+
+
+RULE = Rule("tensor cores", {"SHARE": SHARE}, _find, _word, _measure, _summarise)

@@ -1,0 +1,84 @@
+"""Each run of a kernel: what ran, for which op, on how much of which GPU."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
+from tfvis_nb.analysis.hardware.launch_configuration import launch_configuration
+from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses_tensor_cores
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.trace import Trace
+
+_FACTS = re.compile(r" (?:regs:|External id=|queued=|registers per thread=)")
+
+
+@per_trace
+def kernel_runs(trace: Trace) -> pd.DataFrame:
+    """Return a row for each run of a kernel; collectives that are kernels count, copies and memsets do not.
+
+    ``event`` (int64), ``name`` and ``op`` (object; the op's type is empty if not known), ``duration_ns``
+    (int64), ``blocks`` in the grid (int64, 0 if not recorded), ``cores`` (int64, SMs of its GPU, 0 if not
+    known), ``capability`` (object; the GPU's compute capability, empty if not known), ``tensor_cores`` and
+    ``eligible`` (object; True, False or None) as in `tfvis_nb.analysis.hardware.kernels.FIGURES`.
+    """
+    events = trace.events
+    on_device = locations(events) == LOCATIONS.index("device")
+    rows = np.flatnonzero(on_device & ~is_kind(events, "memcpy") & ~is_kind(events, "memset"))
+    detail = _arrow(events["detail"].iloc[rows]).dictionary_encode()
+    texts = detail.dictionary.to_pylist()
+    code = detail.indices.to_numpy()
+    recorded = np.array([*(_FACTS.split(text, maxsplit=1)[0] for text in texts), ""], object)[code]
+    own = _arrow(events["name"].iloc[rows]).to_numpy(zero_copy_only=False)
+    blocks = np.array([*(launch_configuration(text).blocks for text in texts), 0], object)[code]
+    ops = np.array([*map(str, events["op"].cat.categories), ""], object)
+    table = pd.DataFrame(
+        {
+            "event": rows,
+            "name": np.where(recorded == "", own, recorded).astype(object),
+            "op": ops[events["op"].cat.codes.to_numpy()[rows]],
+            "duration_ns": events["duration_ns"].to_numpy(np.int64)[rows],
+            # A grid has at most 2**31 - 1 blocks in x and 65,535 in y and z each; a text may say anything.
+            "blocks": np.minimum(blocks, 2**62).astype(np.int64),
+        }
+    )
+    return table.assign(**_hardware(trace, rows), **_tensor_cores(table))
+
+
+def _hardware(trace: Trace, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Return compute capability and SMs of the GPU of each run."""
+    known = {
+        str(device): (capability if isinstance(capability, str) else "", 0 if cores is pd.NA else int(cores))
+        for device, capability, cores in zip(
+            *(trace.devices[name] for name in ("device", "compute_capability", "cores")), strict=True
+        )
+    }
+    devices = trace.events["device"]
+    of_each = [*(known.get(str(device), ("", 0)) for device in devices.cat.categories), ("", 0)]
+    code = devices.cat.codes.to_numpy()[rows]
+    capabilities, cores = zip(*of_each, strict=True)
+    return {"capability": np.array(capabilities, object)[code], "cores": np.array(cores, np.int64)[code]}
+
+
+def _tensor_cores(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Tell of each run whether it uses Tensor Cores, and whether it could."""
+    pairs = ["name", "op"]
+    kinds = list(table[pairs].drop_duplicates().itertuples(index=False, name=None))
+    uses = [uses_tensor_cores(name, op) for name, op in kinds]
+    eligible = [
+        bool(used) or could_use_tensor_cores(op) if op or used else None
+        for used, (_, op) in zip(uses, kinds, strict=True)
+    ]
+    number = table.groupby(pairs, sort=False).ngroup().to_numpy()
+    return {
+        "tensor_cores": np.array([*uses, None], object)[number],
+        "eligible": np.array([*eligible, None], object)[number],
+    }
+
+
+def _arrow(texts: pd.Series) -> pa.Array:
+    return pc.fill_null(pa.chunked_array(pa.array(texts)).combine_chunks().cast(pa.large_string()), "")
