@@ -8,8 +8,8 @@ reads it ends.
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.events.recorded_outputs import recorded_outputs
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
-from tfvis_nb.analysis.memory.output_buffers import recorded_outputs
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import MOST_IN_ALL
 

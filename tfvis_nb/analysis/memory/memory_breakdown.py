@@ -4,9 +4,10 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.memory.buffer_origins import ORIGINS, buffer_origins
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_usage import WHERE, alive_at_peak, memory_peaks
-from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.analysis.unavailable import NONE, cannot_say, why_not
 from tfvis_nb.core.options import near
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -16,10 +17,12 @@ FIGURES: dict[str, str] = {
     "count": "Number of those buffers.",
     "share": "bytes divided by those of all buffers of the allocator alive then; the shares of an "
     "allocator and step add up to 1.",
+    **ORIGINS,
 }
 
-BY = ("op", "scope", "name")
-"""What buffers can be added up by: the type of the op that allocated them, its scope, the tensor."""
+BY = ("op", "scope", "name", "layer", "line")
+"""What buffers can be added up by: the type of the op that allocated them, its scope, the tensor, the layer
+or the line of code that the op is of."""
 
 _COLUMNS = {
     "step": "int32",
@@ -69,10 +72,14 @@ def memory_breakdown(trace: Trace, by: str = "op") -> pd.DataFrame:
     if by not in BY:
         raise ValueError(Text("no_such_grouping", by=by, hint=near(by, BY), choices=", ".join(BY)))
     buffers, peaks = trace.lifetimes, memory_peaks(trace)
-    if reason := why_not(peaks) or why_not(buffers):
+    no_lines = Text("no_stacks") if by == "line" and trace.stacks is None else NONE
+    if reason := why_not(peaks) or why_not(buffers) or no_lines:
         return cannot_say({**_COLUMNS, by: "str"}, reason)
     peak = alive_at_peak(buffers, peaks)
-    alive = buffers.loc[peak >= 0, [by, "bytes"]].astype({by: event_table.TEXT}).assign(peak=peak[peak >= 0])
+    alive = buffers[peak >= 0]
+    if by in ORIGINS:
+        alive = alive.assign(**buffer_origins(trace, alive))
+    alive = alive[[by, "bytes"]].astype({by: event_table.TEXT}).assign(peak=peak[peak >= 0])
     table = alive.groupby(["peak", by], sort=True)["bytes"].agg(["sum", "size"]).reset_index()
     table = table.sort_values(["peak", "sum"], ascending=[True, False], kind="stable", ignore_index=True)
     where = peaks[list(WHERE)].take(table["peak"].to_numpy()).reset_index(drop=True)
@@ -102,8 +109,8 @@ def live_buffers(
     Returns
     -------
     pandas.DataFrame
-        Rows of `tfvis_nb.analysis.tensor_lifetimes`, and ``share`` (float64) of
-        their bytes. `cannot_say` as there.
+        Rows of `tfvis_nb.analysis.tensor_lifetimes`, with ``layer`` and ``line`` (str) as in `FIGURES`, and
+        ``share`` (float64) of their bytes. `cannot_say` as there.
 
     Examples
     --------
@@ -118,11 +125,13 @@ def live_buffers(
     """
     buffers = trace.lifetimes
     if why_not(buffers):
-        return buffers.assign(share=pd.Series(dtype="float64"))
+        unknown = {name: pd.Series(dtype=event_table.TEXT) for name in ORIGINS}
+        return buffers.assign(**unknown, share=pd.Series(dtype="float64"))
     until = buffers["free_ns"].to_numpy("i8", na_value=NEVER)
     alive = (buffers["allocator"] == allocator) & (buffers["alloc_ns"] <= time_ns) & (until > time_ns)
     for name, wanted in (("step", step), ("task", task)):
         if wanted is not None:
             alive &= buffers[name] == wanted
     found = buffers[alive].sort_values(["bytes", "alloc_ns"], ascending=[False, True], ignore_index=True)
-    return found.assign(share=found["bytes"] / max(int(found["bytes"].sum()), 1))
+    share = found["bytes"] / max(int(found["bytes"].sum()), 1)
+    return found.assign(**buffer_origins(trace, found), share=share)

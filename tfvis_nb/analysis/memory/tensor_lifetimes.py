@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.memory.buffer_origins import runs_of
 from tfvis_nb.analysis.memory.estimated_lifetimes import estimated_allocations
 from tfvis_nb.analysis.memory.from_profile import memory_events, profiled_allocations
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocations
@@ -201,16 +201,10 @@ def _profiled(trace: Trace) -> pd.DataFrame | None:
 
 def _types(trace: Trace, nodes: list[str]) -> pd.Categorical:
     """Return the op type of each node, by the rows of its runs; empty if it did not run."""
-    events = trace.events
-    node = pc.index_in(pa.array(events["name"], pa.large_string()), pa.array(nodes, pa.large_string()))
-    node = node.fill_null(-1).to_numpy(zero_copy_only=False)
-    ran = events["kind"].isin(["op", "kernel"]).to_numpy()
-    rows = np.flatnonzero((node >= 0) & ran)[::-1]
-    event = np.full(len(nodes), -1)
-    event[node[rows]] = rows
+    event = runs_of(trace, nodes)
     known = event >= 0
     types = np.full(len(nodes), "", object)
-    types[known] = events["op"].array.take(event[known]).astype(object)
+    types[known] = trace.events["op"].array.take(event[known]).astype(object)
     return pd.Categorical(pd.array(types, dtype=event_table.TEXT))
 
 

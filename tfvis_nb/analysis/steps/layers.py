@@ -13,7 +13,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.memory.output_buffers import recorded_outputs
+from tfvis_nb.analysis.events.recorded_outputs import recorded_outputs
 from tfvis_nb.analysis.steps.layer_names import layer_of
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes

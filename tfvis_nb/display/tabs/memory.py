@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.memory import memory_breakdown, memory_usage, tensor_lifetimes
+from tfvis_nb.analysis.memory import buffer_origins, memory_breakdown, memory_usage, tensor_lifetimes
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.texts import Text
 
 _ALLOCATOR = TableColumn("allocator", "Allocator", "text", "The allocator of a GPU or of the host.")
 
-_NO_OP = "(unknown op)"
-"""For buffers that no op of the trace allocated, such as a host's staging memory."""
+_ORIGINS = (("layer", "Layer"), ("line", "Line"))
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
@@ -22,7 +22,8 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     return [
         chart(trace, "memory", memory_usage.FIGURES["bytes"]),
         _peaks(trace),
-        _by_op(trace),
+        _use(trace, "op", key("op", "Op", "name")),
+        *(_use(trace, by, *figures(buffer_origins.ORIGINS, (by, label, "name"))) for by, label in _ORIGINS),
         _buffers(trace),
     ]
 
@@ -51,11 +52,11 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     return table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
 
 
-def _by_op(trace: Trace) -> dict[str, Any]:
+def _use(trace: Trace, by: str, column: TableColumn) -> dict[str, Any]:
     """Use of the memory at the highest peak of each allocator."""
-    found = memory_breakdown.memory_breakdown(trace, "op")
+    found = memory_breakdown.memory_breakdown(trace, by)
     columns = [
-        key("op", "Op", "name"),
+        column,
         _ALLOCATOR,
         *figures(
             memory_breakdown.FIGURES,
@@ -64,20 +65,22 @@ def _by_op(trace: Trace) -> dict[str, Any]:
             ("count", "Buffers", "count"),
         ),
     ]
-    rows = found
-    if not why_not(found):
+    rows, reason = found, why_not(found)
+    if by == "layer" and not reason and not (found[by] != "").any():
+        reason = Text("no_scopes")
+    if not reason:
         peaks = memory_usage.memory_peaks(trace)
         where = ["step", "task", "allocator"]
         highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
         rows = found.merge(highest[where], on=where).sort_values("bytes", ascending=False, kind="stable")
-        rows = rows.assign(op=rows["op"].astype(str).replace("", _NO_OP))
+        rows = rows.assign(**{by: rows[by].astype(str).replace("", f"(unknown {by})")})
     return table(
-        "Peak memory by op",
-        rows,
+        f"Peak memory by {by}",
+        found.head(0) if reason else rows,
         columns,
         definition="Use of each allocator's memory at its highest peak.",
-        light="op",
-        reason=why_not(found),
+        light=by if by == "op" else None,
+        reason=reason,
         order="largest",
     )
 
@@ -85,9 +88,25 @@ def _by_op(trace: Trace) -> dict[str, Any]:
 def _buffers(trace: Trace) -> dict[str, Any]:
     """Buffers alive at any of the peaks, the largest first."""
     found = trace.lifetimes
+    peaks = memory_usage.memory_peaks(trace)
+    reason = why_not(found) or why_not(peaks)
+    rows, zoom, origins = found, [], []
+    if not reason:
+        alive = memory_usage.alive_at_peak(found, peaks) >= 0
+        rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
+        targets = ZoomTargets(trace)
+        first = rows.head(MOST_ROWS)
+        zoom = targets.of_ranges(
+            first["alloc_ns"].to_numpy(), first["free_ns"].to_numpy(np.int64, na_value=0)
+        )
+        rows = rows.assign(
+            alloc_ns=rows["alloc_ns"] - targets.origin, **buffer_origins.buffer_origins(trace, rows)
+        )
+        origins = [(name, label, "text") for name, label in _ORIGINS if (rows[name] != "").any()]
     columns = [
         key("name", "Tensor", "name"),
         key("op", "Op"),
+        *figures(buffer_origins.ORIGINS, *origins),
         _ALLOCATOR,
         *step_key(trace),
         *figures(
@@ -98,18 +117,6 @@ def _buffers(trace: Trace) -> dict[str, Any]:
             ("lifetime_ns", "Lifetime", "ns"),
         ),
     ]
-    peaks = memory_usage.memory_peaks(trace)
-    reason = why_not(found) or why_not(peaks)
-    rows, zoom = found, []
-    if not reason:
-        alive = memory_usage.alive_at_peak(found, peaks) >= 0
-        rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
-        targets = ZoomTargets(trace)
-        first = rows.head(MOST_ROWS)
-        zoom = targets.of_ranges(
-            first["alloc_ns"].to_numpy(), first["free_ns"].to_numpy(np.int64, na_value=0)
-        )
-        rows = rows.assign(alloc_ns=rows["alloc_ns"] - targets.origin)
     return table(
         "Live at peak",
         rows,

@@ -1,0 +1,73 @@
+"""Which layer of a model, and which line of the user's code, buffers were allocated for."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis.steps.layers import event_layers
+from tfvis_nb.core.stacks import StackTable, event_stacks
+from tfvis_nb.core.trace import Trace
+
+ORIGINS: dict[str, str] = {
+    "layer": "The layer that the buffer was allocated in, as in `layers`; empty if not known.",
+    "line": "The line of your code that made the op which allocated the buffer, such as train.py:12; a"
+    " gradient has the line of its forward op. Empty if not known.",
+}
+
+
+def buffer_origins(trace: Trace, buffers: pd.DataFrame) -> pd.DataFrame:
+    """Return ``layer`` and ``line`` (str), as in `ORIGINS`, of some rows of `tensor_lifetimes`."""
+    event = buffers["event"].to_numpy(np.int64)
+    nodes = [str(name) for name in buffers["name"].unique()]
+    known = runs_of(trace, nodes)
+    # An allocation in a profile is an event of its own, within a run of its op.
+    run = known[pd.Index(nodes).get_indexer(pd.Index(buffers["name"]))] if nodes else event
+    layer, _ = event_layers(trace)
+    layers = _first(_texts(layer), event, run)
+    lines = np.full(len(buffers), "", object)
+    if trace.stacks is not None:
+        of_stack = np.append(_lines(trace.stacks), "")
+        lines = _first(of_stack[event_stacks(trace)], event, run)
+    columns = {"layer": layers, "line": lines}
+    return pd.DataFrame(
+        {name: pd.array(texts, dtype=event_table.TEXT) for name, texts in columns.items()},
+        index=buffers.index,
+    )
+
+
+def runs_of(trace: Trace, nodes: list[str]) -> np.ndarray:
+    """Return an event that ran each node, -1 if none did."""
+    events = trace.events
+    node = pc.index_in(pa.array(events["name"], pa.large_string()), pa.array(nodes, pa.large_string()))
+    node = node.fill_null(-1).to_numpy(zero_copy_only=False)
+    ran = events["kind"].isin(["op", "kernel"]).to_numpy()
+    rows = np.flatnonzero((node >= 0) & ran)[::-1]
+    event = np.full(len(nodes), -1)
+    event[node[rows]] = rows
+    return event
+
+
+def _texts(column: pa.DictionaryArray) -> np.ndarray:
+    names = np.array([*(text or "" for text in column.dictionary.to_pylist()), ""], object)
+    found: np.ndarray = names[pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)]
+    return found
+
+
+def _lines(stacks: StackTable) -> np.ndarray:
+    """Return the line of each stack, empty where it has no code of the user's."""
+    files = stacks.files["name"].to_pylist()
+    frames = zip(stacks.frames["file"].to_pylist(), stacks.frames["line"].to_pylist(), strict=True)
+    texts = np.array([*(f"{files[file]}:{line}" for file, line in frames), ""], object)
+    found: np.ndarray = texts[stacks.own_frame()]
+    return found
+
+
+def _first(texts: np.ndarray, *rows: np.ndarray) -> np.ndarray:
+    """Take the texts of the first rows that have any; -1 has none."""
+    texts = np.append(texts, "")
+    found: np.ndarray = texts[rows[0]]
+    for others in rows[1:]:
+        found = np.where(found == "", texts[others], found)
+    return found
