@@ -19,6 +19,9 @@ LINKS = ("launch", "produced", "consumed")
 LINKING = (*LINKS, "instance")
 """The same, and the number that a collective has on all ranks."""
 
+FLOWS_OUT, FLOWS_IN = "flows_out", "flows_in"
+"""Nested columns: the numbers of the recorded arrows that start in an event, and of those that end in it."""
+
 OP_NAME = "op_name"
 """Nested column: the TensorFlow node or JAX op that an op of XLA was made of; null where not known."""
 
@@ -90,6 +93,7 @@ def _columns() -> Mapping[str, Fits]:
         PARAMETER_BYTES: number,
         TRACING: struct_of(tracing),
         GRAPH_INPUTS: list_of(text),
+        **dict.fromkeys((FLOWS_OUT, FLOWS_IN), numbers),
         "outputs": list_of(struct_of({**outputs, **allocation})),
         "referenced": list_of(struct_of(allocation)),
         "memory": list_of(struct_of({**memory, "allocator": text, "records": list_of(record)}, "records")),

@@ -18,6 +18,7 @@ from tfvis_nb.texts import Text
 _COUNTS = {
     "bars",
     "empty",
+    "ends",
     "entries",
     "events",
     "lost",

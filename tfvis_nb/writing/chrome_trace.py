@@ -15,7 +15,7 @@ from tfvis_nb.analysis.critical_path.device import STREAM
 from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows, graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.core.clock_bounds import to_json
-from tfvis_nb.core.nested_columns import GRAPH_INPUTS, LINKING
+from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKING
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import OPTIONAL
@@ -48,12 +48,12 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
     ``MemcpyH2D``, ``Memset``, ``RecvBuf``; the ``name`` of a ``RecvTensor`` is the node whose
     tensor it was. Each device is a process and each lane one
     or more threads, in display order; bars of a thread never overlap. Arrows, unless `arrows` is
-    False, are all of ``trace.edges``, of the category ``data``, ``control``, ``transfer`` or ``launch``;
-    counters show the memory each allocator gave out, and ``trace.counters``. ``args`` have what edges
-    are found by: ``input0``, ``input1`` and so on of a label, ``graph_inputs`` that it lacks, and the
-    numbers by which a profiler links events, ``launch``, ``produced``, ``consumed`` and ``instance``; and
-    ``raw_device``, the names of streams. The lanes that repeat others, ``stream:all`` and ``/memcpy``, are
-    left out, as from ``trace.events``.
+    False, are all of ``trace.edges``, of the category ``data``, ``control``, ``transfer``, ``launch`` or
+    ``flow``; counters show the memory each allocator gave out, and ``trace.counters``. ``args`` have what
+    edges are found by: ``input0``, ``input1`` and so on of a label, ``graph_inputs`` that it lacks, and the
+    numbers by which a profiler links events, ``launch``, ``produced``, ``consumed`` and ``instance``, or a
+    Chrome trace, ``flows_out`` and ``flows_in``; and ``raw_device``, the names of streams. The lanes that
+    repeat others, ``stream:all`` and ``/memcpy``, are left out, as from ``trace.events``.
     `tfvis_nb.read_trace` reads the same rows and edges back, and two files laid together show a device
     with the same lanes once.
     """
@@ -131,6 +131,11 @@ def _arguments(trace: Trace, ops: pd.Series) -> list[dict[str, Any]]:
     for event, label in events["detail"][executed].items():
         for position, name in enumerate(input_names(str(label))):
             arguments[int(str(event))][f"input{position}"] = name
+    for column in (FLOWS_OUT, FLOWS_IN):
+        if trace.nested is not None and column in trace.nested.column_names:
+            for event, numbers in enumerate(trace.nested[column].to_pylist()):
+                if numbers:
+                    arguments[event][column] = [str(number) for number in numbers]
     for event, names in _beyond_labels(trace).items():
         arguments[event][GRAPH_INPUTS] = names
     return arguments

@@ -3,7 +3,7 @@ import { Dataflow, type EdgeKind } from "../wire/dataflow";
 import { randomNumbers } from "../wire/testing/synthetic";
 import { type GraphEdge, MOST_NODES, MOST_PER_HOP, neighbourhood } from "./neighbourhood";
 
-const KINDS: EdgeKind[] = ["data", "control", "transfer", "launch"];
+const KINDS: EdgeKind[] = ["data", "control", "transfer", "launch", "flow"];
 
 /** The edges as a trace has them: by where they end. */
 function flow(count: number, edges: readonly GraphEdge[]): Dataflow {

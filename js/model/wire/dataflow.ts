@@ -2,12 +2,12 @@
 import { type Container, oneOf } from "./container";
 import { signed } from "./row_order";
 
-const KINDS = ["data", "control", "transfer", "launch"] as const;
+export const KINDS = ["data", "control", "transfer", "launch", "flow"] as const;
 
 export type EdgeKind = (typeof KINDS)[number];
 
 /** The kinds by how closely they tie two events. */
-export const STRONGEST_FIRST: readonly EdgeKind[] = ["transfer", "launch", "data", "control"];
+export const STRONGEST_FIRST: readonly EdgeKind[] = ["transfer", "launch", "data", "flow", "control"];
 
 /** How many edges end and begin in an event. */
 export interface Degree {

@@ -12,7 +12,7 @@ const MAX_ARROWS = 48;
 export function drawArrows(surface: Surface, store: Store, tokens: Tokens): void {
   const { details, selected } = store;
   if (details === null || selected === null) return;
-  const strong = (edge: Edge) => edge.kind === "transfer" || edge.kind === "launch";
+  const strong = (edge: Edge) => edge.kind !== "data" && edge.kind !== "control";
   const into = details.inputs(selected);
   const outOf = details.consumers(selected);
   for (const pass of [false, true]) {
@@ -37,7 +37,10 @@ function arrow(
   if (!ends) return;
   const start = store.drawn.start[to];
   // What is launched begins while its op is running: an arrow from the op's end would lead back in time.
-  const leaves = kind === "launch" ? Math.max(start, store.drawn.start[from]) : Number.POSITIVE_INFINITY;
+  const leaves =
+    kind === "launch" || kind === "flow"
+      ? Math.max(start, store.drawn.start[from])
+      : Number.POSITIVE_INFINITY;
   const x0 = xAt(store.viewport, Math.min(store.end(from), leaves), surface.width);
   const x1 = xAt(store.viewport, start, surface.width);
   const [y0, y1] = ends.map((y) => y - store.scroll);

@@ -68,6 +68,8 @@ export function EventDetails({ store, actions, id }: EventProps) {
       <Source {...{ store, actions, id }} />
       {links("Launched by", inputs, ["launch"])}
       {links("Launched", consumers, ["launch"])}
+      {links("Arrows from", inputs, ["flow"])}
+      {links("Arrows to", consumers, ["flow"])}
       {category !== "transfer" && (
         <>
           {links("Inputs", inputs, ["data", "transfer"])}

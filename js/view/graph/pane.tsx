@@ -6,6 +6,7 @@ import { formatCount, formatNumber } from "../../model/format/units";
 import { layoutGraph } from "../../model/graph/layout";
 import { MOST_NODES, MOST_PER_HOP, type Neighbourhood, neighbourhood } from "../../model/graph/neighbourhood";
 import { nameOf, opOf } from "../../model/lanes/event_text";
+import { KINDS } from "../../model/wire/dataflow";
 import { FEWEST_HOPS, MOST_HOPS, whyNoGraph } from "../../state/graph";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -14,8 +15,6 @@ import { Tooltip } from "../parts/tooltip";
 import { edgeLabel, labelSize } from "./edges";
 import { Field } from "./field";
 import { nodeSize } from "./node";
-
-const KINDS = ["data", "control", "transfer", "launch"] as const;
 
 interface PaneProps {
   store: Store;

@@ -34,6 +34,7 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
       from another, and what a kernel or copy used from another stream or device.
     * ``transfer``: the op that made a tensor that was received or copied, and what used it from there.
     * ``launch``: the call that launched a kernel or copy.
+    * ``flow``: what an arrow of a Chrome trace comes from, which may go on after it.
     * ``stream``: the kernel or copy before it on its stream.
     * ``thread``: what a recorded thread ran before it, or the event within which it ran; of an executor's
       op, the op before it on its thread.
@@ -60,6 +61,7 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
         times.at_start(*of_kind("control"), "control"),
         *_moved(times, *of_kind("transfer")),
         *launches(times, launch),
+        times.until_start(*of_kind("flow"), "flow"),
         stream_order(times, stream),
         device_data(times, stream, launch, of_kind("data", "transfer")),
         *thread_order(times),

@@ -19,6 +19,7 @@ KINDS = (
     "control",
     "transfer",
     "launch",
+    "flow",
     "stream",
     "thread",
     "call",

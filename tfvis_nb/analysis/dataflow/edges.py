@@ -14,7 +14,7 @@ from tfvis_nb.analysis.dataflow.label_inputs import Inputs, inputs, numbered, nu
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.core.trace import Trace
 
-KINDS = ("data", "control", "transfer", "launch")
+KINDS = ("data", "control", "transfer", "launch", "flow")
 """What an edge is; see `edges`."""
 
 _TRANSFERRED = r"^(?:edge_\d+_)?(?P<node>.+)$"
@@ -27,6 +27,8 @@ def edges(trace: Trace) -> pd.DataFrame:
     * ``transfer``: from such an op to a tensor received or copied, and from there to the ops that used it.
     * ``launch``: from an op to the kernels and copies it launched, and from a collective to its phases in a
       Horovod timeline; of other ranks' ops, ``control`` to what waited for them.
+
+    * ``flow``: an arrow of a Chrome trace, from the bar that it starts in to the one that it leads to.
 
     Edges are found by name within a step: an op's inputs are those in the label of its row and, if the trace
     has them, in the partition graphs, which are complete. When a name ran several times, in a loop, the
@@ -253,12 +255,13 @@ def _texts(column: pd.Series) -> pa.Array:
 
 def _with_recorded(found: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
     """Add recorded edges; of the launches found by name those stay that nothing was recorded of."""
-    known = found["target"].isin(recorded["target"]) & (found["kind"] == "launch")
+    linked = recorded.loc[recorded["kind"] != "flow", "target"]
+    known = found["target"].isin(linked) & (found["kind"] == "launch")
     both = [found[~known], recorded]
     source, target = (
         np.concatenate([part[name].to_numpy() for part in both]) for name in ("source", "target")
     )
-    kind = pd.api.types.union_categoricals([part["kind"] for part in both]).codes
+    kind = np.concatenate([part["kind"].cat.set_categories(KINDS).cat.codes for part in both])
     return _unique(source, target, kind.astype(np.int64))
 
 

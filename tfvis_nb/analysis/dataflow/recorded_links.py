@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT
 from tfvis_nb.core.trace import Trace
 
 
@@ -12,21 +14,27 @@ def recorded_links(trace: Trace) -> pd.DataFrame:
 
     A profiler gives the call that launches a kernel or copy a number, ``launch``, which that kernel
     or copy has as well. What one thread hands to others has a number, ``produced``; those that
-    take it up have it as ``consumed``, an edge of kind ``control``.
+    take it up have it as ``consumed``, an edge of kind ``control``. An arrow of a Chrome trace is a ``flow``.
     """
-    source, target = launches(trace)
-    produced, consumed = _equal(
-        *link_numbers(trace.nested, "produced"), *link_numbers(trace.nested, "consumed")
-    )
+    produced = _equal(*link_numbers(trace.nested, "produced"), *link_numbers(trace.nested, "consumed"))
+    found = {"launch": launches(trace), "control": produced, "flow": flows(trace)}
+    kind = np.repeat(np.arange(len(found), dtype=np.int8), [len(source) for source, _ in found.values()])
     return pd.DataFrame(
         {
-            "source": np.concatenate([source, produced]),
-            "target": np.concatenate([target, consumed]),
-            "kind": pd.Categorical(
-                ["launch"] * len(source) + ["control"] * len(produced), categories=["launch", "control"]
-            ),
+            "source": np.concatenate([source for source, _ in found.values()]),
+            "target": np.concatenate([target for _, target in found.values()]),
+            "kind": pd.Categorical.from_codes(kind, dtype=pd.CategoricalDtype([*found])),
         }
     )
+
+
+def flows(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
+    """Return the events at both ends of the arrows of a Chrome trace, but for those that leave their step."""
+    (source, number), (target, wanted) = (_listed(trace.nested, name) for name in (FLOWS_OUT, FLOWS_IN))
+    step = trace.events["step"].to_numpy(np.int64)
+    code = pd.factorize(np.concatenate([number, wanted]))[0]
+    key = code * (int(step.max(initial=0)) + 2) + step[np.concatenate([source, target])] + 1
+    return _equal(source, key[: len(source)], target, key[len(source) :])
 
 
 def launches(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
@@ -43,6 +51,17 @@ def link_numbers(nested: pa.Table | None, name: str) -> tuple[np.ndarray, np.nda
     column = nested[name]
     rows = np.flatnonzero(column.is_valid().to_numpy())
     return rows, column.drop_null().to_numpy()
+
+
+def _listed(nested: pa.Table | None, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the events that have numbers, once for each, and the numbers."""
+    if nested is None or name not in nested.column_names:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    lists = nested[name].combine_chunks()
+    numbers = pc.list_flatten(lists).cast(pa.int64(), safe=False)
+    rows = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    known = numbers.is_valid().to_numpy(zero_copy_only=False)
+    return rows[known], numbers.drop_null().to_numpy()
 
 
 def _equal(

@@ -8,7 +8,7 @@ from tfvis_nb.analysis.dataflow.edges import edges
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
 from tfvis_nb.core.counters import within
-from tfvis_nb.core.nested_columns import GRAPH_INPUTS, LINKS
+from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKS
 from tfvis_nb.core.trace import Trace
 
 
@@ -101,7 +101,7 @@ def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
         return trace.edges
     ids = np.flatnonzero(np.isin(trace.events["step"].to_numpy(), steps))
     known = () if trace.nested is None else trace.nested.column_names
-    links = [name for name in (*LINKS, GRAPH_INPUTS) if name in known]
+    links = [name for name in (*LINKS, FLOWS_OUT, FLOWS_IN, GRAPH_INPUTS) if name in known]
     nested = trace.nested.select(links).take(pa.array(ids)) if trace.nested is not None and links else None
     part = Trace(trace.events.take(ids).reset_index(drop=True), nested=nested, graphs=trace.graphs)
     found = edges(part)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome.counters import CounterEvents
+from tfvis_nb.reading.chrome.flows import BINDING, PHASES, FlowEvents, binding
 from tfvis_nb.reading.chrome.values import key_of, key_values, nanoseconds, text, texts
 from tfvis_nb.texts import Text
 
@@ -19,7 +20,6 @@ Thread = tuple[Any, Any]
 
 _LEFT_OUT = {
     **dict.fromkeys("bneSTpF", "async_left_out"),
-    **dict.fromkeys("stf", "flows_left_out"),
     **dict.fromkeys("iIR", "instants_left_out"),
     **dict.fromkeys("NOD", "objects_left_out"),
 }
@@ -61,7 +61,7 @@ class Slices:
     - `processes`, `labels`, `names`, `described`: Pid to process name and labels; thread to thread name, and
       to all that is said with it.
     - `notes`: What was left out or repaired.
-    - `counters`: The values of counters.
+    - `counters`, `flows`: The values of counters, and arrows from bar to bar.
     """
 
     wanted: tuple[str, ...] = ()
@@ -71,6 +71,7 @@ class Slices:
     described: dict[Thread, dict[str, Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     counters: CounterEvents = field(default_factory=CounterEvents)
+    flows: FlowEvents = field(default_factory=FlowEvents)
     _pieces: list[Columns] = field(default_factory=list)
     _threads: dict[Thread, int] = field(default_factory=dict)
     _open: dict[Thread, list[dict[str, Any]]] = field(default_factory=dict)
@@ -81,6 +82,7 @@ class Slices:
         """Take some events."""
         whole: list[dict[str, Any]] = []
         counting: list[dict[str, Any]] = []
+        flowing: list[dict[str, Any]] = []
         for event in events:
             if type(event) is not dict:
                 self._other["elements_left_out", ""] += 1
@@ -88,6 +90,8 @@ class Slices:
                 whole.append(event)
             elif phase == "C":
                 counting.append(event)
+            elif phase in PHASES:
+                flowing.append(event)
             elif phase == "M":
                 self._describe(event)
             elif phase == "B":
@@ -101,6 +105,8 @@ class Slices:
             self._pieces.append(self._columns(whole))
         if counting:
             self.counters.add(counting)
+        if flowing:
+            self.flows.add(flowing)
 
     def _describe(self, event: dict[str, Any]) -> None:
         what, arguments = event.get("name"), event.get("args")
@@ -133,6 +139,7 @@ class Slices:
             threads = [self._thread_id((event.get("pid"), event.get("tid"))) for event in events]
         except TypeError:
             threads = [self._thread_id(_thread(event)) for event in events]
+        kept[BINDING] = [binding(event) if "bind_id" in event else None for event in events]
         start, usable = nanoseconds([event.get("ts") for event in events])
         duration, known = nanoseconds([event.get("dur", 0) for event in events])
         negative = usable & known & (duration < 0)
@@ -172,7 +179,7 @@ class Slices:
             Text(key, bars=count, phase=phase) if phase else Text(key, bars=count)
             for (key, phase), count in self._other.items()
         ]
-        columns = joined_columns(self._pieces, self.wanted)
+        columns = joined_columns(self._pieces, (*self.wanted, BINDING))
         columns.threads = list(self._threads)
         return columns
 

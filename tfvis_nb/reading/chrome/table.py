@@ -52,6 +52,10 @@ def make_trace(
             aside.append(Text("times_from_start"))
     place = _places(columns, table, bars)
     recorded, lost = bars.counters.finish(place, origin=origin, middle=middle)
+    flows, unbound = bars.flows.finish(columns)
+    if flows:
+        held = {} if nested is None else {name: nested[name] for name in nested.column_names}
+        nested = pa.table(held | flows)
     built = event_table.build(
         {"name": columns.name, "detail": columns.detail, "duration_ns": columns.duration}
         | dict(table)
@@ -64,7 +68,7 @@ def make_trace(
     return Trace(
         built,
         nested=None if nested is None else nested.take(before),
-        notes=[*bars.notes, *notes, *aside, *lost],
+        notes=[*bars.notes, *notes, *aside, *lost, *unbound],
         recorded_counters=recorded,
     )
 

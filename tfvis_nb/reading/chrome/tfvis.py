@@ -11,7 +11,7 @@ import pyarrow as pa
 from tfvis_nb import events as event_table
 from tfvis_nb.core import counters
 from tfvis_nb.core.clock_bounds import from_json
-from tfvis_nb.core.nested_columns import GRAPH_INPUTS, LINKING
+from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKING
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome.counters import number_of
@@ -28,6 +28,8 @@ _KEPT = (
     "duration_ns",
     *event_table.OPTIONAL,
     *LINKING,
+    FLOWS_OUT,
+    FLOWS_IN,
     GRAPH_INPUTS,
     "raw_device",
     "event",
@@ -150,10 +152,20 @@ def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
         numbers, known = integers(kept[name])
         if known.any():
             columns[name] = pa.array(numbers, mask=~known)
+    for name in (FLOWS_OUT, FLOWS_IN):
+        if any(isinstance(given, list) for given in kept[name]):
+            arrows = [_numbers(given) if isinstance(given, list) else None for given in kept[name]]
+            columns[name] = pa.array(arrows, pa.list_(pa.int64()))
     if any(isinstance(given, list) for given in kept[GRAPH_INPUTS]):
         lists = [list(map(text, given)) if isinstance(given, list) else None for given in kept[GRAPH_INPUTS]]
         columns[GRAPH_INPUTS] = pa.array(lists, pa.list_(pa.large_string()))
     return pa.table(columns) if columns else None
+
+
+def _numbers(given: list[Any]) -> list[int]:
+    numbers, known = integers(given)
+    found: list[int] = numbers[known].tolist()
+    return found
 
 
 def _kinds(columns: Columns) -> pd.Categorical:
