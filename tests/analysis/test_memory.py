@@ -26,7 +26,9 @@ MIB = 2**20
 
 def curves(trace: tv.Trace) -> dict[memory_oracle.Where, memory_oracle.Curve]:
     found: dict[memory_oracle.Where, memory_oracle.Curve] = {}
-    for step, task, allocator, time, size in trace.memory.itertuples(index=False):
+    for step, task, allocator, time, size in trace.memory[[*WHERE, "time_ns", "bytes"]].itertuples(
+        index=False
+    ):
         found.setdefault((step, task, allocator), []).append((time, size))
     return found
 
@@ -83,7 +85,12 @@ def test_curves_of_every_step(step_stats_path: Path) -> None:
 def test_curves_of_every_profile(path: Path) -> None:
     trace = real_trace(path)
     got = {(where[0], "", where[2]): curve for where, curve in curves(trace).items()}
-    expected = memory_oracle.of_profile(xspace_oracle.load(path))
+    space = xspace_oracle.load(path)
+    expected = memory_oracle.of_profile(space)
+    for column, stat in (("free_bytes", "bytes_available"), ("fragmentation", "fragmentation")):
+        told = sorted(told for curve in memory_oracle.of_profile(space, stat).values() for _, told in curve)
+        # An allocator that holds no free byte divides by 0.
+        assert sorted(trace.memory[column].dropna()) == [each for each in told if each == each]  # noqa: PLR0124
     if expected:
         # The clock of a profile that begins at 0 is moved to when it was recorded.
         first = min(curve[0][0] for curve in expected.values())
@@ -202,3 +209,53 @@ def test_the_peak_of_a_profile_says_during_which_step_it_is_reached() -> None:
 def test_the_peak_of_a_real_profile_is_in_a_step(shared: Path) -> None:
     peaks = memory_peaks(real_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb"))
     assert peaks.set_index("allocator").loc["GPU_0_bfc", "at_step"] == 1
+
+
+def test_what_was_requested_and_what_is_free_at_a_peak() -> None:
+    size = {"allocated_bytes": 256, "requested_bytes": 100, "allocator": "cpu"}
+    columns = {"start_ns": [1000], "duration_ns": [9000], "kind": ["op"], "name": ["a"]}
+    records = [{"micros": at, "bytes": 256} for at in (1, 2)] + [{"micros": 3, "bytes": 64}]
+    nested = {
+        "outputs": [[{"slot": 0, **size}, {"slot": 1, **size, "requested_bytes": 156}]],
+        "memory": [[{"allocator": "cpu", "records": records}]],
+    }
+    peak = memory_peaks(Trace(events.build(columns), nested=pa.table(nested))).iloc[0]
+    assert (peak["peak_bytes"], peak["requested_share"]) == (576, 0.5)
+    assert pd.isna(peak["free_bytes"])
+    assert pd.isna(peak["fragmentation"])
+    columns = {
+        "start_ns": [10, 20],
+        "duration_ns": [0, 0],
+        "kind": ["host"] * 2,
+        "op": ["MemoryAllocation"] * 2,
+        "bytes": [1024, 512],
+        "detail": ["allocator_name=GPU_0_bfc requested_bytes=1000", "allocator_name=GPU_0_bfc"],
+    }
+    nested = {
+        "address": [4096, 8192],
+        "in_use_bytes": [1024, 1536],
+        "available_bytes": [9000, 8488],
+        "fragmentation": [float("nan"), 0.25],
+    }
+    trace = Trace(events.build(columns), nested=pa.table(nested))
+    assert trace.memory[["free_bytes", "fragmentation"]].isna().values.tolist() == [
+        [False, True],
+        [False] * 2,
+    ]
+    (peak,) = memory_peaks(trace).to_dict("records")
+    assert (peak["free_bytes"], peak["fragmentation"]) == (8488, 0.25)
+    assert peak["requested_share"] == 1000 / 1024
+
+
+def test_absurd_heaps_are_not_known() -> None:
+    columns = {"start_ns": [10], "duration_ns": [0], "kind": ["host"], "op": ["MemoryAllocation"]}
+    detail = f"allocator_name=GPU_0_bfc requested_bytes={10**17}"
+    nested = {
+        "in_use_bytes": [1024],
+        "available_bytes": [-1],
+        "fragmentation": [float("inf")],
+        "address": [1],
+    }
+    trace = Trace(events.build({**columns, "bytes": [256], "detail": [detail]}), nested=pa.table(nested))
+    assert trace.memory[["free_bytes", "fragmentation"]].isna().all(axis=None)
+    assert trace.lifetimes["requested_bytes"].isna().all()

@@ -39,6 +39,7 @@ EVENT = st.fixed_dictionaries(
 Buffer = tuple[int, str, int, int, int | None]
 """Event, allocator, bytes, from and to in microseconds."""
 
+COLUMNS = [*WHERE, "time_ns", "bytes"]
 MEMORY = pa.list_(
     pa.struct(
         {
@@ -94,7 +95,7 @@ def test_buffers_and_curves(rows: list[dict[str, Any]]) -> None:
     assert buffers["alloc_ns"].is_monotonic_increasing
     assert bool(why_not(trace.memory)) == (not expected)
     step, task = trace.events["step"].tolist(), trace.events["task"].tolist()
-    for curve_step, curve_task, allocator, time, level in trace.memory.itertuples(index=False):
+    for curve_step, curve_task, allocator, time, level in trace.memory[COLUMNS].itertuples(index=False):
         alive = sum(
             size * count
             for (event, of, size, start, end), count in expected.items()
@@ -103,7 +104,7 @@ def test_buffers_and_curves(rows: list[dict[str, Any]]) -> None:
             and (end is None or end * 1000 > time)
         )
         assert level == alive
-    times = {(*row[:3], row[3]) for row in trace.memory.itertuples(index=False)}
+    times = {(*row[:3], row[3]) for row in trace.memory[COLUMNS].itertuples(index=False)}
     changed = {
         (step[event], task[event], allocator, at * 1000)
         for event, allocator, _, start, end in expected

@@ -11,7 +11,7 @@ Where = tuple[int, str, str]
 Curve = list[tuple[int, int]]
 """Epoch nanoseconds, and bytes from then on."""
 
-_WANTED = ("allocator_name", "index_on_host", "bytes_allocated")
+_NAMES = ("allocator_name", "index_on_host")
 
 
 def of_steps(rows: list[dict[str, Any]]) -> dict[Where, Curve]:
@@ -33,8 +33,8 @@ def of_steps(rows: list[dict[str, Any]]) -> dict[Where, Curve]:
     return curves
 
 
-def of_profile(space: Any) -> dict[Where, Curve]:
-    """Take bytes_allocated of every allocation event of an XSpace, the last at each nanosecond."""
+def of_profile(space: Any, stat_name: str = "bytes_allocated") -> dict[Where, Curve]:
+    """Take a stat of every allocation event of an XSpace, the last at each nanosecond."""
     told = []
     for plane in space.planes:
         about = {
@@ -43,7 +43,7 @@ def of_profile(space: Any) -> dict[Where, Curve]:
             if value.name in ("MemoryAllocation", "MemoryDeallocation")
         }
         names = {key: value.name for key, value in plane.stat_metadata.items()}
-        wanted = {key: name for key, name in names.items() if name in _WANTED}
+        wanted = {key: name for key, name in names.items() if name in (*_NAMES, stat_name)}
         for line in plane.lines:
             for event in line.events:
                 if event.metadata_id not in about:
@@ -55,7 +55,7 @@ def of_profile(space: Any) -> dict[Where, Curve]:
                 }
                 time = line.timestamp_ns + event.offset_ps // 1000
                 allocator = stats.get("allocator_name") or f"device {stats['index_on_host']}"
-                told.append((time, allocator, stats["bytes_allocated"]))
+                told.append((time, allocator, stats[stat_name]))
     curves: dict[Where, Curve] = defaultdict(list)
     for time, allocator, level in sorted(told, key=lambda row: row[0]):
         curve = curves[-1, "", allocator]

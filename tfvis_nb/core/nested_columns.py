@@ -97,6 +97,7 @@ def _columns() -> Mapping[str, Fits]:
         "outputs": list_of(struct_of({**outputs, **allocation})),
         "referenced": list_of(struct_of(allocation)),
         "memory": list_of(struct_of({**memory, "allocator": text, "records": list_of(record)}, "records")),
-        **dict.fromkeys((*LINKING, "in_use_bytes", "address", *sizes), number),
+        **dict.fromkeys((*LINKING, "in_use_bytes", "available_bytes", "address", *sizes), number),
+        "fragmentation": types.is_floating,
         **dict.fromkeys(("persistent_allocation_ids", "device_persistent_allocation_ids"), numbers),
     }

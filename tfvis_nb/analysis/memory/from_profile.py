@@ -17,14 +17,16 @@ _ALLOCATOR = re.compile(r"(?:^| )allocator_name=(\S+)")
 # A TPU's allocator has no name.
 _DEVICE = re.compile(r"(?:^| )index_on_host=(\d+)")
 _OP = re.compile(r"(?:^| )tf_op=(\S+)")
+_REQUESTED = re.compile(r"(?:^| )requested_bytes=(\d{1,18})(?= |$)")
 
 
 def memory_events(trace: Trace) -> pd.DataFrame | None:
     """Return the allocations and deallocations of a profile in the order of time, None without any.
 
     Columns: ``event``, ``task``, ``allocator`` (``device 0`` without a name), ``ns`` (epoch), ``is_free``,
-    ``bytes`` (0 when freed), ``in_use`` (bytes allocated after it, NA where that is no amount), ``address``,
-    ``node`` (of the graph).
+    ``bytes`` (0 when freed), ``requested``, ``in_use`` and ``available`` (bytes allocated after it and bytes
+    that still can be, NA where that is no amount), ``fragmentation`` (float64, NaN where that is no fraction),
+    ``address``, ``node`` (of the graph).
     """
     events = trace.events
     codes = events["op"].cat.codes.to_numpy()
@@ -33,7 +35,6 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
     if not len(row):
         return None
     which, texts = _distinct(events["detail"], row)
-    in_use = pd.Series(_nested(trace, "in_use_bytes", row))
     return pd.DataFrame(
         {
             "event": row,
@@ -42,7 +43,10 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
             "ns": events["start_ns"].to_numpy()[row],
             "is_free": codes[row] == freeing,
             "bytes": events["bytes"].array.take(row).to_numpy(np.int64, na_value=0),
-            "in_use": in_use.where((in_use >= 0) & (in_use <= MOST_IN_ALL), None),
+            "requested": _amounts(_requested(texts)[which]),
+            "in_use": _amounts(_nested(trace, "in_use_bytes", row)),
+            "available": _amounts(_nested(trace, "available_bytes", row)),
+            "fragmentation": _fragmentation(trace, row),
             "address": _nested(trace, "address", row),
             "node": _named([_first(_OP, text) for text in texts], which),
         }
@@ -69,7 +73,7 @@ def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
     ends = np.flatnonzero(same & is_free[order[1:]] & (address[order[1:]] != 0))
     until = np.full(len(table), NEVER)
     until[order[ends]] = ns[order[ends + 1]]
-    columns = ["event", "task", "allocator", "node", "bytes", "ns"]
+    columns = ["event", "task", "allocator", "node", "bytes", "requested", "ns"]
     found = table.loc[~is_free, columns].rename(columns={"ns": "alloc_ns"})
     return found.assign(free_ns=until[~is_free]).reset_index(drop=True)
 
@@ -92,6 +96,24 @@ def _allocator(text: str) -> str:
 def _first(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.search(text)
     return match[1] if match else ""
+
+
+def _requested(texts: list[str]) -> np.ndarray:
+    return np.array([int(_first(_REQUESTED, text) or -1) for text in texts], np.int64)
+
+
+def _amounts(numbers: np.ndarray | pd.arrays.IntegerArray) -> pd.Series:
+    amounts = pd.Series(numbers, dtype="Int64")
+    return amounts.where((amounts >= 0) & (amounts <= MOST_IN_ALL), None)
+
+
+def _fragmentation(trace: Trace, rows: np.ndarray) -> np.ndarray:
+    if trace.nested is None or "fragmentation" not in trace.nested.column_names:
+        return np.full(len(rows), np.nan)
+    column = pc.take(trace.nested["fragmentation"], pa.array(rows)).cast(pa.float64()).combine_chunks()
+    share = pc.fill_null(column, np.nan).to_numpy(zero_copy_only=False)
+    found: np.ndarray = np.where((share >= 0) & (share <= 1), share, np.nan)
+    return found
 
 
 def _named(names: list[str], which: np.ndarray) -> pd.Categorical:

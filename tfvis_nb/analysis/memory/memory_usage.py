@@ -21,6 +21,10 @@ FIGURES: dict[str, str] = {
     "bytes": "Bytes allocated from an allocator. In a RunMetadata: the sum of its allocation records "
     "since the start of the step, without variables; changes within one microsecond are added up. In a "
     "profile: bytes_allocated of its allocation events, including variables.",
+    "free_bytes": "Bytes that the allocator could still hand out then: bytes_available of its allocation events."
+    " Missing where not recorded, as in a RunMetadata.",
+    "fragmentation": "1 - largest free block / all free bytes of the memory that the allocator holds, from 0 to"
+    " 1, as its allocation events say. Missing where not recorded, as in a RunMetadata.",
     "peak_bytes": "The largest `bytes` of an allocator in a step; in a profile, over the whole profile.",
     "at_ns": "Epoch nanoseconds at which the peak is first reached.",
     "at_step": "The step that was running when the peak is first reached, the latest to start if there were "
@@ -28,6 +32,8 @@ FIGURES: dict[str, str] = {
     "alive": "Number of buffers allocated at or before the peak and not freed until after it.",
     "alive_bytes": "Sum of the bytes of the buffers alive at the peak: in a RunMetadata equal to the "
     "peak, in a profile smaller by the buffers allocated before it started.",
+    "requested_share": "requested_bytes / bytes of the buffers alive at the peak for which both are recorded,"
+    " from 0 to 1; missing without any.",
     "in_use_bytes": "The most bytes in use according to the allocator itself, including variables: in a "
     "RunMetadata allocator_bytes_in_use at the end of the step's ops, in a profile peak_bytes.",
 }
@@ -36,7 +42,8 @@ WHERE = ("step", "task", "allocator")
 """The columns that say which curve a row is of."""
 
 _WHERE = {"step": "int32", "task": "category", "allocator": "category"}
-_CURVE = {**_WHERE, "time_ns": "int64", "bytes": "int64"}
+_HEAP = {"free_bytes": "Int64", "fragmentation": "Float64"}
+_CURVE = {**_WHERE, "time_ns": "int64", "bytes": "int64", **_HEAP}
 _PEAKS = {
     **_WHERE,
     "peak_bytes": "int64",
@@ -44,6 +51,8 @@ _PEAKS = {
     "at_step": "Int64",
     "alive": "Int64",
     "alive_bytes": "Int64",
+    "requested_share": "Float64",
+    **_HEAP,
     "in_use_bytes": "Int64",
 }
 
@@ -61,8 +70,9 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``step`` (int32; `NO_STEP` for a profile, whose curve does not restart at a step), ``task`` and
-        ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and ``bytes`` (int64; from that
-        time on), ordered by step, task, allocator and time. `cannot_say` when neither was recorded.
+        ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and, from that time on, ``bytes``
+        (int64), ``free_bytes`` (Int64) and ``fragmentation`` (Float64), ordered by step, task, allocator and
+        time. `cannot_say` when neither was recorded.
 
     Examples
     --------
@@ -104,17 +114,19 @@ def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
     level -= before[np.cumsum(begins) - 1]
     last = np.concatenate([begins[1:] | (np.diff(time) != 0), [True]])
     curve = buffers[list(WHERE)].take(row[last]).reset_index(drop=True)
-    return curve.assign(time_ns=time[last], bytes=level[last])
+    unknown = {name: pd.array([None] * len(curve), dtype=dtype) for name, dtype in _HEAP.items()}
+    return curve.assign(time_ns=time[last], bytes=level[last], **unknown)
 
 
 def _reported(table: pd.DataFrame) -> pd.DataFrame:
     """Take the values that the allocators of a profile reported, the last one at each time."""
     table = table[table["in_use"].notna()].assign(step=np.int32(NO_STEP))
-    table = table[[*WHERE, "ns", "in_use"]].rename(columns={"ns": "time_ns", "in_use": "bytes"})
+    names = {"ns": "time_ns", "in_use": "bytes", "available": "free_bytes", "fragmentation": "fragmentation"}
+    table = table[[*WHERE, *names]].rename(columns=names)
     group, time = curve_numbers(table), table["time_ns"].to_numpy()
     order = np.lexsort((time, group))
     last = np.concatenate([(np.diff(group[order]) != 0) | (np.diff(time[order]) != 0), [True]])
-    return table.take(order[last]).astype({"bytes": "int64"}).reset_index(drop=True)
+    return table.take(order[last]).astype({"bytes": "int64", **_HEAP}).reset_index(drop=True)
 
 
 @validate_input
@@ -132,7 +144,8 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
         ``step``, ``task``, ``allocator`` as of `memory_usage`; ``peak_bytes`` and ``at_ns`` (int64), the
         first of several equal ones; ``at_step`` (Int64), as ``step`` is `NO_STEP` of a profile, whose peaks
         are of all of it; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
-        buffers alive then, NA where those are not known; ``in_use_bytes`` (Int64), NA where the
+        buffers alive then, NA where those are not known; ``requested_share`` (Float64) of them;
+        ``free_bytes`` (Int64) and ``fragmentation`` (Float64) at the peak; ``in_use_bytes`` (Int64), NA where the
         allocator does not count. `cannot_say` when there is no curve.
 
     Examples
@@ -151,7 +164,7 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
         return cannot_say(_PEAKS, why_not(curve))
     highest = curve["bytes"].groupby(curve_numbers(curve)).idxmax().to_numpy()
     peaks = curve.take(highest).rename(columns={"time_ns": "at_ns", "bytes": "peak_bytes"})
-    peaks = peaks[[*WHERE, "peak_bytes", "at_ns"]].reset_index(drop=True)
+    peaks = peaks[[*WHERE, "peak_bytes", "at_ns", *_HEAP]].reset_index(drop=True)
     peaks["at_step"] = _during(trace, peaks)
     peak = alive_at_peak(buffers, peaks)
     unknown = np.full(len(peaks), bool(why_not(buffers)))
@@ -160,7 +173,10 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     np.add.at(alive_bytes, peak[peak >= 0], buffers["bytes"].to_numpy()[peak >= 0])
     peaks["alive"] = pd.arrays.IntegerArray(alive, unknown)
     peaks["alive_bytes"] = pd.arrays.IntegerArray(alive_bytes, unknown.copy())
-    return peaks.assign(in_use_bytes=_most_in_use(trace, peaks))
+    known = (peak >= 0) & buffers["requested_bytes"].notna().to_numpy(bool)
+    sums = buffers[known].groupby(peak[known])[["requested_bytes", "bytes"]].sum()
+    peaks["requested_share"] = (sums["requested_bytes"] / sums["bytes"]).astype("Float64")
+    return peaks.assign(in_use_bytes=_most_in_use(trace, peaks))[list(_PEAKS)]
 
 
 def _during(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:

@@ -17,6 +17,7 @@ class OutputBuffers(NamedTuple):
     slot: np.ndarray  # The output of its op that a buffer was allocated for; -1 where it was for none
     # The outputs that a buffer was handed on to, ``node`` or ``node:slot``, joined by ", "
     aliases: list[str]
+    requested: np.ndarray  # The bytes that its op requested for it; 0 where that is not known
 
 
 def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
@@ -41,10 +42,12 @@ def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     buffer = matched["buffer"][own].to_numpy(np.int64)
     slot = np.full(len(buffers), -1, np.int64)
     slot[buffer] = matched["slot"][own]
+    requested = np.zeros(len(buffers), np.int64)
+    requested[buffer] = matched["requested"][own]
     address = np.zeros(len(buffers), np.uint64)
     address[buffer] = matched["ptr"][own]
     handed_on = matched[~own & (matched["ptr"] > 0)]
-    return OutputBuffers(slot, _aliases(trace, buffers.assign(ptr=address), handed_on))
+    return OutputBuffers(slot, _aliases(trace, buffers.assign(ptr=address), handed_on), requested)
 
 
 def _aliases(trace: Trace, buffers: pd.DataFrame, handed_on: pd.DataFrame) -> list[str]:

@@ -20,6 +20,9 @@ FIGURES: dict[str, str] = {
     "bytes": "Bytes of the buffer as its allocator counts them, not as the op requested them; a buffer "
     "that ops hand on to each other counts once (AllocationRecord.alloc_bytes; allocation_bytes of a "
     "profile).",
+    "requested_bytes": "Bytes that the op requested: what is beyond them in `bytes` is lost to rounding and to"
+    " blocks that were not worth splitting. Missing where not recorded, as for buffers in a RunMetadata that"
+    " are no outputs.",
     "alloc_ns": "Epoch nanoseconds at which it was allocated; in a RunMetadata, whole microseconds.",
     "free_ns": "Epoch nanoseconds at which it was freed; missing if it outlived the recording, as a "
     "variable or a fetched value does.",
@@ -43,6 +46,7 @@ _COLUMNS = {
     "scope": "str",
     "role": "category",
     "bytes": "int64",
+    "requested_bytes": "Int64",
     "alloc_ns": "int64",
     "free_ns": "Int64",
     "lifetime_ns": "Int64",
@@ -69,7 +73,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
         profile, the allocation; -1 where a part of a trace does not hold it), ``name`` (str; the
         tensor, ``node`` or ``node:slot``, or the node of what is no output), ``op`` (category; its
         type), ``scope`` (str; its name without the last part), ``role`` (category of `ROLES`),
-        ``bytes`` (int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str;
+        ``bytes`` (int64), ``requested_bytes`` (Int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str;
         the other tensors that were handed the buffer on, joined by ", "), ``estimated`` (bool; the same
         for all buffers of a trace). `cannot_say` when nothing of it was recorded.
 
@@ -134,7 +138,7 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
         {
             **_of_ops(trace, buffers, found.slot),
             "role": _roles(np.select([is_output, temporary], [0, 1], 2)),
-            **_times(buffers),
+            **_times(buffers.assign(requested=found.requested)),
             "aliases": pd.array(found.aliases, dtype=event_table.TEXT),
             "estimated": False,
         }
@@ -211,8 +215,10 @@ def _types(trace: Trace, nodes: list[str]) -> pd.Categorical:
 def _times(buffers: pd.DataFrame) -> dict[str, object]:
     start, end = buffers["alloc_ns"].to_numpy(), buffers["free_ns"].to_numpy()
     never = end == NEVER
+    requested = buffers["requested"].astype("Int64")
     return {
         "bytes": buffers["bytes"],
+        "requested_bytes": requested.where((requested > 0) & (requested <= buffers["bytes"])),
         "alloc_ns": start,
         "free_ns": pd.arrays.IntegerArray(np.where(never, 0, end), never),
         "lifetime_ns": pd.arrays.IntegerArray(np.where(never, 0, end - start), never.copy()),

@@ -40,6 +40,15 @@ def _peaks(trace: Trace) -> dict[str, Any]:
             ("peak_bytes", "Peak", "bytes"),
             ("at_ns", "At", "time"),
             ("alive", "Live buffers", "count"),
+            *(
+                figure
+                for figure in (
+                    ("requested_share", "Requested", "share"),
+                    ("free_bytes", "Free", "bytes"),
+                    ("fragmentation", "Fragmentation", "share"),
+                )
+                if found[figure[0]].notna().any()
+            ),
             ("in_use_bytes", "Allocator-reported", "bytes"),
         ),
     ]

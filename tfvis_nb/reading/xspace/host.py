@@ -15,7 +15,7 @@ from tfvis_nb.reading.xspace.stats import Values
 _LINKS = ("_pt", "_p", "_ct", "_c", "_r", "correlation_id", "group_id")
 _NUMBERS = (
     *("step_num", "tracing_count", "instance_key", "group_key"),
-    *("allocation_bytes", "bytes_allocated", "addr", "is_func"),
+    *("allocation_bytes", "bytes_allocated", "bytes_available", "fragmentation", "addr", "is_func"),
 )
 _WANTED = frozenset((*_LINKS, *_NUMBERS, *STATS, "tf_function_call"))
 
@@ -28,7 +28,7 @@ HIDDEN = frozenset(
         "id",
         "parent_id",
         "_src",
-        # The state of an allocator's heap after an event, always different; two of the stats are columns.
+        # The state of an allocator's heap after an event, always different; most of the stats are columns.
         "bytes_allocated",
         "bytes_available",
         "peak_bytes_in_use",
@@ -131,6 +131,8 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
         "noise": _flag(_named(events, "ThreadpoolListener::")),
         "instance": _instances(values, len(events)),
         "in_use": Sparse(*values.integers("bytes_allocated")),
+        "available": Sparse(*values.integers("bytes_available")),
+        "fragmentation": Sparse(*values.reals("fragmentation")),
         "address": Sparse(*values.integers("addr")),
     }
     starts, stops = (_named(events, f"ThreadpoolListener::{edge}Region") for edge in ("Start", "Stop"))

@@ -96,6 +96,9 @@ MARKS = {
     "region": "1 where a thread takes up work, 0 where it lays it down",
     "noise": "1 for what the thread pools record of themselves",
     "in_use": "bytes allocated by an allocator after this event",
+    "available": "bytes that it can still allocate then",
+    "fragmentation": "the part of its free bytes that is not in their largest block",
+    "address": "where the memory is that was allocated or freed",
     "instruction": "the number of the instruction of a compiled program that it ran",
     "instance": "what the same collective has in common on all its devices",
 }

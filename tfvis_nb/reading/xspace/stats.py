@@ -51,6 +51,11 @@ class Values:
         mask = self._mask(name)
         return self.owner[mask], self.integer[mask]
 
+    def reals(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the events that have a stat of this name, and its number for each (float64)."""
+        mask = self._mask(name)
+        return self.owner[mask], self.real[mask] + self.integer[mask]
+
     def texts(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the events that have a text of this name, and its index in `vocabulary` for each."""
         mask = self._mask(name) & (self.code >= 0)

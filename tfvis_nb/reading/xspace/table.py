@@ -247,8 +247,6 @@ def _nested(parts: Sequence[LineRows], links: Links, order: np.ndarray, salt: in
         ("produced", ("produced",), distinct),
         ("consumed", ("consumed",), distinct),
         ("instance", ("instance",), np.int64(0)),
-        ("in_use_bytes", ("in_use",), np.int64(0)),
-        ("address", ("address",), np.int64(0)),
     ):
         number = np.zeros(int(links.firsts[-1]), np.int64)
         known = np.zeros(len(number), bool)
@@ -258,7 +256,26 @@ def _nested(parts: Sequence[LineRows], links: Links, order: np.ndarray, salt: in
             known[sparse.rows] = True
         if known.any():
             columns[name] = pa.array(number[order], mask=~known[order])
-    return pa.table(columns)
+    return pa.table(columns | _heap(links, order))
+
+
+def _heap(links: Links, order: np.ndarray) -> dict[str, pa.Array]:
+    """Make the columns of what an allocation or deallocation says of its allocator."""
+    columns = {}
+    for name, mark in (
+        ("in_use_bytes", "in_use"),
+        ("available_bytes", "available"),
+        ("fragmentation", "fragmentation"),
+        ("address", "address"),
+    ):
+        sparse = links.mark(mark)
+        if not len(sparse.rows):
+            continue
+        number = np.zeros(int(links.firsts[-1]), sparse.numbers.dtype)
+        known = np.zeros(len(number), bool)
+        number[sparse.rows], known[sparse.rows] = sparse.numbers, True
+        columns[name] = pa.array(number[order], mask=~known[order])
+    return columns
 
 
 def _labels(parts: Sequence[LineRows], links: Links, chosen: np.ndarray) -> dict[int, str]:
