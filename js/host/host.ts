@@ -27,8 +27,11 @@ export type ExportFormat = "html" | "json" | "csv";
 export type Question =
   /** Entries of a part of the run, and which of them stand for events that a search for `text` finds. */
   | { kind: "window"; start: number; end: number; bucket: number; text: string; step: number | null }
-  /** All about these events, by id; of a single one also about its producers and consumers, so many hops away. */
-  | { kind: "events"; events: number[]; hops: number }
+  /**
+   * All about these events, by id; of a single one also about its producers and consumers, so many hops away, and
+   * about the `holders` of its buffers and what reads any of these.
+   */
+  | { kind: "events"; events: number[]; hops: number; holders: number[] }
   /** The memory of each allocator. */
   | { kind: "memory" | "code" }
   | { kind: "search"; text: string; step: number | null }

@@ -17,6 +17,7 @@ import type { KernelQueries } from "./kernel_queries";
 import { KernelRequests } from "./kernel_requests";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";
+import { holdersOf } from "./tensors";
 
 /** A gesture moves on before an answer could come: the first question waits for so long to be about its end. */
 const PAUSE_MS = 90;
@@ -185,6 +186,7 @@ export class LargeTrace implements KernelQueries {
     const container = await openContainer(answer.buffers[0]);
     const tracks = readTracks(container, stringsIn(container));
     if (tracks.length) this.store.setTracks(tracks);
+    this.#look();
     const code = await this.requests.ask({ kind: "code" });
     if (!code || this.signal.aborted) return;
     this.store.setCode(readCode(await openContainer(code.buffers[0])));
@@ -200,12 +202,13 @@ export class LargeTrace implements KernelQueries {
     const selection = store.host.get("selection");
     const events = selection && "events" in selection ? selection.events.slice(0, MOST_LISTED) : [];
     const hops = store.graphOpen ? store.graphHops : 1;
-    const wanted = `${hops} ${events}`;
+    const holders = events.length === 1 ? holdersOf(store, events[0]) : [];
+    const wanted = `${hops} ${events} ${holders}`;
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
     if (events.length === 0) return;
     const isUnknown = events.some((event) => entryOfEvent(store.drawn, event) === null);
-    const answer = await this.requests.ask({ kind: "events", events, hops });
+    const answer = await this.requests.ask({ kind: "events", events, hops, holders });
     if (!answer || this.#wanted !== wanted) return;
     const numbers = answer.answer as WholeNumbers;
     const drawn = await readDrawn(answer.buffers[0]);

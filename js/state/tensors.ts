@@ -1,5 +1,6 @@
 /** The tensors in the timeline: whether they are shown, which of them an event made, and what used one last. */
 
+import { entryOfEvent } from "../model/lod/merged";
 import type { Track } from "../model/wire/memory";
 import type { Store } from "./store";
 
@@ -48,16 +49,27 @@ export function endOf({ track, at }: Tensor): number {
   return track.starts[at] + track.lengths[at] * track.unit;
 }
 
+/** By id the events that had the buffers of an event: itself, and those that they were handed on to; [] without any. */
+export function holdersOf(store: Store, event: number): number[] {
+  const tensors = tensorsOf(store, event);
+  const others = tensors.flatMap(({ track, at }) => track.aliases(at).map(({ event }) => event));
+  return tensors.length ? [...new Set([event, ...others])] : [];
+}
+
 /**
- * The event that used a buffer last: of those that read it or were handed it on, the one that ended closest to when
- * it was freed. Null where nothing freed it, or nothing is known to have used it.
+ * The event that used a buffer last, by its place: of those that read it or were handed it on, the one that ended
+ * closest to when it was freed. Null where nothing freed it, or what used it is not all here.
  */
 export function lastUser(store: Store, tensor: Tensor): number | null {
   const { details, run } = store;
   const { track, at } = tensor;
-  const maker = track.events[at] - 1;
-  if (!details || maker < 0 || track.outlives(at) || (HAS_KERNEL && store.remote)) return null;
-  const holders = [maker, ...track.aliases(at).map(({ event }) => event)];
+  if (!details || track.events[at] === 0 || track.outlives(at)) return null;
+  const holders: number[] = [];
+  for (const event of [track.events[at] - 1, ...track.aliases(at).map(({ event }) => event)]) {
+    const holder = entryOfEvent(run, event);
+    if (holder === null || !details.knowsReaders(holder)) return null;
+    holders.push(holder);
+  }
   const readers = holders.flatMap((event) =>
     details.consumers(event).filter(({ kind }) => kind === "data" || kind === "transfer"),
   );

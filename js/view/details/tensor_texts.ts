@@ -1,9 +1,10 @@
 /** What is said of a buffer in memory, wherever it is said. */
 
 import { isolated } from "../../model/format/bidi";
-import { formatBytes, formatDuration, formatTime } from "../../model/format/units";
+import { formatBytes, formatCount, formatDuration, formatNumber, formatTime } from "../../model/format/units";
 import { nameOf } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
+import { entryOfEvent } from "../../model/lod/merged";
 import type { Output } from "../../model/wire/records";
 import type { Store } from "../../state/store";
 import { endOf, type Tensor } from "../../state/tensors";
@@ -34,13 +35,18 @@ export function tensorSentence(tensor: Tensor): string {
   return `${name}, ${formatBytes(track.sizes[at])}, ${lifeText(tensor)}`;
 }
 
+/** The place of the event that allocated it; null where that is not here. */
+export function makerOf(store: Store, { track, at }: Tensor): number | null {
+  return track.events[at] === 0 ? null : entryOfEvent(store.run, track.events[at] - 1);
+}
+
 /** The output that was allocated in it; null where it is none, or not here. */
 export function outputOf(store: Store, { track, at }: Tensor): Output | null {
-  const event = track.events[at] - 1;
-  if (track.role(at) !== "output" || event < 0 || !store.details || (HAS_KERNEL && store.remote)) return null;
-  const [node, name] = [nameOf(store.run, event), track.name(at)];
+  const maker = makerOf(store, { track, at });
+  if (track.role(at) !== "output" || maker === null || !store.details) return null;
+  const [node, name] = [nameOf(store.run, maker), track.name(at)];
   const slot = name === node ? 0 : Number(name.slice(node.length + 1));
-  return store.details.outputs(event).find((output) => output.slot === slot) ?? null;
+  return store.details.outputs(maker).find((output) => output.slot === slot) ?? null;
 }
 
 /** Which of the buffers of its op it is. */
@@ -50,8 +56,20 @@ export function partText(store: Store, tensor: Tensor): string {
   return output ? `output ${output.slot}` : role;
 }
 
-/** The names of the other outputs that it was handed on to. */
+/** The names of the other outputs that it was handed on to, as far as they are here. */
 export function aliasNames(store: Store, { track, at }: Tensor): string[] {
-  if (HAS_KERNEL && store.remote) return [];
-  return track.aliases(at).map(({ event, slot }) => nameOf(store.run, event) + (slot ? `:${slot}` : ""));
+  return track.aliases(at).flatMap(({ event, slot }) => {
+    const heir = entryOfEvent(store.run, event);
+    return heir === null ? [] : [nameOf(store.run, heir) + (slot ? `:${slot}` : "")];
+  });
+}
+
+/** "handed on to a, b and 3 more", with so many names at most; "" for one that was not. */
+export function handedOn(store: Store, tensor: Tensor, most: number): string {
+  const count = tensor.track.aliases(tensor.at).length;
+  if (count === 0) return "";
+  const names = aliasNames(store, tensor).slice(0, most);
+  if (names.length === 0) return `handed on to ${formatNumber(count, "output")}`;
+  const rest = count - names.length;
+  return `handed on to ${names.map(isolated).join(", ")}${rest > 0 ? ` and ${formatCount(rest)} more` : ""}`;
 }

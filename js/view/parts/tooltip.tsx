@@ -17,7 +17,7 @@ import type { Hover, TensorHover } from "../../state/hover_and_marks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { ScopedText } from "../../ui/scoped_text";
-import { aliasNames, lengthText, lifeText, outputOf, partText } from "../details/tensor_texts";
+import { handedOn, lengthText, lifeText, makerOf, outputOf, partText } from "../details/tensor_texts";
 
 interface TooltipProps {
   store: Store;
@@ -125,25 +125,21 @@ const MAX_ALIASES = 3;
 function TensorTip({ store, tensor }: { store: Store; tensor: TensorHover }) {
   const { track, at } = tensor;
   const output = outputOf(store, tensor);
-  const aliases = aliasNames(store, tensor);
-  const maker = HAS_KERNEL && store.remote ? "" : opOf(store.run, track.events[at] - 1);
+  const aliases = handedOn(store, tensor, MAX_ALIASES);
+  const maker = makerOf(store, tensor);
+  const op = maker === null ? "" : opOf(store.run, maker);
   return (
     <>
       <TipName name={track.name(at)} />
       <p>
         <strong>{formatBytes(track.sizes[at])}</strong>
         {output && ` ${isolated(output.dtype)} ${output.shape}`}
-        {maker && ` of ${isolated(maker)}`}, {partText(store, tensor)}
+        {op && ` of ${isolated(op)}`}, {partText(store, tensor)}
       </p>
       <p>
         <strong>{lengthText(tensor)}</strong> {lifeText(tensor)}
       </p>
-      {aliases.length > 0 && (
-        <p>
-          handed on to {aliases.slice(0, MAX_ALIASES).map(isolated).join(", ")}
-          {aliases.length > MAX_ALIASES && ` and ${formatCount(aliases.length - MAX_ALIASES)} more`}
-        </p>
-      )}
+      {aliases && <p>{aliases}</p>}
     </>
   );
 }

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import Notebook, OpenNotebook
 from tests.browser.timeline import Timeline
+from tests.real_traces import DATA, real_trace
 
 EVENTS = 24_000
 NEEDLE = 17_003
@@ -247,3 +248,27 @@ def test_chunks_complete_the_picture_and_keep_what_was_set(notebook: OpenNoteboo
     timeline.place(NEEDLE)
     expect(timeline.details.locator("pre")).to_have_text("needle/Softmax = MatMul(layer/MatMul_17002)")
     book.wait_until(partial(is_selected, book, NEEDLE))
+
+
+@pytest.mark.thorough
+def test_lifetimes_of_tensors_are_those_that_a_small_trace_shows(notebook: OpenNotebook) -> None:
+    path = DATA / "local_mlp_step1.pb"
+    read = f"""
+import tfvis_nb as tv
+from tfvis_nb.display.timeline import delivery
+trace = tv.read_trace({str(path)!r})
+"""
+    book = notebook([read, SHOW, f"delivery.MOST_HELD = 10\n{SHOW}"])
+    book.run_all()
+    small, large = book.timeline(1), book.timeline(2)
+    lifetimes = real_trace(path).lifetimes
+    chosen = [lifetimes[lifetimes["name"] == "Relu"], lifetimes[lifetimes["aliases"] != ""]]
+    for event in [int(row["event"].iloc[0]) for row in chosen]:
+        texts = []
+        for timeline in (small, large):
+            timeline.host.evaluate("(host, id) => host.tfvis.store.selectInRun({events: [id]})", event)
+            section = timeline.details.get_by_role("region", name="Lifetimes")
+            expect(section).to_contain_text("last used by")
+            texts.append(section.inner_text())
+        assert texts[0] == texts[1]
+    assert "handed on to" in texts[1]

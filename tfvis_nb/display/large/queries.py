@@ -110,12 +110,15 @@ class Windows:
         layout = self._layout
         trace = layout.trace
         requested = np.array(question["events"][:MOST_LISTED], "i8")
-        if len(requested) == 0 or requested.min() < 0 or requested.max() >= len(trace.events):
-            raise ValueError(Text("no_such_events", events=requested.tolist(), most=len(trace.events)))
+        holders = np.array(question.get("holders", [])[:MOST_LISTED], "i8")
+        every = np.concatenate([requested, holders])
+        if len(requested) == 0 or every.min() < 0 or every.max() >= len(trace.events):
+            raise ValueError(Text("no_such_events", events=every.tolist(), most=len(trace.events)))
         ids, edges = requested, _NO_EDGES
         if len(requested) == 1:
             edges = self._edges_of_step(int(requested[0]))
             ids = _around(edges, int(requested[0]), max(int(question.get("hops", 1)), 1))
+            ids = np.concatenate([ids, holders, _last_readers(trace.events, edges, holders)])
         ids = np.unique(ids)
         part = subset(trace, ids, edges)
         numbers: dict[str, Any] = {
@@ -129,6 +132,7 @@ class Windows:
         if len(requested) == 1:
             ends = {"inputs": edges["target"], "consumers": edges["source"]}
             counts = {side: np.bincount(end, minlength=len(trace.events))[ids] for side, end in ends.items()}
+            numbers["holders"] = holders.tolist()
             numbers["degrees"] = pd.DataFrame(counts).to_dict("records")
             kind = trace.events["kind"].cat.codes.to_numpy()
             # An op and its kernel may share a name; they run at the same time.
@@ -164,6 +168,14 @@ def _around(edges: pd.DataFrame, event: int, hops: int) -> np.ndarray:
         before, behind = np.intersect1d(before, nearest), np.intersect1d(behind, nearest)
         known = np.union1d(known, nearest)
     return known
+
+
+def _last_readers(events: pd.DataFrame, edges: pd.DataFrame, holders: np.ndarray) -> np.ndarray:
+    """Find the events that read what any of `holders` made; of many those that end last."""
+    reads = edges["kind"].isin(["data", "transfer"]) & edges["source"].isin(holders)
+    readers = np.unique(edges["target"].to_numpy("i8")[reads.to_numpy()])
+    times = events[["start_ns", "duration_ns"]].take(readers)
+    return readers[np.argsort(times.sum(axis=1).to_numpy(), kind="stable")][-MOST_LISTED:]
 
 
 _NO_EDGES = pd.DataFrame(
