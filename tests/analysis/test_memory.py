@@ -238,11 +238,9 @@ def test_what_was_requested_and_what_is_free_at_a_peak() -> None:
         "fragmentation": [float("nan"), 0.25],
     }
     trace = Trace(events.build(columns), nested=pa.table(nested))
-    assert trace.memory[["free_bytes", "fragmentation"]].isna().values.tolist() == [
-        [False, True],
-        [False] * 2,
-    ]
-    (peak,) = memory_peaks(trace).to_dict("records")
+    assert trace.memory["free_bytes"].tolist() == [9000, 8488]
+    assert trace.memory["fragmentation"].isna().tolist() == [True, False]
+    peak = memory_peaks(trace).iloc[0]
     assert (peak["free_bytes"], peak["fragmentation"]) == (8488, 0.25)
     assert peak["requested_share"] == 1000 / 1024
 

@@ -21,10 +21,10 @@ FIGURES: dict[str, str] = {
     "bytes": "Bytes allocated from an allocator. In a RunMetadata: the sum of its allocation records "
     "since the start of the step, without variables; changes within one microsecond are added up. In a "
     "profile: bytes_allocated of its allocation events, including variables.",
-    "free_bytes": "Bytes that the allocator could still hand out then: bytes_available of its allocation events."
-    " Missing where not recorded, as in a RunMetadata.",
-    "fragmentation": "1 - largest free block / all free bytes of the memory that the allocator holds, from 0 to"
-    " 1, as its allocation events say. Missing where not recorded, as in a RunMetadata.",
+    "free_bytes": "Bytes that the allocator could still hand out then: bytes_available of its allocation "
+    "events. Missing where not recorded, as in a RunMetadata.",
+    "fragmentation": "1 - largest free block / all free bytes of the memory that the allocator holds, from 0 "
+    "to 1, as its allocation events say. Missing where not recorded, as in a RunMetadata.",
     "peak_bytes": "The largest `bytes` of an allocator in a step; in a profile, over the whole profile.",
     "at_ns": "Epoch nanoseconds at which the peak is first reached.",
     "at_step": "The step that was running when the peak is first reached, the latest to start if there were "
@@ -114,7 +114,7 @@ def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
     level -= before[np.cumsum(begins) - 1]
     last = np.concatenate([begins[1:] | (np.diff(time) != 0), [True]])
     curve = buffers[list(WHERE)].take(row[last]).reset_index(drop=True)
-    unknown = {name: pd.array([None] * len(curve), dtype=dtype) for name, dtype in _HEAP.items()}
+    unknown = {name: pd.Series(pd.NA, index=curve.index, dtype=dtype) for name, dtype in _HEAP.items()}
     return curve.assign(time_ns=time[last], bytes=level[last], **unknown)
 
 
@@ -145,8 +145,8 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
         first of several equal ones; ``at_step`` (Int64), as ``step`` is `NO_STEP` of a profile, whose peaks
         are of all of it; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
         buffers alive then, NA where those are not known; ``requested_share`` (Float64) of them;
-        ``free_bytes`` (Int64) and ``fragmentation`` (Float64) at the peak; ``in_use_bytes`` (Int64), NA where the
-        allocator does not count. `cannot_say` when there is no curve.
+        ``free_bytes`` (Int64) and ``fragmentation`` (Float64) at the peak; ``in_use_bytes`` (Int64), NA where
+        the allocator does not count. `cannot_say` when there is no curve.
 
     Examples
     --------

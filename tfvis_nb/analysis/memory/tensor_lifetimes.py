@@ -20,9 +20,9 @@ FIGURES: dict[str, str] = {
     "bytes": "Bytes of the buffer as its allocator counts them, not as the op requested them; a buffer "
     "that ops hand on to each other counts once (AllocationRecord.alloc_bytes; allocation_bytes of a "
     "profile).",
-    "requested_bytes": "Bytes that the op requested: what is beyond them in `bytes` is lost to rounding and to"
-    " blocks that were not worth splitting. Missing where not recorded, as for buffers in a RunMetadata that"
-    " are no outputs.",
+    "requested_bytes": "Bytes that the op requested: what is beyond them in `bytes` is lost to rounding and "
+    "to blocks that were not worth splitting. Missing where not recorded, as for buffers in a RunMetadata "
+    "that are no outputs.",
     "alloc_ns": "Epoch nanoseconds at which it was allocated; in a RunMetadata, whole microseconds.",
     "free_ns": "Epoch nanoseconds at which it was freed; missing if it outlived the recording, as a "
     "variable or a fetched value does.",
@@ -73,9 +73,10 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
         profile, the allocation; -1 where a part of a trace does not hold it), ``name`` (str; the
         tensor, ``node`` or ``node:slot``, or the node of what is no output), ``op`` (category; its
         type), ``scope`` (str; its name without the last part), ``role`` (category of `ROLES`),
-        ``bytes`` (int64), ``requested_bytes`` (Int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str;
-        the other tensors that were handed the buffer on, joined by ", "), ``estimated`` (bool; the same
-        for all buffers of a trace). `cannot_say` when nothing of it was recorded.
+        ``bytes`` (int64), ``requested_bytes`` (Int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns``
+        (Int64), ``aliases`` (str; the other tensors that were handed the buffer on, joined by ", "),
+        ``estimated`` (bool; the same for all buffers of a trace). `cannot_say` when nothing of it was
+        recorded.
 
     Notes
     -----
