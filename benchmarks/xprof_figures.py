@@ -39,6 +39,12 @@ PROFILES = (
 )
 """Files of tests/data and of the large collection beside the repository."""
 
+OF_XLA = (
+    "shared/h200/jax_train_gpu.xplane.pb",
+    "shared/third-party/xprof/tpu_inference_2.xplane.pb",
+)
+"""Those of compiled programs, with their instructions."""
+
 MOST = 40
 """How many ops of each are kept: those that took most time."""
 
@@ -64,6 +70,7 @@ def main() -> int:
             return 1
         figures["profiles"][name] = asked(path)
         print(name, len(figures["profiles"][name]["steps"]), "steps")
+    figures["hlo_ops"] = {name: instructions(folders["shared"] / name.partition("/")[2]) for name in OF_XLA}
     TARGET.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 0
 
@@ -94,6 +101,18 @@ def asked(path: Path) -> dict[str, Any]:
         "device_ops": most(ops, "Device"),
         "host_ops": most(ops, "Host"),
     }
+
+
+def instructions(path: Path) -> list[dict[str, Any]]:
+    """Ask XProf of the instructions of one profile."""
+    convert = importlib.import_module("xprof.convert.raw_to_tool_data")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "host.xplane.pb"
+        file.write_bytes(path.read_bytes())
+        said = json.loads(convert.xspace_to_tool_data([str(file)], "hlo_stats", {})[0])
+    kept = ("program_id", "hlo_op_name", "category", "occurrences", "total_time", "total_self_time")
+    rates = ("model_flop_rate", "measured_memory_bw")
+    return [{key: row[key] for key in (*kept, *rates)} for row in rows(said)]
 
 
 def rows(table: dict[str, Any]) -> list[dict[str, Any]]:

@@ -186,6 +186,35 @@ def test_kernels_by_name(name: str) -> None:
             assert [kernel.registers, shared, kernel.block, kernel.grid] in row["launches"]
 
 
+@pytest.mark.parametrize("name", [name for name in RECORDED["hlo_ops"] if path_of(name).is_file()])
+def test_instructions(name: str) -> None:
+    """XProf leaves command buffers out, takes times of TPUs by their own clock, and scales work of GPUs."""
+    trace = read(name)
+    assert trace.nested is not None
+    ran = trace.nested.select(["program", "hlo_op"]).to_pandas()
+    clock = trace.events["detail"].str.extract(r" device_duration_ps=(\d+)", expand=False).astype("Int64")
+    rounding = clock.fillna(trace.events["duration_ns"].astype("Int64") * 1000)[
+        trace.events["lane"] != "Async XLA Ops"
+    ]
+    took = rounding.groupby([ran["program"], ran["hlo_op"]]).sum()
+    ours = trace.hlo_ops.set_index(["program", "hlo_op"])
+    for said in RECORDED["hlo_ops"][name]:
+        (key,) = (
+            one
+            for one in ours.index
+            if one[0].endswith(f"({said['program_id']})") and one[1] == said["hlo_op_name"]
+        )
+        row, seconds = ours.loc[key], said["total_time"] / 1e6
+        assert (row["count"], row["category"]) == (said["occurrences"], said["category"])
+        assert took[key] / 1e6 == pytest.approx(said["total_time"], abs=0.001 * row["count"])
+        assert said["total_self_time"] == said["total_time"]
+        moved = said["measured_memory_bw"] * 2**30 * seconds / row["count"]
+        assert row["bytes_accessed"] == pytest.approx(moved, rel=1e-6)
+        if row["cost"] == "XLA":
+            worked = said["model_flop_rate"] * 1e9 * seconds / row["count"]
+            assert row["flops"] == pytest.approx(worked, rel=1e-6)
+
+
 @pytest.mark.parametrize("name", sampled(WITH_OPS))
 def test_ops(name: str) -> None:
     """The ops that took most time, on the GPUs and on the host."""

@@ -19,6 +19,7 @@ MODULES: dict[str, str] = {
     "layers": "steps.layers",
     "devices": "hardware.devices",
     "kernels": "hardware.kernels",
+    "hlo_ops": "programs.hlo_ops",
     "input_pipeline": "input.input_pipeline",
     "counters": "time_series.counters",
     "flame_graph": "steps.flame_graph",

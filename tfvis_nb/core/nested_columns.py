@@ -25,6 +25,10 @@ FLOWS_OUT, FLOWS_IN = "flows_out", "flows_in"
 OP_NAME = "op_name"
 """Nested column: the TensorFlow node or JAX op that an op of XLA was made of; null where not known."""
 
+PROGRAM, HLO_OP, FLOPS, BYTES_ACCESSED = "program", "hlo_op", "flops", "bytes_accessed"
+"""Nested columns: the compiled program and the instruction of it that an event ran, and what XLA itself says
+that one run of it computes and accesses; null where not known."""
+
 LAYER, LAYER_CLASS, PARAMETER_BYTES = "layer", "layer_class", "parameter_bytes"
 """Nested columns: path and class of the layer of a live model that an event is of, and the bytes of that
 layer's weights, without those of layers in it that have events of their own; null where not known."""
@@ -89,8 +93,8 @@ def _columns() -> Mapping[str, Fits]:
         "raw_device": text,
         STACK: number,
         PHASE: text,
-        **dict.fromkeys((OP_NAME, LAYER, LAYER_CLASS), text),
-        PARAMETER_BYTES: number,
+        **dict.fromkeys((OP_NAME, PROGRAM, HLO_OP, LAYER, LAYER_CLASS), text),
+        **dict.fromkeys((FLOPS, BYTES_ACCESSED, PARAMETER_BYTES), number),
         TRACING: struct_of(tracing),
         GRAPH_INPUTS: list_of(text),
         **dict.fromkeys((FLOWS_OUT, FLOWS_IN), numbers),

@@ -60,6 +60,9 @@ class Trace(TraceTables, HtmlExport):
         What is known beside the events, such as of devices: tables of `tfvis_nb.core.metadata.SUBJECTS`.
     recorded_counters
         The counters that the source recorded, as `tfvis_nb.core.counters.build` makes them; None for none.
+    programs
+        The programs that XLA compiled and events ran: for each name in the nested column ``program`` the
+        serialised ``HloProto``, where the source has it.
 
     Raises
     ------
@@ -83,6 +86,7 @@ class Trace(TraceTables, HtmlExport):
         stacks: StackTable | None = None,
         metadata: Metadata | None = None,
         recorded_counters: pd.DataFrame | None = None,
+        programs: Mapping[str, bytes] | None = None,
     ) -> None:
         event_table.check(events)
         recorded_counters = counter_table.EMPTY if recorded_counters is None else recorded_counters
@@ -103,6 +107,7 @@ class Trace(TraceTables, HtmlExport):
         self.stacks = stacks
         self.metadata = dict(metadata or {})
         self.recorded_counters = recorded_counters
+        self.programs = dict(programs or {})
 
     @property
     def events(self) -> pd.DataFrame:
@@ -206,6 +211,6 @@ def replaced(trace: Trace, events: pd.DataFrame, **parts: Any) -> Trace:
     """Return a trace of other events with the rest of `trace`, but for the given parameters of `Trace`."""
     names = (
         *("nested", "graphs", "run_metadata", "notes", "sources", "profiles"),
-        *("title", "step_labels", "clock_bounds", "stacks", "metadata", "recorded_counters"),
+        *("title", "step_labels", "clock_bounds", "stacks", "metadata", "recorded_counters", "programs"),
     )
     return Trace(events, **{name: getattr(trace, name) for name in names} | parts)

@@ -43,6 +43,13 @@ class TraceTables:
         return kernels(self._trace)
 
     @cached_property
+    def hlo_ops(self) -> pd.DataFrame:
+        """How long each instruction of compiled programs took, and its work: `tfvis_nb.analysis.hlo_ops`."""
+        from tfvis_nb.analysis.programs.hlo_ops import hlo_ops
+
+        return hlo_ops(self._trace)
+
+    @cached_property
     def input_pipeline(self) -> pd.DataFrame:
         """The stages of tf.data pipelines, and what AUTOTUNE chose: `tfvis_nb.analysis.input_pipeline`."""
         from tfvis_nb.analysis.input.input_pipeline import input_pipeline

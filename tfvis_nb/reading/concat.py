@@ -85,6 +85,7 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
         stacks=stacks,
         metadata=metadata.joined(trace.metadata for trace in traces),
         recorded_counters=counters.joined(trace.recorded_counters for trace in traces),
+        programs={name: proto for trace in reversed(traces) for name, proto in trace.programs.items()},
     )
 
 

@@ -78,7 +78,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
         raise TraceFormatError(Text("parquet_version", label=label, version=version, known=VERSION))
     try:
         unpacked = partial(_unpacked, label=label, allowance=allowance)
-        # Files written before stacks, metadata and counters were stored lack them.
+        # Files written before stacks, metadata, counters and programs were stored lack them.
         stacks, lost = _stacks(unpacked(head["stacks"])) if head.get("stacks") else (None, [])
         metadata, also_lost = _metadata(head.get("metadata", {}))
         return Trace(
@@ -96,6 +96,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
             stacks=stacks,
             metadata=metadata,
             recorded_counters=_counters(head.get("counters"), unpacked),
+            programs={name: unpacked(proto) for name, proto in dict(head.get("programs", {})).items()},
         )
     except TraceFormatError:
         raise

@@ -92,4 +92,5 @@ def whole_steps(trace: Trace) -> Trace:
         stacks=trace.stacks,
         metadata=trace.metadata,
         recorded_counters=trace.recorded_counters,
+        programs=trace.programs,
     )

@@ -129,4 +129,5 @@ def _numbered(rows: _Rows, number: np.ndarray) -> Trace:
         stacks=rows.trace.stacks,
         metadata=rows.trace.metadata,
         recorded_counters=rows.trace.recorded_counters,
+        programs=rows.trace.programs,
     )

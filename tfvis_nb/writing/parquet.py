@@ -53,6 +53,7 @@ def write(trace: Trace, path: Path) -> None:
         "clocks": to_json(trace.clock_bounds),
         "metadata": metadata.to_json(trace.metadata),
         "counters": _counters(trace.recorded_counters),
+        "programs": {name: _packed(proto) for name, proto in trace.programs.items()},
         "stacks": None if trace.stacks is None else _packed(trace.stacks.to_json().encode()),
     }
     table = pa.table(columns)

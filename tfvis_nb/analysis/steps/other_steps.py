@@ -58,6 +58,7 @@ def other_steps(trace: Trace) -> Trace:
         stacks=trace.stacks,
         metadata=trace.metadata,
         recorded_counters=trace.recorded_counters,
+        programs=trace.programs,
     )
     others.edges, others.transfers = trace.edges, outside(trace.transfers)
     for name in _BY_STEP:

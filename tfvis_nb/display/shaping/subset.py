@@ -29,6 +29,7 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
         stacks=trace.stacks,
         metadata=trace.metadata,
         recorded_counters=_counters(trace, ids),
+        programs=trace.programs,
     )
     known = edges_in_steps(trace, np.unique(part.events["step"].to_numpy())) if edges is None else edges
     source, target = (_indices(ids, known[name].to_numpy()) for name in ("source", "target"))

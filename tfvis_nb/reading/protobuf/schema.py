@@ -141,3 +141,12 @@ def message_class(message: str) -> Any:
     descriptor = register(PACKAGE + ".text", every, {"DataType": enum})[message]
     # Any: a class made at run time has fields that no checker can know.
     return message_factory.GetMessageClass(descriptor)
+
+
+@cache
+def hlo_class() -> Any:
+    """Return the class of an ``HloProto`` with what is needed to count the work of instructions."""
+    from google.protobuf import message_factory
+
+    descriptor = register(PACKAGE + ".hlo", messages("hlo_whole"), {})["HloProto"]
+    return message_factory.GetMessageClass(descriptor)

@@ -29,11 +29,13 @@ class Instruction(NamedTuple):
     - `op_name`: The name that TensorFlow or JAX gives the op, empty if unknown.
     - `frames`: The Python stack that made it, the outermost frame first.
     - `cut`: Whether outer frames are missing or make no sense.
+    - `name`: Its own name, empty if only what it was made of is known.
     """
 
     op_name: str = ""
     frames: tuple[Frame, ...] = ()
     cut: bool = False
+    name: str = ""
 
 
 class Program:
@@ -88,13 +90,14 @@ class Program:
     def _instruction(self, row: int) -> Instruction:
         """Read an instruction; what it does not say itself, the ones that were fused into it may say."""
         op_name, cut = "", False
+        name = text(self._instructions.field("name")[row].as_py() or b"")
         for metadata in self._metadata(row):
             op_name = op_name or text(metadata["op_name"])
             frames, missing = self._frames(metadata)
             cut |= missing
             if frames:
-                return Instruction(op_name, frames, cut)
-        return Instruction(op_name, cut=cut)
+                return Instruction(op_name, frames, cut, name)
+        return Instruction(op_name, cut=cut, name=name)
 
     def _metadata(self, row: int) -> list[dict[str, Any]]:
         """Return the metadata of an instruction and of those in what it calls, the results of it first."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.core.nested_columns import OP_NAME
+from tfvis_nb.core.nested_columns import BYTES_ACCESSED, FLOPS, HLO_OP, OP_NAME, PROGRAM
 from tfvis_nb.core.phases import phase_of
 from tfvis_nb.core.stacks import PHASE, STACK, StackBuilder, StackTable
 from tfvis_nb.reading.gate import gate
@@ -30,6 +31,16 @@ _MOST_FRAMES = 1 << 20
 """Frames of all stacks that are put together, each time one is walked."""
 
 
+class _Ran(NamedTuple):
+    """An instruction that events ran: the name of its program, its own, what it is, and what it costs."""
+
+    program: str
+    op: str
+    instruction: Instruction
+    flops: int | None
+    accessed: int | None
+
+
 class Programs:
     """The compiled programs of a profile. Each is decoded when the first event of it is met."""
 
@@ -37,7 +48,7 @@ class Programs:
         self._data: dict[tuple[str, int], pa.Scalar] = {}
         self._by_number: dict[int, tuple[str, int]] = {}
         self._numbers: dict[tuple[str, int, str, str], int] = {}
-        self._found: list[Instruction] = []
+        self._found: list[_Ran] = []
         self._unreadable: set[tuple[str, int]] = set()
         self._programs: dict[tuple[str, int], Program | None] = {}
         for plane in planes:
@@ -58,7 +69,7 @@ class Programs:
     def of_events(self, values: Values, kernels: Sequence[str], kernel: np.ndarray) -> Sparse:
         """Find the instruction of each event; `kernel` is for each the index of its own name in `kernels`."""
         none = np.zeros(0, np.int64)
-        if not self._data or "hlo_op" not in values.names:
+        if "hlo_op" not in values.names:
             return Sparse(none, none)
         ops = values.spread("hlo_op", len(kernel))
         rows = np.flatnonzero(ops >= 0)
@@ -80,20 +91,34 @@ class Programs:
         number = np.array(found, np.int64)[distinct] if len(rows) else none
         return Sparse(rows[number >= 0], number[number >= 0])
 
-    def number(self, module: str, program: int, op: str, kernel: str = "") -> int:
-        """Return the number of an instruction, -1 where nothing is known of it."""
+    def number(
+        self, module: str, program: int, op: str, kernel: str = "", costs: Sequence[int] = (-1, -1)
+    ) -> int:
+        """Return the number of an instruction, -1 where the event ran none.
+
+        `costs` are XLA's own counts of its operations and of the bytes it accesses, -1 where not known.
+        """
+        if program == -1 or not op:
+            return -1
         # A number of 64 bits without a sign is read as one with a sign.
         exact = (module, program % (1 << 64))
-        key = exact if exact in self._data else self._by_number.get(exact[1])
-        if key is None:
-            return -1
+        key = exact if exact in self._data else self._by_number.get(exact[1], exact)
         one = (*key, op, kernel)
         if one not in self._numbers:
-            found = self._instruction(key, op, kernel)
-            self._numbers[one] = len(self._found) if found.op_name or found.frames else -1
-            if self._numbers[one] >= 0:
-                self._found.append(found)
+            self._numbers[one] = len(self._found)
+            found = self._instruction(key, op, kernel) if key in self._data else Instruction()
+            flops, accessed = (cost if cost >= 0 else None for cost in costs)
+            self._found.append(_Ran(_name(*key), found.name or op, found, flops, accessed))
         return self._numbers[one]
+
+    def run(self) -> dict[str, bytes]:
+        """Return the programs that events ran: for the name of each its serialised ``HloProto``."""
+        keys = dict.fromkeys(one[:2] for one in self._numbers)
+        return {
+            _name(*key): self._data[key].as_py()
+            for key in keys
+            if key in self._data and key not in self._unreadable
+        }
 
     def _instruction(self, key: tuple[str, int], op: str, kernel: str) -> Instruction:
         try:
@@ -118,27 +143,43 @@ class Programs:
             return {}, None
         builder, stacks, cut, room = StackBuilder(), [], 0, _MOST_FRAMES
         for one in self._found:
-            whole = len(one.frames) <= room
-            stacks.append(builder.stack(one.frames if whole else ()))  # noqa: PD013 - no table of pandas
-            room -= len(one.frames) if whole else 0
-            cut += one.cut or not whole
+            frames = one.instruction.frames
+            whole = len(frames) <= room
+            stacks.append(builder.stack(frames if whole else ()))  # noqa: PD013 - no table of pandas
+            room -= len(frames) if whole else 0
+            cut += one.instruction.cut or not whole
         if cut:
             notes.append(Text("stacks_cut", stacks=cut))
         number = np.full(events, -1, np.int64)
         number[sparse.rows] = sparse.numbers
         chosen = pa.array(number[order], mask=number[order] < 0)
-        names = [one.op_name for one in self._found]
-        texts = {
+        names = [one.instruction.op_name for one in self._found]
+        texts: dict[str, list[str | None]] = {
             OP_NAME: [name or None for name in names],
             PHASE: [phase_of(name) or None for name in names],
+            PROGRAM: [one.program for one in self._found],
+            HLO_OP: [one.op for one in self._found],
+        }
+        counts: dict[str, list[int | None]] = {
+            FLOPS: [one.flops for one in self._found],
+            BYTES_ACCESSED: [one.accessed for one in self._found],
         }
         columns = {
             name: pa.array(values, pa.string()).dictionary_encode().take(chosen)
             for name, values in texts.items()
             if any(values)
         }
+        columns |= {
+            name: pa.array(values, pa.int64()).take(chosen)
+            for name, values in counts.items()
+            if any(value is not None for value in values)
+        }
         table = builder.table()
         if not len(table):
             return columns, None
         columns[STACK] = pa.array([at if at >= 0 else None for at in stacks], pa.int32()).take(chosen)
         return columns, table
+
+
+def _name(module: str, number: int) -> str:
+    return f"{module}({number})" if module else str(number)

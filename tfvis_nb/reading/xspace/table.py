@@ -78,7 +78,14 @@ def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: 
     columns |= _texts(parts, order)
     del rows, links
     parts.clear()
-    return Trace(event_table.build(columns), nested=nested, notes=notes, step_labels=labels, stacks=stacks)
+    return Trace(
+        event_table.build(columns),
+        nested=nested,
+        notes=notes,
+        step_labels=labels,
+        stacks=stacks,
+        programs=programs.run(),
+    )
 
 
 def _order(

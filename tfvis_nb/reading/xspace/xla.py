@@ -24,6 +24,7 @@ _OPS = ("XLA Ops", "Async XLA Ops")
 _COLLECTIVE = re.compile(r"all-(?:reduce|gather|to-all)|reduce-scatter|collective-|ragged-all-to-all")
 _COPY = re.compile(r"(?:async-)?copy|send|recv")
 _MEMCPY = KINDS.index("memcpy")
+_WANTED = ("hlo_category", "bytes_accessed", "flops", "model_flops", "program_id")
 _WAITING = re.compile(r"dependency-wait|barrier-")
 
 
@@ -79,7 +80,7 @@ def device_rows(events: Events, programs: Programs) -> Rows:
 
 
 def _metadata(plane: Plane, programs: Programs) -> _Metadata:
-    stats = Stats(plane.event_stats, plane.stats).values(("hlo_category", "bytes_accessed", "program_id"))
+    stats = Stats(plane.event_stats, plane.stats).values(_WANTED)
     count = len(plane.event_stats)
     # The last one stands for events without metadata.
     category = renamed(np.append(stats.spread("hlo_category", count), -1), stats.vocabulary)
@@ -87,14 +88,22 @@ def _metadata(plane: Plane, programs: Programs) -> _Metadata:
     called = [name.split(" = ", 1)[0].lstrip("%") for name in plane.events.texts]
     names = [shown or name for name, shown in zip(called, plane.shown, strict=True)]
     program = [*stats.numbers("program_id", count).tolist(), -1]
+    accessed = np.append(stats.numbers("bytes_accessed", count), -1)
+    # What the ops of the model need: the others are scaled to the fastest type of the device.
+    flops = np.append(np.maximum(*(stats.numbers(name, count) for name in ("flops", "model_flops"))), -1)
     kinds = [_kind(what or name) for what, name in zip(categories, names, strict=True)]
     return _Metadata(
         names=names,
         ops=[what or class_of(name) for what, name in zip(categories, names, strict=True)],
         kinds=np.array([KINDS.index(kind) for kind in kinds], np.uint8),
         waits=np.array([_WAITING.match(name) is not None for name in plane.events.texts]),
-        accessed=np.append(stats.numbers("bytes_accessed", count), -1),
-        instructions=np.array([programs.number("", *one) for one in zip(program, called, strict=True)]),
+        accessed=accessed,
+        instructions=np.array(
+            [
+                programs.number("", number, op, costs=costs)
+                for number, op, *costs in zip(program, called, flops.tolist(), accessed.tolist(), strict=True)
+            ]
+        ),
     )
 
 

@@ -1,0 +1,114 @@
+"""The instructions of a compiled program, found by name and by what refers to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.gate import gate
+from tfvis_nb.reading.protobuf.schema import hlo_class
+from tfvis_nb.reading.protobuf.wire import text
+
+_LARGEST = 1 << 27
+"""Bytes; larger programs, of which none is known, are not decoded."""
+
+
+class Computation:
+    """The instructions of one computation, by their ids; what refers to nothing is left out."""
+
+    def __init__(self, proto: Any) -> None:
+        self.instructions: dict[int, Any] = {one.id: one for one in proto.instructions}
+        self._root = proto.root_id
+
+    @property
+    def root(self) -> Any | None:
+        """The instruction whose result is that of the computation."""
+        return self.instructions.get(self._root)
+
+    def operands(self, instruction: Any) -> list[Any]:
+        """Return what an instruction takes, in order."""
+        found = map(self.instructions.get, instruction.operand_ids)
+        return [one for one in found if one is not None]
+
+    @cached_property
+    def users(self) -> Mapping[int, list[Any]]:
+        """For the id of each instruction those that take its result."""
+        found: dict[int, list[Any]] = {}
+        for one in self.instructions.values():
+            for number in dict.fromkeys(one.operand_ids):
+                found.setdefault(number, []).append(one)
+        return found
+
+
+class HloModule:
+    """One decoded ``HloProto``."""
+
+    def __init__(self, proto: Any) -> None:
+        self._computations = {one.id: one for one in proto.hlo_module.computations}
+        self._decoded: dict[int, Computation] = {}
+
+    def computation(self, number: int) -> Computation | None:
+        """Return a computation by its id, None if there is none."""
+        if number in self._computations and number not in self._decoded:
+            self._decoded[number] = Computation(self._computations[number])
+        return self._decoded.get(number)
+
+    def computations(self) -> list[Computation]:
+        """Return all computations, in the order of the program: the one that calls the others is the last."""
+        found = map(self.computation, self._computations)
+        return [one for one in found if one is not None]
+
+    def find(self, name: str) -> tuple[Computation, Any] | None:
+        """Return an instruction by its name, and the computation that it is in."""
+        number, key = self._named.get(name, (0, 0))
+        computation = self.computation(number) if name in self._named else None
+        return None if computation is None else (computation, computation.instructions[key])
+
+    def called(self, instruction: Any) -> list[Computation]:
+        """Return the computations that an instruction calls."""
+        found = map(self.computation, dict.fromkeys(instruction.called_computation_ids))
+        return [one for one in found if one is not None]
+
+    @cached_property
+    def _named(self) -> dict[str, tuple[int, int]]:
+        return {
+            text(one.name): (number, one.id)
+            for number, computation in self._computations.items()
+            for one in computation.instructions
+        }
+
+
+class Modules:
+    """The programs of a trace, each decoded when it is asked for."""
+
+    def __init__(self, programs: Mapping[str, bytes]) -> None:
+        self._programs = programs
+        self._decoded: dict[str, HloModule | None] = {}
+
+    def __reduce__(self) -> tuple[type[Modules], tuple[Mapping[str, bytes]]]:
+        # What is decoded cannot be pickled, and is soon decoded again.
+        return Modules, (self._programs,)
+
+    def get(self, name: str) -> HloModule | None:
+        """Return a program by its name, None if it is not known or damaged."""
+        if name not in self._decoded:
+            self._decoded[name] = _decoded(self._programs.get(name, b""))
+        return self._decoded[name]
+
+
+@per_trace
+def modules(trace: Trace) -> Modules:
+    """Return the programs of a trace."""
+    return Modules(trace.programs)
+
+
+def _decoded(data: bytes) -> HloModule | None:
+    try:
+        with gate("HloProto"):
+            return HloModule(hlo_class().FromString(data)) if 0 < len(data) <= _LARGEST else None
+    except TraceFormatError:
+        return None
