@@ -61,10 +61,8 @@ def test_nothing_counted_is_said() -> None:
 def test_the_fill_of_buffers_is_what_each_call_found(data: Path) -> None:
     trace = real_trace(data / KERAS)
     expected = [
-        (row["start_ns"], int(facts["buffered_elements"]))
-        for _, row in trace.events[trace.events["name"].str.startswith("Iterator::")].iterrows()
-        if "buffered_elements" in (facts := facts_of(row["detail"]))
-        and row["name"].split("::")[-1].partition("[")[0] == "Prefetch"
+        (row["start_ns"], int(facts_of(row["detail"]).get("buffered_elements", 0)))
+        for _, row in trace.events[trace.events["name"] == "Iterator::Root::Prefetch"].iterrows()
     ]
     found = trace.counters[trace.counters["series"] == "Root::Prefetch"]
     assert len(expected) > 2

@@ -85,6 +85,35 @@ def test_self_time_is_without_other_stages_on_the_same_thread() -> None:
     assert table.loc[["Root"], "per_second"].isna().all()
 
 
+def test_a_buffer_whose_elements_are_not_said_is_empty() -> None:
+    """TensorFlow says nothing of a buffer without elements, nor of any before 2.8."""
+    calls = [("Iterator::Root", 0, 9, "a", ""), ("Iterator::Root::Prefetch", 1, 8, "a", "buffer_limit=2")]
+    assert of_calls(*calls)["empty"].isna().all()
+    calls += [("Iterator::Root::Prefetch", 20, 1, "a", "buffer_limit=2 buffered_elements=2")]
+    table = of_calls(*calls).set_index("stage")
+    assert table.loc["Root::Prefetch", ["empty", "buffered_mean"]].tolist() == [1, 1.0]
+    assert pd.isna(table.loc["Root", "empty"])
+
+
+def test_the_bottleneck_is_the_stage_that_others_wait_for() -> None:
+    prefetch, zipped = "Iterator::Root::Prefetch", "Iterator::Root::Prefetch::Zip"
+    calls = [
+        ("Iterator::Root", 0, 100, "a", ""),
+        (prefetch, 1, 98, "a", ""),
+        (zipped, 0, 60, "b", ""),
+        (f"{zipped}[0]::Map", 1, 40, "b", "name=MapDataset:1"),
+        (f"{zipped}[1]::Map", 42, 15, "b", "name=MapDataset:2"),
+        (f"{zipped}[0]::Map::Range", 2, 19, "b", "name=RangeDataset:0"),
+    ]
+    table = of_calls(*calls)
+    assert table.loc[table["bottleneck"], "dataset"].tolist() == ["MapDataset:1"]
+    assert table.set_index("stage").loc["Root::Prefetch", "busy_ns"] == 98
+    # Two at once are under way for no longer than one.
+    more = of_calls(*calls, (f"{zipped}[0]::Map::Range", 2, 19, "c", "name=RangeDataset:0"))
+    assert more["busy_ns"].tolist() == table["busy_ns"].tolist()
+    assert more["bottleneck"].tolist() == table["bottleneck"].tolist()
+
+
 def test_datasets_of_one_kind_are_told_apart() -> None:
     table = of_calls(
         ("Iterator::Root::Zip[0]::Range", 0, 1, "a", "name=RangeDataset:1 shapes=[]"),

@@ -293,10 +293,14 @@ def test_stages_of_an_input_pipeline_stand_further_in_than_what_takes_their_elem
     assert [name.count("· ") for name in column(block, "stage")] == stages["depth"].tolist()
     assert column(block, "self_ns") == stages["self_ns"].tolist()
     # Bars of stages that wait for others have another colour than those of stages that work.
-    assert [colour == "idle" for colour in block["colours"]] == stages["awaits"].tolist()
+    others = ~stages["bottleneck"]
+    assert [colour == "idle" for colour in block["colours"]] == (stages["awaits"] & others).tolist()
+    assert [colour == "input" for colour in block["colours"]] == (~others).tolist()
     assert all(
         target["events"] == [row] for target, row in zip(block["zoom"], stages["longest"], strict=True)
     )
+    assert [bool(text) for text in column(block, "bottleneck")] == stages["bottleneck"].tolist()
+    assert "named" not in {one["name"] for one in block["columns"]}
     (nothing,) = in_json(tab(real_trace(DATA / "local_mlp_step1.pb"), "Input"))["blocks"]
     assert nothing["kind"] == "nothing"
 

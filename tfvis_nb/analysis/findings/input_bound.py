@@ -9,7 +9,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity, during_steps
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings import time_share
-from tfvis_nb.analysis.findings.finding import Finding, of_task
+from tfvis_nb.analysis.findings.finding import Finding, of_task, whole_tasks
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import (
     Figures,
@@ -63,7 +63,12 @@ def _find(trace: Trace) -> list[Finding]:
     if spent is None or not case:
         return []
     slowest = slowest_stage(trace, spent.task)
-    figures = {"slowest_stage": slowest} | recorded(trace)
+    figures = {
+        "slowest_stage": slowest,
+        "needed": _needed(trace, spent.task, slowest),
+        "buffer": _buffer(trace, spent.task),
+        **recorded(trace),
+    }
     return [time_share.finding(trace, f"input_bound.{case}", "input", spent, figures)]
 
 
@@ -85,8 +90,38 @@ def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
         works = total[~total.index.str.match(pattern) & (total.index != "") & (total["sum"] > 0)]
         if len(works):
             slowest = works.sort_values("sum", kind="stable").iloc[-1]
-            return {"op": str(slowest.name), "count": int(slowest["size"]), "self_ns": int(slowest["sum"])}
+            own_rows = rows[(called == slowest.name).to_numpy()]
+            start, duration = (own_rows[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
+            busy = union(np.zeros(len(start), np.int64), start, start + duration).length.sum()
+            return {
+                "op": str(slowest.name),
+                "count": int(slowest["size"]),
+                "self_ns": int(slowest["sum"]),
+                "at_once": int(duration.sum()) / max(int(busy), 1),
+            }
     return None
+
+
+def _needed(trace: Trace, task: str, slowest: Figures | None) -> int | None:
+    """Return how many calls of the slowest stage must run at once for steps that do not wait for it.
+
+    It is its self time / what steps last without waiting for input; None if that is no time.
+    """
+    own = whole_tasks(trace)
+    own = own[own["task"].astype(str) == task]
+    working = int(own["step_ns"].sum() - own["input_ns"].sum())
+    return None if slowest is None or working <= 0 else -(-slowest["self_ns"] // working)
+
+
+def _buffer(trace: Trace, task: str) -> dict[str, Any] | None:
+    """Return the first buffer below the root, and how often it was empty; None if that is not known."""
+    stages = trace.input_pipeline
+    own = stages[(stages["task"].astype(str) == task) & stages["empty"].notna() & stages["awaits"]]
+    if own.empty:
+        return None
+    first = own.sort_values("depth", kind="stable").iloc[0]
+    stage = str(first["stage"]).rpartition("::")[2]
+    return {"stage": stage, "empty": int(first["empty"]), "calls": int(first["calls"])}
 
 
 def _while_waiting(trace: Trace) -> np.ndarray:
@@ -121,6 +156,13 @@ def _word(key: str, figures: Figures) -> Texts:
         time_share.in_later_steps(figures) if case == "first" else ""
     )
     text += stage_sentence(figures["slowest_stage"])
+    stage, needed, buffer = (figures[name] for name in ("slowest_stage", "needed", "buffer"))
+    if needed is not None and needed > stage["at_once"]:
+        text += f" With {needed:,} at once, steps would not wait for it."
+    if buffer is not None and buffer["empty"]:
+        text += (
+            f" The buffer of {buffer['stage']} was empty at {buffer['empty']:,} of {buffer['calls']:,} calls."
+        )
     return Texts(title, text, ONCE if case == "first" else faster_input(figures))
 
 
@@ -131,7 +173,8 @@ def stage_sentence(stage: Figures | None) -> str:
     each = format_duration(stage["self_ns"] / stage["count"])
     return (
         f" {stage['op']} is the slowest stage of the input pipeline:"
-        f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} times {each})."
+        f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} times {each},"
+        f" {stage['at_once']:.1f} at once)."
     )
 
 

@@ -21,6 +21,7 @@ _DYNAMIC = re.compile(
 """Ops whose output shapes depend on the data: XLA compiles for fixed ones."""
 _PREFETCH = re.compile(r"Iterator::(?:Root::)?(?:Model::)?Prefetch")
 _PIPELINE = re.compile(r"Iterator::")
+_PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 _MOST_NAMED = 3
 _SAMPLE = 1000
 
@@ -98,16 +99,18 @@ def fewer_launches(figures: Mapping[str, Any]) -> str:
 
 
 def faster_input(figures: Mapping[str, Any]) -> str:
-    """Advise how the input pipeline of a program keeps up."""
+    """Advise how the input pipeline of a program keeps up; with how many parallel calls, if that is known."""
     prefetch = {
         True: "The input pipeline prefetches already. Make its slowest stage faster: ",
         False: "End the input pipeline with dataset.prefetch(tf.data.AUTOTUNE). If it is still too slow, ",
         None: "Check that the input pipeline ends with dataset.prefetch(tf.data.AUTOTUNE). If it does, ",
     }[figures["prefetches"]]
-    return (
-        f"{prefetch}use map(..., num_parallel_calls=tf.data.AUTOTUNE), cache() data that is read again, or"
-        " cut per-element cost."
-    )
+    calls = figures.get("needed") or 0
+    slowest = figures.get("slowest_stage") or {}
+    parallel = f"use map(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})"
+    if str(slowest.get("op")) in _PYTHON_OPS:
+        parallel += ", replace Python, which runs on one thread at a time, with TensorFlow ops"
+    return f"{prefetch}{parallel}, cache() data that is read again, or cut per-element cost."
 
 
 def less_host_work(figures: Mapping[str, Any]) -> str:

@@ -7,8 +7,10 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.nesting import self_times
-from tfvis_nb.analysis.input.stage_names import awaits, boolean, facts_of, integer, stage_of
+from tfvis_nb.analysis.input.stage_calls import STAGE, stage_calls
+from tfvis_nb.analysis.input.stage_names import awaits, boolean, integer
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
+from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -18,8 +20,11 @@ FIGURES: dict[str, str] = {
     "dataset": "Kind and number of its dataset; empty where the profile does not say it (before TF 2.8).",
     "depth": "Number of stages above it.",
     "awaits": "Whether it hands out what other threads have prepared: then self_ns is waiting for them.",
+    "bottleneck": "Whether it limits the pipeline: the stage that is reached from the root by going to the "
+    "input with the largest busy_ns, as long as that is at least half of the busy_ns above it.",
     "calls": "Number of elements that were asked of it.",
     "total_ns": "Sum of the durations of its calls, in ns; simultaneous calls all count.",
+    "busy_ns": "Time in which at least one of its calls was under way, in ns.",
     "self_ns": "Sum of the durations of its calls without those of other stages within them, in ns.",
     "mean_ns": "total_ns / calls.",
     "per_second": "calls / time from the start of its first call to the end of its last one, in calls a "
@@ -27,7 +32,8 @@ FIGURES: dict[str, str] = {
     "autotune": "Whether AUTOTUNE sets its parallelism or its buffer.",
     "parallelism": "Elements that it prepares at once, as of its last call.",
     "buffer_limit": "Elements that its buffer holds at most, as of its last call.",
-    "buffered_mean": "Mean number of elements in its buffer when it was called.",
+    "buffered_mean": "Mean number of elements in its buffer when it was called. Profiles do not say it of an "
+    "empty buffer, which counts as 0 if they say it of other calls.",
     "empty": "Number of calls that found its buffer empty.",
     "deterministic": "Whether it keeps the order of elements.",
     "cpu_budget": "CPUs that AUTOTUNE may use, of the root.",
@@ -42,8 +48,10 @@ _COLUMNS = {
     "dataset": "str",
     "depth": "int64",
     "awaits": "bool",
+    "bottleneck": "bool",
     "calls": "int64",
     "total_ns": "int64",
+    "busy_ns": "int64",
     "self_ns": "int64",
     "mean_ns": "float64",
     "per_second": "Float64",
@@ -74,11 +82,11 @@ def input_pipeline(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per stage, after those that take elements from it: ``stage``, ``task``, ``dataset``,
-        ``algorithm`` (str), ``depth``, ``calls``, ``total_ns``, ``self_ns`` (int64), ``awaits`` (bool),
-        ``mean_ns`` (float64), ``per_second``, ``buffered_mean`` (Float64), ``parallelism``,
-        ``buffer_limit``, ``empty``, ``cpu_budget``, ``ram_budget_bytes`` (Int64), ``autotune``,
-        ``deterministic`` (boolean) as in `FIGURES`, and ``longest`` (int64), the event of its longest
-        call. `cannot_say` where there are no calls of iterators.
+        ``algorithm`` (str), ``depth``, ``calls``, ``total_ns``, ``busy_ns``, ``self_ns`` (int64),
+        ``awaits``, ``bottleneck`` (bool), ``mean_ns`` (float64), ``per_second``, ``buffered_mean``
+        (Float64), ``parallelism``, ``buffer_limit``, ``empty``, ``cpu_budget``, ``ram_budget_bytes``
+        (Int64), ``autotune``, ``deterministic`` (boolean) as in `FIGURES`, and ``longest`` (int64), the
+        event of its longest call. `cannot_say` where there are no calls of iterators.
 
     Examples
     --------
@@ -89,64 +97,80 @@ def input_pipeline(trace: Trace) -> pd.DataFrame:
     >>> input_pipeline(Trace(table))[["stage", "calls", "self_ns"]].values.tolist()
     [['Root', 1, 3], ['Root::Map', 1, 7]]
     """
-    events = trace.events
-    names = pd.Categorical(events["name"].astype(object))
-    stages = np.array([*map(stage_of, map(str, names.categories)), ""], object)
-    stage = stages[names.codes]
-    rows = np.flatnonzero(stage != "")
-    if not len(rows):
+    calls = stage_calls(trace)
+    if calls.empty:
         return cannot_say(_COLUMNS, Text("no_input_pipeline"))
-    own, _ = self_times(events, stage != "")
-    called = events.iloc[rows]
-    detail = pd.Categorical(called["detail"].astype(object))
-    facts = [facts_of(str(text)) for text in detail.categories]
-    calls = pd.DataFrame(
-        {
-            "task": called["task"].astype(object).fillna("").to_numpy(),
-            "stage": stage[rows],
-            "dataset": [facts[code].get("name", "") if code >= 0 else "" for code in detail.codes],
-            "row": rows,
-            "fact": detail.codes,
-            "start": called["start_ns"].to_numpy(),
-            "duration": called["duration_ns"].to_numpy(),
-            "own": own[rows],
-        }
+    chosen = np.zeros(len(trace.events), bool)
+    chosen[calls["event"]] = True
+    own, _ = self_times(trace.events, chosen)
+    calls = calls.assign(own_ns=own[calls["event"]])
+    stages = calls.groupby(STAGE, sort=False)
+    facts = calls.attrs["facts"]
+    found = [dict(zip(STAGE, key, strict=True)) | _figures(group, facts) for key, group in stages]
+    active = union(
+        stages.ngroup().to_numpy(),
+        calls["start_ns"].to_numpy(),
+        (calls["start_ns"] + calls["duration_ns"]).to_numpy(),
     )
-    found = [
-        {"task": task, "stage": stage, "dataset": dataset} | _figures(group, facts)
-        for (task, stage, dataset), group in calls.groupby(["task", "stage", "dataset"], sort=False)
-    ]
+    for one, (_, busy) in zip(found, lengths(active, len(found), 2).tolist(), strict=True):
+        one["busy_ns"] = busy
     found.sort(key=lambda one: (one["task"], one["stage"].split("::"), one["dataset"]))
+    for number in _bottlenecks(found):
+        found[number]["bottleneck"] = True
     return pd.DataFrame(found, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
+
+
+def _bottlenecks(stages: list[dict[str, Any]]) -> list[int]:
+    """Return the stage of each pipeline that is the bottleneck, by its index."""
+    inputs: dict[tuple[str, str], list[int]] = {}
+    for number, one in enumerate(stages):
+        inputs.setdefault((one["task"], one["stage"].rpartition("::")[0]), []).append(number)
+
+    def longest(task: str, stage: str) -> int | None:
+        return max(inputs.get((task, stage), ()), key=lambda number: stages[number]["busy_ns"], default=None)
+
+    found = []
+    for task, above in list(inputs):
+        at = longest(task, "") if above == "" else None
+        while at is not None:
+            below = longest(task, stages[at]["stage"])
+            if below is None or 2 * stages[below]["busy_ns"] < stages[at]["busy_ns"]:
+                found.append(at)
+                break
+            at = below
+    return found
 
 
 def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]:
     """Return the figures of a stage, whose calls are in the order of their start."""
     stage = str(calls["stage"].iloc[0])
-    recorded = [facts[code] for code in calls["fact"] if code >= 0]
-    buffered = [number for one in recorded if (number := integer(one.get("buffered_elements"))) is not None]
-    span = int((calls["start"] + calls["duration"]).max()) - int(calls["start"].min())
+    # Calls with the same text have the same facts; the latest first.
+    recorded = [facts[code] for code in pd.unique(calls["facts"].to_numpy()[::-1]) if code >= 0]
+    buffered = calls["buffered"].dropna()
+    start, duration = calls["start_ns"], calls["duration_ns"]
+    span = int((start + duration).max()) - int(start.min())
     budget = integer(_last(recorded, "ram_budget_megabytes"))
     return {
         "depth": stage.count("::"),
         "awaits": awaits(stage),
+        "bottleneck": False,
         "calls": len(calls),
-        "total_ns": int(calls["duration"].sum()),
-        "self_ns": int(calls["own"].sum()),
-        "mean_ns": float(calls["duration"].mean()),
+        "total_ns": int(duration.sum()),
+        "self_ns": int(calls["own_ns"].sum()),
+        "mean_ns": float(duration.mean()),
         "per_second": len(calls) * 1e9 / span if len(calls) > 1 and span > 0 else None,
         "autotune": boolean(_last(recorded, "autotune")),
         "parallelism": integer(_last(recorded, "parallelism")),
         "buffer_limit": integer(_last(recorded, "buffer_limit")),
-        "buffered_mean": sum(buffered) / len(buffered) if buffered else None,
-        "empty": buffered.count(0) if buffered else None,
+        "buffered_mean": float(buffered.mean()) if len(buffered) else None,
+        "empty": int((buffered == 0).sum()) if len(buffered) else None,
         "deterministic": boolean(_last(recorded, "deterministic")),
         "cpu_budget": integer(_last(recorded, "cpu_budget")),
         "ram_budget_bytes": None if budget is None else budget * _MIB,
         "algorithm": _last(recorded, "algorithm") or "",
-        "longest": int(calls["row"].iloc[calls["duration"].to_numpy().argmax()]),
+        "longest": int(calls["event"].iloc[duration.to_numpy().argmax()]),
     }
 
 
 def _last(recorded: list[dict[str, str]], name: str) -> str | None:
-    return next((one[name] for one in reversed(recorded) if name in one), None)
+    return next((one[name] for one in recorded if name in one), None)

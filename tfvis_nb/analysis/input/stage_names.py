@@ -9,6 +9,7 @@ _ITERATOR = re.compile(r"Iterator::[A-Za-z]")
 _FACT = re.compile(r"(?:^| )([A-Za-z_]{1,40})=(.*?)(?= [A-Za-z_]{1,40}=|$)", re.DOTALL)
 # Stages that hand out elements which other threads have prepared: their own time is spent waiting for them.
 _AWAITING = re.compile(r"Prefetch|MapAndBatch|Parallel\w+")
+_NUMBERED = re.compile(r"\w*Dataset\w*:\d+")
 _DIGITS = re.compile(r"[0-9]{1,15}")
 
 
@@ -53,3 +54,13 @@ def boolean(value: str | None) -> Any:
     (True, False, None)
     """
     return {"true": True, "1": True, "false": False, "0": False}.get(value or "")
+
+
+def given_names(dataset: str) -> str:
+    """Return the names that a program gave to what a dataset is made of, without those that TensorFlow gives.
+
+    >>> given_names("fused(decode,BatchDatasetV2:3)"), given_names("MapDataset:1")
+    ('decode', '')
+    """
+    parts = dataset.removeprefix("fused(").removesuffix(")").split(",")
+    return ", ".join(part for part in parts if not _NUMBERED.fullmatch(part))

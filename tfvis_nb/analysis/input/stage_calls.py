@@ -1,0 +1,50 @@
+"""Each call of a stage of a tf.data pipeline: when it ran, and how full its buffer was."""
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.input.stage_names import awaits, facts_of, integer, stage_of
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.trace import Trace
+
+STAGE = ["task", "stage", "dataset"]
+"""What calls of one stage have in common."""
+
+
+@per_trace
+def stage_calls(trace: Trace) -> pd.DataFrame:
+    """Return a row for each call of a stage, in the order of the events.
+
+    ``event``, ``start_ns``, ``duration_ns`` (int64), ``task``, ``device``, ``stage``, ``dataset`` (object;
+    empty where not known), ``facts`` (int64, an index of ``attrs["facts"]``, -1 without a text), and
+    ``buffered`` (float64), elements in its buffer at the start of the call; NaN if it has none, or not known.
+    """
+    events = trace.events
+    names = pd.Categorical(events["name"].astype(object))
+    stage = np.array([*map(stage_of, map(str, names.categories)), ""], object)[names.codes]
+    rows = np.flatnonzero(stage != "")
+    called = events.iloc[rows]
+    detail = pd.Categorical(called["detail"].astype(object))
+    facts = [facts_of(str(text)) for text in detail.categories]
+    buffered = [integer(one.get("buffered_elements")) for one in facts]
+    table = pd.DataFrame(
+        {
+            "event": rows,
+            "start_ns": called["start_ns"].to_numpy(np.int64),
+            "duration_ns": called["duration_ns"].to_numpy(np.int64),
+            "task": called["task"].astype(object).fillna("").to_numpy(),
+            "device": called["device"].astype(object).to_numpy(),
+            "stage": stage[rows],
+            "dataset": np.array([*(one.get("name", "") for one in facts), ""], object)[detail.codes],
+            "facts": detail.codes.astype(np.int64),
+            "buffered": np.array([np.nan if n is None else n for n in [*buffered, None]])[detail.codes],
+        }
+    )
+    known = table["buffered"].notna()
+    if known.any():
+        # TensorFlow (IteratorBase::BuildTraceMeName) leaves out the elements of an empty buffer.
+        waiting = np.array([awaits(name) for name in table["stage"]], bool)
+        has_buffer = known.groupby([table[name] for name in STAGE]).transform("any") | waiting
+        table["buffered"] = table["buffered"].where(known | ~has_buffer, 0.0)
+    table.attrs["facts"] = facts
+    return table
