@@ -51,8 +51,8 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
             stages,
             columns,
             definition="A stage takes its elements from those below it. Grey bars are time spent waiting for"
-            " what other threads prepare; the bar of the bottleneck has the colour of input. Click a row to see"
-            " the longest call.",
+            " what other threads prepare; the bar of the bottleneck has the colour of input. Click a row to"
+            " see the longest call.",
             zoom=ZoomTargets(trace).of_events(shown["longest"]) if len(shown) else [],
             bar="self_ns",
             colours=[
