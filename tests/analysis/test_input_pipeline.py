@@ -91,8 +91,8 @@ def test_a_buffer_whose_elements_are_not_said_is_empty() -> None:
     assert of_calls(*calls)["empty"].isna().all()
     calls += [("Iterator::Root::Prefetch", 20, 1, "a", "buffer_limit=2 buffered_elements=2")]
     table = of_calls(*calls).set_index("stage")
-    assert table.loc["Root::Prefetch", ["empty", "buffered_mean"]].tolist() == [1, 1.0]
-    assert pd.isna(table.loc["Root", "empty"])
+    assert (table["empty"]["Root::Prefetch"], table["buffered_mean"]["Root::Prefetch"]) == (1, 1.0)
+    assert table["empty"].isna()["Root"]
 
 
 def test_the_bottleneck_is_the_stage_that_others_wait_for() -> None:

@@ -32,7 +32,7 @@ def test_a_pipeline_with_interleave_cache_shuffle_and_autotune() -> None:
     assert (interleave["dataset"], interleave["autotune"]) == ("read", True)
     assert interleave["parallelism"] >= 1
     assert interleave["deterministic"]
-    assert by_stage.loc["mixed", "buffered_mean"] > 0
+    assert by_stage["buffered_mean"]["mixed"] > 0
     ready = table[table["stage"].str.endswith("::Prefetch")].iloc[0]
     assert ready["autotune"]
     assert ready["buffer_limit"] >= 1
