@@ -95,10 +95,10 @@ def _outside(outer: np.ndarray, events: np.ndarray, passed: np.ndarray) -> np.nd
 
 def _count(calls: pd.DataFrame, details: pd.Series, tracings: pd.DataFrame) -> None:
     """Count the tracings of each call, and tell which of them are not of a function's first call."""
-    texts = details.astype(object).to_numpy()
-    traced = np.array([_TRACED.search(text) is not None for text in texts], bool)
+    code, texts = pd.factorize(details)
+    traced = np.array([_TRACED.search(text) is not None for text in texts], bool)[code]
     matches = [_COUNT.search(text) for text in texts]
-    known = np.array([int(match[1]) if match else 0 for match in matches], np.int64)
+    known = np.array([int(match[1]) if match else 0 for match in matches], np.int64)[code]
     built = np.bincount(tracings["call"][tracings["call"] >= 0], minlength=len(calls))
     calls["tracings"] = np.maximum(built, traced)
     # A first call that creates variables traces twice.

@@ -14,7 +14,7 @@ from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
-from tfvis_nb.core.stacks import PHASE, event_stacks
+from tfvis_nb.core.stacks import PHASE, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -114,15 +114,13 @@ def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | Non
     stack = event_stacks(trace)[rows]
     counted = trace.stacks.own_frame() if frames == "own" else trace.stacks.stacks["frame"].to_numpy()
     frame = np.append(counted, -1)[stack]
-    labels = _labels(trace, frame, reasons(trace, rows, stack), _phases(trace, rows))
-    group, keys = pd.factorize(pd.MultiIndex.from_frame(labels))
+    group, labels = _groups(trace.stacks, frame, reasons(trace, rows, stack), _phases(trace, rows))
     table = (
         event_figures(trace, rows)
         .groupby(group, sort=False)
         .agg(dict.fromkeys(_SUMS, "sum") | {"first": "min"})
     )
-    for at, name in enumerate(labels):
-        table[name] = keys.get_level_values(at)
+    table = pd.concat([table, labels], axis=1)
     for side in ("device", "host"):
         whole = table[f"{side}_ns"].sum()
         table[f"{side}_share"] = table[f"{side}_ns"] / whole if whole else np.nan
@@ -136,23 +134,30 @@ def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | Non
     )
 
 
-def _labels(trace: Trace, frame: np.ndarray, reason: np.ndarray, phase: np.ndarray) -> pd.DataFrame:
-    """Return the group of each event: its line and phase, or the reason why it has no line."""
-    assert trace.stacks is not None
-    table, known = trace.stacks.frames, frame >= 0
-    files = np.array([*trace.stacks.files["name"].to_pylist(), ""], object)
-    texts = {
-        name: np.array([*table[name].fill_null("").to_pylist(), ""], object) for name in ("function", "text")
-    }
-    return pd.DataFrame(
+def _groups(
+    stacks: StackTable, frame: np.ndarray, reason: np.ndarray, phase: np.ndarray
+) -> tuple[np.ndarray, pd.DataFrame]:
+    """Number the groups of events, and describe each: its line and phase, or the reason why it has none.
+
+    `frame` is the one of each event, -1 without any.
+    """
+    table = stacks.frames
+    files = np.array([*stacks.files["name"].to_pylist(), ""], object)
+    # The last row is that of events without a frame.
+    lines = pd.DataFrame(
         {
-            "file": files[np.append(table["file"].to_numpy(), len(files) - 1)[frame]],
-            "line": np.append(table["line"].to_numpy(), 0)[frame].clip(0) - np.where(known, 0, 1),
-            **{name: text[frame] for name, text in texts.items()},
-            "phase": np.where(known, phase, ""),
-            "reason": np.where(known, "", reason),
+            "file": files[np.append(table["file"].to_numpy(), len(files) - 1)],
+            "line": np.append(table["line"].to_numpy().clip(0), -1),
+            **{name: [*table[name].fill_null("").to_pylist(), ""] for name in ("function", "text")},
         }
     )
+    # Frames are few: events are compared by numbers alone.
+    line = lines.groupby([*lines], sort=False).ngroup().to_numpy()[frame]
+    part, parts = pd.factorize(np.where(frame >= 0, phase, reason))
+    group, keys = pd.factorize(line * len(parts) + part)
+    labels = lines.drop_duplicates().iloc[keys // len(parts)].reset_index(drop=True)
+    known, text = labels["line"] >= 0, parts[keys % len(parts)]
+    return group, labels.assign(phase=np.where(known, text, ""), reason=np.where(known, "", text))
 
 
 def _phases(trace: Trace, rows: np.ndarray) -> np.ndarray:

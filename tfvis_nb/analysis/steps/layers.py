@@ -20,6 +20,7 @@ from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, OP_NAME, PARAMETER_BYTES
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.phases import GRADIENTS, phase_of, without_calls
 from tfvis_nb.core.stacks import PHASE, PHASES
 from tfvis_nb.core.trace import Trace
@@ -146,6 +147,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
 
 
 @validate_input
+@per_trace
 def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     """Return the layer of each event, and the index of its phase in `PHASES`, -1 if unknown."""
     events = trace.events

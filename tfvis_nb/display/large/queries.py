@@ -20,7 +20,7 @@ from tfvis_nb.display.large.level_of_detail import (
     overlapping,
 )
 from tfvis_nb.display.large.range_statistics import range_statistics
-from tfvis_nb.display.large.search import Found, find, longest_found, span_found
+from tfvis_nb.display.large.search import Found, find, longest_found
 from tfvis_nb.display.shaping.subset import edges_in_steps, subset
 from tfvis_nb.display.wire.code import code_bytes
 from tfvis_nb.display.wire.details import details
@@ -69,7 +69,7 @@ class Windows:
             ids = found.events.astype("u4").tobytes()
             matches = matching_entries(self.outline, found.hits).tobytes()
             known = {"count": len(found.events), **longest_found(self._layout, found)}
-            return {**known, "span": span_found(self._layout, found)}, [ids, matches]
+            return known, [ids, matches]
         if kind == "memory":
             return {}, [memory_bytes(self._layout.trace)]
         if kind == "code":

@@ -50,7 +50,10 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
 
 
 def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
-    """Return of the matches the summed durations ``total``, their union ``busy`` (ns), and ``longest``."""
+    """Return of the matches the summed durations ``total``, their union ``busy`` (ns), and ``longest``.
+
+    ``span`` is when the first one starts and the last one ends (ns from the origin), None without matches.
+    """
     start, duration = (
         layout.trace.events[name].to_numpy()[found.events] for name in ("start_ns", "duration_ns")
     )
@@ -69,16 +72,9 @@ def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
         }
         for event, length in zip(found.events[places], duration[places], strict=True)
     ]
-    return {"total": int(duration.sum()), "busy": busy, "longest": longest}
-
-
-def span_found(layout: Layout, found: Found) -> dict[str, int] | None:
-    """Return when the first match starts and the last one ends (ns from the origin); None without matches."""
-    if not len(found.events):
-        return None
-    rows = layout.trace.events.iloc[found.events]
-    start = rows["start_ns"].to_numpy() - layout.origin
-    return {"start": int(start.min()), "end": int((start + rows["duration_ns"].to_numpy()).max())}
+    origin = layout.origin
+    span = {"start": int(start[0]) - origin, "end": int(end[-1]) - origin} if len(end) else None
+    return {"total": int(duration.sum()), "busy": busy, "longest": longest, "span": span}
 
 
 def _holds(layout: Layout, term: Term) -> np.ndarray:

@@ -36,3 +36,5 @@ def _put(trace: Trace) -> None:
     }
     taken = {name: column.take(of_event) for name, column in columns.items()}
     trace.nested = with_columns(trace.nested, taken)
+    # The layers that it keeps are those of scopes.
+    vars(trace).pop("_cache", None)

@@ -60,7 +60,7 @@ class EventOps:
         of_step = np.array([numbers.get(id(graph), -1) for graph in graphs] + [-1])
         rows = np.flatnonzero(_has_node(trace.events))
         ran = of_step[trace.events["step"].to_numpy()[rows]]
-        node = _node_names(trace.events.iloc[rows])
+        node = _node_names(trace.events, rows)
         return self._found(trace, rows, node, ran, [[graph] for graph in every.values()])
 
     def of_profile(self, trace: Trace, functions: Mapping[str, Any], graphs: Sequence[Any]) -> FoundOps:
@@ -85,7 +85,7 @@ class EventOps:
         candidates = [*([functions[name], *others] for name in distinct), others, pipelines]
         of_pipeline = beginning(events["lane"], _INPUT_PIPELINE)[rows]
         ran[of_pipeline] = len(distinct) + 1
-        node, of_module = _with_compiled(trace, rows, _node_names(events.iloc[rows]))
+        node, of_module = _with_compiled(trace, rows, _node_names(events, rows))
         code, modules = pd.factorize(of_module)
         known = np.array([name in functions for name in modules], bool)
         ran = np.where(known[code], len(candidates) + code, ran)
@@ -134,8 +134,10 @@ def _has_node(events: pd.DataFrame) -> np.ndarray:
     return mask
 
 
-def _node_names(events: pd.DataFrame) -> pd.Series:
-    """Return the node of each event; of what was received or copied, the one that made the tensor."""
+def _node_names(events: pd.DataFrame, rows: np.ndarray) -> pd.Series:
+    """Return the node of each of some events: of received or copied ones, that which made the tensor."""
+    # Labels are the most of a table's bytes.
+    events = events[["kind", "name", "tensor"]].iloc[rows]
     moved = is_kind(events, "transfer") | is_kind(events, "memcpy")
     tensor = events["tensor"][moved].astype(object).dropna()
     tensor = tensor[tensor != ""].str.replace(_TRANSFERRED, "", n=1, regex=True)

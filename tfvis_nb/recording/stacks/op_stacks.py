@@ -30,11 +30,13 @@ def op_stacks(ops: Sequence[Any], nodes: GraphNodes) -> list[OpStack]:
     origins = [None if op is None else nodes.forward(op) for op in ops]
     sources = [op if origin is None else origin for op, origin in zip(ops, origins, strict=True)]
     frames = _frames({id(op): op for op in sources if op is not None})
-    optimizer = {stack: _of_optimizer(stack) for stack in {*frames.values()}}
+    # Ops share stacks, which take long to compare.
+    stacks = {id(stack): stack for stack in frames.values()}
+    optimizer = {number: _of_optimizer(stack) for number, stack in stacks.items()}
     found = []
     for origin, source in zip(origins, sources, strict=True):
         stack = frames.get(id(source), ())
-        phase = "optimizer" if stack and optimizer[stack] else "forward"
+        phase = "optimizer" if stack and optimizer[id(stack)] else "forward"
         found.append(OpStack(stack, phase if origin is None else "backward"))
     return found
 
