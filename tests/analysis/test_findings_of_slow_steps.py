@@ -39,6 +39,18 @@ def test_steps_with_more_to_do_are_told_apart_from_those_that_take_longer() -> N
     assert more["figures"]["work_ratios"] == [2, 2]
 
 
+@pytest.mark.parametrize(
+    ("label", "named"), [("train 9", True), ("b_07", True), ("train 08", False), ("", False)]
+)
+def test_a_label_with_another_number_is_named(label: str, *, named: bool) -> None:
+    trace = _steps([1000] * 8 + [3000, 1000], [600] * 10)
+    trace.step_labels = {8: label}
+    (longer,) = findings(trace).query("id == 'slow_steps.longer'").to_dict("records")
+    assert longer["step"] == 8
+    assert longer["figures"].get("step_label") == (label if named else None)
+    assert (f"({label})" in longer["text"]) == named
+
+
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
     table = findings(read_h200(["mlp_60steps.tar.xz"])).set_index("id")
@@ -103,9 +115,32 @@ def test_a_step_that_is_longer_by_the_work_of_its_devices_has_no_other_cause() -
     assert not table["figures"].tolist()[-1]["stalls"]
 
 
-def test_the_first_step_and_steps_that_are_many_are_no_finding() -> None:
+def test_a_slow_first_step_is_none_of_the_slow_steps() -> None:
     assert findings(_steps([5000] + [1000] * 9, [100] * 10)).query("kind == 'slow steps'").empty
-    assert findings(_steps([1000] * 6 + [2000] * 4, [100] * 10)).query("kind == 'slow steps'").empty
+
+
+@pytest.mark.parametrize(
+    ("durations", "long", "excess"),
+    [
+        ([1000] * 7 + [2000] * 3, 3, 3000),
+        ([2000] * 7 + [1000] * 3, 6, 6000),
+        ([1000] * 3 + [1200, 1400] + [1600] * 5, 5, 3000),
+        ([1000] * 3 + [1200, 1400] + [1499] * 5, 0, 0),
+        ([2000] * 9 + [1000], 0, 0),
+    ],
+)
+def test_steps_of_unlike_length_are_told(durations: list[int], long: int, excess: int) -> None:
+    trace = _steps(durations, [100] * 10)
+    slow = findings(trace).query("kind == 'slow steps'")
+    assert slow["id"].tolist() == ["slow_steps.uneven"] * bool(long)
+    if long:
+        figures, level = slow["figures"].tolist()[0], slow["level"].tolist()
+        assert (figures["long_steps"], figures["steps"], level) == (long, 9, ["observation"])
+        assert figures["share"] == excess / sum(durations)
+        assert (
+            durations[figures["step"]] >= 1.5 * durations[figures["short_step"]] == 1.5 * figures["short_ns"]
+        )
+        tv.show_comparison(trace, steps=(figures["step"], figures["short_step"]))
 
 
 def test_the_step_after_a_first_one_that_is_set_apart_may_be_slow() -> None:

@@ -42,6 +42,21 @@ def places(trace: Trace) -> dict[int, tuple[str, str | None]]:
     return found
 
 
+def test_a_call_that_launches_one_kernel_is_of_its_layer() -> None:
+    kinds = ["host", "host", "host", "kernel", "kernel", "kernel"]
+    columns = {
+        "start_ns": [10 * at for at in range(6)],
+        "duration_ns": [2**at for at in range(6)],
+        "kind": kinds,
+        "lane": ["stream:1" if kind == "kernel" else "thread" for kind in kinds],
+        "name": ["cuLaunchKernel", "cuGraphLaunch", "a/b/c", "net/fc/MatMul", "net/a/Add", "net/b/Add"],
+    }
+    nested = pa.table({"launch": pa.array([1, 2, None, 1, 2, 2], pa.int64())})
+    found = places(Trace(events.build(columns), nested=nested))
+    assert found[0] == found[3] == ("net/fc", "forward")
+    assert found[1] == found[2] == ("", None)
+
+
 @pytest.mark.parametrize(
     ("name", "layer", "phase"),
     [

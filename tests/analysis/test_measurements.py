@@ -79,16 +79,18 @@ def test_above_the_thresholds_the_figures_say_why_nothing_is_reported() -> None:
 @pytest.mark.parametrize(
     ("took", "slow", "slow_first"), [([10] * 6 + [20] * 4, 4, False), ([16] + [10] * 9, 0, True)]
 )
-def test_many_slow_steps_and_a_slow_first_one_are_no_finding(
+def test_many_slow_steps_and_a_slow_first_one_are_not_slow_steps(
     took: list[int], slow: int, *, slow_first: bool
 ) -> None:
     count = len(took)
     columns = {"kind": ["op"] * count, "op": ["MatMul"] * count, "step": list(range(count))}
     start = [step * 100 for step in range(count)]
     trace = tv.Trace(events.build({"start_ns": start, "duration_ns": took, **columns}))
-    figures = _measured(trace, "slow_steps")
+    figures: Any = measurements(trace).set_index("id")["figures"].loc["slow_steps"]
     assert (figures["slow_steps"], figures["steps"], figures["slow_first_step"]) == (slow, count, slow_first)
-    assert not figures["reported"]
+    found = trace.findings.query("kind == 'slow steps'")["id"].tolist()
+    assert found == (["slow_steps.uneven"] if slow else [])
+    assert figures["reported"] == bool(found)
 
 
 @pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")

@@ -1,6 +1,7 @@
 """A short ranked list of causes of slow steps, in figures and words, with evidence."""
 
 import math
+import re
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.findings.table import table_of
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
+from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -42,6 +44,7 @@ _COLUMNS = {
     "figures": "object",
 }
 _MAX_EVENTS = 50
+_LONGEST_LABEL = 60
 _ONE_TIME = ("autotuning", "compiling")
 _BY_ONE_TIME = ("launches", "idle device", "cpu ops", "copies")
 """What is not typical of a step whose one-time work takes this much of it."""
@@ -107,6 +110,11 @@ def findings(trace: Trace) -> pd.DataFrame:
     def is_below(rule: Rule, finding: Finding) -> bool:
         return rule.below in largest and largest[rule.below] >= rule.below_from * finding.share
 
+    def added(rule: Rule, finding: Finding) -> dict[str, Any]:
+        label = _misleading_label(trace, finding.step)
+        below = {"is_below": is_below(rule, finding)} if rule.below else {}
+        return below | ({"step_label": label} if label else {})
+
     def rank(pair: tuple[Rule, Finding]) -> tuple[bool, float, bool]:
         rule, finding = pair
         share = finding.lost_ns / run if math.isnan(finding.share) else finding.share
@@ -114,14 +122,21 @@ def findings(trace: Trace) -> pd.DataFrame:
         return level(*pair) != PROBLEM, -(min(share, largest[rule.below]) if below else share), below
 
     rows = [
-        _row(rule, finding, total, level(rule, finding), is_below=is_below(rule, finding))
+        _row(rule, finding, total, level(rule, finding), added(rule, finding))
         for rule, finding in sorted(found, key=rank)
     ]
     return table_of(pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS)))
 
 
-def _row(rule: Rule, finding: Finding, total: int, level: str, *, is_below: bool) -> dict[str, Any]:
-    figures = finding.figures | ({"is_below": is_below} if rule.below else {})
+def _misleading_label(trace: Trace, step: int) -> str:
+    """Return the label of a step if it has a number that is not the step's, as steps of several files do."""
+    label = printable(trace.step_labels.get(step, ""), _LONGEST_LABEL)
+    numbers = re.findall(r"[0-9]+", label)
+    return label if numbers and numbers[-1].lstrip("0") != str(step or "") else ""
+
+
+def _row(rule: Rule, finding: Finding, total: int, level: str, added: dict[str, Any]) -> dict[str, Any]:
+    figures = finding.figures | added
     lost = finding.lost_ns if math.isnan(finding.share) else round(finding.share * total)
     row: dict[str, Any] = finding._asdict() | {"kind": rule.kind, "lost_ns": lost}
     words = rule.word(finding.id, figures)._asdict()

@@ -13,6 +13,8 @@ from tfvis_nb.analysis.findings.rule import (
     Texts,
     Threshold,
     beyond,
+    capital,
+    step_name,
 )
 from tfvis_nb.analysis.steps.other_steps import APART, is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step, slow_steps, times_median
@@ -50,8 +52,8 @@ def _find(trace: Trace) -> list[Finding]:
 def _word(_key: str, figures: Figures) -> Texts:
     ratio = times_median(figures)
     text = (
-        f"Step {figures['step']} takes {format_duration(figures['first_ns'])}, {ratio} times the median of"
-        f" the other {figures['others']:,} ({format_duration(figures['median_ns'])})."
+        f"{capital(step_name(figures))} takes {format_duration(figures['first_ns'])}, {ratio} times the"
+        f" median of the other {figures['others']:,} ({format_duration(figures['median_ns'])})."
     )
     if figures["activity"]:
         name = LABELS.get(figures["activity"], figures["activity"])

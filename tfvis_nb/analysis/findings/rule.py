@@ -96,11 +96,17 @@ def capital(name: str) -> str:
 
 def example(figures: Figures) -> str:
     """Name the step that takes most; with its own share of it if there are several steps."""
-    here, whole, step = figures["here_ns"], figures["step_ns"], figures["step"]
+    here, whole = figures["here_ns"], figures["step_ns"]
     if figures["steps"] == 1:
         return f"{format_duration(here)} of {format_duration(whole)}"
     share = format_percent(here / max(whole, 1))
-    return f"longest in step {step}, {format_duration(here)} of {format_duration(whole)} ({share})"
+    return f"longest in {step_name(figures)}, {format_duration(here)} of {format_duration(whole)} ({share})"
+
+
+def step_name(figures: Figures) -> str:
+    """Name a step by its number; with its label, ``step_label``, if that has another number."""
+    label = figures.get("step_label")
+    return f"step {figures['step']}{f' ({label})' if label else ''}"
 
 
 def step_time(share: float) -> str:

@@ -17,10 +17,14 @@ from tfvis_nb.analysis.findings.rule import (
     Texts,
     Threshold,
     beyond,
+    capital,
     limit,
     not_reported,
+    step_name,
     step_time,
 )
+from tfvis_nb.analysis.findings.uneven_steps import ID as UNEVEN
+from tfvis_nb.analysis.findings.uneven_steps import uneven_steps, word_uneven
 from tfvis_nb.analysis.steps.other_steps import OtherSteps
 from tfvis_nb.analysis.steps.slow_steps import slow_steps
 from tfvis_nb.analysis.unavailable import why_not
@@ -31,9 +35,12 @@ from tfvis_nb.texts import Text
 
 SHARE = Threshold(0.005, "share of step time that slow steps take in excess of the median step")
 MAX_FRACTION = Threshold(
-    0.2, "fraction of the steps that may be slow: if more are, the median is not typical"
+    0.2,
+    "fraction of the steps that may be slow: if more are, the median is not typical. Steps differ in length"
+    " if more than this fraction take 1.5 times as long as each of another such fraction",
 )
 MIN_STEPS = Threshold(5, "fewer steps are not compared with their median")
+MIN_UNEVEN = Threshold(10, "fewer steps may differ in length by chance")
 
 _MOST = 0.5
 """From this part on it is most of something."""
@@ -65,6 +72,8 @@ def _find(trace: Trace) -> list[Finding]:
         return []
     table, more, longer = compared
     found = [_more_work(trace, table, more), _longer(trace, table, longer)]
+    if not any(found) and len(table) >= MIN_UNEVEN.value:
+        found = [uneven_steps(trace, MAX_FRACTION.value)]
     return [finding for finding in found if finding is not None]
 
 
@@ -158,7 +167,8 @@ def _event(trace: Trace, longest: pd.Series) -> list[int]:
 
 
 def _word(key: str, figures: Figures) -> Texts:
-    return _word_more_work(figures) if key == "slow_steps.more_work" else _word_longer(figures)
+    words = {UNEVEN: word_uneven, "slow_steps.more_work": _word_more_work}
+    return words.get(key, _word_longer)(figures)
 
 
 def _word_more_work(figures: Figures) -> Texts:
@@ -176,7 +186,7 @@ def _word_more_work(figures: Figures) -> Texts:
             f" instead of {format_bytes(typical)}, which points to"
             f" {'larger batches' if several else 'a larger batch'}."
         )
-    text += f" {f'Step {step} takes the longest' if several else 'It takes'}"
+    text += f" {f'{capital(step_name(figures))} takes the longest' if several else 'It takes'}"
     text += f"{',' if several else ''} {_times(figures)}"
     if several:
         share = figures["share"]
@@ -206,7 +216,7 @@ def _range(values: list[Any], written: Callable[[Any], str]) -> str:
 
 
 def _word_longer(figures: Figures) -> Texts:
-    text = f"Step {figures['step']} takes {_times(figures)}"
+    text = f"{capital(step_name(figures))} takes {_times(figures)}"
     text += ", although its devices have no more to do." if figures["work_known"] else "."
     if figures["activity"]:
         text += (
@@ -292,7 +302,7 @@ def _summarise(figures: Figures) -> str:
 
 RULE = Rule(
     "slow steps",
-    {"SHARE": SHARE, "MAX_FRACTION": MAX_FRACTION, "MIN_STEPS": MIN_STEPS},
+    {"SHARE": SHARE, "MAX_FRACTION": MAX_FRACTION, "MIN_STEPS": MIN_STEPS, "MIN_UNEVEN": MIN_UNEVEN},
     _find,
     _word,
     _measure,

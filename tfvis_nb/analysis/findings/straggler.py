@@ -25,6 +25,7 @@ from tfvis_nb.analysis.findings.rule import (
     capital,
     limit,
     not_reported,
+    step_name,
     step_time,
 )
 from tfvis_nb.analysis.steps.breakdown import activity_times
@@ -190,7 +191,7 @@ def _word(key: str, figures: Figures) -> Texts:
         return Texts(
             f"{subject} is a straggler at collectives",
             f"{subject} is last at {figures['last']} of {figures['barriers']} collectives. The other tasks"
-            f" wait for it alone for {awaited}; longest in step {figures['step']},"
+            f" wait for it alone for {awaited}; longest in {step_name(figures)},"
             f" {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
             f"{clocks_sentence(figures['clocks_ns'], figures['ends_ns'])}",
             advice if more else f"{advice}another process on it, or input that arrives later.",
@@ -198,7 +199,7 @@ def _word(key: str, figures: Figures) -> Texts:
     job = name.partition(" ")[0]
     where = ""
     if figures["steps"] > 1:
-        where = f", {format_duration(figures['step_sole_wait_ns'])} of it in step {figures['step']}"
+        where = f", {format_duration(figures['step_sole_wait_ns'])} of it in {step_name(figures)}"
     text = (
         f"After every other {job} finishes, {name} keeps running for {awaited}{where}. Most of that is"
         f" {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}."

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.dataflow.recorded_links import launches
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.recorded_outputs import recorded_outputs
@@ -29,11 +30,13 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "layer": "The layer's path in its model if that lived when the recording ended, such as model/dense; "
     "otherwise the name scope of a node. A gradient has the scope of its forward op, "
-    "an update that of its variable. Empty for events of no layer, such as those of host threads.",
+    "an update that of its variable. A call that launches a kernel has the kernel's layer. Empty for events"
+    " of no layer, such as the other calls of host threads.",
     "class": "The class of the layer in its live model, such as Dense; empty if not known.",
     "phase": "forward, backward or optimizer: as recorded, otherwise by the node's name.",
     "device_ns": "Sum of the self times of kernels, copies and memsets, in ns; self_ns of op_statistics.",
-    "host_ns": "Sum of the self times of ops and calls on the host, in ns; self_ns of op_statistics.",
+    "host_ns": "Sum of the self times of ops and calls on the host, such as launches, in ns; self_ns of"
+    " op_statistics.",
     "launches": "Number of kernels, copies and memsets.",
     "output_bytes": "Sum of the sizes of the outputs of its ops, in bytes; NA where the trace has none.",
     "parameter_bytes": "Bytes of the layer's weights, without those of layers in it that have rows; the same"
@@ -162,6 +165,10 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
         code = np.where(made_of.is_valid(), len(names) + _codes(made_of), code)
         names += made_of.dictionary.to_pylist()
     pair, pairs = pd.factorize(code * len(ops) + op % len(ops))
+    call, kernel = launches(trace)
+    call, first, kernels = np.unique(call, return_index=True, return_counts=True)
+    # A call that launches a graph of kernels is of several layers.
+    pair[call[kernels == 1]] = pair[kernel[first[kernels == 1]]]
     nodes = {without_calls(name) for name in set(names) if name and not GRADIENTS.search(name)}
     layers_of, phases_of = [], []
     for one in pairs.tolist():
