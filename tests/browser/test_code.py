@@ -32,7 +32,7 @@ BACKWARD = (6,)
 def coded() -> Trace:
     """Kernels of line 4, forward and backward, and of a line of another file; ops that launched nothing."""
     builder = StackBuilder()
-    builder.text("Cell [7]", CELL)
+    builder.file("Cell [7]", CELL)
     outer = [Frame("Cell [7]", 7, "<module>"), Frame("/lib/run.py", 5, "call", "run()", own=False)]
     wide = builder.stack([*outer, Frame("Cell [7]", 4, "step"), LIBRARY])
     loss = builder.stack(
@@ -204,7 +204,7 @@ def test_hostile_texts_are_shown_literally(exported: OpenExported, tmp_path: Pat
     builder = StackBuilder()
     stacks = [builder.stack([Frame(text, 1, text, text), Frame(text, 2, text, text)]) for text in HOSTILE]
     for text in HOSTILE[::2]:
-        builder.text(text, f"{text}\n{text}")
+        builder.file(text, f"{text}\n{text}")
     nested = pa.table({"stack": pa.array(stacks, pa.int32())})
     trace = Trace(hostile_trace().events, nested=nested, stacks=builder.table())
     code = Pane(exported(trace.to_html(tmp_path / "page.html")).wait())
@@ -215,6 +215,22 @@ def test_hostile_texts_are_shown_literally(exported: OpenExported, tmp_path: Pat
         expect(code.current).to_be_visible()
         assert code.pane.locator("code *, .top-lines b *").count() == 0
         assert code.timeline.details.locator(".snippet code *").count() == 0
+
+
+def test_files_that_were_edited_are_marked(exported: OpenExported, tmp_path: Path) -> None:
+    builder = StackBuilder()
+    stacks = [builder.stack([Frame(file, 1)]) for file in ("kept.py", "edited.py")]
+    for file in ("kept.py", "edited.py"):
+        builder.file(file, "y = f(x)\n", edited=file == "edited.py")
+    table = events.build({"start_ns": [0, 9], "duration_ns": [9, 5], "kind": ["op"] * 2})
+    trace = Trace(table, nested=pa.table({"stack": pa.array(stacks, pa.int32())}), stacks=builder.table())
+    code = Pane(exported(trace.to_html(tmp_path / "page.html")).wait())
+    code.button.click()
+    expect(code.file).to_have_text("kept.py")
+    expect(code.pane.get_by_role("note")).to_have_count(0)
+    code.pane.get_by_role("tab").nth(1).click()
+    expect(code.pane.get_by_role("note")).to_be_visible()
+    expect(code.line(1)).to_be_visible()
 
 
 def test_without_stacks_the_button_says_why(exported: OpenExported, tmp_path: Path) -> None:

@@ -80,7 +80,10 @@ def test_what_was_put_in_comes_out(stacks: list[list[Frame]]) -> None:
 
 
 def deep(count: int) -> StackTable:
-    own = pa.table({"name": ["a.py", "lib.py"], "text": [None, None], "own": [True, False]}, schema=FILES)
+    own = pa.table(
+        {"name": ["a.py", "lib.py"], "text": [None, None], "own": [True, False], "edited": [False, False]},
+        schema=FILES,
+    )
     frames = pa.table({"file": [0, 1], "line": [1, 2], "function": ["", ""], "text": ["", ""]}, schema=FRAMES)
     stacks = pa.table(
         {"caller": np.arange(-1, count - 1), "frame": [0] + [1] * (count - 1)},
@@ -134,13 +137,15 @@ def test_numbers_out_of_range_are_no_stack(number: pa.Scalar) -> None:
 def test_a_file_keeps_stacks_and_texts(tmp_path: Path) -> None:
     builder = StackBuilder()
     builder.stack([Frame("Cell [7]", 2, text="b")])
-    builder.text("Cell [7]", "a\nb")
+    builder.file("Cell [7]", "a\nb", edited=True)
     rows = events.build({"start_ns": [5], "duration_ns": [1], "kind": ["op"]})
     made = Trace(rows, nested=pa.table({"stack": [0], "phase": ["backward"]}), stacks=builder.table())
     again = tv.read_trace(made.to_parquet(tmp_path / "t.parquet"))
     assert again.stacks is not None
     assert again.stacks == made.stacks
-    assert again.stacks.files.to_pylist() == [{"name": "Cell [7]", "text": "a\nb", "own": True}]
+    assert again.stacks.files.to_pylist() == [
+        {"name": "Cell [7]", "text": "a\nb", "own": True, "edited": True}
+    ]
     assert again.nested is not None
     assert again.nested["phase"].to_pylist() == ["backward"]
     assert frames_of(subset(made, np.array([0])))[0][0].text == "b"
@@ -151,6 +156,7 @@ def test_a_file_keeps_stacks_and_texts(tmp_path: Path) -> None:
     [
         ("files", "name", None),
         ("files", "own", None),
+        ("files", "edited", None),
         ("frames", "file", 1),
         ("frames", "file", -1),
         ("frames", "line", None),
@@ -162,7 +168,7 @@ def test_a_file_keeps_stacks_and_texts(tmp_path: Path) -> None:
 )
 def test_a_damaged_table_is_refused(part: str, column: str, value: object) -> None:
     parts: dict[str, dict[str, list[object]]] = {
-        "files": {"name": ["a.py"], "text": [None], "own": [True]},
+        "files": {"name": ["a.py"], "text": [None], "own": [True], "edited": [True]},
         "frames": {"file": [0], "line": [1], "function": [""], "text": [""]},
         "stacks": {"caller": [-1], "frame": [0]},
     }

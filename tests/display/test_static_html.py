@@ -240,7 +240,7 @@ def test_hostile_code_is_shown_literally() -> None:
     builder = StackBuilder()
     stacks = [builder.stack([Frame(text, 1, text, text)]) for text in HOSTILE]
     for text in HOSTILE:
-        builder.text(text, text)
+        builder.file(text, text)
     nested = pa.table({"stack": pa.array(stacks, pa.int32())})
     text = static_html(Trace(hostile_trace().events, nested=nested, stacks=builder.table()))
     assert {tag for tag, _ in elements(text)} <= KEPT

@@ -34,9 +34,9 @@ def contents(page: str) -> list[bytes]:
 
 def test_only_what_events_refer_to_is_sent() -> None:
     header, columns = read_container(details(coded()))
-    assert [(file["name"], file["text"]) for file in header["code"]["files"]] == [
-        ("Cell [7]", SECRET),
-        ("/lib/f.py", None),
+    assert [(file["name"], file["text"], file["edited"]) for file in header["code"]["files"]] == [
+        ("Cell [7]", SECRET, True),
+        ("/lib/f.py", None, False),
     ]
     assert sorted(zip(columns["code_line"], columns["code_frame"], strict=True)) == [(2, 0), (90, 1)]
     (line,) = header["code"]["lines"]
@@ -91,7 +91,7 @@ def test_files_of_one_name_are_told_apart() -> None:
     trace = coded()
     builder = StackBuilder()
     builder.stack([Frame("Cell [7]", 1)])
-    builder.text("Cell [7]", "y")
+    builder.file("Cell [7]", "y")
     stacks, (_, first) = joined([trace.stacks, builder.table()])
     nested = pa.table({"stack": pa.array([1, first, None, None], pa.int32())})
     header, _ = read_container(details(Trace(trace.events, nested=nested, stacks=stacks)))

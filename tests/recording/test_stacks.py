@@ -53,10 +53,13 @@ def test_loops_and_branches_of_sessions(running: Any) -> None:
         less = tf.cond(tf.reduce_sum(grown) > 1, lambda: tf.tanh(grown), lambda: grown)  # a branch
         return i + 1, less
 
-    looped = tf.while_loop(lambda i, _: i < 3, body, [0, tf.ones([8, 8])])[1]
+    start = tf.ones([8, 8])
+    looped = tf.while_loop(lambda i, _: i < 3, body, [0, start])[1]
+    gradient = tf.gradients(looped, start)
     with tv.trace() as t:
-        running.run(looped)
+        running.run([looped, gradient])
     ops = by_line(t)
+    assert set(ops.loc[ops["line"] == "", "name"]) <= {"_SOURCE"}
     assert ("MatMul", "forward") in of_line(ops, "# in the loop")
     assert ("Tanh", "forward") in of_line(ops, "# a branch")
 

@@ -18,7 +18,7 @@ def coded() -> Trace:
     builder = StackBuilder()
     builder.stack([Frame("never.py", 5, "g", "unused")])
     stack = builder.stack([Frame("Cell [7]", 2, "<module>"), LIBRARY])
-    builder.text("Cell [7]", SECRET)
+    builder.file("Cell [7]", SECRET, edited=True)
     table = events.build(
         {
             "start_ns": [0, 10, 50, 51],

@@ -6,6 +6,9 @@ _CALLED = re.compile(
     r"(?:^|(?<=/))(?:(?:Stateful)?PartitionedCall(?:_\d+)?|ConstantFolding|Func"
     r"|(?:while|cond|While|If|StatelessWhile|StatelessIf)(?:_\d+)?/(?:body|cond|then|else)/_\d+)/"
 )
+_PASSED = re.compile("_(?:send|arg|retval)_")
+"""What names of nodes begin with that pass a value on: that of another node follows."""
+
 GRADIENTS = re.compile(r"(?:^|/)(?P<kind>gradient_tape|gradients(?:_\d+)?)/")
 """The scope of the gradients' ops; what follows is the forward op's name."""
 
@@ -19,12 +22,13 @@ _APPLIES = re.compile(r"(?:Resource)?(?:Sparse)?Apply[A-Z]")
 
 
 def without_calls(name: str) -> str:
-    """Return the name of a node without what inlining functions and folding constants put before it.
+    """Return the name of a node without what TensorFlow puts before it: what it inlines, folds, passes on.
 
     >>> without_calls("StatefulPartitionedCall/while/body/_12/model/dense/MatMul")
     'model/dense/MatMul'
     """
-    return _CALLED.sub("", name)
+    passed = _PASSED.match(name)
+    return _CALLED.sub("", name[passed.end() :] if passed else name)
 
 
 def phase_of(name: str, op: str = "") -> str:
@@ -39,8 +43,9 @@ def phase_of(name: str, op: str = "") -> str:
     """
     if _APPLIES.match(op):
         return "optimizer"
-    if GRADIENTS.search(name) or _TRANSPOSED.search(name):
+    uncalled = without_calls(name)
+    if GRADIENTS.search(uncalled) or _TRANSPOSED.search(name):
         return "backward"
-    if _OPTIMIZER.match(without_calls(name)):
+    if _OPTIMIZER.match(uncalled):
         return "optimizer"
     return "forward" if "jvp(" in name else ""

@@ -22,7 +22,7 @@ PHASES = ("forward", "backward", "optimizer")
 MOST_FRAMES = 4096
 """Innermost frames of a stack that are shown. Python itself stops at 1,000 unless told otherwise."""
 
-FILES = pa.schema([("name", pa.string()), ("text", pa.string()), ("own", pa.bool_())])
+FILES = pa.schema([("name", pa.string()), ("text", pa.string()), ("own", pa.bool_()), ("edited", pa.bool_())])
 FRAMES = pa.schema(
     [("file", pa.int32()), ("line", pa.int32()), ("function", pa.string()), ("text", pa.string())]
 )
@@ -51,7 +51,9 @@ class StackTable:
     Parameters
     ----------
     files
-        One row per file: ``name``, ``text`` (all of it, null where it was not kept), ``own``.
+        One row per file: ``name``, ``text`` (all of it, null where it was not kept), ``own``, ``edited``
+        (whether other code ran than is in it, as it was edited after it was loaded; False if the column is
+        missing).
     frames
         One row per line that was called from or ran: ``file`` (a row of `files`), ``line``, ``function``,
         ``text`` (of the line).
@@ -75,12 +77,15 @@ class StackTable:
     """
 
     def __init__(self, files: pa.Table, frames: pa.Table, stacks: pa.Table) -> None:
+        if "edited" not in files.column_names:
+            files = files.append_column("edited", pa.repeat(pa.scalar(value=False), files.num_rows))
         # Casting refuses missing columns and what does not fit.
         self.files = files.select(FILES.names).cast(FILES).combine_chunks()
         self.frames = frames.select(FRAMES.names).cast(FRAMES).combine_chunks()
         self.stacks = stacks.select(STACKS.names).cast(STACKS).combine_chunks()
         references = (self.frames["file"], self.stacks["frame"], self.stacks["caller"], self.frames["line"])
-        if any(column.null_count for column in (*references, self.files["name"], self.files["own"])):
+        described = (self.files[name] for name in ("name", "own", "edited"))
+        if any(column.null_count for column in (*references, *described)):
             raise ValueError("a stack refers to nothing")
         file, frame, caller, _ = (column.to_numpy() for column in references)
         if not _within(file, self.files) or not _within(frame, self.frames):
@@ -140,6 +145,11 @@ class StackTable:
                 return found
             nearest = farther
 
+    def edited(self) -> list[str]:
+        """Return the names of the files that were edited after the code that ran was loaded from them."""
+        rows = self.files.filter(self.files["edited"])
+        return list(dict.fromkeys(rows["name"].to_pylist()))
+
     def to_json(self) -> str:
         """Return the tables as JSON, columns by name, from which `from_json` makes an equal table."""
         return json.dumps([table.to_pydict() for table in self._tables()])
@@ -150,7 +160,12 @@ class StackTable:
         parts = json.loads(text)
         if not isinstance(parts, list) or len(parts) != 3:
             raise ValueError("not the three tables of stacks")
-        tables = [pa.table(part, schema=schema) for part, schema in zip(parts, _SCHEMAS, strict=True)]
+        # A column that may be missing is left to the table; of others it says that they are.
+        schemas = [
+            pa.schema([field for field in schema if field.name in part])
+            for part, schema in zip(parts, _SCHEMAS, strict=True)
+        ]
+        tables = [pa.table(part, schema=schema) for part, schema in zip(parts, schemas, strict=True)]
         return cls(*tables)
 
 
@@ -167,6 +182,7 @@ class StackBuilder:
     def __init__(self) -> None:
         self._files: dict[str, bool] = {}
         self._texts: dict[str, str] = {}
+        self._edited: set[str] = set()
         self._frames: dict[Frame, int] = {}
         self._stacks: dict[tuple[int, int], int] = {}
 
@@ -179,9 +195,12 @@ class StackBuilder:
             at = self._stacks.setdefault((at, number), len(self._stacks))
         return at
 
-    def text(self, file: str, text: str) -> None:
-        """Keep the whole text of a file or cell."""
-        self._texts[file] = text
+    def file(self, file: str, text: str | None, *, edited: bool = False) -> None:
+        """Keep the whole text of a file or cell, and whether it was edited after the code was loaded."""
+        if text is not None:
+            self._texts[file] = text
+        if edited:
+            self._edited.add(file)
 
     def table(self) -> StackTable:
         """Return what was collected so far."""
@@ -190,6 +209,7 @@ class StackBuilder:
             "name": list(self._files),
             "text": [self._texts.get(name) for name in self._files],
             "own": list(self._files.values()),
+            "edited": [name in self._edited for name in self._files],
         }
         frames = {
             "file": [number[frame.file] for frame in self._frames],

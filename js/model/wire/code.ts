@@ -9,6 +9,8 @@ export interface SourceFile {
   own: boolean;
   /** All of it; null where only lines on stacks are known. */
   text: string | null;
+  /** Whether it was edited after the code that ran was loaded from it. */
+  edited: boolean;
 }
 
 /** One call on a stack. */

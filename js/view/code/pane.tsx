@@ -76,15 +76,22 @@ function Pane({ store, actions, code }: PaneProps & { code: Code }) {
       }
     >
       {() => (
-        <div class="code-body" style={colours}>
-          <Source
-            key={file.name}
-            file={file.name}
-            current={place.line}
-            {...{ actions, texts, timed, longest, look, choose, close }}
-          />
-          <TopLines {...{ lines, code, place, choose, phase }} />
-        </div>
+        <>
+          {file.edited && (
+            <p class="code-edited" role="note">
+              Edited after its code was loaded: these lines may not be the ones that ran.
+            </p>
+          )}
+          <div class="code-body" style={colours}>
+            <Source
+              key={file.name}
+              file={file.name}
+              current={place.line}
+              {...{ actions, texts, timed, longest, look, choose, close }}
+            />
+            <TopLines {...{ lines, code, place, choose, phase }} />
+          </div>
+        </>
       )}
     </LowerPane>
   );
@@ -105,7 +112,8 @@ function Files(props: {
           type="button"
           role="tab"
           aria-selected={each === file}
-          title={each.name}
+          title={each.edited ? `${each.name}, edited after its code was loaded` : each.name}
+          data-edited={each.edited ? "" : undefined}
           onClick={() => look(lines.find((line) => line.file === each.name) ?? { file: each.name, line: 0 })}
         >
           {withoutControls(shortName(each.name))}

@@ -15,7 +15,7 @@ from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.core.trace import replaced
 
 builder = StackBuilder()
-builder.text("Cell [3]", "def step(x):\\n    return tf.nn.softmax(x @ x)")
+builder.file("Cell [3]", "def step(x):\\n    return tf.nn.softmax(x @ x)")
 lines = {False: builder.stack([Frame("other.py", 8)]), True: builder.stack([Frame("Cell [3]", 2, "step")])}
 stacks = pa.array([lines[each == "needle/Softmax"] for each in name], pa.int32())
 trace = replaced(trace, table, nested=pa.table({"stack": stacks}), stacks=builder.table())

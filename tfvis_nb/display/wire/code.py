@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.source.source_lines import REASONS, event_figures, reasons
-from tfvis_nb.core.stacks import PHASE, PHASES, StackTable, event_stacks
+from tfvis_nb.core.stacks import FILES, PHASE, PHASES, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.tracings import TRACING
 from tfvis_nb.display.wire.container import WireColumn, pack
@@ -112,21 +112,21 @@ def _with_callers(table: StackTable, stack: np.ndarray) -> np.ndarray:
 
 def _files(table: StackTable, file: np.ndarray) -> tuple[list[dict[str, Any]], np.ndarray]:
     """Describe the files of frames, each name once, and return the place of each file of the table."""
-    places: dict[tuple[str, str | None], int] = {}
+    places: dict[tuple[str, str | None, bool], int] = {}
     names: dict[str, int] = {}
     described: list[dict[str, Any]] = []
     place = np.full(table.files.num_rows, -1)
     left = _MOST_TEXT
     for number in np.unique(file).tolist():
-        name, text, own = (table.files[column][number].as_py() for column in ("name", "text", "own"))
+        name, text, own, edited = (table.files[column][number].as_py() for column in FILES.names)
         sent = text if own and text is not None and len(text) <= left else None
-        if (name, sent) not in places:
+        if (name, sent, edited) not in places:
             left -= len(sent or "")
-            places[name, sent] = len(described)
+            places[name, sent, edited] = len(described)
             names[name] = names.get(name, 0) + 1
             label = name if names[name] == 1 else f"{name} ({names[name]})"
-            described.append({"name": label, "own": own, "text": sent})
-        place[number] = places[name, sent]
+            described.append({"name": label, "own": own, "text": sent, "edited": edited})
+        place[number] = places[name, sent, edited]
     return described, place
 
 

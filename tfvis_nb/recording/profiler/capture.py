@@ -48,12 +48,12 @@ class Profile:
         self._folder = tempfile.TemporaryDirectory(prefix="tfvis_nb-", ignore_cleanup_errors=True)
         # Not through tf.profiler.experimental, whose state of a running profile belongs to the user.
         self._session: Any = _pywrap_profiler.ProfilerSession()
-        self._epoch_ns = time.time_ns()  # TensorFlow looks at the clock before it readies the GPU
+        options = {name: _Level(level) for name, level in levels.items()}
         try:
             with without_profiler_log():
-                self._session.start(
-                    self._folder.name, {name: _Level(level) for name, level in levels.items()}
-                )
+                # TensorFlow looks at the clock before it readies the GPU.
+                self._epoch_ns = time.time_ns()
+                self._session.start(self._folder.name, options)
         except BaseException:
             self._folder.cleanup()
             raise

@@ -9,6 +9,8 @@ import time
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.eager_calls import CALLS
 from tfvis_nb.recording.stacks.phases import phase_of_frame
@@ -16,6 +18,12 @@ from tfvis_nb.recording.stacks.source_files import SourceFiles
 
 _MOST = 1_000_000
 """Calls that are noted."""
+
+_MOST_EARLY_NS = 500_000
+_SPREAD_US = 8
+"""No call takes less than this."""
+_NEXT_CALLS = 16
+"""Calls after the start of a row that it may be of."""
 
 CONSTANT = "_EagerConst"
 """The op that makes a tensor of a value of Python's; it has a row, the call around it has none."""
@@ -85,6 +93,24 @@ class EagerLines:
                 phase = phase_of_frame(code.co_filename, code.co_name)
             frame = frame.f_back
         return EagerCall(tuple(lines), phase)
+
+
+def earliness(rows: np.ndarray, noted: np.ndarray) -> int:
+    """Return by how many ns rows begin too early, up to `_MOST_EARLY_NS`: that most are right after calls.
+
+    Rows of a profile whose start is estimated begin before the calls that they are of. `noted` is sorted.
+
+    >>> earliness(np.array([70_000, 95_000, 170_000]), np.array([100_000, 125_000, 200_000]))
+    31000
+    """
+    after = np.searchsorted(noted, rows)[:, None] + np.arange(_NEXT_CALLS)
+    early = np.append(noted, np.iinfo(np.int64).max)[np.minimum(after, len(noted))] - rows[:, None]
+    votes = np.bincount(early[early < _MOST_EARLY_NS] // 1000)
+    if not len(votes):
+        return 0
+    most = votes.argmax()
+    near = np.flatnonzero(votes[most : most + _SPREAD_US])
+    return int(most + near[-1] + 1) * 1000
 
 
 def line_number(line: Line) -> int:

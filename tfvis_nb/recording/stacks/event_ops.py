@@ -16,11 +16,18 @@ from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 
 _CALL = re.compile(r"(?:EagerLocalExecute: )?(?P<function>__(?:inference|forward|backward)_.+_\d+)")
 _TRANSFERRED = re.compile(r"edge_\d+_")
-_PASSED = re.compile(r"_(?:arg|retval)_(.+)_\d+_\d+", re.DOTALL)
-"""What TensorFlow calls a value that is fed or fetched."""
-
-_PARTITIONED = re.compile(r"(.+?)(?:/_\d+|_S\d+)", re.DOTALL)
-"""What it calls the copy of a node's value that another device gets."""
+_MADE = [
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"_(?:arg|retval)_(.+)_\d+_\d+",  # a value that is fed or fetched
+        r"_send_(.+)_\d+",  # one that leaves a function
+        r"(.+?)(?:/_\d+|_S\d+)",  # the copy of a value that another device gets
+        r"Func/(.+)/(?:input|output)(?:_control_node)?/_\d+",  # what a function took or gave that was inlined
+        r"(.+)__cf__\d+",  # a value that does not change
+        r"ConstantFolding/(.+?)(?:-[\w-]+|_const_axis)",
+    )
+]
+"""What TensorFlow calls nodes that it makes of others."""
 
 _MODULE = re.compile(r"hlo_module=a_inference_(\w+?_\d+)__")
 """What XLA calls the program of a function."""
@@ -168,10 +175,10 @@ def _numbered(texts: pd.Series) -> tuple[np.ndarray, list[str]]:
 
 def _variants(name: str) -> Iterator[str]:
     yield name
-    for pattern in (_PASSED, _PARTITIONED):
+    for pattern in _MADE:
         match = pattern.fullmatch(name)
         if match is not None:
-            yield match[1]
+            yield from _variants(match[1])
 
 
 def _originals(trace: Trace) -> dict[str, list[str]]:

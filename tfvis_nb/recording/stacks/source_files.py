@@ -1,10 +1,12 @@
 """Files of code: what they are called in a trace, which of them are the user's own, and their text."""
 
-import linecache
 import sys
 import sysconfig
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
+
+from tfvis_nb.recording.stacks.edited import text_of
 
 _LARGEST = 1 << 20
 """Characters of a file's text that are kept; larger files are generated ones."""
@@ -54,10 +56,13 @@ class SourceFiles:
                 return path.relative_to(folder).as_posix()
         return file
 
-    def text(self, file: str) -> str | None:
-        """Return the whole text of a file of the user's own; None if it cannot be had."""
-        text = "".join(linecache.getlines(file))
-        return text if text and len(text) <= _LARGEST else None
+    def text(self, file: str, lines: Collection[int]) -> tuple[str | None, bool]:
+        """Return the whole text of a file of the user's own, and whether other code than this ran.
+
+        None if it cannot be had. `lines` are those that ran.
+        """
+        text, edited = text_of(file, lines)
+        return text if text and len(text) <= _LARGEST else None, edited
 
 
 @cache

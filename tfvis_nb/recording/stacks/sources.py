@@ -22,14 +22,14 @@ from tfvis_nb.core.stacks import (
     joined,
 )
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.recording.stacks.eager_lines import CONSTANT, EagerCall, line_number
+from tfvis_nb.recording.stacks.eager_lines import CONSTANT, EagerCall, earliness, line_number
 from tfvis_nb.recording.stacks.event_ops import EventOps, FoundOps
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.inherit import inherited
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, OpStack, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles, is_magic, is_ours
 from tfvis_nb.recording.stacks.watch import SourceWatch
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, id_of
 
 LATEST_NS = 1_000_000
 """A call begins at most this long after it was noted; a row that begins later is of one that was not."""
@@ -82,6 +82,8 @@ def _eager(trace: Trace, watch: SourceWatch) -> _Recorded:
     noted = np.array(began, np.int64)
     order = np.argsort(noted, kind="stable")
     start = events["start_ns"].to_numpy()[rows]
+    if "start_time_estimated" in map(id_of, trace.notes):
+        start = start + earliness(start, noted[order])
     last = np.searchsorted(noted[order], start, side="right") - 1
     near = np.flatnonzero(last >= 0)
     near = near[start[near] - noted[order[last[near]]] < LATEST_NS]
@@ -109,14 +111,18 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
     # Frames take long to compare; ops of one line share them.
     stacks = {id(stack.frames): stack.frames for each in recorded for stack in each.stacks}
     kept = {number: _kept(frames, files) for number, frames in stacks.items()}
-    lines = {line: _frame(line, files) for line in {line for frames in kept.values() for line in frames}}
-    known = {number: builder.stack([lines[line] for line in shown]) for number, shown in kept.items()}
-    for file in {line.file for line in lines if files.own(line.file)}:
-        text = files.text(file)
-        if text is not None:
-            builder.text(files.shown(file), text)
+    shown = {line for frames in kept.values() for line in frames}
+    # What is known of a file's text is known of its lines from then on.
+    texts = _texts(((line.file, line.line) for line in shown), files)
+    lines = {line: _frame(line, files) for line in shown}
+    known = {number: builder.stack([lines[line] for line in stack]) for number, stack in kept.items()}
+    for file, (text, edited) in texts.items():
+        builder.file(files.shown(file), text, edited=edited)
     read = None if trace.stacks is None else _named(trace.stacks, files)
     table, (_, first) = joined([read, builder.table()])
+    assert table is not None
+    if edited := table.edited():
+        trace.notes.append(Text("code_edited", files=", ".join(edited)))
     stack, phase = event_stacks(trace), _phases(trace)
     if read is not None:
         # Of compiled code that is none of the user's own, the line of the call says more.
@@ -140,12 +146,24 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
 def _named(table: StackTable, files: SourceFiles) -> StackTable:
     """Name the files of a table that a profile of this process was read with as those of the recording."""
     names = table.files["name"].to_pylist()
+    frames = table.frames.select(["file", "line"]).to_pylist()
+    texts = _texts(((names[frame["file"]], frame["line"]) for frame in frames), files)
+    found = [texts.get(name, (None, False)) for name in names]
     named = {
         "name": [files.shown(name) for name in names],
-        "text": [files.text(name) if files.own(name) else None for name in names],
+        "text": [text for text, _ in found],
         "own": [files.own(name) for name in names],
+        "edited": [edited for _, edited in found],
     }
     return StackTable(pa.table(named, schema=FILES), table.frames, table.stacks)
+
+
+def _texts(places: Iterable[tuple[str, int]], files: SourceFiles) -> dict[str, tuple[str | None, bool]]:
+    """Return what `SourceFiles.text` says of each of the user's own files, of which these lines ran."""
+    lines: dict[str, set[int]] = {}
+    for file, line in places:
+        lines.setdefault(file, set()).add(line)
+    return {file: files.text(file, ran) for file, ran in lines.items() if files.own(file)}
 
 
 def _phases(trace: Trace) -> np.ndarray:

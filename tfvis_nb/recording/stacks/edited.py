@@ -1,0 +1,95 @@
+"""Whether a file still has the code that ran: files are edited while a process has loaded them."""
+
+import gc
+import linecache
+import sys
+import warnings
+from collections.abc import Collection, Iterator
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import NamedTuple
+
+import psutil
+
+_Codes = dict[int, set[CodeType]]
+"""Code by the lines it has."""
+
+
+class FileText(NamedTuple):
+    """The text of a file, empty if it cannot be had, and whether other code than this ran."""
+
+    text: str
+    edited: bool
+
+
+def text_of(file: str, lines: Collection[int]) -> FileText:
+    """Return the text of a file of which `lines` ran: as Python remembers it, or as it is now."""
+    text = _remembered(file)
+    if not _written_since_start(file) or _is_of(text, file, lines):
+        return FileText(text, edited=False)
+    linecache.checkcache(file)
+    now = _remembered(file)
+    return FileText(now, edited=not _is_of(now, file, lines))
+
+
+def _remembered(file: str) -> str:
+    return "".join(linecache.getlines(file))
+
+
+@cache
+def _process_start() -> float:
+    # Linux counts from when it was booted, which it says in whole seconds.
+    return psutil.Process().create_time() + 1
+
+
+def _written_since_start(file: str) -> bool:
+    """Whether a file was written, or put in the place of another, in this process's time."""
+    try:
+        found = Path(file).stat()
+    except (OSError, ValueError):
+        return False
+    return max(found.st_mtime, found.st_ctime) >= _process_start()
+
+
+def _is_of(text: str, file: str, lines: Collection[int]) -> bool:
+    """Whether a text compiles to the code that this process has loaded of these lines."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compiled = set(_within(compile(text, file, "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    loaded, written = _by_line(_loaded(file)), _by_line(compiled)
+    # A module's own code is gone after its import: what is left to see is whether there is such a line.
+    return all(not compiled.isdisjoint(loaded[line]) if line in loaded else line in written for line in lines)
+
+
+def _loaded(file: str) -> Iterator[CodeType]:
+    """Yield the code of a file that functions have, or that runs now."""
+    for each in gc.get_objects():
+        # By type alone, as asking an object for its class may run its code.
+        if type(each) is FunctionType and each.__code__.co_filename == file:
+            yield from _within(each.__code__)
+    for frame in sys._current_frames().values():  # noqa: SLF001 - the only way to the stacks of all threads
+        caller = frame
+        while caller is not None:
+            if caller.f_code.co_filename == file:
+                yield caller.f_code
+            caller = caller.f_back
+
+
+def _within(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _within(constant)
+
+
+def _by_line(codes: Collection[CodeType] | Iterator[CodeType]) -> _Codes:
+    found: _Codes = {}
+    for code in codes:
+        for _, _, line in code.co_lines():
+            if line is not None:
+                found.setdefault(line, set()).add(code)
+    return found
