@@ -15,7 +15,7 @@ from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import flame_graph, op_statistics, scope_tree, why_not
 from tfvis_nb.analysis.steps.flame_graph import FRAMES, SIDES
-from tfvis_nb.analysis.steps.frames import NO_LAYER, NO_STACK, NOT_OWN
+from tfvis_nb.analysis.steps.frames import NO_LAYER
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 Path = tuple[str, ...]
@@ -106,7 +106,7 @@ def test_stacks_against_each_event_alone(rows: list[tuple[list[Frame], int, str]
     expected: dict[Path, list[int]] = {}
     for frames, length, op in rows:
         own = [f"{frame.file.rpartition('/')[2]}:{frame.line}" for frame in frames if frame.own]
-        path = tuple(own) or (NOT_OWN if frames else NO_STACK,)
+        path = tuple(own) or ("(library)" if frames else "(no stack)",)
         expected.setdefault((*path, op), []).append(length)
     assert paths(tree) == {path: (sum(lengths), len(lengths)) for path, lengths in expected.items()}
 

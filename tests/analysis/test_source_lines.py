@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import op_statistics, source_lines, why_not
+from tfvis_nb.analysis import flame_graph, op_statistics, source_lines, why_not
 from tfvis_nb.core.stacks import PHASES, Frame, StackBuilder
 from tfvis_nb.events import KINDS
 
@@ -63,10 +63,49 @@ def test_rows_are_lines_and_phases_or_reasons() -> None:
     lines = source_lines(made(1))
     keys = lines[["file", "line", "phase", "reason"]]
     assert not keys.duplicated().any()
-    assert set(lines.loc[lines["line"].isna(), "reason"]) == {"runtime", "library", "no stack"}
+    assert set(lines.loc[lines["line"].isna(), "reason"]) == {"waiting", "runtime", "library", "no stack"}
     assert set(lines.loc[lines["line"].notna(), "file"]) == {"model.py"}
     assert (lines.loc[lines["line"].notna(), "reason"] == "").all()
     assert set(source_lines(made(1), "all")["file"]) == {"ops.py", ""}
+
+
+@pytest.mark.parametrize("side", ["device", "host"])
+def test_the_flame_graph_gives_the_same_reasons(side: str) -> None:
+    trace = made(3)
+    lines, tree = source_lines(trace), flame_graph(trace, "stack", side)
+    lost = lines[(lines["line"].isna()) & (lines[f"{side}_ns"] > 0)]
+    found = tree[tree["frame"].str.startswith("(")]
+    assert set(zip(found["frame"], found["total_ns"], strict=True)) == {
+        (f"({reason})", time) for reason, time in zip(lost["reason"], lost[f"{side}_ns"], strict=True)
+    }
+
+
+def test_calls_without_a_line_say_what_they_do() -> None:
+    names = {
+        "FunctionRun": "waiting",
+        "KernelAndDeviceFunc::Run": "waiting",
+        "cuStreamSynchronize": "waiting",
+        "tf.function-graph_building": "compiling",
+        "backend_compile_and_load": "compiling",
+        "EagerLocalExecute: __inference_compiled_7": "runtime",
+        "Iterator::Root::Prefetch": "input pipeline",
+        "ExecutorState::Process": "runtime",
+    }
+    count = len(names)
+    table = events.build(
+        {
+            "start_ns": range(0, 10 * count, 10),
+            "duration_ns": [5] * count,
+            "kind": ["host"] * count,
+            "lane": ["python"] * count,
+            "name": list(names),
+            "op": list(names),
+        }
+    )
+    nested = pa.table({"stack": pa.array([None] * count, pa.int32())})
+    lines = source_lines(Trace(table, nested=nested, stacks=made(0).stacks))
+    expected = pd.Series(list(names.values())).value_counts().to_dict()
+    assert lines.set_index("reason")["events"].to_dict() == expected
 
 
 def test_the_line_with_the_most_time_is_first() -> None:

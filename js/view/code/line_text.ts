@@ -6,6 +6,9 @@ import type { Place, Totals } from "../../model/wire/code";
 
 /** Why events are of no line. */
 export const REASON_TEXTS: Readonly<Record<string, string>> = {
+  waiting: "Waiting",
+  compiling: "Compiling",
+  "input pipeline": "Input pipeline",
   runtime: "Runtime",
   library: "Library only",
   "no stack": "No stack",

@@ -69,6 +69,8 @@ COPY_DONE = re.compile(r"[\w-]+-done$")
 _EXECUTOR = re.compile(r"ExecutorState::Process|(?:\[\d+\] )?GpuExecutable::Execute", re.IGNORECASE)
 _LAUNCH = re.compile(r"launch$|(?:cu|hip)\w*(?:Launch|Mem(?:cpy|set))")
 _COMPILING = re.compile(r"compil|graph_building|PTX->CUBIN|lower_sharding|OptimizeHlo", re.IGNORECASE)
+_FUNCTION = re.compile(r"__(?:inference|forward|backward)_|PjitFunction\(|:XLA GPU module")
+"""Runs of functions, which users may have called anything."""
 _HANDED_OVER = re.compile(r"\w+Compiler::BufferFromHostBuffer")
 _PIPELINE_LANE = re.compile(r"tf_data_")
 _NEXT_INPUT = re.compile(r"IteratorGetNext\w*::DoCompute")
@@ -120,7 +122,8 @@ def activity(trace: Trace) -> np.ndarray:
     frame = beginning(op, _EXECUTOR) & _in_tasks_of(events, on_accelerator)
     found[(is_op & on_accelerator) | (is_host & (frame | beginning(op, _LAUNCH)))] = NUMBER["launch"]
     # JAX's compile client is also named a compiler where it takes arguments.
-    found[on_host & containing(op, _COMPILING) & ~beginning(op, _HANDED_OVER)] = NUMBER["compile"]
+    compiles = containing(op, _COMPILING) & ~beginning(op, _HANDED_OVER) & ~containing(op, _FUNCTION)
+    found[on_host & compiles] = NUMBER["compile"]
     found[on_host & (beginning(lane, _PIPELINE_LANE) | (is_host & beginning(op, PIPELINE)))] = NUMBER[
         "preprocessing"
     ]

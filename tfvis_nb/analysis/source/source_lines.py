@@ -11,6 +11,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
+from tfvis_nb.analysis.events.unattributed import REASON_MEANING, reasons
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
@@ -21,12 +22,8 @@ from tfvis_nb.texts import Text
 FRAMES = ("own", "all")
 """Which frame of a stack counts in `source_lines`."""
 
-REASONS = ("runtime", "library", "no stack")
-"""Why the time of events is of no line; see `FIGURES`."""
-
 FIGURES: dict[str, str] = {
-    "reason": "Why events are of no line. runtime: calls of TensorFlow's threads that are part of no op; "
-    "library: all code on the stack is of installed packages; no stack: none was recorded. Empty for lines.",
+    "reason": f"Why events are of no line. {REASON_MEANING}. Empty for lines.",
     "phase": "forward, backward or optimizer. A gradient belongs to the line of its forward op. "
     "Empty if not known.",
     "device_ns": "Sum of the self times of the line's events on devices, in ns, as self_ns of op_statistics.",
@@ -166,12 +163,6 @@ def _phases(trace: Trace, rows: np.ndarray) -> np.ndarray:
     phases = pc.fill_null(trace.nested[PHASE].cast(pa.string()), "")
     found: np.ndarray = phases.to_numpy(zero_copy_only=False)[rows]
     return found
-
-
-def reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
-    """Return one of `REASONS` for each of some events (object), as if none had a line; see `FIGURES`."""
-    reason = np.where(is_kind(trace.events, "host")[rows], REASONS[0], REASONS[2])
-    return np.where(stack >= 0, REASONS[1], reason).astype(object)
 
 
 def event_figures(trace: Trace, rows: np.ndarray) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import parents, self_times, self_times_of
+from tfvis_nb.analysis.events.unattributed import reasons
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.steps.tree import Tree
@@ -17,8 +18,8 @@ from tfvis_nb.core.labels import NO_NAME, lane_label
 from tfvis_nb.core.stacks import StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 
-NO_STACK, NOT_OWN, NO_LAYER = "(no stack recorded)", "(no line of the user's code)", "(no layer)"
-"""Frames of events without a stack, of those with a stack of other code alone, and of those of no layer."""
+NO_LAYER = "(no layer)"
+"""The frame of events of no layer. Those of no line have one of their reason, such as ``(waiting)``."""
 
 _MOST_DEPTH, _MOST_PARTS = 256, 32
 """What lies deeper counts as a part of its frame of this depth; a layer's path has at most so many parts."""
@@ -90,11 +91,16 @@ class _Builder:
 def _by_stack(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     """Return frames of the lines of the user's code, with op types in the innermost ones."""
     found = _Builder()
-    distinct, of_event = np.unique(event_stacks(trace)[rows], return_inverse=True)
+    stack = event_stacks(trace)[rows]
+    distinct, of_event = np.unique(stack, return_inverse=True)
     walk = _Walk(trace.stacks, found)
-    innermost = np.array([walk.frame_of(stack) for stack in distinct.tolist()], np.int64)
+    innermost = np.array([walk.frame_of(one) for one in distinct.tolist()], np.int64)[of_event]
+    lost = np.flatnonzero(innermost == 0)
+    reason, names = pd.factorize(reasons(trace, rows[lost], stack[lost]))
+    of_reason = [found.frame(0, f"({name})", f"({name})") for name in names]
+    innermost[lost] = np.array(of_reason, np.int64)[reason]
     label, texts = _labels(trace.events, rows)
-    frame = found.frames(innermost[of_event], label, texts) if len(rows) else rows
+    frame = found.frames(innermost, label, texts) if len(rows) else rows
     return found.tree(), frame
 
 
@@ -129,7 +135,7 @@ class _Walk:
             self._frames, self._files = table.frames.to_pylist(), table.files.to_pylist()
 
     def frame_of(self, stack: int) -> int:
-        """Return the innermost frame of a stack; one that says why, if there is none."""
+        """Return the innermost frame of a stack, 0 if there is none."""
         path, at = [], stack
         while at not in self._innermost:
             path.append(at)
@@ -137,9 +143,6 @@ class _Walk:
         frame = self._innermost[at]
         for each in reversed(path):
             frame = self._innermost[each] = self._within(frame, self._line[each])
-        if frame == 0:
-            why = NO_STACK if stack < 0 else NOT_OWN
-            return self._found.frame(0, why, why)
         return frame
 
     def _within(self, frame: int, line: int) -> int:

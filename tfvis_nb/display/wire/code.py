@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.source.source_lines import REASONS, event_figures, reasons
+from tfvis_nb.analysis.events.unattributed import REASONS, reasons
+from tfvis_nb.analysis.source.source_lines import event_figures
 from tfvis_nb.core.stacks import FILES, PHASE, PHASES, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.tracings import TRACING

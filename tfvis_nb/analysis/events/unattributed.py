@@ -1,0 +1,36 @@
+"""Why events are of no line of code."""
+
+import re
+
+import numpy as np
+
+from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.core.categories import beginning, is_kind
+from tfvis_nb.core.trace import Trace
+
+REASONS = ("waiting", "compiling", "input pipeline", "runtime", "library", "no stack")
+"""Why the time of events is of no line; see `REASON_MEANING`."""
+
+REASON_MEANING = (
+    "waiting: calls that wait for a function, a session run or a device; compiling: tracing and compiling; "
+    "input pipeline: calls of tf.data; runtime: Python, and other calls that are part of no op; "
+    "library: all code on the stack is of installed packages; no stack: none was recorded"
+)
+
+_WAITING = re.compile(r"FunctionRun|SessionRun|KernelAndDeviceFunc::Run|(?:cu|hip)\w*Synchronize")
+"""Host rows whose self time is that of ops on other threads, or of a device."""
+
+_OF_ACTIVITY = {"compile": "compiling", "preprocessing": "input pipeline", "input": "input pipeline"}
+
+
+def reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
+    """Return one of `REASONS` for each of some events (object), as if none had a line."""
+    events = trace.events
+    host = is_kind(events, "host")[rows]
+    done = activity(trace)[rows]
+    found = np.where(host, "runtime", "no stack").astype(object)
+    for name, reason in _OF_ACTIVITY.items():
+        found[host & (done == NUMBER[name])] = reason
+    found[(host & beginning(events["op"], _WAITING)[rows]) | is_kind(events, "sync")[rows]] = "waiting"
+    found[stack >= 0] = "library"
+    return found
