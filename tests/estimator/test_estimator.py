@@ -42,6 +42,20 @@ LIGHT = [
         )
     ),
     "recording/test_undisturbed_jobs.py::test_a_long_job_is_watched_and_killed",
+    "recording/test_stacks.py",
+    "recording/test_edited_code.py",
+    # Of what XLA compiled its profiles have no rows.
+    *(
+        f"recording/test_attribution.py::test_{name}"
+        for name in (
+            "monitored_sessions",
+            "callables_of_sessions",
+            "functions_in_functions_with_branches",
+            "functions_of_an_input_pipeline_that_was_there_before",
+            "values_that_become_tensors",
+            "generated_code_in_another_thread",
+        )
+    ),
 ]
 """Tests of reading and recording that take seconds."""
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import NamedTuple
 
 import psutil
@@ -40,7 +40,8 @@ def _remembered(file: str) -> str:
 @cache
 def _process_start() -> float:
     # Linux counts from when it was booted, which it says in whole seconds.
-    return psutil.Process().create_time() + 1
+    started: float = psutil.Process().create_time()
+    return started + 1
 
 
 def _written_since_start(file: str) -> bool:
@@ -72,7 +73,7 @@ def _loaded(file: str) -> Iterator[CodeType]:
         if type(each) is FunctionType and each.__code__.co_filename == file:
             yield from _within(each.__code__)
     for frame in sys._current_frames().values():  # noqa: SLF001 - the only way to the stacks of all threads
-        caller = frame
+        caller: FrameType | None = frame
         while caller is not None:
             if caller.f_code.co_filename == file:
                 yield caller.f_code

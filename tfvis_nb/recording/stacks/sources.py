@@ -121,8 +121,8 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
     read = None if trace.stacks is None else _named(trace.stacks, files)
     table, (_, first) = joined([read, builder.table()])
     assert table is not None
-    if edited := table.edited():
-        trace.notes.append(Text("code_edited", files=", ".join(edited)))
+    if names := table.edited():
+        trace.notes.append(Text("code_edited", files=", ".join(names)))
     stack, phase = event_stacks(trace), _phases(trace)
     if read is not None:
         # Of compiled code that is none of the user's own, the line of the call says more.
