@@ -4,6 +4,7 @@ A metric that is not known is not 0. A table without rows has its reason in ``ta
 a table with rows, or without any because there is nothing to report, has none.
 """
 
+import functools
 import html
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -69,9 +70,14 @@ def cannot_say(columns: Mapping[str, str], reason: Text) -> pd.DataFrame:
     """
     if not reason:
         raise ValueError("a reason is needed")
-    table = UnavailableTable({name: pd.Series(dtype=dtype) for name, dtype in dtypes(columns).items()})
+    table = _empty(tuple(columns.items())).copy()
     table.attrs[_REASON] = reason
     return table
+
+
+@functools.cache
+def _empty(columns: tuple[tuple[str, str], ...]) -> UnavailableTable:
+    return UnavailableTable({name: pd.Series(dtype=dtype) for name, dtype in dtypes(dict(columns)).items()})
 
 
 def dtypes(columns: Mapping[str, str]) -> dict[str, Any]:

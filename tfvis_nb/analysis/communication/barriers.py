@@ -46,7 +46,7 @@ def met(trace: Trace) -> pd.DataFrame:
     (numbered from 0), ``kind`` (of `BARRIERS`), ``name`` and ``op`` (of the collective or the waiting op; the
     job at the end), ``task``, ``event`` (the one by which the task arrives) and ``arrived_ns`` (epoch ns).
     """
-    tasks = pd.CategoricalDtype(_tasks(trace))
+    names = pd.CategoricalDtype(tasks(trace))
     parts = []
     for kind, part in (
         ("collective", _collectives(trace)),
@@ -62,7 +62,7 @@ def met(trace: Trace) -> pd.DataFrame:
     table["kind"] = pd.Categorical(table["kind"], categories=list(BARRIERS))
     table = table.sort_values(["step", "first_ns", *order, "arrived_ns", "event"], kind="stable")
     table["barrier"] = table.groupby(order, sort=False, observed=True).ngroup()
-    table["task"] = table["task"].astype(tasks)
+    table["task"] = table["task"].astype(names)
     for column in ("name", "op"):
         table[column] = table[column].astype(event_table.TEXT)
     for column, dtype in COLUMNS.items():
@@ -95,7 +95,8 @@ def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     return of_rows
 
 
-def _tasks(trace: Trace) -> list[str]:
+def tasks(trace: Trace) -> list[str]:
+    """Return the tasks that have events, or sent tensors that were received."""
     ends = (trace.events[column].cat.categories for column in ("source", "destination"))
     sent = {task_of(str(name)) for names in ends for name in names}
     return sorted({str(name) for name in trace.events["task"].cat.categories} | sent)

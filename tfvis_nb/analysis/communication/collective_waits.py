@@ -88,6 +88,9 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
     [['/task:0', 70, 30, '/task:1'], ['/task:1', 0, 30, '/task:1']]
     """
     table = _candidates(trace.events)
+    if table.empty:
+        nothing = dict.fromkeys(("wait_ns", "transfer_ns", "spread_ns"), pd.array([], "Int64"))
+        return table.assign(collective=table["event"], last=table["task"], **nothing)[list(COLUMNS)]
     in_task = table.groupby([*_WHICH, "task"], observed=True, sort=False)
     table["number"] = in_task["event"].transform("cumcount")
     times = in_task["event"].transform("size")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.communication.barriers import COLUMNS, certain, met
+from tfvis_nb.analysis.communication.barriers import COLUMNS, certain, met, tasks
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.intervals import lengths, union
@@ -89,8 +89,8 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     [['/job:worker/task:0', 0, 40, 0, False], ['/job:worker/task:1', 10, 30, 0, False],
      ['/job:worker/task:2', 40, 0, 30, True]]
     """
-    table = met(trace)
-    if table.empty:
+    table = met(trace) if len(tasks(trace)) > 1 else None
+    if table is None or table.empty:
         return cannot_say(_ROWS, _reason(trace))
     arrived, barrier = (table[name].to_numpy(np.int64) for name in ("arrived_ns", "barrier"))
     begin = np.append(True, barrier[1:] != barrier[:-1])

@@ -16,6 +16,18 @@ from tfvis_nb.core.trace import Trace
 
 _FACTS = re.compile(r" (?:regs:|External id=|queued=|registers per thread=)")
 
+_COLUMNS = {
+    "event": "int64",
+    "name": "object",
+    "op": "object",
+    "duration_ns": "int64",
+    "blocks": "int64",
+    "capability": "object",
+    "cores": "int64",
+    "tensor_cores": "object",
+    "eligible": "object",
+}
+
 
 @per_trace
 def kernel_runs(trace: Trace) -> pd.DataFrame:
@@ -29,6 +41,8 @@ def kernel_runs(trace: Trace) -> pd.DataFrame:
     events = trace.events
     on_device = locations(events) == LOCATIONS.index("device")
     rows = np.flatnonzero(on_device & ~is_kind(events, "memcpy") & ~is_kind(events, "memset"))
+    if not len(rows):
+        return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in _COLUMNS.items()})
     detail = _arrow(events["detail"].iloc[rows]).dictionary_encode()
     texts = detail.dictionary.to_pylist()
     code = detail.indices.to_numpy()
