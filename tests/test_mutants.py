@@ -19,7 +19,7 @@ from tests.mutants.samples import JSON, PARQUET, PICKLE, PROTOBUF, SESSION, TEXT
 from tfvis_nb.analysis import metrics
 
 ROOT = Path(__file__).parents[1]
-FIRST, COUNT = 1_000_000, 12
+FIRST, COUNT = 1_000_000, 8
 FORMS = [JSON, PARQUET, PICKLE, PROTOBUF, TEXT]
 
 

@@ -51,6 +51,7 @@ def test_a_label_with_another_number_is_named(label: str, *, named: bool) -> Non
     assert (f"({label})" in longer["text"]) == named
 
 
+@pytest.mark.thorough
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
     table = findings(read_h200(["mlp_60steps.tar.xz"])).set_index("id")

@@ -185,6 +185,7 @@ def test_steps_of_one_trace(exported: OpenExported, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_hostile_texts_are_shown_and_run_nothing(exported: OpenExported, tmp_path: Path) -> None:
     path = tfvis_nb.show_comparison(hostile_trace(), NEW).to_html(tmp_path / "page.html")
     shown = on_page(exported, path).wait()

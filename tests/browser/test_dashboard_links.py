@@ -89,6 +89,7 @@ def test_the_frames_of_a_flame_graph_and_the_timeline_find_each_other(
     expect(frames.first).to_have_accessible_name(re.compile(f"^All: {format_duration(one)}, 100 %"))
 
 
+@pytest.mark.thorough
 def test_a_flame_graph_covers_the_selected_range(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
@@ -147,6 +148,7 @@ def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_pat
     assert button.get_attribute("aria-describedby")
 
 
+@pytest.mark.thorough
 def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
     chart = shown.chart("Memory", MEMORY)
     assert shown.settled(chart) == pytest.approx(shown.settled(shown.ruler), abs=0.02)

@@ -251,6 +251,7 @@ def test_the_slowest_step_is_found_and_shown_by_its_bar(exported: OpenExported, 
     expect(bars).to_have_attribute("aria-valuenow", str(slowest - 1))
 
 
+@pytest.mark.thorough
 def test_steps_aligned_at_their_starts(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace([LOCAL, DISTRIBUTED])
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()

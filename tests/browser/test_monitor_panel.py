@@ -116,6 +116,7 @@ def test_keys_lead_from_row_to_row_and_into_details(monitor: Monitor) -> None:
     expect(monitor.traces).to_have_count(3)
 
 
+@pytest.mark.thorough
 def test_two_timelines_are_opened_and_closed(monitor: Monitor) -> None:
     for number in (0, 1):
         monitor.traces.nth(number).press("Enter")
@@ -210,6 +211,7 @@ def test_a_traced_run_says_what_tracing_cost(monitor: Monitor, path: Path) -> No
         expect(header).to_contain_text(figure)
 
 
+@pytest.mark.thorough
 def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
     # Few rows leave the rest of the window to others.
     box = monitor.region.bounding_box()
@@ -245,6 +247,7 @@ def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
         assert session.signatures["rule"].eq("").all()
 
 
+@pytest.mark.thorough
 def test_a_rule_waits_while_nobody_records(monitor: Monitor, path: Path) -> None:
     with tv.open_session(path) as session:
         session.trace_slow(factor=3)
@@ -296,6 +299,7 @@ def test_a_file_that_is_deleted_is_told_of_once(monitor: Monitor, path: Path) ->
     expect(monitor.region).not_to_contain_text("There is no file")
 
 
+@pytest.mark.thorough
 def test_it_says_that_nobody_answers_and_goes_on(page: Page, path: Path) -> None:
     with MonitorServer(path) as server:
         page.goto(server.url)

@@ -98,6 +98,7 @@ def test_choosing_a_step_moves_nothing(timeline: Timeline, width: int) -> None:
     assert slider.evaluate(TOP) == before
 
 
+@pytest.mark.thorough
 def test_facts_beside_the_title_are_whole_or_left_out(exported: OpenExported, tmp_path: Path) -> None:
     trace = built([op("a", 0, 10 * US), op("c", 20 * US, 10 * US, op="Conv2D")])
     timeline = exported(trace.to_html(tmp_path / "facts.html", title="a title of a job " * 3)).wait()

@@ -68,6 +68,7 @@ def table(page: Page, name: str) -> Locator:
     return page.get_by_role("table", name=name)
 
 
+@pytest.mark.thorough
 @pytest.mark.tensorflow
 def test_a_job_in_another_process(opened: Open, tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"

@@ -193,6 +193,7 @@ def test_of_several_devices_the_busiest_counts(exported: OpenExported, tmp_path:
     assert 0 < inner < outer
 
 
+@pytest.mark.thorough
 def test_more_steps_than_room(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(2.0, 1.0 if step != 731 else 1.9) for step in range(1000)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()

@@ -157,6 +157,7 @@ def test_without_steps_there_is_no_path(exported: OpenExported, tmp_path: Path) 
     expect(timeline.search_box).to_have_value("")
 
 
+@pytest.mark.thorough
 def test_the_path_of_one_step_and_of_aligned_ones(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace([DATA / "gpu_tf221_mlp.pb.xz", DATA / "gpu_tf218_mlp.pb.xz"])
     timeline = opened(exported, tmp_path, trace)

@@ -133,6 +133,7 @@ def test_wrong_arguments(words: list[str], named: list[str], capsys: pytest.Capt
     assert [name for name in named if name not in shown.err] == []
 
 
+@pytest.mark.thorough
 def test_who_reads_no_further_ends_it_quietly(data: Path, tmp_path: Path) -> None:
     command = f"{sys.executable} -m tfvis_nb info --json {data}/gpu_tf221_mlp.pb.xz"
     shell = f"set -o pipefail; {command} | true"

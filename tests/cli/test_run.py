@@ -87,6 +87,7 @@ def test_a_script_runs_as_under_python(words: list[str], folder: Path) -> None:
     assert "total" in set(trace.events["name"])
 
 
+@pytest.mark.thorough
 def test_an_interrupted_script_has_its_trace_in_every_file_asked_for(folder: Path) -> None:
     text = SCRIPT.replace("sys.exit(int", "import signal; signal.raise_signal(signal.SIGINT)\nsys.exit(int")
     (folder / "scripts" / "work.py").write_text(text)

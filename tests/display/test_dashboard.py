@@ -259,6 +259,7 @@ def test_another_trace_has_a_tab(trace: tv.Trace) -> None:
     shown.close()
 
 
+@pytest.mark.thorough
 def test_bokeh_is_loaded_for_charts_alone() -> None:
     code = f"""
 import sys

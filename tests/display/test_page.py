@@ -238,6 +238,7 @@ def test_a_time_range_that_is_none(trace: Trace, time_range: Any, key: str) -> N
         trace.to_html(time_range=time_range)
 
 
+@pytest.mark.thorough
 def test_an_estimate_is_near_the_size(monkeypatch: pytest.MonkeyPatch, trace: Trace) -> None:
     monkeypatch.setattr("tfvis_nb.display.pages.page._SAMPLE", 50)
     exact = len(payload(trace.to_html(), "tfvis-drawn")) + len(payload(trace.to_html(), "tfvis-details"))

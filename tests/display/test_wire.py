@@ -326,6 +326,7 @@ def repeated(trace: Trace, times: int) -> Trace:
     return Trace(events.order(table)[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_page_takes_few_bytes_an_event() -> None:
     traces = [repeated(real_trace(DATA / "local_mlp_step1.pb"), 100), *map(read_trace, LARGE)]

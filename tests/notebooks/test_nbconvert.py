@@ -41,6 +41,7 @@ def page(folder: Path) -> str:
     return (folder / "step.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_the_still_picture_is_in_the_page_when_the_state_was_left_out(folder: Path) -> None:
     to_html, to_notebook, _ = COMMANDS
     convert(to_html, folder)

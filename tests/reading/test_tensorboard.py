@@ -150,6 +150,7 @@ def test_the_checksum_of_any_bytes(data: bytes, times: int) -> None:
     assert masked(content) == slow(content)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(1 << 20) - 1, 1 << 20, (1 << 20) + 1])
 def test_the_checksum_of_large_records(size: int) -> None:

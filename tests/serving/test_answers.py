@@ -298,6 +298,7 @@ def test_a_file_that_is_replaced(server: MonitorServer, path: Path) -> None:
     assert command(server, do="stop_tracing").error == Text("no_file_yet", name="run.tfvis")
 
 
+@pytest.mark.thorough
 def test_twenty_clients_at_once(path: Path) -> None:
     addresses = ["/api/state", "/api/trace/1/drawn", "/api/trace/1/download?format=json", "/api/save"]
     statuses: list[int] = []

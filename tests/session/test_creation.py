@@ -37,6 +37,7 @@ def test_a_new_session_is_whole_from_the_first_moment(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == sorted(paths)
 
 
+@pytest.mark.thorough
 def test_several_processes_begin_a_session_at_once(path: Path) -> None:
     code = "import sys; from pathlib import Path; from tfvis_nb.session.file.writer import Writer\n"
     code += "sys.stdin.readline(); Writer(Path(sys.argv[1]), None).close({})"

@@ -20,6 +20,7 @@ from tfvis_nb.session.file.write_ahead_log import HeldError
 from tfvis_nb.session.file.writer import Writer
 
 
+@pytest.mark.thorough
 def test_ten_thousand_traces_take_no_more_than_ten(path: Path) -> None:
     writer = Writer(path, keep=10)
     number, slot = writer.add_signature(Signature("session", "train"))

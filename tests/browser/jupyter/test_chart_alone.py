@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 import tfvis_nb
@@ -13,6 +14,7 @@ READ = f"import tfvis_nb as tv\ntrace = tv.read_trace({str(TRACE)!r})"
 TITLE = "Step time breakdown (ms)"
 
 
+@pytest.mark.thorough
 def test_the_last_expression_of_a_cell_is_drawn_and_follows_the_theme(notebook: OpenNotebook) -> None:
     # What a page asks of any other address than its own fails the test; see conftest.py.
     opened = notebook([READ, "trace.charts.breakdown()", "trace.charts.memory()"])

@@ -25,6 +25,7 @@ def test_it_works_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
     assert book.is_running(2)
 
 
+@pytest.mark.thorough
 def test_dashboards_of_a_notebook_do_not_disturb_each_other_and_close(notebook: OpenNotebook) -> None:
     show = f"shown = tfvis_nb.show_dashboard({str(TRACE)!r})\nshown"
     book = notebook(["import tfvis_nb", show, show])

@@ -127,6 +127,7 @@ def test_all_events_are_counted_and_saved_though_few_are_sent(notebook: OpenNote
     assert len(lines) - 1 == int(book.ask("print(len(widget.selection))"))
 
 
+@pytest.mark.thorough
 def test_search_finds_events_that_are_not_in_the_browser(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook, IN_WINDOWS)
     timeline.search_box.fill("needle")
@@ -141,6 +142,7 @@ def test_search_finds_events_that_are_not_in_the_browser(notebook: OpenNotebook)
         book.wait_until(partial(is_selected, book, event))
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_line_of_code_selects_its_events_and_fits_them(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook, f"{STACKS}\n{IN_WINDOWS}")
     timeline.root.get_by_role("button", name="Code", exact=True).click()

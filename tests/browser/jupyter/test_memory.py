@@ -133,6 +133,7 @@ def test_it_can_be_hidden_and_found_like_a_lane(timeline: Timeline) -> None:
     expect(label(timeline, "mklcpu")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_the_notebook_shows_it_too(notebook: OpenNotebook, trace: Trace) -> None:
     book = notebook([SHOW])
     book.run_all()

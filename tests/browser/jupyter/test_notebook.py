@@ -52,6 +52,7 @@ def test_a_click_sets_the_selection_in_python(notebook: OpenNotebook) -> None:
     assert book.ask("print(widget.selection[['name', 'op']].iloc[0].tolist())") == f"['{chosen}', '{LOSS}']"
 
 
+@pytest.mark.thorough
 def test_python_sets_the_selection_in_the_timeline(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     name = book.ask(SELECT_AN_EVENT)

@@ -100,6 +100,7 @@ model.compile("sgd", "mse")
 """
 
 
+@pytest.mark.thorough
 def test_a_traced_fit_shows_its_batches(notebook: OpenNotebook) -> None:
     fit = "%%trace t\nmodel.fit(x, x[:, :1], batch_size=8, verbose=0);"
     book = notebook([KERAS, "%load_ext tfvis_nb", fit])

@@ -124,6 +124,7 @@ def test_keys_walk_from_a_transfer_to_its_ends(timeline: Timeline, received: Rec
         timeline.clear()
 
 
+@pytest.mark.thorough
 def test_a_clicked_transfer_is_the_selection_in_python(notebook: OpenNotebook, received: Received) -> None:
     book = notebook([SHOW])
     book.run_all()
