@@ -13,7 +13,14 @@ import pytest
 
 from tests.large_traces import layout_of
 from tfvis_nb import Trace, events
-from tfvis_nb.core.format import format_bandwidth, format_bytes, format_duration, format_percent, format_ratio
+from tfvis_nb.core.format import (
+    format_bandwidth,
+    format_bytes,
+    format_duration,
+    format_operations,
+    format_percent,
+    format_ratio,
+)
 from tfvis_nb.core.labels import device_location, lane_label, lane_name, matches_lane, task_label
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.large.layout import Layout
@@ -58,6 +65,7 @@ FORMATS = {
     "bytes": format_bytes,
     "percents": format_percent,
     "rates": format_bandwidth,
+    "operations": format_operations,
     "ratios": format_ratio,
     "counts": "{:,}".format,
 }

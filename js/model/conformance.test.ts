@@ -13,6 +13,7 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
+  formatOperations,
   formatPercent,
   formatRatio,
 } from "./format/units";
@@ -28,6 +29,7 @@ const FORMATS = {
   durations: formatDuration,
   bytes: formatBytes,
   rates: formatBandwidth,
+  operations: formatOperations,
   percents: formatPercent,
   ratios: formatRatio,
   counts: formatCount,

@@ -10,11 +10,16 @@ import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
+from tests.protobuf_bytes import number
 from tests.reading.test_programs import instruction, metadata, profile, program
 from tests.real_traces import real_trace
+from tests.wire_reader import optional, read_container, texts
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import hlo_ops, why_not
+from tfvis_nb.analysis import fused_instructions, hlo_ops, why_not
 from tfvis_nb.core.nested_columns import validate_nested
+from tfvis_nb.display.tabs import instructions
+from tfvis_nb.display.wire.code import without_code
+from tfvis_nb.display.wire.details import details
 from tfvis_nb.reading.concat import concatenate
 
 COUNTED = ["hlo_op", "count", "flops", "bytes_accessed", "cost"]
@@ -113,3 +118,52 @@ def test_a_trace_without_programs_says_so() -> None:
 def test_a_count_of_another_type_is_refused(column: str) -> None:
     with pytest.raises(ValueError, match=column):
         validate_nested(pa.table({column: ["many"]}))
+
+
+def fusion() -> Trace:
+    """A fusion of two instructions, of lines 4 and 7 of a file."""
+    inner = [
+        instruction("add.2", metadata("jit(f)/add", file="secret.py", line=4), opcode="add"),
+        instruction("max.3", metadata("jit(f)/max", file="secret.py", line=7), opcode="maximum"),
+        instruction("p.4", opcode="parameter"),
+    ]
+    # Instructions of a computation differ by their ids.
+    inner = [one[: one.rindex(number(35, 7))] + number(35, at) for at, one in enumerate(inner, 1)]
+    return profile(program(inner, [instruction("fusion.1", called=(1,))]), "fusion.1")
+
+
+def test_the_instructions_of_a_fusion() -> None:
+    found = fused_instructions(fusion(), "jit_f(3)", "fusion.1")
+    assert values(found, ["hlo_op", "category", "op_name", "source", "flops"]) == [
+        ["add.2", "non-fusion elementwise", "jit(f)/add", "secret.py:4", 0],
+        ["max.3", "non-fusion elementwise", "jit(f)/max", "secret.py:7", 0],
+    ]
+    assert fused_instructions(fusion(), "jit_f(3)", "add.2").empty
+    for name in (("jit_f(4)", "fusion.1"), ("jit_f(3)", "fusion.2")):
+        assert why_not(fused_instructions(fusion(), *name)).id == "no_hlo"
+
+
+def test_details_have_what_the_program_says() -> None:
+    header, columns = read_container(details(fusion()))
+    assert optional(header, columns, "node") == [0]
+    strings = texts(columns["strings_bytes"], columns["strings_offsets"])
+    told = {name: strings[columns[f"node_{name}"][0]] for name in ("program", "instruction", "fused")}
+    assert told == {
+        "program": "jit_f(3)",
+        "instruction": "fusion.1",
+        "fused": "add.2\tjit(f)/add\tsecret.py:4\nmax.3\tjit(f)/max\tsecret.py:7",
+    }
+
+
+def test_nothing_of_the_code_is_left_where_it_is_not_wanted() -> None:
+    part = without_code(fusion())
+    assert b"secret" not in pickle.dumps(part)
+    inside = fused_instructions(part, "jit_f(3)", "fusion.1")
+    assert values(inside, ["op_name", "source"]) == [["jit(f)/add", ""], ["jit(f)/max", ""]]
+    assert part.hlo_ops["category"].tolist() == fusion().hlo_ops["category"].tolist()
+
+
+def test_the_tab_of_ops_has_the_instructions(data: Path) -> None:
+    (block,) = instructions.blocks(real_trace(data / "cpu_jax.xplane.pb"))
+    assert block["rows"][0][:2] == ["ynn_fusion", "custom fusion"]
+    assert instructions.blocks(Trace(ran([0], [1]))) == []

@@ -280,6 +280,7 @@ def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
         "compare",
         "comparison",
         "functions",
+        "instructions",
         "zoom_targets",
         "wording",
     }

@@ -31,6 +31,7 @@ from .memory.memory_usage import memory_usage as memory_usage
 from .memory.tensor_lifetimes import tensor_lifetimes as tensor_lifetimes
 from .metrics import definitions as definitions
 from .overview.overview import overview as overview
+from .programs.fused_instructions import fused_instructions as fused_instructions
 from .programs.hlo_ops import hlo_ops as hlo_ops
 from .source.source_lines import source_lines as source_lines
 from .steps.breakdown import activity_times as activity_times

@@ -20,6 +20,7 @@ MODULES: dict[str, str] = {
     "devices": "hardware.devices",
     "kernels": "hardware.kernels",
     "hlo_ops": "programs.hlo_ops",
+    "fused_instructions": "programs.fused_instructions",
     "input_pipeline": "input.input_pipeline",
     "counters": "time_series.counters",
     "flame_graph": "steps.flame_graph",

@@ -18,6 +18,7 @@ BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 """Units of memory and of what is moved, each 1024 times the one before."""
 
 _FILE_UNITS = ("B", "kB", "MB", "GB", "TB")
+_OPERATIONS = ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[num\N{MICRO SIGN}]?s|[KMGTP]?i?B)(?!\w))")
 _IN_NS = re.compile(r",? in ns\b")
 _MINUS = "\N{MINUS SIGN}"
@@ -84,6 +85,20 @@ def format_bandwidth(per_second: float) -> str:
     '1.91 GB/s'
     """
     return UNKNOWN if math.isnan(per_second) else f"{_scaled(per_second, 1000, _FILE_UNITS)}/s"
+
+
+def format_operations(count: float) -> str:
+    """Write floating-point operations.
+
+    Examples
+    --------
+    >>> from tfvis_nb.core.format import format_operations
+    >>> format_operations(1_074_266_112)
+    '1.07 GFLOP'
+    """
+    if math.isnan(count):
+        return UNKNOWN
+    return f"{count:.0f} FLOP" if count < 1000 else _scaled(count, 1000, _OPERATIONS)
 
 
 def unbroken(text: str) -> str:

@@ -4,6 +4,7 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
+  formatOperations,
   formatPercent,
   formatRatio,
   formatTime,
@@ -15,6 +16,7 @@ export type ColumnUnit =
   | "time"
   | "bytes"
   | "bytes/s"
+  | "operations"
   | "count"
   | "number"
   | "share"
@@ -32,6 +34,7 @@ const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => s
   time: (value) => formatTime(value, MOMENT_NS),
   bytes: formatBytes,
   "bytes/s": formatBandwidth,
+  operations: formatOperations,
   count: formatCount,
   number: String,
   share: formatPercent,

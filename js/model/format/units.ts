@@ -74,6 +74,14 @@ export function formatBandwidth(bytesPerSecond: number): string {
   return scaled(bytesPerSecond, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]);
 }
 
+/** Floating-point operations: "1.07 GFLOP". */
+export function formatOperations(count: number): string {
+  if (!Number.isFinite(count)) return "–";
+  return count < 1000
+    ? `${Math.round(count)} FLOP`
+    : scaled(count, 1000, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"]);
+}
+
 /** All digits, thousands parted by commas: "4,194,304". */
 export function formatCount(value: number): string {
   if (Number.isNaN(value)) return "–";

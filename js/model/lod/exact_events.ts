@@ -107,7 +107,7 @@ export class SparseDetails implements DetailsView {
   readonly moved = this.#alike("moved", null);
   readonly bytes = this.#alike("bytes", null);
   readonly ids = this.#alike("ids", []);
-  readonly node = this.#alike("node", { placement: [], node: [] });
+  readonly node = this.#alike("node", { placement: [], node: [], program: [], fused: [] });
   readonly source = this.#alike("source", null);
   readonly destination = this.#alike("destination", null);
   readonly tensor = this.#alike("tensor", "");

@@ -50,13 +50,30 @@ const columns: Record<string, Planned> = {
   memory_total: { encoding: "shuffle", values: Float64Array.of(512) },
   memory_peak: { encoding: "shuffle", values: Float64Array.of(256) },
   memory_live: { encoding: "shuffle", values: Float64Array.of(none) },
-  node: { encoding: "shuffle", values: Uint32Array.of(0, 3, 1, 0) },
-  node_requested_device: { encoding: "shuffle", values: Uint32Array.of(0, 4) },
-  node_gpu_kernel: { encoding: "shuffle", values: Uint32Array.of(0, 0) },
-  node_attributes: { encoding: "shuffle", values: Uint32Array.of(5, 5) },
-  node_colocation: { encoding: "shuffle", values: Uint32Array.of(0, 0) },
-  node_original_names: { encoding: "shuffle", values: Uint32Array.of(0, 1) },
-  ...textColumns(["", "edge_7_w", "[CPU] \x1a = MatMul(b, c)", "[32, 784]", "/gpu", "T=float32"]),
+  node: { encoding: "shuffle", values: Uint32Array.of(5, 3, 1, 0) },
+  node_requested_device: { encoding: "shuffle", values: Uint32Array.of(0, 4, 0) },
+  node_gpu_kernel: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0) },
+  node_attributes: { encoding: "shuffle", values: Uint32Array.of(5, 5, 0) },
+  node_colocation: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0) },
+  node_original_names: { encoding: "shuffle", values: Uint32Array.of(0, 1, 0) },
+  node_program: { encoding: "shuffle", values: Uint32Array.of(0, 0, 6) },
+  node_instruction: { encoding: "shuffle", values: Uint32Array.of(0, 0, 7) },
+  node_hlo_category: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0) },
+  node_operations: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0) },
+  node_accessed: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0) },
+  node_expression: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0) },
+  node_fused: { encoding: "shuffle", values: Uint32Array.of(0, 0, 8) },
+  ...textColumns([
+    "",
+    "edge_7_w",
+    "[CPU] \x1a = MatMul(b, c)",
+    "[32, 784]",
+    "/gpu",
+    "T=float32",
+    "jit_f(3)",
+    "fusion.1",
+    "add.2\tjit(f)/add\tmodel.py:4\nmultiply.3\t\t",
+  ]),
 };
 
 let details: Details;
@@ -86,16 +103,32 @@ describe("Details", () => {
   });
 
   it("has the facts of nodes from their graph", () => {
-    expect([0, 1, 2].map((event) => details.node(event))).toEqual([
-      { placement: [], node: [["Attributes", "T=float32"]] },
-      { placement: [], node: [] },
-      { placement: [], node: [] },
+    const none = { placement: [], node: [], program: [], fused: [] };
+    expect([0, 2].map((event) => details.node(event))).toEqual([
+      { ...none, node: [["Attributes", "T=float32"]] },
+      none,
     ]);
     expect(details.node(3)).toEqual({
+      ...none,
       placement: [["Requested device", "/gpu"]],
       node: [
         ["Attributes", "T=float32"],
         ["Original nodes", "edge_7_w"],
+      ],
+    });
+  });
+
+  it("has the facts of instructions from their program", () => {
+    expect(details.node(1)).toEqual({
+      placement: [],
+      node: [],
+      program: [
+        ["Program", "jit_f(3)"],
+        ["Instruction", "fusion.1"],
+      ],
+      fused: [
+        { name: "add.2", op: "jit(f)/add", source: "model.py:4" },
+        { name: "multiply.3", op: "", source: "" },
       ],
     });
   });

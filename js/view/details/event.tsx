@@ -20,7 +20,7 @@ import { GraphButton } from "../graph/button";
 import { arrivalFacts } from "./collective";
 import { PanelHeader } from "./header";
 import { Lifetimes } from "./lifetimes";
-import { GraphNode, LinkList } from "./lists";
+import { FusedList, LinkList, NodeSection } from "./lists";
 import { Outputs, RecordedMemory } from "./records";
 import { Source } from "./source";
 import { TransferCard, transferFacts } from "./transfer";
@@ -38,6 +38,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
     ...placeFacts(store, id),
   ];
   const label = details?.label(id) ?? "";
+  const node = details?.node(id);
   const inputs = details?.inputs(id) ?? [];
   const consumers = details?.consumers(id) ?? [];
   const links = (title: string, edges: Edge[], kinds: EdgeKind[]) => {
@@ -86,7 +87,9 @@ export function EventDetails({ store, actions, id }: EventProps) {
           referenced={details.referenced(id)}
         />
       )}
-      <GraphNode facts={details?.node(id).node ?? []} />
+      <NodeSection title="Compiled program" facts={node?.program ?? []} />
+      <FusedList fused={node?.fused ?? []} />
+      <NodeSection title="Graph node" facts={node?.node ?? []} />
       {label && (
         <>
           <h3>Raw details</h3>

@@ -5,6 +5,7 @@ import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatDuration, unbroken } from "../../model/format/units";
 import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
+import type { FusedInstruction } from "../../model/wire/node_facts";
 import type { Store } from "../../state/store";
 import { ScopedText } from "../../ui/scoped_text";
 
@@ -57,12 +58,12 @@ export function LinkList(props: {
   );
 }
 
-/** What the graph says of the node that ran. */
-export function GraphNode({ facts }: { facts: [string, string][] }) {
+/** What the graph says of the node that ran, or a compiled program of the instruction. */
+export function NodeSection({ title, facts }: { title: string; facts: [string, string][] }) {
   if (facts.length === 0) return null;
   return (
     <section>
-      <h3>Graph node</h3>
+      <h3>{title}</h3>
       <dl>
         {facts.map(([term, value]) => (
           <>
@@ -71,6 +72,28 @@ export function GraphNode({ facts }: { facts: [string, string][] }) {
           </>
         ))}
       </dl>
+    </section>
+  );
+}
+
+/** The instructions that a fusion consists of. */
+export function FusedList({ fused }: { fused: FusedInstruction[] }) {
+  if (fused.length === 0) return null;
+  return (
+    <section>
+      <h3>Fused instructions</h3>
+      <ul class="fused">
+        {fused.map(({ name, op, source }) => (
+          <li key={name}>
+            <span>{isolated(name)}</span>
+            {(op || source) && (
+              <small title={source || undefined}>
+                {[op, source.slice(source.lastIndexOf("/") + 1)].filter(Boolean).map(isolated).join(" · ")}
+              </small>
+            )}
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }

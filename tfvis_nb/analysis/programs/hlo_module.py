@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from tfvis_nb.analysis.programs.hlo_products import GEMMS
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protobuf.schema import hlo_class
 from tfvis_nb.reading.protobuf.wire import text
+from tfvis_nb.reading.xspace.hlo_program import Program
 
 _LARGEST = 1 << 27
 """Bytes; larger programs, of which none is known, are not decoded."""
@@ -88,6 +90,7 @@ class Modules:
     def __init__(self, programs: Mapping[str, bytes]) -> None:
         self._programs = programs
         self._decoded: dict[str, HloModule | None] = {}
+        self._origins: dict[str, Program | None] = {}
 
     def __reduce__(self) -> tuple[type[Modules], tuple[Mapping[str, bytes]]]:
         # What is decoded cannot be pickled, and is soon decoded again.
@@ -98,6 +101,37 @@ class Modules:
         if name not in self._decoded:
             self._decoded[name] = _decoded(self._programs.get(name, b""))
         return self._decoded[name]
+
+    def source(self, name: str, instruction: str) -> str:
+        """Return file and line of the user's code that made an instruction; empty if not known."""
+        try:
+            with gate("HloProto"):
+                if name not in self._origins:
+                    # One that is damaged is not tried again.
+                    self._origins[name] = None
+                    self._origins[name] = Program(self._programs[name])
+                origin = self._origins[name]
+                frames = origin.find(instruction, "").frames if origin else ()
+        except TraceFormatError:
+            return ""
+        return next((f"{one.file}:{one.line}" for one in reversed(frames) if one.own), "")
+
+
+def without_sources(data: bytes) -> bytes:
+    """Return an ``HloProto`` with what is read here only: without files and lines; empty if it is damaged."""
+    try:
+        with gate("HloProto"):
+            proto = hlo_class().FromString(data)
+            proto.DiscardUnknownFields()
+            for computation in proto.hlo_module.computations:
+                for one in computation.instructions:
+                    # Other configurations hold programs of their own.
+                    if one.custom_call_target not in GEMMS:
+                        one.ClearField("backend_config")
+            kept: bytes = proto.SerializeToString()
+            return kept
+    except TraceFormatError:
+        return b""
 
 
 @per_trace

@@ -14,7 +14,8 @@ from tfvis_nb.analysis.programs.hlo_shapes import elements, is_floating
 _MOST_POSITIONS = 1 << 22
 """Positions of a convolution's kernel in one dimension that are looked at one by one."""
 
-_GEMMS = (b"__cublas$gemm", b"__cublas$lt$matmul", b"__cublas$lt$matmul$f8")
+GEMMS = (b"__cublas$gemm", b"__cublas$lt$matmul", b"__cublas$lt$matmul$f8")
+"""Calls of cuBLAS that say in their configuration which dimensions they multiply."""
 
 
 def product(*counts: int | None) -> int | None:
@@ -40,7 +41,7 @@ def _contraction(operands: Sequence[Any], instruction: Any, dimensions: Sequence
 
 def _library(operands: Sequence[Any], instruction: Any) -> int | None:
     """Count a call of a library: a matrix product of cuBLAS; all others are not known."""
-    if instruction.custom_call_target not in _GEMMS:
+    if instruction.custom_call_target not in GEMMS:
         return None
     try:
         config = json.loads(instruction.backend_config)["gemm_backend_config"]

@@ -9,7 +9,7 @@ from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
 from tfvis_nb.analysis.steps import cpu_amid_gpu, distributions, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs import functions
+from tfvis_nb.display.tabs import functions, instructions
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
@@ -21,11 +21,12 @@ _ACTIVITIES = ["other host work" if name == "none" else name for name in ACTIVIT
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return tables by op type, node, kernel and scope."""
+    """Return tables by op type, node, kernel, instruction and scope."""
     return [
         _statistics(trace, "op", "By op type"),
         _statistics(trace, "name", "By node"),
         *_kernels(trace),
+        *instructions.blocks(trace),
         _scopes(trace),
         _on_cpu(trace),
         *functions.blocks(trace),

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.events.unattributed import REASONS, reasons
+from tfvis_nb.analysis.programs.hlo_module import without_sources
 from tfvis_nb.analysis.source.source_lines import event_figures
 from tfvis_nb.core.stacks import FILES, PHASE, PHASES, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
@@ -25,7 +26,7 @@ _MOST_TEXT = 1 << 19
 """Letters of all files together: of later ones the lines on stacks are sent."""
 _FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "copied", "events": "events"}
 _TOTALS = ("file", "line", "phase", *_FIGURES.values())
-_COMPUTED = ("_cache", "findings", "functions", "overview", "source_lines")
+_COMPUTED = ("_cache", "findings", "functions", "hlo_ops", "overview", "source_lines")
 """What a trace keeps that may have been computed with its code."""
 TEXTS = ("code_function", "code_text")
 """The columns of texts that `code` returns."""
@@ -84,6 +85,7 @@ def without_code(trace: Trace) -> Trace:
     """Return the same trace without its stacks, the text of its files, and what was recorded of tracings."""
     part = copy.copy(trace)
     part.stacks = None
+    part.programs = {name: without_sources(proto) for name, proto in trace.programs.items()}
     if part.nested is not None and TRACING in part.nested.column_names:
         part.nested = part.nested.drop_columns([TRACING])
     for name in _COMPUTED:

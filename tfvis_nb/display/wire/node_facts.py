@@ -9,10 +9,14 @@ from tfvis_nb.analysis.events.activity import accelerators
 from tfvis_nb.analysis.graph.attributes import attributes, colocation, original_names
 from tfvis_nb.analysis.graph.gpu_kernels import has_gpu_kernel
 from tfvis_nb.analysis.graph.nodes import Node, step_nodes
+from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.wire.hlo_facts import FACTS as OF_PROGRAMS
+from tfvis_nb.display.wire.hlo_facts import hlo_facts
 
-FACTS = ("requested_device", "gpu_kernel", "attributes", "colocation", "original_names")
-"""What is sent of a node."""
+OF_GRAPHS = ("requested_device", "gpu_kernel", "attributes", "colocation", "original_names")
+FACTS = (*OF_GRAPHS, *OF_PROGRAMS)
+"""What is sent of a node of a graph, or of an instruction of a compiled program."""
 
 _MOST_GRAPH_BYTES = 1 << 24
 _MOST_TEXT_BYTES = 1 << 18
@@ -44,15 +48,41 @@ def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.
         for row in here:
             wanted.setdefault(name[row], []).append(same[row])
         for node in step_nodes(trace, number, wanted):
-            told = _facts(node, on_gpus=on_gpus)
+            told = (*_facts(node, on_gpus=on_gpus), *[""] * len(OF_PROGRAMS))
             if told not in facts:
                 text_bytes += sum(map(len, told))
                 if not any(told) or text_bytes > _MOST_TEXT_BYTES:
                     continue
             of_key[wanted[node.name]] = facts.setdefault(told, len(facts))
     index[rows] = of_key[same]
+    _add_instructions(trace, events, index, facts)
     columns = zip(*facts, strict=True) if facts else [()] * len(FACTS)
     return index, [pa.array(column, pa.large_string()) for column in columns]
+
+
+def _add_instructions(
+    trace: Trace, events: pd.DataFrame, index: np.ndarray, facts: dict[tuple[str, ...], int]
+) -> None:
+    """Give events that ran an instruction of a compiled program what is known of it."""
+    known = hlo_facts(trace)
+    if not known or trace.nested is None:
+        return
+    code = np.zeros(len(events), np.int64)
+    texts = []
+    for name in (PROGRAM, HLO_OP):
+        codes, distinct = pd.factorize(trace.nested[name].to_pandas())
+        texts.append([*map(str, distinct), ""])
+        code = code * len(texts[-1]) + codes[events.index] % len(texts[-1])
+    text_bytes = sum(len(text) for one in facts for text in one)
+    ran, codes = np.unique(code, return_inverse=True)
+    numbers = np.full(len(ran), -1)
+    for at, (program, op) in enumerate(zip(*divmod(ran, len(texts[1])), strict=True)):
+        if described := known.get((texts[0][program], texts[1][op])):
+            told = (*[""] * len(OF_GRAPHS), *described)
+            text_bytes += 0 if told in facts else sum(map(len, told))
+            if text_bytes <= _MOST_TEXT_BYTES:
+                numbers[at] = facts.setdefault(told, len(facts))
+    index[:] = np.where(index >= 0, index, numbers[codes])
 
 
 def _facts(node: Node, *, on_gpus: bool) -> tuple[str, ...]:
