@@ -144,15 +144,25 @@ def test_statistics_are_those_of_the_selected_rows() -> None:
         grouped = rows.groupby(labels)["duration_ns"].agg(["size", "sum", "min", "max", "idxmax"])
         table = pd.DataFrame(got["rows"])
         assert got["distinct"] == len(grouped) == len(table)
-        assert table["total"].is_monotonic_decreasing
+        assert table["busy"].is_monotonic_decreasing
         table.index = table["label"] + " " + table["category"].astype("str")
         names = {"count": "size", "total": "sum", "min": "min", "max": "max", "longest": "idxmax"}
         for column, of_pandas in names.items():
             assert table.loc[grouped.index, column].tolist() == grouped[of_pandas].tolist()
-        busy = np.zeros(50_000, bool)
-        for a, b in zip(start[inside], end[inside], strict=True):
-            busy[max(a - 20_000, 0) : max(b - 20_000, 0)] = True
-        assert got["busy"] == busy.sum()
+        assert got["busy"] == _covered(start[inside], end[inside])
+        for label, own in labels.groupby(labels):
+            assert table.loc[label, "busy"] == _covered(start[own.index], end[own.index])
+    part = range_statistics(layout, 20_000.25, 70_000, lanes, 2, "op")
+    assert got["busy"] - 1 < part["busy"] <= got["busy"]
+    assert all(row["busy"] <= part["busy"] for row in part["rows"])
+
+
+def _covered(starts: pd.Series, ends: pd.Series) -> int:
+    """Count the nanoseconds from 20,000 to 70,000 in which at least one event ran."""
+    busy = np.zeros(50_000, bool)
+    for a, b in zip(starts, ends, strict=True):
+        busy[max(a - 20_000, 0) : max(b - 20_000, 0)] = True
+    return int(busy.sum())
 
 
 def test_one_event_comes_with_the_events_around_it() -> None:

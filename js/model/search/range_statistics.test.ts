@@ -66,12 +66,13 @@ describe.each(selections)("the selection %j", (selection) => {
       const mine = ids.filter((id) => kindOf(id) === `${row.label} ${row.category}`);
       expect(row.count).toBe(mine.length);
       expect(row.total).toBe(sum(lengths(mine)));
+      expect(row.busy).toBe(busyTime(mine, selection.start, selection.end));
       expect(row.mean).toBe(row.total / row.count);
       expect([row.min, row.max]).toEqual([Math.min(...lengths(mine)), Math.max(...lengths(mine))]);
       expect(row.longest).toBe(mine[lengths(mine).indexOf(row.max)]);
     }
-    const totals = rows.map((row) => row.total);
-    expect(totals).toEqual([...totals].sort((a, b) => b - a));
+    const times = rows.map((row) => row.busy);
+    expect(times).toEqual([...times].sort((a, b) => b - a));
   });
 });
 

@@ -2,6 +2,7 @@
 
 import { firstAbove } from "../lod/bisect";
 import type { Drawn } from "../types";
+import { stepsOfLanes } from "./busy_time";
 
 /** A range of time on some lanes (ids) and one step (its number, not its place); null means all. */
 export interface RangeSelection {
@@ -16,6 +17,8 @@ export interface StatisticsRow {
   /** Category of all its events: an op on the host and the kernel that it launched are never added up. */
   category: number;
   count: number;
+  /** Time in the range during which at least one of them ran; of aligned steps that of each, added up. */
+  busy: number;
   /** Summed durations, also of what lies outside of the range. */
   total: number;
   mean: number;
@@ -26,7 +29,7 @@ export interface StatisticsRow {
 }
 
 export interface RangeStatistics {
-  /** By `total`, largest first. */
+  /** By `busy`, largest first. */
   rows: StatisticsRow[];
   count: number;
   /** Time in the range during which at least one of the events ran. */
@@ -66,6 +69,9 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
   const categories = drawn.categories.length;
   const labels = by === "op" ? drawn.ops.length : drawn.names.length;
   const rowOf = new Int32Array(labels * categories).fill(-1);
+  const stepOf = stepsOfLanes(drawn);
+  // For each row, and in it for each aligned step, until when it was busy.
+  const reachedOf: number[][] = [];
   let busy = 0;
   let total = 0;
   let reached = Number.NEGATIVE_INFINITY;
@@ -86,10 +92,18 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
       const label = by === "op" ? drawn.ops[key[id]] : drawn.names.get(key[id]);
       index = rows.push(newRow(label, id, category[id], length)) - 1;
       rowOf[slot] = index;
+      reachedOf.push([]);
     }
     const row = rows[index];
     row.count++;
     row.total += length;
+    const own = reachedOf[index];
+    const at = stepOf[drawn.lane[id]];
+    const until = own[at] ?? Number.NEGATIVE_INFINITY;
+    if (right > until) {
+      row.busy += right - Math.max(left, until);
+      own[at] = right;
+    }
     if (length < row.min) row.min = length;
     if (length > row.max) {
       row.max = length;
@@ -97,12 +111,12 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
     }
   }
   for (const row of rows) row.mean = row.total / row.count;
-  rows.sort((a, b) => b.total - a.total);
+  rows.sort((a, b) => b.busy - a.busy || b.total - a.total);
   return { rows, count: ids.length, busy, total };
 }
 
 function newRow(label: string, longest: number, category: number, length: number): StatisticsRow {
-  return { label, category, count: 0, total: 0, mean: 0, min: length, max: length, longest };
+  return { label, category, count: 0, busy: 0, total: 0, mean: 0, min: length, max: length, longest };
 }
 
 function laneMask(drawn: Drawn, lanes: readonly number[] | null): Uint8Array {

@@ -79,7 +79,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         <FindingList store={store} actions={actions} block={overview.findings} scope=" of the whole run" />
       )}
       {isCritical(store) && waits}
-      <h3>Top ops by total time</h3>
+      <h3>Top ops by busy time</h3>
       <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
       {rows && rows.length < answer.rows.length && (
         <p class="unlinked">

@@ -13,20 +13,21 @@ import type { Store } from "../../state/store";
 import { type Order, sortRows } from "../../ui/sort";
 import { Table } from "../../ui/table";
 
-type StatisticsColumn = "label" | "count" | "total" | "mean" | "min" | "max";
+type StatisticsColumn = "label" | "count" | "busy" | "mean" | "min" | "max";
 
 const TITLES: Record<StatisticsColumn, string> = {
   label: "Op",
   count: "Count",
-  total: "Total",
+  busy: "Busy",
   mean: "Mean",
   min: "Min",
   max: "Max",
 };
+const BUSY = "Time in which at least one of these events ran; of several at once it counts once";
 /** What there is to say without rows. */
 export const NOTHING = "Nothing ran here.";
-const SHORT: StatisticsColumn[] = ["label", "count", "total"];
-const FULL: StatisticsColumn[] = ["label", "count", "total", "mean", "min", "max"];
+const SHORT: StatisticsColumn[] = ["label", "count", "busy"];
+const FULL: StatisticsColumn[] = ["label", "count", "busy", "mean", "min", "max"];
 
 export function ByOpOrName({ store }: { store: Store }) {
   return (
@@ -65,7 +66,7 @@ export function StatisticsTable({
   nothing = NOTHING,
   isFull = false,
 }: TableProps) {
-  const [order, setOrder] = useState<Order<StatisticsColumn>>({ column: "total", up: false });
+  const [order, setOrder] = useState<Order<StatisticsColumn>>({ column: "busy", up: false });
   if (!rows) return null;
   if (rows.length === 0) return <p class="unlinked">{nothing}</p>;
   const sorted = sortRows(rows, order.up, (row) => row[order.column]);
@@ -74,16 +75,24 @@ export function StatisticsTable({
     column,
     title: column === "label" && store.statisticsBy === "name" ? "Name" : TITLES[column],
     isText: column === "label",
+    ...(column === "busy" && { hint: BUSY }),
   }));
   const alike = repeated(rows.map((row) => row.label));
   const figure = (row: StatisticsRow, column: StatisticsColumn) =>
-    column === "count" ? formatCount(row.count) : formatDuration(row[column as "total"]);
+    column === "count" ? formatCount(row.count) : formatDuration(row[column as "busy"]);
   return (
     <>
       <Table {...{ heads, order, setOrder }} isFirstAbove={isFull} table={isFull ? { class: "full" } : {}}>
         {sorted.slice(0, most).map((row) => {
           const name = <RowName store={store} actions={actions} row={row} isAlike={alike.has(row.label)} />;
-          const figures = columns.slice(1).map((column) => <td key={column}>{figure(row, column)}</td>);
+          const figures = columns.slice(1).map((column) => (
+            <td
+              key={column}
+              title={column === "busy" ? `Sum of durations: ${formatDuration(row.total)}` : undefined}
+            >
+              {figure(row, column)}
+            </td>
+          ));
           return (
             <tbody key={`${row.category} ${row.label}`}>
               {isFull ? (

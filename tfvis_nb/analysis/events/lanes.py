@@ -64,7 +64,7 @@ def busy(lane: np.ndarray, start: np.ndarray, end: np.ndarray, lanes: int) -> np
     before = np.concatenate([start[:1], reached[:-1]])
     first = np.concatenate([[True], lane[1:] != lane[:-1]])[: len(lane)]
     covered = np.where(first, end - start, np.maximum(end - np.maximum(start, before), 0))
-    total = np.zeros(lanes, np.int64)
+    total = np.zeros(lanes, covered.dtype)
     np.add.at(total, lane, covered)
     return total
 

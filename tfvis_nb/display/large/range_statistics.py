@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.wire.categories import CATEGORIES
 
@@ -16,8 +17,9 @@ def range_statistics(
     """Sum up the events that overlap a range (ns from the origin), or lie in it when they have no length.
 
     Returns ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
-    largest totals, each with label (``"op"`` or ``"name"``), category, count, total, mean, min, max and
-    longest, an event id. An op on the host and its kernels are never added up.
+    largest ``busy``, each with label (``"op"`` or ``"name"``), category, count, busy (the union in the
+    range), total, mean, min, max and longest, an event id. An op on the host and its kernels are never
+    added up.
     """
     events = layout.trace.events
     starts = events["start_ns"].to_numpy() - layout.origin
@@ -43,16 +45,18 @@ def range_statistics(
         "count": len(chosen),
         "total": int(duration.sum()),
         "busy": float(np.maximum(right - np.maximum(left, before), 0).sum()),
-        **_rows(layout, key, chosen, duration, by),
+        **_rows(layout, key, chosen, (left, right), by),
     }
 
 
 def _rows(
-    layout: Layout, key: np.ndarray, chosen: np.ndarray, duration: np.ndarray, by: str
+    layout: Layout, key: np.ndarray, chosen: np.ndarray, inside: tuple[np.ndarray, np.ndarray], by: str
 ) -> dict[str, Any]:
+    duration = layout.trace.events["duration_ns"].to_numpy()[chosen]
     labels = layout.ops if by == "op" else layout.names
     size = len(labels) * len(CATEGORIES)
     count = np.bincount(key, minlength=size)
+    covered = busy(key, *inside, size)
     total = np.zeros(size, "i8")
     np.add.at(total, key, duration)
     least = np.full(size, np.iinfo("i8").max)
@@ -64,12 +68,13 @@ def _rows(
     # If there are several, the first one stays because it is written last.
     longest[key[as_long]] = chosen[as_long]
     occurring = np.flatnonzero(count)
-    largest = occurring[np.argsort(-total[occurring], kind="stable")][:MOST_ROWS]
+    largest = occurring[np.lexsort((-total[occurring], -covered[occurring]))][:MOST_ROWS]
     rows = [
         {
             "label": str(labels[group // len(CATEGORIES)]),
             "category": group % len(CATEGORIES),
             "count": int(count[group]),
+            "busy": float(covered[group]),
             "total": int(total[group]),
             "mean": float(total[group] / count[group]),
             "min": int(least[group]),
