@@ -70,12 +70,10 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
         <dt>Events</dt>
         <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
         <dt>Any activity</dt>
-        <dd title="Time in which at least one of these events ran, on a host or a device (their union), cut to the range">
+        <dd
+          title={`Time in which at least one of these events ran, on a host or a device (their union), cut to the range. Their full durations add up to ${answer ? formatDuration(answer.total) : UNKNOWN}.`}
+        >
           <Busy answer={answer} length={length} of=" of the range" />
-        </dd>
-        <dt>Sum of durations</dt>
-        <dd title="Sum of the full durations of all selected events">
-          {answer ? formatDuration(answer.total) : UNKNOWN} <small>(full durations)</small>
         </dd>
       </dl>
       <WaitingSummary store={store} actions={actions} {...range} isOne />

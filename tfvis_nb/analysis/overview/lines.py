@@ -12,7 +12,6 @@ from tfvis_nb.core.labels import UNKNOWN_OP, lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
 
 STEP_TIME = "Step time"
-MEDIAN_STEP = "Median step by activity"
 _ABOUT_PARTS = (
     "What a task did in the median step. At each point in time one activity counts, the first in the order of"
     " the breakdown: launch is the time in which the task launches ops and computes nothing, even if its"
@@ -44,7 +43,7 @@ def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
     return [
         *_step_lines(facts),
         *_device_lines(facts),
-        *_part_lines(facts["median_step"]),
+        *_part_lines(facts),
         *_clock_lines(facts["clocks"]),
         *_time_lines(facts),
         *_op_lines(facts["top_ops"]),
@@ -95,7 +94,13 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
     return lines
 
 
-def _part_lines(middle: Mapping[str, Any] | None) -> list[Line]:
+def parts_term(facts: Mapping[str, Any]) -> str:
+    """Return what the parts of the median step, or of the only one, are called."""
+    return "Median step by activity" if facts["steps"]["count"] > 1 else "Step by activity"
+
+
+def _part_lines(facts: Mapping[str, Any]) -> list[Line]:
+    middle = facts["median_step"]
     if middle is None or not middle["step_ns"]:
         return []
     lines = []
@@ -106,7 +111,7 @@ def _part_lines(middle: Mapping[str, Any] | None) -> list[Line]:
             f"{part_label(part)} {format_percent(amount / middle['step_ns'])}" for part, amount in parts
         )
         name = f", {_named(task['task'])}" if several else ""
-        lines.append(Line(f"{MEDIAN_STEP}{name}", (value,), _ABOUT_PARTS))
+        lines.append(Line(f"{parts_term(facts)}{name}", (value,), _ABOUT_PARTS))
     return lines
 
 

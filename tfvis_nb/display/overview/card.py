@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tfvis_nb.analysis.overview.lines import MEDIAN_STEP, STEP_TIME, overview_lines
+from tfvis_nb.analysis.overview.lines import STEP_TIME, overview_lines, parts_term
 from tfvis_nb.core.format import unbroken
 from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.core.trace import Trace
@@ -22,26 +22,26 @@ def card(trace: Trace) -> dict[str, Any]:
         [term, [unbroken(printable(value, _LONGEST)) for value in values], about]
         for term, values, about in overview_lines(facts)
         # The parts of a single bar have their shares next to it.
-        if term != MEDIAN_STEP
+        if term != parts_term(facts)
     ]
     return {
         "headline": printable(facts["headline"], _LONGEST),
         "step_time": next((line for line in lines if line[0] == STEP_TIME), None),
         "lines": [line for line in lines if line[0] != STEP_TIME],
-        "bars": _bars(facts["median_step"], facts["steps"]["count"]),
+        "bars": _bars(facts["median_step"], parts_term(facts)),
     }
 
 
-def _bars(middle: dict[str, Any] | None, steps: int) -> list[dict[str, Any]]:
+def _bars(middle: dict[str, Any] | None, term: str) -> list[dict[str, Any]]:
     """Return a bar for each task, with the parts of its median step in the order of the breakdown."""
     if middle is None or not middle["step_ns"]:
         return []
-    step, several = MEDIAN_STEP if steps > 1 else "Step by activity", len(middle["tasks"]) > 1
+    several = len(middle["tasks"]) > 1
     return [
         {
             "label": ", ".join(
                 printable(text, _LONGEST)
-                for text in (step, task_label(task["task"]) if several else "")
+                for text in (term, task_label(task["task"]) if several else "")
                 if text
             ),
             "parts": [
