@@ -32,8 +32,8 @@ export type Question =
    * about the `holders` of its buffers and what reads any of these.
    */
   | { kind: "events"; events: number[]; hops: number; holders: number[] }
-  /** The memory of each allocator. */
-  | { kind: "memory" | "code" }
+  /** The memory of each allocator, the values of counters, the user's code. */
+  | { kind: "memory" | "counters" | "code" }
   | { kind: "search"; text: string; step: number | null }
   | {
       kind: "statistics";

@@ -8,7 +8,8 @@ import { compose, concatColumns, type Outline, type OutlinePart } from "../model
 import type { RangeSelection, RangeStatistics } from "../model/search/range_statistics";
 import type { Matches } from "../model/search/search";
 import { readCode } from "../model/wire/code";
-import { openContainer, stringsIn } from "../model/wire/container";
+import { type Container, openContainer, stringsIn } from "../model/wire/container";
+import { readCounters, withParts } from "../model/wire/counters";
 import { type DetailsView, readDetails } from "../model/wire/details";
 import { type Entries, readEntries } from "../model/wire/entries";
 import { readTracks } from "../model/wire/memory";
@@ -171,6 +172,7 @@ export class LargeTrace implements KernelQueries {
       if (this.signal.aborted) return;
       this.#part = { start: header.start, end: header.end, bucket: header.bucket, entries };
       this.#partText = found?.text ?? "";
+      if (answer.buffers[1]) this.#counterParts(await openContainer(answer.buffers[1]), header);
       this.#show(this.store.details);
     }
     this.#requested = null;
@@ -185,11 +187,21 @@ export class LargeTrace implements KernelQueries {
     if (!answer || this.signal.aborted) return;
     const container = await openContainer(answer.buffers[0]);
     const tracks = readTracks(container, stringsIn(container));
-    if (tracks.length) this.store.setTracks(tracks);
+    const more = await this.requests.ask({ kind: "counters" });
+    if (!more || this.signal.aborted) return;
+    const counters = readCounters(await openContainer(more.buffers[0]));
+    if (tracks.length || counters.length) this.store.setTracks(tracks, counters);
     this.#look();
     const code = await this.requests.ask({ kind: "code" });
     if (!code || this.signal.aborted) return;
     this.store.setCode(readCode(await openContainer(code.buffers[0])));
+  }
+
+  #counterParts(container: Container, { start, end }: Window): void {
+    const { store } = this;
+    const parts = readCounters(container);
+    if (parts.length === store.counters.length)
+      store.setTracks(store.tracks, withParts(store.counters, parts, start, end));
   }
 
   #show(details: DetailsView | null): void {

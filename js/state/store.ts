@@ -12,6 +12,7 @@ import { type Matches, search } from "../model/search/search";
 import type { Drawn, Row } from "../model/types";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { Code } from "../model/wire/code";
+import type { CounterTrack } from "../model/wire/counters";
 import type { DetailsView } from "../model/wire/details";
 import type { Track } from "../model/wire/memory";
 import { DerivedRows } from "./derived";
@@ -29,6 +30,8 @@ export class Store extends SelectionState {
   code: Code | null = null;
   /** The memory of each allocator, once it is known; in the run's times. */
   tracks: readonly Track[] = [];
+  /** The counters, once they are known; in the run's times. */
+  counters: readonly CounterTrack[] = [];
   /** Answers what the browser cannot, where it holds only parts of the trace. */
   remote: KernelQueries | null = null;
   step: number | null = null;
@@ -143,6 +146,7 @@ export class Store extends SelectionState {
           ? this.derived.folded(lane.id)
           : null,
       tracks: this.aligned ? [] : this.tracks,
+      counters: this.aligned ? [] : this.counters,
       tensors: (track) => (this.lanes.tensors && track.starts.length ? tensorRows(track) : null),
     });
     this.placement = new Placement(this.drawn, this.arrangement, this.derived.rowNumbers, this.step);
@@ -176,12 +180,13 @@ export class Store extends SelectionState {
     this.details = details;
     this.code = details.code;
     if (this.searchText) this.showMatches();
-    if (details.tracks.length) this.setTracks(details.tracks);
+    if (details.tracks.length || details.counters.length) this.setTracks(details.tracks, details.counters);
     this.emit("details");
   }
 
-  setTracks(tracks: readonly Track[]): void {
+  setTracks(tracks: readonly Track[], counters: readonly CounterTrack[]): void {
     this.tracks = tracks;
+    this.counters = counters;
     this.rearrange();
   }
 

@@ -4,6 +4,7 @@ import { type Made, makeDrawn, makeLane, randomNumbers } from "../wire/testing/s
 import { withClocks } from "./clock_bounds";
 import { commonLocation } from "./labels";
 import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./layout";
+import { trackName } from "./tracks";
 
 const WORKER_0 = "/job:worker/replica:0/task:0";
 const WORKER_1 = "/job:worker/replica:0/task:1";
@@ -30,6 +31,7 @@ function arranged(options: Partial<ArrangeOptions>, of = drawn): Arrangement {
     filter: "",
     folded: () => null,
     tracks: [],
+    counters: [],
     tensors: () => null,
   };
   return arrange(of, packLanes(of, null), { ...all, ...options });
@@ -41,7 +43,7 @@ function outline(arrangement: Arrangement): string[] {
     item.type === "group"
       ? `${"  ".repeat(item.level)}${item.collapsed ? "+" : "-"} ${item.label} (${item.events})`
       : item.type !== "lane"
-        ? `    ${[item.context, item.track.allocator].filter(Boolean).join(" | ")}: ${item.type}`
+        ? `    ${[item.context, trackName(item)].filter(Boolean).join(" | ")}: ${item.type}`
         : `    ${[item.context, item.label].filter(Boolean).join(" | ")}${item.pinned ? " pinned" : ""}`,
   );
 }

@@ -1,11 +1,10 @@
 /** The layout from top to bottom: groups, lanes and their rows, in CSS px. */
 
 import type { Clock, Drawn, Lane, Row } from "../types";
-import type { Track } from "../wire/memory";
 import { commonClock } from "./clock_bounds";
 import { type Group, type GroupBy, groupLanes } from "./groups";
 import { laneName, locationLabel, matchesLane } from "./labels";
-import type { TensorRows } from "./tensor_rows";
+import { type AnyTrackItem, type PlacedTracks, shownTracks, type TrackOptions } from "./tracks";
 
 export type { GroupBy } from "./groups";
 
@@ -14,10 +13,6 @@ export const ROW_HEIGHT = 17;
 /** Room above the first row of each lane and below its last, so that a lane is as high as a button should be. */
 const LANE_PAD_ABOVE = 3;
 const LANE_PAD_BELOW = 4;
-const MEMORY_HEIGHT = 38;
-const LOW_MEMORY_HEIGHT = 24;
-/** An allocator with a smaller part of the highest peak gets a low lane. */
-const LOW_MEMORY_SHARE = 0.02;
 
 export interface GroupItem {
   type: "group";
@@ -54,31 +49,14 @@ export interface LaneItem {
   pinned: boolean;
 }
 
-/** The memory of an allocator. */
-export interface MemoryItem {
-  type: "memory";
-  key: string;
-  track: Track;
-  /** Where it is, when no group above says so; else "". */
-  context: string;
-  y: number;
-  height: number;
-}
-
-/** The buffers of an allocator, each as a bar. */
-export interface TensorsItem extends Omit<MemoryItem, "type"> {
-  type: "tensors";
-  tensors: TensorRows;
-}
-
-export type Item = GroupItem | LaneItem | MemoryItem | TensorsItem;
+export type Item = GroupItem | LaneItem | AnyTrackItem;
 
 export interface Arrangement {
   items: Item[];
   height: number;
 }
 
-export interface ArrangeOptions {
+export interface ArrangeOptions extends TrackOptions {
   groupBy: GroupBy;
   /** Keys of groups whose lanes are not shown. */
   collapsed: ReadonlySet<string>;
@@ -90,10 +68,6 @@ export interface ArrangeOptions {
   filter: string;
   /** The one row of a lane that is folded; null for lanes that are not. */
   folded: (lane: Lane) => Row | null;
-  /** Memory of allocators, below the lanes of their devices. */
-  tracks: readonly Track[];
-  /** The bars of its buffers; null where they are not shown. */
-  tensors: (track: Track) => TensorRows | null;
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -134,32 +108,18 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     });
     y += height;
   };
-  const isTrackShown = (track: Track, type: TrackType) =>
-    !options.hidden.has(trackKey(track, type)) &&
-    matchesLane({ ...track, lane: `${track.allocator} ${type}` }, words);
-  const tracks = options.tracks
-    .map((track) => {
-      const tensors = isTrackShown(track, "tensors") ? options.tensors(track) : null;
-      return { track, hasCurve: !track.estimated && isTrackShown(track, "memory"), tensors };
-    })
-    .filter(({ hasCurve, tensors }) => hasCurve || tensors);
-  const highest = options.tracks.reduce((most, track) => Math.max(most, track.peak), 0);
-  const addTrack = ({ track, hasCurve, tensors }: (typeof tracks)[number], context: string) => {
-    const height = track.peak < LOW_MEMORY_SHARE * highest ? LOW_MEMORY_HEIGHT : MEMORY_HEIGHT;
-    if (hasCurve) {
-      items.push({ type: "memory", key: trackKey(track, "memory"), track, context, y, height });
-      y += height;
+  const tracks = shownTracks(options, options.hidden, words);
+  const addTracks = (placed: PlacedTracks, context: string) => {
+    for (const item of placed.items) {
+      items.push({ ...item, context, y });
+      y += item.height;
     }
-    if (!tensors) return;
-    const own = { key: trackKey(track, "tensors"), track, context, y, tensors };
-    items.push({ type: "tensors", ...own, height: Math.max(tensors.height, MEMORY_HEIGHT) });
-    y += Math.max(tensors.height, MEMORY_HEIGHT);
   };
   const addGroup = (group: Group, level: 0 | 1, around: Clock | null) => {
     if (options.hidden.has(group.key)) return;
     const lanes = lanesOf(group, options.hidden).filter((lane) => isShown(lane) && !pins.has(laneKey(lane)));
-    const own = tracks.filter(({ track }) =>
-      [group, ...group.groups].some(({ key }) => key === groupKey(track)),
+    const own = tracks.filter((placed) =>
+      [group, ...group.groups].some(({ key }) => key === groupKey(placed)),
     );
     if (lanes.length + own.length === 0) return;
     const collapsed = options.collapsed.has(group.key);
@@ -185,7 +145,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     for (const inner of group.groups) addGroup(inner, 1, common);
     const direct = new Set(group.lanes);
     for (const lane of lanes) if (direct.has(lane)) addLane(lane, group.context(lane), false);
-    for (const each of own) if (groupKey(each.track) === group.key) addTrack(each, "");
+    for (const each of own) if (groupKey(each) === group.key) addTracks(each, "");
   };
   const byKey = new Map(drawn.lanes.map((lane) => [laneKey(lane), lane]));
   for (const key of pins) {
@@ -200,16 +160,16 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   } else {
     for (const group of groupLanes(drawn.lanes, options.groupBy)) addGroup(group, 0, null);
   }
+  const groups = new Set(drawn.lanes.map(groupKey));
   for (const each of tracks) {
-    const { task, device } = each.track;
-    if (options.groupBy !== "device" || !device) addTrack(each, locationLabel(task, device));
+    // A counter may be of a process without lanes.
+    const hasNone = options.groupBy !== "device" || !each.device || !groups.has(groupKey(each));
+    if (hasNone) addTracks(each, locationLabel(each.task, each.device));
   }
   return { items, height: y };
 }
 
-const groupKey = ({ task, device }: Track) => `${task}\0${device}`;
-type TrackType = "memory" | "tensors";
-const trackKey = (track: Track, type: TrackType) => `${type}\0${groupKey(track)}\0${track.allocator}`;
+const groupKey = ({ task, device }: { task: string; device: string }) => `${task}\0${device}`;
 
 /** What is at `y` (CSS px from the top), and which of a lane's rows; null above, below and when there is nothing. */
 export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: number } | null {

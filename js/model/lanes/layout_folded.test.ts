@@ -20,6 +20,7 @@ it("a folded lane has one row, knows how many it had, and every event in it is o
     filter: "",
     folded: ({ id }) => foldRows(rows[id]),
     tracks: [],
+    counters: [],
     tensors: () => null,
   });
   const [single, item] = folded.items as LaneItem[];

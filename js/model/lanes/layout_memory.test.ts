@@ -3,6 +3,7 @@ import { packLanes } from "../lod/rows";
 import type { Track } from "../wire/memory";
 import { makeDrawn, makeLane } from "../wire/testing/synthetic";
 import { type ArrangeOptions, arrange, itemAt } from "./layout";
+import { trackName } from "./tracks";
 
 const [PS, WORKER] = ["/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1"];
 const [CPU, GPU] = [`${WORKER}/device:CPU:0`, `${WORKER}/device:GPU:0`];
@@ -27,6 +28,7 @@ function outline(options: Partial<ArrangeOptions>): string[] {
     filter: "",
     folded: () => null,
     tracks,
+    counters: [],
     tensors: () => null,
   };
   const { items, height } = arrange(drawn, packLanes(drawn, null), {
@@ -43,7 +45,7 @@ function outline(options: Partial<ArrangeOptions>): string[] {
       ? `> ${item.label} ${item.events}`
       : item.type === "lane"
         ? item.label
-        : [item.context, item.track.allocator].join(" | "),
+        : [item.context, trackName(item)].join(" | "),
   );
 }
 
@@ -103,6 +105,7 @@ describe("memory", () => {
         filter: "",
         folded: () => null,
         tracks,
+        counters: [],
         tensors: () => null,
       },
     });

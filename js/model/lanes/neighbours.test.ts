@@ -21,6 +21,7 @@ const arrangement = arrange(drawn, rows, {
   filter: "",
   folded: () => null,
   tracks: [],
+  counters: [],
   tensors: () => null,
 });
 

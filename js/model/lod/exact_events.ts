@@ -100,6 +100,7 @@ export class SparseDetails implements DetailsView {
   readonly overview = null;
   readonly stepBars = () => [];
   readonly tracks = [];
+  readonly counters = [];
   readonly code = null;
   readonly stack = this.#alike("stack", []);
   readonly ownFrame = this.#alike("ownFrame", null);

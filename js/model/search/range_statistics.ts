@@ -2,6 +2,7 @@
 
 import { firstAbove } from "../lod/bisect";
 import type { Drawn } from "../types";
+import type { CounterFigures } from "../wire/counters";
 import { stepsOfLanes } from "./busy_time";
 
 /** A range of time on some lanes (ids) and one step (its number, not its place); null means all. */
@@ -35,6 +36,8 @@ export interface RangeStatistics {
   /** Time in the range during which at least one of the events ran. */
   busy: number;
   total: number;
+  /** Of each counter track, where the kernel has them. */
+  counters?: readonly (CounterFigures | null)[];
 }
 
 /** The ids of the events that overlap the range, or lie in it when they have no length; by start. */

@@ -2,6 +2,7 @@
 import type { Drawn } from "../types";
 import { type Code, type Frame, readCode } from "./code";
 import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
+import { type CounterTrack, readCounters } from "./counters";
 import { type Dataflow, type Degree, type Edge, readDataflow } from "./dataflow";
 import { readTracks, type Track } from "./memory";
 import { type NodeFacts, nodeFacts } from "./node_facts";
@@ -35,6 +36,7 @@ export class Details {
   readonly labelIds: Uint32Array;
   /** The memory of each allocator. */
   readonly tracks: Track[];
+  readonly counters: CounterTrack[];
   /** The user's code; null where none was recorded, or only parts of the trace are here. */
   readonly code: Code | null;
   readonly #container: Container;
@@ -61,6 +63,7 @@ export class Details {
     this.labelIds = byEvent(oneOf(container, "detail", this.count, [Uint32Array]), this.#rows);
     this.#flow = readDataflow(container, this.#rows);
     this.tracks = readTracks(container, this.strings);
+    this.counters = readCounters(container);
     this.code = readCode(container, this.strings);
   }
 

@@ -2,11 +2,12 @@
 import { firstAbove } from "../lod/bisect";
 import { type Container, oneOf, type Strings } from "./container";
 import { signed } from "./row_order";
+import type { StepLine } from "./step_line";
 
 type Numbers = Uint32Array | Float64Array;
 
 /** The memory of one allocator. Times are nanoseconds from the origin. */
-export interface Track {
+export interface Track extends StepLine {
   task: string;
   /** Whose memory it is; "" when that has no lanes. */
   device: string;
@@ -14,9 +15,6 @@ export interface Track {
   /** The most bytes allocated, and when first. */
   peak: number;
   at: number;
-  /** When the allocated bytes change, and to how many. */
-  times: Float64Array;
-  levels: Numbers;
   /** Buffer by buffer, in the order of `starts`. */
   starts: Float64Array;
   /** In `unit`s, of so many nanoseconds. */

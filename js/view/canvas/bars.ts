@@ -1,7 +1,8 @@
 /** The lanes' picture: ground, group strips and the rows of events, drawn by the CPU. */
 
 import type { Tick } from "../../model/format/ticks";
-import { rowTop, type TensorsItem } from "../../model/lanes/layout";
+import { rowTop } from "../../model/lanes/layout";
+import type { TensorsItem } from "../../model/lanes/tracks";
 import { mix, parseColour, toHex } from "../../model/paint/colour";
 import { colourTable } from "../../model/paint/palette";
 import { rasterRow } from "../../model/paint/raster";
@@ -10,6 +11,7 @@ import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import { Names } from "./bar_labels";
+import { drawCounters } from "./counter_track";
 import { drawMemory } from "./memory_track";
 import { RowPixels } from "./row_pixels";
 import { abgr, type Surface } from "./surface";
@@ -66,6 +68,7 @@ export class Bars {
     }
     context.putImageData(this.#image, 0, 0);
     drawMemory(surface, store, tokens);
+    drawCounters(surface, store, tokens);
     this.#names.draw(surface, store, tokens);
     drawTensorNames(surface, store, this.#names);
   }

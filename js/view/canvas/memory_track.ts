@@ -1,13 +1,13 @@
 /** The memory of an allocator in the picture: a filled curve with its peak marked, and its height at the cursor. */
 
 import { formatBytes } from "../../model/format/units";
-import type { MemoryItem } from "../../model/lanes/layout";
-import { firstAbove } from "../../model/lod/bisect";
+import type { MemoryItem } from "../../model/lanes/tracks";
 import { xAt } from "../../model/viewport";
 import { levelAt, memoryKey, type Track } from "../../model/wire/memory";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import { flag } from "./flag";
+import { drawStepLine } from "./step_line";
 import type { Surface } from "./surface";
 
 /** Room above the curve (CSS px). */
@@ -30,27 +30,11 @@ export function fullScale(track: Track, shared: Readonly<Record<string, number>>
 }
 
 /** The most bytes allocated within each pixel. */
-export function drawMemory({ context, width }: Surface, store: Store, tokens: Tokens): void {
-  const { start, end } = store.viewport;
+export function drawMemory(surface: Surface, store: Store, tokens: Tokens): void {
+  const { context, width } = surface;
   eachTrack(store, ({ track }, y) => {
-    const { times, levels } = track;
-    const pen = new Path2D();
-    let at = firstAbove(times, start) - 1;
-    pen.moveTo(-2, y(0));
-    // A little further than can be seen, where the curve comes down.
-    for (let x = 0; x < width + 2; ) {
-      let high = levels[at] ?? 0;
-      pen.lineTo(x, y(high));
-      for (const until = start + (++x / width) * (end - start); times[at + 1] < until; )
-        high = Math.max(high, levels[++at]);
-      pen.lineTo(x - 0.5, y(high));
-    }
-    pen.lineTo(width + 9, y(0));
-    context.fillStyle = context.strokeStyle = tokens.accent;
-    context.globalAlpha = 0.28;
-    context.fill(pen);
-    context.globalAlpha = context.lineWidth = 1;
-    context.stroke(pen);
+    const style = { y, colour: tokens.accent, end: Number.POSITIVE_INFINITY, hasDips: false };
+    drawStepLine(surface, store, track, style);
     context.fillStyle = tokens.selection;
     context.fillRect(xAt(store.viewport, track.at, width) - 2, y(track.peak) - 3, 5, 5);
   });

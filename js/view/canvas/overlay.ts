@@ -6,6 +6,7 @@ import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import { drawArrows } from "./arrows";
 import { drawClockBands } from "./clock_bands";
+import { drawValues } from "./counter_track";
 import { drawPath } from "./critical_path";
 import { flag } from "./flag";
 import { drawLevels } from "./memory_track";
@@ -30,6 +31,7 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
     context.globalAlpha = 1;
   }
   drawLevels(surface, store, tokens);
+  drawValues(surface, store, tokens);
   outlineTensors(surface, store, tokens);
   outlineMatches(surface, store, tokens);
   drawPath(surface, store, tokens);

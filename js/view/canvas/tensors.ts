@@ -1,7 +1,7 @@
 /** The buffers of an allocator in the picture: a bar for each, those of tensors apart from other ones. */
 
-import type { TensorsItem } from "../../model/lanes/layout";
 import type { TensorRow } from "../../model/lanes/tensor_rows";
+import type { TensorsItem } from "../../model/lanes/tracks";
 import { readable, shadesOf, type Theme } from "../../model/paint/palette";
 import { xAt } from "../../model/viewport";
 import type { Track } from "../../model/wire/memory";

@@ -8,6 +8,7 @@ import { commonLocation } from "../../model/lanes/labels";
 import { busyTime } from "../../model/search/busy_time";
 import type { Store } from "../../state/store";
 import { sortRows } from "../../ui/sort";
+import { CounterTable } from "./counters";
 import { EventTable } from "./event_table";
 import { PanelHeader } from "./header";
 import { Busy, type Range, UNKNOWN, useStatistics } from "./range_totals";
@@ -76,6 +77,7 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
           <Busy answer={answer} length={length} of=" of the range" />
         </dd>
       </dl>
+      <CounterTable store={store} range={range} answer={answer} />
       <WaitingSummary store={store} actions={actions} {...range} isOne />
       <ByOpOrName store={store} />
       <StatisticsTable

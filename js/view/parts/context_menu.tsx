@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { nameOf } from "../../model/lanes/event_text";
 import type { GroupItem, Item, LaneItem } from "../../model/lanes/layout";
+import { trackName } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { moveInMenu } from "../../ui/menu_keys";
@@ -118,7 +119,7 @@ function laneEntries(item: LaneItem, store: Store, actions: Actions): Entry[] {
 
 function otherEntries(item: Exclude<Item, LaneItem>, store: Store, actions: Actions): Entry[] {
   const isGroup = item.type === "group";
-  const name = isGroup ? (item as GroupItem).path : item.track.allocator;
+  const name = isGroup ? (item as GroupItem).path : trackName(item);
   return [
     { label: "Copy name", run: () => actions.copy(name) },
     ...(isGroup

@@ -10,6 +10,7 @@ import { locationLabel } from "../../model/lanes/labels";
 import type { GroupItem, LaneItem } from "../../model/lanes/layout";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { CounterLabel } from "./counter_label";
 import { HideLane } from "./hide_lane";
 import { keepOneStop, moveAmongLabels } from "./label_keys";
 import { MemoryLabel } from "./memory_label";
@@ -49,6 +50,8 @@ export function LaneLabels({ store, column }: { store: Store; column: HTMLElemen
           <GroupLabel key={`g ${item.key}`} store={store} item={item} top={item.y - scroll} />
         ) : item.type === "memory" ? (
           <MemoryLabel key={item.key} store={store} item={item} />
+        ) : item.type === "counter" ? (
+          <CounterLabel key={item.key} store={store} item={item} />
         ) : item.type === "tensors" ? (
           <TensorsLabel key={item.key} store={store} item={item} under={under} />
         ) : (

@@ -2,7 +2,7 @@
 
 import { isolated } from "../../model/format/bidi";
 import { formatBytes } from "../../model/format/units";
-import type { MemoryItem } from "../../model/lanes/layout";
+import type { MemoryItem } from "../../model/lanes/tracks";
 import { levelAt } from "../../model/wire/memory";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";

@@ -2,7 +2,7 @@
 
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
-import type { TensorsItem } from "../../model/lanes/layout";
+import type { TensorsItem } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
 import { ESTIMATED, tensorSentence } from "../details/tensor_texts";
 import { HideLane } from "./hide_lane";

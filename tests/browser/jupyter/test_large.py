@@ -274,3 +274,27 @@ trace = tv.read_trace({str(path)!r})
             texts.append(section.inner_text())
         assert texts[0] == texts[1]
     assert "handed on to" in texts[1]
+
+
+COUNTERS = """
+from tfvis_nb.core.counters import build
+value = np.where(number == 12_345, 999, number % 7)
+queue = build({"task": [""] * count, "device": table["device"], "counter": ["queue"] * count,
+               "time_ns": table["start_ns"], "value": value})
+trace = tv.Trace(table, recorded_counters=queue)
+"""
+"""A value a microsecond, one of which is far higher."""
+
+
+@pytest.mark.thorough
+def test_counters_are_asked_for_by_parts(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook, IN_WINDOWS + COUNTERS)
+    label = timeline.host.get_by_role("group", name="Counter")
+    expect(label).to_have_accessible_name(re.compile("0 to 999$"))
+    timeline.find("layer/MatMul_12345")
+    timeline.page.mouse.move(*timeline.place(12_345))
+    expect(label).to_contain_text("999 of max 999")
+    range_ns = "(1_000_000 + 12_000_000, 1_000_000 + 13_000_000)"
+    book.ask(f"widget.selection = {range_ns}")
+    figures = timeline.details.locator("table.counters td")
+    expect(figures).to_have_text(["0", re.compile(r"^3\.9\d+$"), "999"])

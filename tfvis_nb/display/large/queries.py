@@ -23,6 +23,7 @@ from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.large.search import Found, find, longest_found
 from tfvis_nb.display.shaping.subset import edges_in_steps, subset
 from tfvis_nb.display.wire.code import code_bytes
+from tfvis_nb.display.wire.counters import MOST_VALUES, counter_bytes, counter_figures
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.display.wire.memory import memory_bytes
@@ -34,6 +35,8 @@ MOST_ENTRIES = 120_000
 """Of an outline or a part."""
 MOST_EXACT = 60_000
 """A part of at most so many events is sent without merging."""
+MOST_PART_VALUES = 200_000
+"""Values of counters in the answer about a part of the run."""
 MOST_LISTED = 200
 """Events whose facts one answer holds."""
 
@@ -72,11 +75,16 @@ class Windows:
             return known, [ids, matches]
         if kind == "memory":
             return {}, [memory_bytes(self._layout.trace)]
+        if kind == "counters":
+            span = int(self._layout.end.max(initial=0))
+            return {}, [counter_bytes(self._layout.trace, 0, span, most_values=MOST_VALUES)]
         if kind == "code":
             return {}, [code_bytes(self._layout.trace)]
         if kind == "statistics":
             keys = ("start", "end", "lanes", "step", "by")
-            return range_statistics(self._layout, *(question[key] for key in keys)), []
+            totals = range_statistics(self._layout, *(question[key] for key in keys))
+            counters = counter_figures(self._layout.trace, question["start"], question["end"])
+            return {**totals, "counters": counters}, []
         raise ValueError(Text("unknown_question", kind=kind))
 
     def _window(self, question: Mapping[str, Any]) -> Answer:
@@ -94,7 +102,10 @@ class Windows:
         text = str(question.get("text", ""))
         hits = self._search(text, question.get("step")).hits if text else None
         part = part_bytes(layout, concat_entries(parts), start=start, end=end, shift=shift, hits=hits)
-        return {}, [part]
+        if not len(layout.trace.counters):
+            return {}, [part]
+        counters = counter_bytes(layout.trace, start, end, most_values=MOST_PART_VALUES)
+        return {}, [part, counters]
 
     def _search(self, text: str, step: int | None) -> Found:
         last = self._found

@@ -19,6 +19,7 @@ from tfvis_nb.display.overview.card import card
 from tfvis_nb.display.overview.findings_block import findings_block
 from tfvis_nb.display.wire.code import TEXTS, code
 from tfvis_nb.display.wire.container import WireColumn, pack
+from tfvis_nb.display.wire.counters import CounterTracks, counter_tracks
 from tfvis_nb.display.wire.drawn import VERSION
 from tfvis_nb.display.wire.lane_times import optional_column, signed_column
 from tfvis_nb.display.wire.memory import memory_tracks, name_columns
@@ -74,6 +75,8 @@ def details(
     kept = id_columns(nested)
     own_name, labels = _labels(events)
     tracks, allocated, held = memory_tracks(trace) if waits else ([], {}, events["tensor"].iloc[:0])
+    counters = counter_tracks(trace) if waits else CounterTracks([], {})
+    columns |= counters.columns
     node, facts = node_facts(trace, events)
     code_header, more, code_texts = code(trace, rows, totals=overview)
     columns |= more
@@ -102,6 +105,8 @@ def details(
         "own_name": own_name,
         "ids": shown,
         "tracks": tracks,
+        "counters": counters.header,
+        "counters_unsent": counters.unsent,
         **waited,
         **stepwise,
         **({"overview": _overview(trace)} if overview else {}),

@@ -1,0 +1,99 @@
+/** What is drawn below the lanes of a device: memory, its buffers and counters. */
+
+import { type CounterTrack, counterName } from "../wire/counters";
+import type { Track } from "../wire/memory";
+import { matchesLane } from "./labels";
+import type { TensorRows } from "./tensor_rows";
+
+const TRACK_HEIGHT = 38;
+const LOW_TRACK_HEIGHT = 24;
+/** An allocator with a smaller part of the highest peak gets a low lane. */
+const LOW_MEMORY_SHARE = 0.02;
+
+interface TrackItem {
+  key: string;
+  /** Where it is, when no group above says so; else "". */
+  context: string;
+  y: number;
+  height: number;
+}
+
+/** The memory of an allocator. */
+export interface MemoryItem extends TrackItem {
+  type: "memory";
+  track: Track;
+}
+
+/** The buffers of an allocator, each as a bar. */
+export interface TensorsItem extends TrackItem {
+  type: "tensors";
+  track: Track;
+  tensors: TensorRows;
+}
+
+/** The values of a counter. */
+export interface CounterItem extends TrackItem {
+  type: "counter";
+  track: CounterTrack;
+}
+
+export type AnyTrackItem = MemoryItem | TensorsItem | CounterItem;
+
+export interface TrackOptions {
+  /** Memory of allocators, below the lanes of their devices. */
+  tracks: readonly Track[];
+  /** The bars of its buffers; null where they are not shown. */
+  tensors: (track: Track) => TensorRows | null;
+  /** Counters, below the memory. */
+  counters: readonly CounterTrack[];
+}
+
+/** What belongs together at one place; the items are not placed yet. */
+export interface PlacedTracks {
+  task: string;
+  device: string;
+  items: AnyTrackItem[];
+}
+
+/** The tracks that are not hidden and fit the words of the lanes' filter. */
+export function shownTracks(
+  { tracks, tensors, counters }: TrackOptions,
+  hidden: ReadonlySet<string>,
+  words: readonly string[],
+): PlacedTracks[] {
+  const isShown = (key: string, track: { task: string; device: string }, name: string) =>
+    !hidden.has(key) && matchesLane({ task: track.task, device: track.device, lane: name }, words);
+  const highest = tracks.reduce((most, track) => Math.max(most, track.peak), 0);
+  const memory = tracks.map((track) => {
+    const isLow = track.peak < LOW_MEMORY_SHARE * highest;
+    const key = (type: "memory" | "tensors") => trackKey(type, track, track.allocator);
+    const shown = (type: "memory" | "tensors") => isShown(key(type), track, `${track.allocator} ${type}`);
+    const items: AnyTrackItem[] = [];
+    const height = isLow ? LOW_TRACK_HEIGHT : TRACK_HEIGHT;
+    const place = { track, context: "", y: 0 };
+    if (!track.estimated && shown("memory"))
+      items.push({ type: "memory", key: key("memory"), height, ...place });
+    const rows = shown("tensors") ? tensors(track) : null;
+    if (rows) {
+      const own = { tensors: rows, height: Math.max(rows.height, TRACK_HEIGHT) };
+      items.push({ type: "tensors", key: key("tensors"), ...own, ...place });
+    }
+    return { task: track.task, device: track.device, items };
+  });
+  const counting = counters.map((track) => {
+    const key = trackKey("counter", track, `${track.counter}\0${track.series}`);
+    const item: CounterItem = { type: "counter", key, track, context: "", y: 0, height: TRACK_HEIGHT };
+    const items = isShown(key, track, `${counterName(track)} counter`) ? [item] : [];
+    return { task: track.task, device: track.device, items };
+  });
+  return [...memory, ...counting].filter(({ items }) => items.length > 0);
+}
+
+/** What a track is called: its allocator or its counter. */
+export function trackName(item: AnyTrackItem): string {
+  return item.type === "counter" ? counterName(item.track) : item.track.allocator;
+}
+
+function trackKey(type: string, { task, device }: { task: string; device: string }, name: string): string {
+  return `${type}\0${task}\0${device}\0${name}`;
+}

@@ -1,0 +1,95 @@
+/** Values over time of a device or a process: counters, and how full buffers are. */
+import { firstAbove } from "../lod/bisect";
+import { type Container, oneOf } from "./container";
+import type { StepLine } from "./step_line";
+
+/** A series of a counter. Times are nanoseconds from the origin. */
+export interface CounterTrack extends StepLine {
+  task: string;
+  /** Whose values they are; it may have no lanes. */
+  device: string;
+  counter: string;
+  series: string;
+  /** Such as "bytes" or "%"; "" where that is not known. */
+  unit: string;
+  /** The extremes of all its values, and when it first has the highest. */
+  least: number;
+  most: number;
+  at: number;
+  /** Set where not all values are here: only those that draw the same line. */
+  reduced?: true;
+  /** More of the values of a part of the run. */
+  part?: StepLine & { start: number; end: number };
+}
+
+/** Figures of a range of time. */
+export interface CounterFigures {
+  least: number;
+  /** Weighted by time. */
+  mean: number;
+  most: number;
+}
+
+/** The tracks that display/wire/counters.py wrote; none where there are no counters. */
+export function readCounters(container: Container): CounterTrack[] {
+  const tracks = (container.header.counters ?? []) as (CounterTrack & { first: number })[];
+  return tracks.map((track, number) => {
+    const column = (name: string) =>
+      oneOf(container, `counter_${number}_${name}`, null, [Uint32Array, Float64Array]);
+    let time = track.first;
+    const times = Float64Array.from(column("gap"), (gap) => (time += gap));
+    return { ...track, times, levels: column("level") };
+  });
+}
+
+/** Tracks with the values that `parts` has of them from `start` to `end`. */
+export function withParts(
+  tracks: readonly CounterTrack[],
+  parts: readonly CounterTrack[],
+  start: number,
+  end: number,
+): CounterTrack[] {
+  return tracks.map((track, number) => ({ ...track, part: { ...parts[number], start, end } }));
+}
+
+/** What is known best of a track between two times. */
+export function lineIn(track: CounterTrack, start: number, end: number): StepLine {
+  const { part } = track;
+  return part && part.start <= Math.max(start, 0) && end <= part.end ? part : track;
+}
+
+/** The value at a time; NaN before the first one. */
+export function valueAt({ times, levels }: StepLine, time: number): number {
+  return levels[firstAbove(times, time) - 1] ?? Number.NaN;
+}
+
+/** The figures of a track from `start` to `end`, null where it has no value by then. */
+export function counterFigures(
+  { times, levels }: StepLine,
+  start: number,
+  end: number,
+): CounterFigures | null {
+  let at = Math.max(firstAbove(times, start) - 1, 0);
+  if (!(times[at] <= end)) return null;
+  const from = Math.max(times[at], start);
+  const figures = { least: levels[at], mean: 0, most: levels[at] };
+  for (let reached = from; ; at++) {
+    const next = Math.min(times[at + 1] ?? Number.POSITIVE_INFINITY, end);
+    const level = levels[at];
+    figures.least = Math.min(figures.least, level);
+    figures.most = Math.max(figures.most, level);
+    figures.mean += end > from ? level * ((next - reached) / (end - from)) : 0;
+    reached = next;
+    if (!(times[at + 1] <= end)) break;
+  }
+  if (end <= from) figures.mean = levels[at];
+  return figures;
+}
+
+/** What a series is called: its counter, and its own name where that says more. */
+export function counterName({ counter, series }: Pick<CounterTrack, "counter" | "series">): string {
+  // Of a stage of tf.data, as analysis/time_series/buffer_fill.py has it, the last part tells most.
+  if (counter === "tf.data buffer") return `${series.slice(series.lastIndexOf(":") + 1)} buffer`;
+  if (!series || series === counter || series === "value") return counter || "counter";
+  return counter ? `${counter} ${series}` : series;
+}

@@ -1,0 +1,134 @@
+"""Counters in the timeline: a track for each series.
+
+``js/model/wire/counters.ts`` reads it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.time_series.counters import counter_statistics
+from tfvis_nb.core.counters import SERIES, series_starts, within
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.wire.container import WireColumn, pack
+from tfvis_nb.display.wire.drawn import VERSION, origin_ns
+from tfvis_nb.display.wire.lane_times import length_column
+
+MOST_TRACKS = 100
+"""Of more series the first are drawn."""
+MOST_VALUES = 1_000_000
+"""Of more values in all, those of each bucket of time are sent that draw the same line."""
+_PER_BUCKET = 4
+
+
+class CounterTracks(NamedTuple):
+    """The tracks of a trace with their columns, ``counter_0_gap`` and so on.
+
+    A track in `header` has `SERIES`, ``least`` and ``most`` (of all its values), ``at`` (when it first has
+    the most) and ``first`` (of its first value here), both ns from the origin; ``reduced`` stands in one of
+    which not all values are sent. Of `unsent` series there is no track.
+    """
+
+    header: list[dict[str, Any]]
+    columns: dict[str, WireColumn]
+    unsent: int = 0
+
+
+def counter_tracks(
+    trace: Trace, start: int | None = None, end: int | None = None, *, most_values: int = MOST_VALUES
+) -> CounterTracks:
+    """Return the tracks of a trace, with their values from `start` to `end` (ns from the origin), or all."""
+    found = CounterTracks([], {})
+    shown = _numbered(trace)
+    if not len(shown):
+        return found
+    origin = origin_ns(trace.events)
+    last = int((trace.events["start_ns"] + trace.events["duration_ns"]).max()) - origin
+    shown = shown.assign(time_ns=shown["time_ns"] - origin)
+    part = within(shown, 0 if start is None else start, last if end is None else end)
+    tracks = int(shown["track"].iloc[-1]) + 1
+    buckets = max(most_values // (_PER_BUCKET * tracks), 1) if len(part) > most_values else 0
+    ends = np.searchsorted(part["track"].to_numpy(), np.arange(tracks + 1))
+    whole = np.searchsorted(shown["track"].to_numpy(), np.arange(tracks + 1))
+    times, values = part["time_ns"].to_numpy(), part["value"].to_numpy()
+    all_times, all_values = shown["time_ns"].to_numpy(), shown["value"].to_numpy()
+    for track in range(tracks):
+        own, every = slice(*ends[track : track + 2]), slice(*whole[track : track + 2])
+        time, value = times[own], values[own]
+        if buckets:
+            kept = reduced(time, value, buckets)
+            time, value = time[kept], value[kept]
+        named = {name: str(shown[name].iloc[every.start]) for name in SERIES}
+        levels = all_values[every]
+        figures = {
+            "least": float(levels.min()),
+            "most": float(levels.max()),
+            "at": int(all_times[every][levels.argmax()]),
+            "first": int(time[0]) if len(time) else 0,
+        }
+        is_reduced = {"reduced": True} if len(time) < own.stop - own.start else {}
+        found.header.append({**named, **figures, **is_reduced})
+        gap = np.diff(time, prepend=time[:1])
+        found.columns[f"counter_{track}_gap"] = length_column(gap)
+        found.columns[f"counter_{track}_level"] = _levels(value)
+    return found._replace(unsent=len(series_starts(trace.counters)) - tracks)
+
+
+def counter_bytes(trace: Trace, start: int, end: int, *, most_values: int) -> bytes:
+    """Write `counter_tracks` as a container of its own, for a front end that holds parts of a trace."""
+    tracks = counter_tracks(trace, start, end, most_values=most_values)
+    header = {"version": VERSION, "counters": tracks.header, "counters_unsent": tracks.unsent}
+    return pack(header, tracks.columns)
+
+
+def counter_figures(trace: Trace, start: float, end: float) -> list[dict[str, float] | None]:
+    """Return ``least``, ``mean`` and ``most`` of each track from `start` to `end` (ns from the origin)."""
+    shown = _numbered(trace)
+    if not len(shown):
+        return []
+    origin = origin_ns(trace.events)
+    found = counter_statistics(trace, (origin + round(start), origin + round(end)))
+    figures = ("least", "mean", "most")
+    by_series = {
+        tuple(map(str, key)): dict(zip(figures, row, strict=True))
+        for key, row in zip(
+            found[list(SERIES)].itertuples(index=False, name=None),
+            found[list(figures)].itertuples(index=False, name=None),
+            strict=True,
+        )
+    }
+    names = shown.take(series_starts(shown))[list(SERIES)].itertuples(index=False, name=None)
+    return [by_series.get(tuple(map(str, name))) for name in names]
+
+
+def _numbered(trace: Trace) -> pd.DataFrame:
+    """Return the counters that are drawn, with the number of the track of each value."""
+    table = trace.counters
+    if not len(table) or not len(trace.events):
+        return pd.DataFrame()
+    first = series_starts(table)
+    track = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(table))))
+    return table.assign(track=track)[track < MOST_TRACKS]
+
+
+def reduced(time: np.ndarray, value: np.ndarray, buckets: int) -> np.ndarray:
+    """Return the places of the first, last, lowest and highest value of each of `buckets` parts of the time.
+
+    A line through these has the same pixels as one through all values if no pixel is narrower than a part:
+    M4 (Jugel et al., VLDB 2014).
+    """
+    if len(time) <= _PER_BUCKET * buckets:
+        return np.arange(len(time))
+    part = ((time - time[0]) * (buckets / (int(time[-1] - time[0]) + 1))).astype(np.int64)
+    heads = np.flatnonzero(np.diff(part, prepend=-1))
+    lasts = np.append(heads[1:], len(time)) - 1
+    by_value = np.lexsort((value, part))
+    kept: np.ndarray = np.unique(np.concatenate([heads, lasts, by_value[heads], by_value[lasts]]))
+    return kept
+
+
+def _levels(value: np.ndarray) -> WireColumn:
+    """Store values; neighbouring whole ones differ little."""
+    is_small = (value == np.floor(value)) & (value >= 0) & (value < 2**32)
+    return WireColumn(value.astype("u4"), "delta-shuffle") if is_small.all() else WireColumn(value)
