@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.analysis.input.stage_names import awaits, facts_of, integer, stage_of
 from tfvis_nb.core.per_trace import per_trace
@@ -20,9 +22,12 @@ def stage_calls(trace: Trace) -> pd.DataFrame:
     ``buffered`` (float64), elements in its buffer at the start of the call; NaN if it has none, or not known.
     """
     events = trace.events
-    names = pd.Categorical(events["name"].astype(object))
+    # Most traces have no such calls, and some have a million other events.
+    is_call = pc.starts_with(pa.array(events["name"]), "Iterator::").to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(is_call.astype(bool))
+    names = pd.Categorical(events["name"].take(rows).astype(object))
     stage = np.array([*map(stage_of, map(str, names.categories)), ""], object)[names.codes]
-    rows = np.flatnonzero(stage != "")
+    rows, stage = rows[stage != ""], stage[stage != ""]
     called = events.iloc[rows]
     detail = pd.Categorical(called["detail"].astype(object))
     facts = [facts_of(str(text)) for text in detail.categories]
@@ -34,7 +39,7 @@ def stage_calls(trace: Trace) -> pd.DataFrame:
             "duration_ns": called["duration_ns"].to_numpy(np.int64),
             "task": called["task"].astype(object).fillna("").to_numpy(),
             "device": called["device"].astype(object).to_numpy(),
-            "stage": stage[rows],
+            "stage": stage,
             "dataset": np.array([*(one.get("name", "") for one in facts), ""], object)[detail.codes],
             "facts": detail.codes.astype(np.int64),
             "buffered": np.array([np.nan if n is None else n for n in [*buffered, None]])[detail.codes],
