@@ -6,6 +6,7 @@ import base64
 import gzip
 import re
 from collections.abc import Callable
+from functools import cached_property
 
 import pyarrow as pa
 import pytest
@@ -17,10 +18,12 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.stacks import Frame, StackBuilder, joined
+from tfvis_nb.core.trace_tables import TraceTables
 from tfvis_nb.display.comparison.widget import show_comparison
 from tfvis_nb.display.dashboard.widget import show_dashboard
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.timeline.widget import as_trace, show_timeline
+from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details
 
 
@@ -114,6 +117,18 @@ def test_the_kernel_sends_the_code_of_a_large_trace() -> None:
     assert len(columns["code_stack"]) == header["count"]
     _, (data,) = Windows(layout_of(Trace(trace.events))).answer({"kind": "code"})
     assert read_container(data)[0]["code"] is None
+
+
+def test_no_table_that_was_computed_with_code_stays_without_it() -> None:
+    trace = coded()
+    names = [name for name, made in vars(TraceTables).items() if isinstance(made, cached_property)]
+    tables = {name: getattr(trace, name) for name in names}
+    assert any("Cell [7]" in str(table.to_dict()) for table in tables.values())
+    kept = vars(without_code(trace))
+    assert {"edges", "lanes", "nested"} <= kept.keys()
+    for name in kept.keys() & {*tables}:
+        assert not any(text in str(kept[name].to_dict()) for text in ("a secret", "Cell [7]")), name
+    assert "Cell [7]" not in str(kept["nested"].to_pydict())
 
 
 @pytest.mark.parametrize("show", [as_trace, show_timeline, show_dashboard, show_itself_beside])

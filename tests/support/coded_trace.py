@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tfvis_nb import Trace, events
+from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.core.tracings import TRACING, TYPE
 
@@ -36,6 +37,7 @@ def coded() -> Trace:
         {
             "stack": pa.array([stack, stack, None, None], pa.int32()),
             "phase": ["backward"] * 2 + [None] * 2,
+            **{name: [None, name, None, None] for name in (PROGRAM, HLO_OP)},
             TRACING: pa.array([None] * 3 + [traced], TYPE),
         }
     )

@@ -25,9 +25,6 @@ TABS: Mapping[str, str] = {
 }
 """Title of a tab to the module that has its ``blocks(trace)``; in this order."""
 
-OF_CODE = ("Overview", "Ops", "Flame graph", "Memory")
-"""Tabs that name lines of code, or values of its arguments."""
-
 _NOTHING = {"no_transfers": "No transfers in this trace."}
 """Reasons that do not mean that something is unknown, but that there is none of it."""
 
