@@ -281,6 +281,7 @@ def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
         "comparison",
         "functions",
         "instructions",
+        "program_memory",
         "zoom_targets",
         "wording",
     }

@@ -50,6 +50,13 @@ class TraceTables:
         return hlo_ops(self._trace)
 
     @cached_property
+    def program_memory(self) -> pd.DataFrame:
+        """The buffers at the peak of each compiled program: `tfvis_nb.analysis.program_memory`."""
+        from tfvis_nb.analysis.programs.program_memory import program_memory
+
+        return program_memory(self._trace)
+
+    @cached_property
     def input_pipeline(self) -> pd.DataFrame:
         """The stages of tf.data pipelines, and what AUTOTUNE chose: `tfvis_nb.analysis.input_pipeline`."""
         from tfvis_nb.analysis.input.input_pipeline import input_pipeline

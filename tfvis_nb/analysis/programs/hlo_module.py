@@ -52,6 +52,8 @@ class HloModule:
     def __init__(self, proto: Any) -> None:
         self._computations = {one.id: one for one in proto.hlo_module.computations}
         self._decoded: dict[int, Computation] = {}
+        self.assignment = proto.buffer_assignment
+        """Its ``BufferAssignmentProto``."""
 
     def computation(self, number: int) -> Computation | None:
         """Return a computation by its id, None if there is none."""
@@ -70,6 +72,16 @@ class HloModule:
         computation = self.computation(number) if name in self._named else None
         return None if computation is None else (computation, computation.instructions[key])
 
+    def defining(self, number: int, name: str) -> Any | None:
+        """Return the instruction that defines a buffer, by its name or else its number."""
+        if name:
+            place = self.find(name)
+            return None if place is None else place[1]
+        # A number is that of the computation and that in it, or the same in the whole program.
+        computation = self.computation(number >> 32)
+        local = None if computation is None else computation.instructions.get(number & 0xFFFFFFFF)
+        return local or self._numbered.get(number)
+
     def called(self, instruction: Any) -> list[Computation]:
         """Return the computations that an instruction calls."""
         found = map(self.computation, dict.fromkeys(instruction.called_computation_ids))
@@ -81,6 +93,12 @@ class HloModule:
             text(one.name): (number, one.id)
             for number, computation in self._computations.items()
             for one in computation.instructions
+        }
+
+    @cached_property
+    def _numbered(self) -> dict[int, Any]:
+        return {
+            one.id: one for computation in self._computations.values() for one in computation.instructions
         }
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from tfvis_nb.analysis.memory import buffer_origins, memory_breakdown, memory_usage, tensor_lifetimes
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs import program_memory
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
@@ -18,13 +19,14 @@ _ORIGINS = (("layer", "Layer"), ("line", "Line"))
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the curve, the peaks, and the buffers that were alive at them."""
+    """Return the curve, the peaks, the buffers that were alive at them, and those of compiled programs."""
     return [
         chart(trace, "memory", memory_usage.FIGURES["bytes"]),
         _peaks(trace),
         _use(trace, "op", key("op", "Op", "name")),
         *(_use(trace, by, *figures(buffer_origins.ORIGINS, (by, label, "name"))) for by, label in _ORIGINS),
         _buffers(trace),
+        *program_memory.blocks(trace),
     ]
 
 

@@ -26,7 +26,7 @@ _MOST_TEXT = 1 << 19
 """Letters of all files together: of later ones the lines on stacks are sent."""
 _FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "copied", "events": "events"}
 _TOTALS = ("file", "line", "phase", *_FIGURES.values())
-_COMPUTED = ("_cache", "findings", "functions", "hlo_ops", "overview", "source_lines")
+_COMPUTED = ("_cache", "findings", "functions", "hlo_ops", "overview", "program_memory", "source_lines")
 """What a trace keeps that may have been computed with its code."""
 TEXTS = ("code_function", "code_text")
 """The columns of texts that `code` returns."""
