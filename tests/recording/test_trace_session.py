@@ -253,6 +253,10 @@ def test_batches_of_keras(model: Any, path: Path) -> None:
     (profile,) = trace.profiles
     assert tv.read_trace(profile).events["name"].tolist() == trace.events["name"].tolist()
     assert trace.events["name"].str.contains("hidden").any()
+    hidden = trace.layers[trace.layers["layer"] == f"{model.name}/hidden"]
+    assert {"forward", "backward"} <= set(hidden["phase"])
+    assert set(hidden["class"]) == {"Dense"}
+    assert set(hidden["parameter_bytes"]) == {4 * model.get_layer("hidden").count_params()}
     assert recorded.traces["run"].tolist() == [1]  # the first of this recording
     assert "train 1" in trace.steps["label"].tolist()
     assert recorded.traces["tracing_ns"].gt(0).all()

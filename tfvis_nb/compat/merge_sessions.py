@@ -11,7 +11,8 @@ from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.rows import last_number
 from tfvis_nb.session.session import SavedSession, open_session
 
-_RECORDED = ("run", "start_ns", "duration_ns", *OF_TRACED_RUN, "format", "epoch_ns", "size", "note", "data")
+_RECORDED = ("run", "start_ns", "duration_ns", *OF_TRACED_RUN)
+_RECORDED += ("format", "epoch_ns", "size", "note", "layers", "data")
 
 _STATEMENTS = (
     """INSERT OR IGNORE INTO main.signatures(kind, label, fetches, targets, feeds, options)

@@ -11,7 +11,7 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import EmptyTraceError, read_trace
 from tfvis_nb.reading.xspace.epoch import on_the_clock
 from tfvis_nb.recording.merge import merged
-from tfvis_nb.recording.model_layers.put import put_layers
+from tfvis_nb.recording.model_layers.live import put_live_layers
 from tfvis_nb.recording.profiler.capture import XSpace
 from tfvis_nb.recording.profiler.function_graphs import FunctionGraph, graphs_of_steps
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
@@ -50,7 +50,7 @@ def assembled(
         # The profile has the GPU's rows of these runs.
         sessions.notes = [note for note in sessions.notes if id_of(note) != "gpu_ops_without_kernels"]
     everything = merged(sessions, profiled)
-    put_layers(everything)
+    put_live_layers(everything)
     return whole_steps(everything) if steps else everything
 
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.session.compression import decompress
 from tfvis_nb.session.file import rows
+from tfvis_nb.session.file.columns import selected
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.errors import DamagedSessionError, damage
 from tfvis_nb.texts import Text
@@ -14,15 +15,17 @@ PROFILE = "xspace"
 """The format of a profile; all others are of session runs."""
 
 _QUERY = (
-    "SELECT data, size, format, epoch_ns, label, run, note FROM traces"
+    "SELECT data, size, format, epoch_ns, label, run, note, {layers} FROM traces"
     " JOIN signatures ON signatures.id = signature WHERE traces.id = ?"
 )
 
 
 def stored_row(connection: Guarded, number: int) -> tuple[Any, ...] | None:
     """Return what the file has of a trace, or None; DamagedSessionError if it is listed and not found."""
-    found = connection.execute(_QUERY, (number,)) if abs(number) < 2**63 else ()
-    checks = (rows.data, rows.count, rows.trace_format, rows.count, rows.text, rows.whole, rows.text)
+    query = _QUERY.format(layers=selected(connection, ["layers"]))
+    found = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
+    numbers = (rows.data, rows.count, rows.trace_format, rows.count)
+    checks = (*numbers, rows.text, rows.whole, rows.text, rows.text_or_none)
     row = next(rows.validate_rows(found, *checks), None)
     # The file may be damaged where SQLite looks a row up, not where it lists all.
     if row is None and (number,) in connection.execute("SELECT id FROM traces"):
@@ -39,6 +42,7 @@ class StoredTrace:
     - `epoch_ns`: When a profile began.
     - `label`, `run`: Which run of which signature it is of; 0 if the run is not known.
     - `note`: What is missing in it.
+    - `layers`: The layers of the model that ran, None if unknown; see `Recording`.
     """
 
     message: bytes
@@ -47,6 +51,7 @@ class StoredTrace:
     label: str
     run: int
     note: str
+    layers: str | None
 
     @classmethod
     def unpacked(cls, row: tuple[Any, ...]) -> Self:
@@ -66,6 +71,7 @@ class StoredTrace:
 
     def read(self) -> Trace:
         """Read it; the trace keeps the message."""
+        from tfvis_nb.analysis.model_layers.put import put_stored_layers
         from tfvis_nb.reading import read_trace
         from tfvis_nb.reading.xspace.epoch import on_the_clock
 
@@ -73,6 +79,8 @@ class StoredTrace:
         if self.is_profile:
             trace = on_the_clock(trace, self.epoch_ns)
             trace.profiles = [self.message]
+            if self.layers is not None:
+                put_stored_layers(trace, self.layers)
             return trace
         trace.sources = [self.message]
         trace.step_labels = {0: self.label}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import threading
 import time
@@ -9,7 +10,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from tfvis_nb.analysis.model_layers.description import to_json
 from tfvis_nb.recording.live.requests import RunRegistry, SignatureStats, TraceRequest
+from tfvis_nb.recording.model_layers.live import layers_of_model
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler import keras_phases, lock
 from tfvis_nb.recording.profiler.capture import Profile
@@ -26,6 +29,7 @@ class _Batch:
     """A batch under way, with its profile if it is traced."""
 
     counted: SignatureStats
+    model: Any
     number: int
     of_epoch: int
     started_ns: int
@@ -43,17 +47,17 @@ class BatchObserver:
         self._book = book
         self._under_way: dict[str, _Batch] = {}
 
-    def begin(self, phase: str, model: str, of_epoch: int) -> None:
+    def begin(self, phase: str, model: Any, of_epoch: int) -> None:
         """Note that a batch, by its number in its epoch, begins, and profile it if it is asked for."""
         self.drop(phase)  # one that an exhausted data set left without an end
         now = time.perf_counter_ns()
         self._book.look(now)
-        counted = self._book.counted(Signature(phase, f"{phase} {model}", targets=model))
+        counted = self._book.counted(Signature(phase, f"{phase} {model.name}", targets=model.name))
         if counted is None:
             return
         number = self._book.begin(counted)
         order = self._book.order(counted, number) if counted.wanted else None
-        batch = _Batch(counted, number, of_epoch, time.time_ns(), time.perf_counter_ns(), order)
+        batch = _Batch(counted, model, number, of_epoch, time.time_ns(), time.perf_counter_ns(), order)
         if order is not None:
             self._profile(batch, phase)
         self._under_way[phase] = batch
@@ -114,6 +118,7 @@ class BatchObserver:
             self._book.not_traced(batch.order)
             return
         data, epoch_ns = recorded
+        layers = _layers(batch.model)
         tracing = batch.starting_ns + time.perf_counter_ns() - ended
         recording = Recording(
             "xspace",
@@ -124,6 +129,7 @@ class BatchObserver:
             epoch_ns,
             tracing_ns=tracing,
             batch=batch.of_epoch,
+            layers=layers,
         )
         self._book.traced(batch.counted, batch.order, recording)
 
@@ -139,6 +145,13 @@ class BatchObserver:
         finally:
             lock.release_profiler()
         return recorded.data, recorded.epoch_ns
+
+
+def _layers(model: Any) -> str | None:
+    """Describe the layers of a model, which run code of their own when asked; None if that fails."""
+    with contextlib.suppress(Exception):
+        return to_json([layers_of_model(model)])
+    return None
 
 
 class PhaseRecorder:
@@ -192,7 +205,7 @@ class PhaseRecorder:
             for phase in self.under_way():
                 self.end(phase)
 
-    def batch_begin(self, phase: str, model: str, of_epoch: int) -> None:
+    def batch_begin(self, phase: str, model: Any, of_epoch: int) -> None:
         """Note that a batch begins."""
         observer = self._observer
         if observer is not None:
@@ -270,7 +283,7 @@ def _delegate(callback: Any, phase: str) -> None:
         self.recorder.end(phase)
 
     def on_batch_begin(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ARG001
-        self.recorder.batch_begin(phase, self.model.name, int(batch))
+        self.recorder.batch_begin(phase, self.model, int(batch))
 
     def on_batch_end(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ARG001
         self.recorder.batch_end(phase)

@@ -1,41 +1,24 @@
-"""The layers of live models of Keras, Sonnet and tf.Module, described without holding on to them."""
+"""The layers of live models of Keras, Sonnet and tf.Module."""
 
+import contextlib
 import gc
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from tfvis_nb.analysis.model_layers.description import LiveLayer
+from tfvis_nb.analysis.model_layers.put import put_layers
+from tfvis_nb.core.trace import Trace
 
 Found = TypeVar("Found")
 
 
-@dataclass(eq=False)
-class LiveLayer:
-    """A layer or a whole model.
-
-    - `name`: As in the name scope of its ops.
-    - `kind`: Its class.
-    - `path`: Its name within the outermost model that has it, such as ``model/block/dense``.
-    - `weights`: Bytes of each weight, those of the layers in it too, by the weight's id.
-    - `parts`: The layers in it.
-    """
-
-    name: str
-    kind: str
-    path: str
-    weights: dict[int, int]
-    parts: list["LiveLayer"] = field(default_factory=list)
-
-    def inner(self) -> list["LiveLayer"]:
-        """Return the layers in it, at any depth."""
-        found: dict[int, LiveLayer] = {}
-        todo = [*self.parts]
-        while todo:
-            part = todo.pop()
-            if id(part) not in found:
-                found[id(part)] = part
-                todo += part.parts
-        return [*found.values()]
+def put_live_layers(trace: Trace) -> None:
+    """Give the events of a recording the path, class and weights of their layer, if its model still lives."""
+    # Layers run code of their own when asked for their parts: a recording without layers is better than none.
+    with contextlib.suppress(Exception):
+        if models := live_layers():
+            put_layers(trace, models)
 
 
 def live_layers() -> list[LiveLayer]:
@@ -49,6 +32,11 @@ def live_layers() -> list[LiveLayer]:
     inner = {id(part) for layer in found for part in parts[id(layer)] if part is not layer}
     known: dict[int, LiveLayer] = {}
     return [_described(layer, "", parts, known) for layer in found if id(layer) not in inner]
+
+
+def layers_of_model(model: Any) -> LiveLayer:
+    """Describe a model."""
+    return _described(model, "", {}, {})
 
 
 def _kinds() -> set[type]:

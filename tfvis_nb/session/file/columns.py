@@ -1,10 +1,10 @@
-"""The columns of counts and traces that a session's file has: those of version 1 know nothing of tracing."""
+"""The columns of counts and traces that a session's file has: those of earlier versions have fewer."""
 
 import sqlite3
 from collections.abc import Iterable
 
 from tfvis_nb.session.file.rows import count, count_or_none
-from tfvis_nb.session.file.schema import BEFORE_TRACED_RUNS
+from tfvis_nb.session.file.schema import BEFORE_LAYERS, BEFORE_TRACED_RUNS
 
 OF_TRACED_RUN = {
     "tracing_ns": count_or_none,
@@ -15,7 +15,7 @@ OF_TRACED_RUN = {
 """What is known of a traced run besides its time, and the checks of these columns."""
 
 _UNKNOWN = dict.fromkeys(("traced", "traced_ns", "untraced_runs"), "0")
-_UNKNOWN |= dict.fromkeys(("tracing_ns", "untraced_ns", "batch"), "NULL")
+_UNKNOWN |= dict.fromkeys(("tracing_ns", "untraced_ns", "batch", "layers"), "NULL")
 """What stands in their places in a query of a file that lacks them."""
 
 
@@ -33,4 +33,6 @@ def selected(connection: sqlite3.Connection, columns: Iterable[str], schema: str
 
 def _lacked(connection: sqlite3.Connection, schema: str = "main") -> frozenset[str]:
     version = connection.execute(f"PRAGMA {schema}.user_version").fetchone()[0]
-    return frozenset(_UNKNOWN if version == BEFORE_TRACED_RUNS else ())
+    return {BEFORE_TRACED_RUNS: frozenset(_UNKNOWN), BEFORE_LAYERS: frozenset({"layers"})}.get(
+        version, frozenset()
+    )

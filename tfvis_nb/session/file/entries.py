@@ -35,6 +35,7 @@ class Recording:
     - `untraced_ns`, `untraced_runs`: The median of that many untraced runs of the signature before it; None
       and 0 if there was none.
     - `batch`: Which batch of its epoch it was, from 0; None for a session run.
+    - `layers`: The layers of the model that ran, as `tfvis_nb.analysis.model_layers` writes them, or None.
     """
 
     format: str
@@ -48,6 +49,7 @@ class Recording:
     untraced_ns: int | None = None
     untraced_runs: int = 0
     batch: int | None = None
+    layers: str | None = None
 
 
 @dataclass

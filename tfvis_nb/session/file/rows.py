@@ -41,6 +41,11 @@ def text(value: Any) -> bool:
     return type(value) is str
 
 
+def text_or_none(value: Any) -> bool:
+    """A text, or nothing."""
+    return value is None or type(value) is str
+
+
 def data(value: Any) -> bool:
     """The bytes of a trace."""
     return type(value) is bytes

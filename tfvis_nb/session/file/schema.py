@@ -10,9 +10,11 @@ from tfvis_nb.session.file.errors import DamagedSessionError, damage, is_damage
 from tfvis_nb.texts import Text, text_of
 
 APPLICATION = 0x74667673
-VERSION = 2
+VERSION = 3
 BEFORE_TRACED_RUNS = 1
 """The version of files that do not tell traced runs from others; they are read and continued as they are."""
+BEFORE_LAYERS = 2
+"""The version of those that do not keep the layers of models."""
 
 EVERY = 0
 """In the place of a signature: all of them."""
@@ -24,6 +26,9 @@ _TRACED_RUNS = """
 _OF_TRACED_RUN = """
         tracing_ns INTEGER, untraced_ns INTEGER, untraced_runs INTEGER NOT NULL DEFAULT 0,
         batch INTEGER,"""
+_LAYERS = " layers TEXT,"
+_ADDED = {BEFORE_TRACED_RUNS: (_TRACED_RUNS, _OF_TRACED_RUN, _LAYERS), BEFORE_LAYERS: (_LAYERS,)}
+"""What files of a version lack."""
 
 TABLES = (
     """CREATE TABLE signatures(
@@ -42,7 +47,7 @@ TABLES = (
     f"""CREATE TABLE traces(
         id INTEGER PRIMARY KEY AUTOINCREMENT, signature INTEGER NOT NULL, writer INTEGER NOT NULL,
         run INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,{_OF_TRACED_RUN}
-        format TEXT NOT NULL, epoch_ns INTEGER NOT NULL, size INTEGER NOT NULL, note TEXT NOT NULL,
+        format TEXT NOT NULL, epoch_ns INTEGER NOT NULL, size INTEGER NOT NULL, note TEXT NOT NULL,{_LAYERS}
         data BLOB NOT NULL)""",
     "CREATE INDEX newest ON traces(signature, id)",
     """CREATE TABLE rules(
@@ -60,7 +65,7 @@ def empty_session(version: int = VERSION) -> Guarded:
     connection = sqlite3.connect(":memory:", isolation_level=None, factory=Guarded)
     connection.set_authorizer(None)
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    left_out = (_TRACED_RUNS, _OF_TRACED_RUN) if version == BEFORE_TRACED_RUNS else ()
+    left_out = _ADDED.get(version, ())
     for statement in TABLES:
         connection.execute(functools.reduce(lambda sql, added: sql.replace(added, ""), left_out, statement))
     connection.execute(f"PRAGMA user_version = {version}")
@@ -109,7 +114,7 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise TraceFormatError(Text("no_session", path=path)) from None
     if application != APPLICATION:
         raise TraceFormatError(Text("sqlite_but_no_session", path=path))
-    if version not in (BEFORE_TRACED_RUNS, VERSION):
+    if version not in (*_ADDED, VERSION):
         raise TraceFormatError(Text("session_version", path=path, version=version))
     # As frozensets, because a repaired copy may have another order. There are no duplicates.
     if len(found) != len(_own(version)) or frozenset(found) != _own(version):

@@ -28,7 +28,7 @@ from tfvis_nb.session.file.write_ahead_log import HeldError, WriteAheadLog, is_h
 MORE = "runs of more signatures"
 """Stands for all that a process ran after its first `SLOTS`."""
 
-_RECORDED = ("run", "start_ns", "duration_ns", *OF_TRACED_RUN, "format", "epoch_ns", "note")
+_RECORDED = ("run", "start_ns", "duration_ns", *OF_TRACED_RUN, "format", "epoch_ns", "note", "layers")
 
 RUN_S = 0.5
 WORK_S = 0.9

@@ -1,29 +1,26 @@
-"""The live layers of a recording's events, put into its trace."""
+"""The layers of models, put into the trace of what they ran."""
 
 import contextlib
+from collections.abc import Sequence
 
 import pyarrow as pa
 
+from tfvis_nb.analysis.model_layers.description import LiveLayer, from_json
+from tfvis_nb.analysis.model_layers.scopes import layers_of
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, PARAMETER_BYTES, with_columns
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.recording.model_layers.live import live_layers
-from tfvis_nb.recording.model_layers.scopes import layers_of
+
+_MOST_PAIRS = 20_000_000
+"""Of a scope and a layer: none of a real model has as many, and each takes time."""
 
 
-def put_layers(trace: Trace) -> None:
-    """Give the events of a recording the path, class and weights of their layer, if its model still lives."""
-    # Layers run code of their own when asked for their parts: a recording without layers is better than none.
-    with contextlib.suppress(Exception):
-        _put(trace)
-
-
-def _put(trace: Trace) -> None:
-    models = live_layers()
-    if not models:
-        return
+def put_layers(trace: Trace, models: Sequence[LiveLayer]) -> None:
+    """Give the events of a trace the path, class and weights of their layer."""
     scope, _ = event_layers(trace)
     scopes = scope.dictionary.to_pylist()
+    if len(scopes) * sum(1 + len(model.inner()) for model in models) > _MOST_PAIRS:
+        return
     found = layers_of(scopes, models)
     if not found:
         return
@@ -38,3 +35,9 @@ def _put(trace: Trace) -> None:
     trace.nested = with_columns(trace.nested, taken)
     # The layers that it keeps are those of scopes.
     vars(trace).pop("_cache", None)
+
+
+def put_stored_layers(trace: Trace, models: str) -> None:
+    """Give the events of a trace the layers of models that a file describes, which may say anything."""
+    with contextlib.suppress(AttributeError, OverflowError, TypeError, ValueError, RecursionError):
+        put_layers(trace, from_json(models))

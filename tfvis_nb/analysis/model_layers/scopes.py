@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tfvis_nb.recording.model_layers.live import LiveLayer
+from tfvis_nb.analysis.model_layers.description import LiveLayer
 
 _MOST_DEPTH = 64
 _NUMBERED = re.compile(r"_\d+", re.ASCII)
