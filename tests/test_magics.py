@@ -268,6 +268,18 @@ def test_a_failing_cell_shows_its_error_once_and_what_was_traced(shell: Any, err
     assert Ran(shell, "%%trace -q t\nsession.run(other);").error is None
 
 
+def test_a_cell_that_runs_out_of_memory_says_why(shell: Any) -> None:
+    code = "tf.compat.v2.fill([1 << 42], 1.0)"
+    ran = Ran(shell, f"%%trace t\n{code}")
+    assert isinstance(ran.error, magics.CellFailed)
+    assert ran.text.count("Traceback (most recent call last)") == 1
+    assert "ResourceExhaustedError" in ran.text
+    assert len(ran.views) == 1
+    failed = shell.user_ns["t"].out_of_memory.iloc[0]
+    assert (failed["op"], failed["line"], failed["text"]) == ("Fill", 2, code)
+    assert says(shell.user_ns["t"].notes[0], "ended_out_of_memory")
+
+
 def test_a_cell_that_fails_before_any_run_shows_only_its_error(shell: Any) -> None:
     for code in ("1 / 0", "not python"):
         ran = Ran(shell, f"%%trace t\n{code}")

@@ -153,7 +153,7 @@ class TraceMagic:
             result = self._shell.run_cell(cell, store_history=False)
         error = result.error_before_exec or result.error_in_exec
         if error is not None:
-            raise CellFailed(Text("cell_failed", error=type(error).__name__))
+            raise CellFailed(Text("cell_failed", error=type(error).__name__)) from error
 
     def _above(self, line: str, cell: str) -> str:
         """Return what stands above the code in the cell, as Python: the magic's line, and blank ones."""

@@ -28,6 +28,8 @@ from .memory.memory_breakdown import live_buffers as live_buffers
 from .memory.memory_breakdown import memory_breakdown as memory_breakdown
 from .memory.memory_usage import memory_peaks as memory_peaks
 from .memory.memory_usage import memory_usage as memory_usage
+from .memory.out_of_memory import live_at_failure as live_at_failure
+from .memory.out_of_memory import out_of_memory as out_of_memory
 from .memory.tensor_lifetimes import tensor_lifetimes as tensor_lifetimes
 from .metrics import definitions as definitions
 from .overview.overview import overview as overview

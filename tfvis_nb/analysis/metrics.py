@@ -33,6 +33,7 @@ MODULES: dict[str, str] = {
     "idle_gaps": "idle.idle_gaps",
     "memory_usage": "memory.memory_usage",
     "memory_breakdown": "memory.memory_breakdown",
+    "out_of_memory": "memory.out_of_memory",
     "tensor_lifetimes": "memory.tensor_lifetimes",
     "transfers": "communication.transfers",
     "transfer_matrix": "communication.transfer_matrix",

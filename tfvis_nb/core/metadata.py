@@ -16,6 +16,7 @@ from tfvis_nb import events as event_table
 Metadata = dict[str, pd.DataFrame]
 
 DEVICES, PROFILES = "devices", "profiles"
+OUT_OF_MEMORY, LIVE_AT_FAILURE = "out_of_memory", "live_at_failure"
 
 SUBJECTS: dict[str, dict[str, Any]] = {
     DEVICES: {
@@ -36,12 +37,38 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "device_tracer_level": "Int64",
         "python_tracer_level": "Int64",
     },
+    OUT_OF_MEMORY: {
+        "time_ns": "Int64",
+        "node": event_table.TEXT,
+        "op": event_table.TEXT,
+        "shape": event_table.TEXT,
+        "dtype": event_table.TEXT,
+        "device": event_table.TEXT,
+        "allocator": event_table.TEXT,
+        "requested_bytes": "Int64",
+        "available_bytes": "Int64",
+        "file": event_table.TEXT,
+        "line": "Int64",
+        "function": event_table.TEXT,
+        "text": event_table.TEXT,
+    },
+    LIVE_AT_FAILURE: {
+        "node": event_table.TEXT,
+        "op": event_table.TEXT,
+        "file": event_table.TEXT,
+        "line": "Int64",
+        "device": event_table.TEXT,
+        "allocator": event_table.TEXT,
+        "bytes": "Int64",
+    },
 }
 """The columns of each subject; any value may be missing.
 
 A device has its name in the source, such as ``/device:GPU:0``, bandwidth in bytes and peak in floating-point
 operations a second; ``task`` is empty where the profile does not say it. A profile has the levels of its
-tracers, of the ``ProfilerOptions`` that it was recorded with.
+tracers, of the ``ProfilerOptions`` that it was recorded with. An allocation that failed and ended the
+recording has what was asked for, by which op and line; for an op on a CPU, ``available_bytes`` is what the
+machine had left. The buffers that were allocated then are those that TensorFlow's error lists.
 """
 
 _MOST_ROWS = 100_000

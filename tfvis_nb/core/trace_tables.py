@@ -127,6 +127,13 @@ class TraceTables:
         return memory_usage(self._trace)
 
     @cached_property
+    def out_of_memory(self) -> pd.DataFrame:
+        """The allocation that failed and ended the recording; see `tfvis_nb.analysis.out_of_memory`."""
+        from tfvis_nb.analysis.memory.out_of_memory import out_of_memory
+
+        return out_of_memory(self._trace)
+
+    @cached_property
     def edges(self) -> pd.DataFrame:
         """Which event fed which; see `tfvis_nb.analysis.dataflow.edges.edges`."""
         from tfvis_nb.analysis.dataflow.edges import edges

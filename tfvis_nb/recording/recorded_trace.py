@@ -4,7 +4,9 @@ import html
 import itertools
 from collections.abc import Sequence
 
+from tfvis_nb import events as event_table
 from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.gpu.cupti import note_of
 from tfvis_nb.recording.options import TraceOptions
@@ -45,10 +47,12 @@ class RecordedTrace(Trace):
         options: TraceOptions,
         remarks: Sequence[str] = (),
         sources: SourceWatch | None = None,
+        failure: Metadata | None = None,
     ) -> None:
         """Take over the recorded data, with more `remarks` for the notes.
 
-        `sources` has the code that ran, where it was watched.
+        `sources` has the code that ran, where it was watched, `failure` what is known of the allocation that
+        ended it.
 
         Raises
         ------
@@ -58,26 +62,36 @@ class RecordedTrace(Trace):
         # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
         runs = [run for run in sessions.runs if run.metadata[:1] == b"\n" and run.metadata[1:2] != b"\0"]
         remarks = [*remarks, *_remarks(sessions, empty=len(sessions.runs) - len(runs)), *profiles.remarks]
-        # With this comes the decoder, for which %load_ext need not wait.
+        # With these comes the decoder, for which %load_ext need not wait.
+        from tfvis_nb.analysis.findings.out_of_memory import ended
         from tfvis_nb.recording.assemble import assembled
 
         trace = assembled(runs, profiles, sources, steps=options.steps)
+        if trace is None and failure:
+            trace = Trace(event_table.build({}, rows=0))
         if trace is None:
             reason = "; ".join(remarks) or Text(
                 "no_session_ran" if options.mode == "session" else "nothing_ran"
             )
             self._reason = reason
             raise EmptyTraceError(Text("nothing_recorded", reason=reason))
+        trace.metadata |= failure or {}
         # Whatever a Trace consists of, this one now consists of.
         vars(self).update(vars(trace))
         self.sources = [run.metadata for run in runs]
         self.profiles = [profile.data for profile in profiles.recorded]
-        self.title = title_of(list(trace.step_labels.values()), session_runs=len(runs))
+        self.title = (
+            title_of(list(trace.step_labels.values()), session_runs=len(runs))
+            if len(trace.events)
+            else "out of memory"
+        )
         notes = [] if self.profiles else _step_notes(runs)
         if self.profiles or options.level != "software":
             kinds, devices = (set(trace.events[name].unique()) for name in ("kind", "device"))
             missing = note_of(kinds, devices)
             notes += [missing] if missing else []
+        failed = ended(self)
+        notes = [Text("ended_out_of_memory", failure=failed), *notes] if failed else notes
         self.notes = [*notes, *remarks, *trace.notes]
 
     def __getattr__(self, name: str) -> object:

@@ -13,6 +13,7 @@ from types import FrameType, TracebackType
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.out_of_memory import out_of_memory
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.recorded_trace import RecordedTrace
 from tfvis_nb.recording.sessions.runs import SessionTracer
@@ -76,7 +77,9 @@ class Recorder(ContextDecorator):
             return
         (sessions, profiles, sources), self._tracers = self._tracers, None
         try:
-            self._trace.fill(sessions, profiles, self._options, self._remarks, sources)
+            graphs = [run.graph for run in sessions.runs]
+            failure = {} if error is None else out_of_memory(error, sources, graphs)
+            self._trace.fill(sessions, profiles, self._options, self._remarks, sources, failure)
         except EmptyTraceError:
             # The user's own exception is more useful than the message that nothing ran.
             if error is None:

@@ -55,6 +55,8 @@ _MUCH_ONE_TIME = 0.25
 def findings(trace: Trace) -> pd.DataFrame:
     """Return what made the steps slow: problems first, then the rest, the most costly of each first.
 
+    What ended the program, such as an allocation that failed, comes before all of it, also without steps.
+
     Communication ranks below a straggler even if its share is larger, because waiting for the straggler is
     communication too. So do launches below CPU ops between kernels that are half of their share.
 
@@ -86,19 +88,19 @@ def findings(trace: Trace) -> pd.DataFrame:
     >>> found["figures"][0]["here_ns"]
     6000000
     """
+    fatal = [(rule, finding) for rule in RULES.values() if rule.fatal for finding in rule.find(trace)]
     reason = why_not(trace.breakdown)
-    if reason:
-        return table_of(cannot_say(_COLUMNS, reason))
-    total = int(other_steps(trace).breakdown.drop_duplicates("step")["step_ns"].sum())
-    if not total:
-        return table_of(cannot_say(_COLUMNS, Text("no_step_length")))
-    found = [(rule, finding) for rule in RULES.values() for finding in rule.find(rule.of(trace))]
-    run = max(int(trace.steps["end_ns"].max() - trace.steps["start_ns"].min()), 1)
+    total = 0 if reason else int(other_steps(trace).breakdown.drop_duplicates("step")["step_ns"].sum())
+    if not total and not fatal:
+        return table_of(cannot_say(_COLUMNS, reason or Text("no_step_length")))
+    others = [rule for rule in RULES.values() if not rule.fatal] if total else []
+    found = [*fatal, *((rule, finding) for rule in others for finding in rule.find(rule.of(trace)))]
+    run = max(int(trace.steps["end_ns"].max() - trace.steps["start_ns"].min()), 1) if total else 1
     largest: dict[str, float] = {}
     for rule, finding in found:
         largest[rule.kind] = max(finding.share, largest.get(rule.kind, 0.0))
     one_time = max((largest.get(kind, 0.0) for kind in _ONE_TIME), default=0.0) >= _MUCH_ONE_TIME
-    is_atypical = one_time and len(trace.breakdown["step"].unique()) == 1
+    is_atypical = one_time and bool(total) and len(trace.breakdown["step"].unique()) == 1
 
     def level(rule: Rule, finding: Finding) -> str:
         explaining = finding.figures.get("explained_by", ())
@@ -115,11 +117,12 @@ def findings(trace: Trace) -> pd.DataFrame:
         below = {"is_below": is_below(rule, finding)} if rule.below else {}
         return below | ({"step_label": label} if label else {})
 
-    def rank(pair: tuple[Rule, Finding]) -> tuple[bool, float, bool]:
+    def rank(pair: tuple[Rule, Finding]) -> tuple[bool, bool, float, bool]:
         rule, finding = pair
         share = finding.lost_ns / run if math.isnan(finding.share) else finding.share
         below = is_below(rule, finding)
-        return level(*pair) != PROBLEM, -(min(share, largest[rule.below]) if below else share), below
+        most = min(share, largest[rule.below]) if below else share
+        return not rule.fatal, level(*pair) != PROBLEM, -most, below
 
     rows = [
         _row(rule, finding, total, level(rule, finding), added(rule, finding))

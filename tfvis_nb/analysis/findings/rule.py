@@ -59,6 +59,8 @@ class Rule(NamedTuple):
     """Whether it leads the list of measurements."""
     whole: bool = False
     """Whether it includes a first step that is set apart; see `other_steps`."""
+    fatal: bool = False
+    """Whether it ends the program: it ranks above all others, and needs no steps."""
     headline: Callable[[Figures], str] | None = None
     """A sentence for the headline of a trace whose first finding is this one, if it is a problem."""
 

@@ -8,6 +8,8 @@ import pandas as pd
 from tfvis_nb.analysis.findings.autotuning import RULE as TUNING
 from tfvis_nb.analysis.findings.finding import PROBLEM
 from tfvis_nb.analysis.findings.idle_causes import while_idle
+from tfvis_nb.analysis.findings.out_of_memory import RULE as OUT_OF_MEMORY
+from tfvis_nb.analysis.findings.out_of_memory import ended
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
@@ -25,7 +27,15 @@ _WELL_USED = 0.5
 
 
 def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
-    """Return one or two sentences from the figures of an overview."""
+    """Return one or two sentences from the figures of an overview; what ended the program comes first."""
+    then = _of_steps(trace, facts)
+    failure = ended(trace)
+    if not failure:
+        return then
+    return Text("headline_ended", ended=failure, then=f" {then}" if facts["steps"]["count"] else "")
+
+
+def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     steps = facts["steps"]
     if not steps["count"] or not steps["sum_ns"]:
         return Text("headline_without_steps")
@@ -49,9 +59,10 @@ def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
 
 def _first_problem(trace: Trace) -> str:
     """Return the sentence of the finding that leads the list, if it is a problem and has one."""
-    if not len(trace.findings) or trace.findings["level"].iloc[0] != PROBLEM:
+    found = trace.findings[trace.findings["kind"] != OUT_OF_MEMORY.kind]
+    if not len(found) or found["level"].iloc[0] != PROBLEM:
         return ""
-    first = trace.findings.iloc[0]
+    first = found.iloc[0]
     words = next(rule.headline for rule in RULES.values() if rule.kind == first["kind"])
     return "" if words is None else words(first["figures"])
 

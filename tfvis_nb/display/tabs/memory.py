@@ -4,7 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.memory import buffer_origins, memory_breakdown, memory_usage, tensor_lifetimes
+from tfvis_nb.analysis.memory import (
+    buffer_origins,
+    memory_breakdown,
+    memory_usage,
+    out_of_memory,
+    tensor_lifetimes,
+)
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs import program_memory
@@ -16,17 +22,75 @@ from tfvis_nb.texts import Text
 _ALLOCATOR = TableColumn("allocator", "Allocator", "text", "The allocator of a GPU or of the host.")
 
 _ORIGINS = (("layer", "Layer"), ("line", "Line"))
+_MOST_LIVE = 20
+_ASKED = (
+    TableColumn("node", "Node", "name", "The node that asked for memory; empty for an eager op."),
+    key("op", "Op"),
+    *figures(buffer_origins.ORIGINS, ("layer", "Layer", "text")),
+    TableColumn("at", "Line", "text", buffer_origins.ORIGINS["line"]),
+    TableColumn("shape", "Tensor", "text", "Type and shape of the tensor that the memory was for."),
+    _ALLOCATOR,
+    *figures(
+        out_of_memory.FIGURES,
+        ("requested_bytes", "Requested", "bytes"),
+        ("in_use_bytes", "In use", "bytes"),
+        ("free_bytes", "Free", "bytes"),
+        ("fragmentation", "Fragmentation", "share"),
+        ("fitting_rows", "Rows that fit", "count"),
+    ),
+)
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the curve, the peaks, the buffers that were alive at them, and those of compiled programs."""
     return [
+        *_failure(trace),
         chart(trace, "memory", memory_usage.FIGURES["bytes"]),
         _peaks(trace),
         _use(trace, "op", key("op", "Op", "name")),
         *(_use(trace, by, *figures(buffer_origins.ORIGINS, (by, label, "name"))) for by, label in _ORIGINS),
         _buffers(trace),
         *program_memory.blocks(trace),
+    ]
+
+
+def _failure(trace: Trace) -> list[dict[str, Any]]:
+    """Return the allocation that failed, if one did, and the largest buffers that were allocated then."""
+    failed, live = trace.out_of_memory, out_of_memory.live_at_failure(trace)
+    if why_not(failed):
+        return []
+    targets = ZoomTargets(trace) if len(trace.events) else None
+    lines = zip(failed["file"], failed["line"], strict=True)
+    rows = failed.assign(
+        at=[f"{file}:{line}" if file else "" for file, line in lines],
+        shape=failed["dtype"] + " " + failed["shape"],
+    )
+    columns = [column for column in _ASKED if (rows[column.name].notna() & (rows[column.name] != "")).any()]
+    largest = live.head(_MOST_LIVE)
+    return [
+        table(
+            "Out of memory",
+            rows,
+            columns,
+            definition="The allocation that failed, which ended the recording.",
+            zoom=targets.of_events(failed["event"]) if targets else [],
+        ),
+        table(
+            "Live when memory ran out",
+            largest,
+            [
+                key("name", "Tensor", "name"),
+                key("op", "Op"),
+                *figures(out_of_memory.FIGURES, *((name, label, "text") for name, label in _ORIGINS)),
+                *figures(out_of_memory.FIGURES, ("bytes", "Size", "bytes"), ("share", "Share", "share")),
+            ],
+            definition="The largest buffers of that allocator that are known to be allocated then.",
+            zoom=targets.of_events(largest["event"]) if targets else [],
+            light="name",
+            reason=why_not(live),
+            row_count=len(live),
+            order="largest",
+        ),
     ]
 
 

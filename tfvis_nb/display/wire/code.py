@@ -26,7 +26,10 @@ _MOST_TEXT = 1 << 19
 """Letters of all files together: of later ones the lines on stacks are sent."""
 _FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "copied", "events": "events"}
 _TOTALS = ("file", "line", "phase", *_FIGURES.values())
-_COMPUTED = ("_cache", "findings", "functions", "hlo_ops", "overview", "program_memory", "source_lines")
+_COMPUTED = (
+    *("_cache", "findings", "functions", "hlo_ops", "out_of_memory", "overview", "program_memory"),
+    "source_lines",
+)
 """What a trace keeps that may have been computed with its code."""
 TEXTS = ("code_function", "code_text")
 """The columns of texts that `code` returns."""
@@ -82,12 +85,17 @@ def code_bytes(trace: Trace) -> bytes:
 
 
 def without_code(trace: Trace) -> Trace:
-    """Return the same trace without its stacks, the text of its files, and what was recorded of tracings."""
+    """Return the same trace without its stacks and lines, the text of its files, and what is of tracings."""
     part = copy.copy(trace)
     part.stacks = None
     part.programs = {name: without_sources(proto) for name, proto in trace.programs.items()}
     if part.nested is not None and TRACING in part.nested.column_names:
         part.nested = part.nested.drop_columns([TRACING])
+    code = ["file", "line", "function", "text"]
+    part.metadata = {
+        subject: rows.drop(columns=code, errors="ignore").reindex(columns=rows.columns).astype(rows.dtypes)
+        for subject, rows in part.metadata.items()
+    }
     for name in _COMPUTED:
         vars(part).pop(name, None)
     return part

@@ -1,0 +1,102 @@
+"""An allocation failed, and the program with it."""
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from tfvis_nb.analysis.findings.finding import PROBLEM, Finding
+from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts
+from tfvis_nb.analysis.memory.out_of_memory import live_at_failure, out_of_memory
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.format import format_bytes
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.trace import Trace
+
+_MOST_NAMED = 3
+_LEAST_SHARE = 0.01
+_LONGEST = 80
+_NUMBERS = ("requested_bytes", "free_bytes", "in_use_bytes", "fitting_rows", "line", "fragmentation")
+_TEXTS = ("node", "op", "layer", "shape", "dtype", "allocator", "file")
+
+
+def _find(trace: Trace) -> list[Finding]:
+    failures = out_of_memory(trace)
+    if why_not(failures):
+        return []
+    failure = failures.iloc[-1]
+    figures: dict[str, Any] = {name: printable(str(failure[name]), _LONGEST) for name in _TEXTS}
+    figures |= {name: None if pd.isna(failure[name]) else failure[name].item() for name in _NUMBERS}
+    live = live_at_failure(trace).head(_MOST_NAMED)
+    live = live[live["share"] >= _LEAST_SHARE]
+    figures["live"] = [printable(name, _LONGEST) or "(unknown op)" for name in live["name"]]
+    figures["live_bytes"] = live["bytes"].tolist()
+    free, asked = figures["free_bytes"], figures["requested_bytes"]
+    case = "unknown" if free is None or asked is None else "larger" if free < asked else "fragmented"
+    event, step = int(failure["event"]), int(failure["step"])
+    ends = trace.events["start_ns"] + trace.events["duration_ns"]
+    start = end = int(ends.max()) if len(ends) else 0
+    if event >= 0:
+        start, end = int(trace.events["start_ns"].iloc[event]), int(ends.iloc[event])
+    events = [event] if event >= 0 else []
+    return [Finding(f"out_of_memory.{case}", math.nan, figures, step, start, end, events, PROBLEM)]
+
+
+def _asked(figures: Figures) -> str:
+    """Say which op asked for how much, and what was free."""
+    op, node, asked, free = (figures[name] for name in ("op", "node", "requested_bytes", "free_bytes"))
+    who = f"{node} ({op})" if node and op else node or op or "that failed"
+    what = "memory that was not there" if asked is None else format_bytes(asked)
+    return f"{who} asked for {what}" + ("" if free is None else f", and {format_bytes(free)} were free")
+
+
+def _word(key: str, figures: Figures) -> Texts:
+    case = key.rpartition(".")[2]
+    text = f"The op {_asked(figures)}{', but not in one block' if case == 'fragmented' else ''}."
+    if figures["shape"]:
+        text += f" It was for a tensor of shape {figures['shape']}"
+        text += f" and type {figures['dtype']}." if figures["dtype"] else "."
+    line = "" if figures["line"] is None else f"at {figures['file']}:{figures['line']}"
+    places = [place for place in (line, f"in layer {figures['layer']}" if figures["layer"] else "") if place]
+    if places:
+        text += f" The op is {', '.join(places)}."
+    if figures["live"]:
+        pairs = zip(figures["live"], figures["live_bytes"], strict=True)
+        largest = ", ".join(f"{name} {format_bytes(size)}" for name, size in pairs)
+        text += f" The largest buffers then: {largest}."
+    if case == "fragmented":
+        advice = (
+            "Set the environment variable TF_GPU_ALLOCATOR=cuda_malloc_async before TensorFlow starts, which"
+            " fragments less, or use a smaller batch."
+        )
+    else:
+        advice = "Use a smaller batch, or split the op."
+        if figures["live"]:
+            advice += " The Memory tab lists what was allocated."
+        if figures["fitting_rows"]:
+            rows = f"At most {figures['fitting_rows']:,} rows of the tensor, its first dimension, would have"
+            advice = f"{rows} fitted, if all free memory was one block. {advice}"
+    return Texts("The program ran out of memory", text, advice)
+
+
+def _measure(trace: Trace) -> Measurement:
+    return Measurement(NOT_KNOWN, NOT_KNOWN, {"failures": len(out_of_memory(trace))})
+
+
+def _summarise(figures: Figures) -> str:
+    return "The program ran out of memory." if figures["failures"] else "No out-of-memory error was recorded."
+
+
+def _headline(figures: Figures) -> str:
+    return f"Out of memory: the op {_asked(figures)}."
+
+
+def ended(trace: Trace) -> str:
+    """Say in a few words which allocation failed and ended the recording; empty if none did."""
+    found = _find(trace)
+    return _headline(found[0].figures).removesuffix(".") if found else ""
+
+
+RULE = Rule(
+    "out of memory", {}, _find, _word, _measure, _summarise, whole=True, headline=_headline, fatal=True
+)

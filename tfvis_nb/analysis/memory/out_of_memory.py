@@ -1,0 +1,216 @@
+"""Which allocation failed and ended the recording, and what was allocated then."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.memory.buffer_origins import ORIGINS, buffer_origins, runs_of
+from tfvis_nb.analysis.memory.memory_breakdown import live_buffers
+from tfvis_nb.analysis.steps.layer_names import layer_of
+from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.metadata import LIVE_AT_FAILURE, OUT_OF_MEMORY
+from tfvis_nb.core.phases import phase_of
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+FIGURES: dict[str, str] = {
+    "requested_bytes": "Bytes that the op asked for: as TensorFlow's error says, or by its shape and dtype."
+    " Missing if the error says neither.",
+    "in_use_bytes": "Bytes that the allocator had allocated then: the most while the op ran. Missing where"
+    " allocators do not record it, as for TensorFlow's plain one for CPUs.",
+    "free_bytes": "Bytes that the allocator could still hand out then; of a plain CPU allocator, what the"
+    " machine had available when the error arrived. Missing where not known.",
+    "fragmentation": "As in `memory_usage`, at that time: if requested_bytes were free, no block was as"
+    " large.",
+    "fitting_rows": "free_bytes / (requested_bytes / first dimension), rounded down: how large the first"
+    " dimension of this one tensor could have been, if all that was free was one block. Missing where"
+    " free_bytes are not known or suffice.",
+    "bytes": "Bytes of a buffer that was allocated then; to three digits where TensorFlow's error lists it.",
+    "share": "bytes / bytes of all buffers known to be allocated then.",
+    **ORIGINS,
+}
+
+_TEXTS = ("node", "op", "layer", "shape", "dtype", "device", "allocator", "file", "function", "text")
+_NUMBERS = ("time_ns", "requested_bytes", "in_use_bytes", "free_bytes", "fitting_rows", "line")
+_COLUMNS = {
+    "step": "int64",
+    "event": "int64",
+    **dict.fromkeys(_TEXTS, "str"),
+    **dict.fromkeys(_NUMBERS, "Int64"),
+    "fragmentation": "Float64",
+    "at_ns": "Int64",
+}
+_LIVE = {
+    **dict.fromkeys(("name", "op", "layer", "line", "allocator"), "str"),
+    "event": "int64",
+    "bytes": "int64",
+    "share": "float64",
+}
+_FIRST = re.compile(r"\[(\d{1,18})(?:, \d+)*\]")
+
+
+@validate_input
+def out_of_memory(trace: Trace) -> pd.DataFrame:
+    """Return the allocation that failed and ended the recording.
+
+    Parameters
+    ----------
+    trace
+        A recording, or a Parquet file of one: other files do not have the error.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row, or several in merged traces: ``step`` and ``event`` (int64), the op that asked, -1 where it
+        has no row; ``node``, ``op``, ``layer``, ``shape``, ``dtype``, ``device``, ``allocator`` (str, empty
+        if not known); the line of the user's code: ``file``, ``function``, ``text`` (str), ``line``
+        (Int64); ``time_ns``, when the error arrived, and ``at_ns``, when the allocator had the most
+        allocated while the op ran (Int64 epoch ns); the `FIGURES` (Int64; ``fragmentation`` Float64).
+        `cannot_say` where no such error was recorded.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import out_of_memory
+    >>> from tfvis_nb.core.metadata import OUT_OF_MEMORY, table_of
+    >>> asked = {"op": "MatMul", "shape": "[64, 8]", "requested_bytes": 2048, "available_bytes": 1000}
+    >>> trace = Trace(events.build({}, rows=0), metadata={OUT_OF_MEMORY: table_of(OUT_OF_MEMORY, [asked])})
+    >>> out_of_memory(trace)[["op", "requested_bytes", "free_bytes", "fitting_rows"]].values.tolist()
+    [['MatMul', 2048, 1000, 31]]
+    """
+    failed = trace.metadata.get(OUT_OF_MEMORY)
+    if failed is None or failed.empty:
+        return cannot_say(_COLUMNS, Text("no_out_of_memory"))
+    rows = [_failure(trace, row) for row in failed.astype(object).to_dict("records")]
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
+
+
+def _failure(trace: Trace, row: dict[Any, Any]) -> dict[str, Any]:
+    known = {
+        name: value
+        for name, value in row.items()
+        if not pd.isna(value) and (isinstance(value, str) or value >= 0)
+    }
+    found: dict[str, Any] = dict.fromkeys(_NUMBERS, pd.NA) | dict.fromkeys(_TEXTS, "") | known
+    event = _event(trace, found["node"] or found["op"])
+    found |= {"event": event, "step": event_table.NO_STEP, "fragmentation": pd.NA, "at_ns": pd.NA}
+    found["free_bytes"] = known.get("available_bytes", pd.NA)
+    if event >= 0:
+        found["step"] = int(trace.events["step"].iloc[event])
+        found |= _heap(trace, event, found["allocator"])
+        found["op"] = found["op"] or str(trace.events["op"].iloc[event])
+    found["layer"] = _layers(trace, [found["node"]], np.array([event]))[0]
+    free, asked, first = (found[name] for name in ("free_bytes", "requested_bytes", "shape"))
+    dimension = _FIRST.fullmatch(first)
+    if dimension and not pd.isna(free) and not pd.isna(asked) and free < asked:
+        found["fitting_rows"] = int(dimension[1]) * int(free) // int(asked)
+    return found
+
+
+def _event(trace: Trace, name: str) -> int:
+    """Return the last event of an op by its node, or of an eager one by its type; -1 without any."""
+    events = trace.events
+    named = (events["name"] == name).fillna(value=False).to_numpy(bool)
+    # Rows of session runs, which have the time of scheduling, are of earlier ones: one that fails has none.
+    rows = np.flatnonzero(named & is_kind(events, "op") & events["scheduled_ns"].isna().to_numpy())
+    return int(rows[-1]) if name and len(rows) else -1
+
+
+def _heap(trace: Trace, event: int, allocator: str) -> dict[str, Any]:
+    """Return what an allocator had allocated and free while an op ran, when that was the most."""
+    curve = trace.memory
+    curve = curve[(curve["allocator"] == allocator) & (curve["step"] == event_table.NO_STEP)]
+    start = int(trace.events["start_ns"].iloc[event])
+    end = start + int(trace.events["duration_ns"].iloc[event])
+    before = curve[curve["time_ns"] <= start].tail(1)
+    # What the op frees again when it fails was allocated when it asked.
+    during = pd.concat([before, curve[(curve["time_ns"] > start) & (curve["time_ns"] <= end)]])
+    if during.empty:
+        return {}
+    most = during[during["bytes"] == during["bytes"].max()].iloc[-1]
+    names = {"at_ns": "time_ns", "in_use_bytes": "bytes"} | {
+        name: name for name in ("free_bytes", "fragmentation") if not pd.isna(most[name])
+    }
+    return {name: most[column] for name, column in names.items()}
+
+
+@validate_input
+def live_at_failure(trace: Trace) -> pd.DataFrame:
+    """Return the buffers that were allocated when an allocation failed, the largest first.
+
+    Parameters
+    ----------
+    trace
+        As in `out_of_memory`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``, ``op``, ``layer``, ``line`` and ``allocator`` (str, empty if not known), ``event`` (int64;
+        the allocation or op, -1 where it has no row), ``bytes`` (int64) and ``share`` (float64), as in
+        `FIGURES`. They are those of the allocator that failed, as the recording has them; else those that
+        TensorFlow's error lists, which it does for session runs. `cannot_say` without either.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import live_at_failure
+    >>> from tfvis_nb.core import metadata
+    >>> tables = {"out_of_memory": [{"node": "b"}], "live_at_failure": [{"node": "a", "bytes": 4096}]}
+    >>> tables = {name: metadata.table_of(name, rows) for name, rows in tables.items()}
+    >>> trace = Trace(events.build({}, rows=0), metadata=tables)
+    >>> live_at_failure(trace)[["name", "bytes", "share"]].values.tolist()
+    [['a', 4096, 1.0]]
+    """
+    failures = out_of_memory(trace)
+    if why_not(failures):
+        return cannot_say(_LIVE, why_not(failures))
+    failure = failures.iloc[-1]
+    if not pd.isna(failure["at_ns"]):
+        found = live_buffers(trace, int(failure["at_ns"]), allocator=failure["allocator"])
+        if len(found):
+            return found[list(_LIVE)].astype(dtypes(_LIVE))
+    listed = trace.metadata.get(LIVE_AT_FAILURE)
+    listed = None if listed is None else listed[listed["bytes"].notna() & (listed["bytes"] >= 0)]
+    if listed is None or listed.empty:
+        return cannot_say(_LIVE, Text("no_live_buffers"))
+    return _listed(trace, listed.fillna(dict.fromkeys(("node", "op", "file", "allocator"), "")))
+
+
+def _listed(trace: Trace, listed: pd.DataFrame) -> pd.DataFrame:
+    """Return the buffers that an error lists, as `live_at_failure` does."""
+    listed = listed.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    names = [str(name) for name in listed["node"]]
+    event = runs_of(trace, names)
+    size = listed["bytes"].clip(upper=event_table.MOST_IN_ALL // len(listed)).astype("int64")
+    lines = [
+        "" if pd.isna(line) or not file else f"{file}:{line}"
+        for file, line in zip(listed["file"], listed["line"], strict=True)
+    ]
+    columns = {
+        "name": names,
+        "op": listed["op"],
+        "layer": _layers(trace, names, event),
+        "line": lines,
+        "allocator": listed["allocator"],
+        "event": event,
+        "bytes": size,
+        "share": size / max(int(size.sum()), 1),
+    }
+    return pd.DataFrame(columns).astype(dtypes(_LIVE))
+
+
+def _layers(trace: Trace, names: list[str], events: np.ndarray) -> list[str]:
+    """Return the layers of nodes: those of their events, otherwise by their names."""
+    known = buffer_origins(trace, pd.DataFrame({"name": names, "event": events}))["layer"].tolist()
+    return [
+        layer or (layer_of(name, phase_of(name, ""), set(names)) if name else "")
+        for name, layer in zip(names, known, strict=True)
+    ]
