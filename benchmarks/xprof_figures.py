@@ -71,6 +71,7 @@ def main() -> int:
         figures["profiles"][name] = asked(path)
         print(name, len(figures["profiles"][name]["steps"]), "steps")
     figures["hlo_ops"] = {name: instructions(folders["shared"] / name.partition("/")[2]) for name in OF_XLA}
+    figures["roofline"] = {name: roofline(folders["shared"] / name.partition("/")[2]) for name in OF_XLA}
     TARGET.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 0
 
@@ -105,14 +106,34 @@ def asked(path: Path) -> dict[str, Any]:
 
 def instructions(path: Path) -> list[dict[str, Any]]:
     """Ask XProf of the instructions of one profile."""
+    said = of_tool(path, "hlo_stats")
+    kept = ("program_id", "hlo_op_name", "category", "occurrences", "total_time", "total_self_time")
+    rates = ("model_flop_rate", "measured_memory_bw")
+    return [{key: row[key] for key in (*kept, *rates)} for row in rows(said)]
+
+
+def roofline(path: Path) -> dict[str, Any]:
+    """Ask XProf of the rooflines of one profile."""
+    table, *_ = of_tool(path, "roofline_model")
+    kept = ("hlo_module_id", "operation", "total_self_time", "roofline_efficiency", "bound_by")
+    return {
+        "peak_flop_rate": table["p"]["peak_flop_rate"],
+        "peak_hbm_bw": table["p"]["peak_hbm_bw"],
+        "ops": [
+            {key: row[key] for key in kept}
+            for row in rows(table)
+            if row["step"] == "Total" and row["include_infeed_outfeed"] and row["rank"]
+        ],
+    }
+
+
+def of_tool(path: Path, tool: str) -> Any:
+    """Ask one of XProf's tools of one profile."""
     convert = importlib.import_module("xprof.convert.raw_to_tool_data")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "host.xplane.pb"
         file.write_bytes(path.read_bytes())
-        said = json.loads(convert.xspace_to_tool_data([str(file)], "hlo_stats", {})[0])
-    kept = ("program_id", "hlo_op_name", "category", "occurrences", "total_time", "total_self_time")
-    rates = ("model_flop_rate", "measured_memory_bw")
-    return [{key: row[key] for key in (*kept, *rates)} for row in rows(said)]
+        return json.loads(convert.xspace_to_tool_data([str(file)], tool, {})[0])
 
 
 def rows(table: dict[str, Any]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ import pytest
 from tests.real_traces import DATA, SHARED, outside_sample, real_trace
 from tests.support import xspace_oracle
 from tfvis_nb import Trace
+from tfvis_nb.analysis.hardware.peak_rates import peak_rate
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
@@ -213,6 +214,29 @@ def test_instructions(name: str) -> None:
         if row["cost"] == "XLA":
             worked = said["model_flop_rate"] * 1e9 * seconds / row["count"]
             assert row["flops"] == pytest.approx(worked, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDED["roofline"] if path_of(name).is_file()])
+def test_rooflines(name: str) -> None:
+    """The least time of an instruction. XProf has one highest rate for all types, that of 16 bits."""
+    trace = read(name)
+    said = RECORDED["roofline"][name]
+    ours = trace.roofline.set_index(["program", "hlo_op"])
+    for row in said["ops"]:
+        if row["operation"].startswith("copy-start"):
+            continue
+        found = ours[ours.index.get_level_values("program").str.endswith(f"({row['hlo_module_id']})")]
+        op = found.loc[(slice(None), row["operation"]), :].iloc[0]
+        least = row["roofline_efficiency"] * row["total_self_time"] * 1e3
+        assert op["ideal_ns"] == pytest.approx(least, rel=1e-5), row
+        assert (op["bound"], row["bound_by"]) == ("memory", "HBM")
+        assert op["peak_bytes"] == pytest.approx(float(said["peak_hbm_bw"]) * 2**30, rel=1e-5)
+    device = trace.devices[trace.devices["memory_bandwidth"].notna()].iloc[0]
+    highest = device["peak_flops"]
+    if pd.isna(highest):
+        clock = {"cores": device["cores"], "clock_hz": device["clock_hz"]}
+        highest = peak_rate(device["compute_capability"], **clock, kind="f16")
+    assert highest == pytest.approx(float(said["peak_flop_rate"]) * 1e9, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", sampled(WITH_OPS))

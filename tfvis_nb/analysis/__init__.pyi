@@ -18,6 +18,7 @@ from .graph.costs import costs as costs
 from .graph.nodes import nodes as nodes
 from .hardware.devices import devices as devices
 from .hardware.kernels import kernels as kernels
+from .hardware.roofline import roofline as roofline
 from .idle.device_idle import device_idle as device_idle
 from .idle.idle_gaps import idle_gaps as idle_gaps
 from .idle.launch_bound import launch_bound as launch_bound

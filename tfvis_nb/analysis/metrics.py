@@ -22,6 +22,7 @@ MODULES: dict[str, str] = {
     "hlo_ops": "programs.hlo_ops",
     "fused_instructions": "programs.fused_instructions",
     "program_memory": "programs.program_memory",
+    "roofline": "hardware.roofline",
     "input_pipeline": "input.input_pipeline",
     "counters": "time_series.counters",
     "flame_graph": "steps.flame_graph",

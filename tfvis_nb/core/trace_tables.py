@@ -57,6 +57,13 @@ class TraceTables:
         return program_memory(self._trace)
 
     @cached_property
+    def roofline(self) -> pd.DataFrame:
+        """How near instructions come to what their device can do: `tfvis_nb.analysis.roofline`."""
+        from tfvis_nb.analysis.hardware.roofline import roofline
+
+        return roofline(self._trace)
+
+    @cached_property
     def input_pipeline(self) -> pd.DataFrame:
         """The stages of tf.data pipelines, and what AUTOTUNE chose: `tfvis_nb.analysis.input_pipeline`."""
         from tfvis_nb.analysis.input.input_pipeline import input_pipeline
