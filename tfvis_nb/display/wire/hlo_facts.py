@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from tfvis_nb.analysis.programs.fused_instructions import inside
 from tfvis_nb.analysis.programs.hlo_module import modules
-from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_operations
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
@@ -23,22 +22,21 @@ _MOST_FUSED = 40
 _COUNTED = {"XLA": "", "shapes": ", counted from shapes"}
 
 
-def hlo_facts(trace: Trace) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the texts of `FACTS` for each program and instruction of ``trace.hlo_ops``."""
-    if why_not(trace.hlo_ops):
-        return {}
-    return {
-        (row["program"], row["hlo_op"]): (
-            printable(row["program"], _LONGEST),
-            printable(row["hlo_op"], _LONGEST),
-            printable(row["category"], _LONGEST),
-            _count(row, "flops", format_operations),
-            _count(row, "bytes_accessed", format_bytes),
-            printable(row["expression"], _LONGEST),
-            _fused(trace, row["program"], row["hlo_op"]),
+def hlo_facts(trace: Trace) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    """Yield each program and instruction of ``trace.hlo_ops`` with the texts of `FACTS`, longest first."""
+    for row in trace.hlo_ops.astype(object).to_dict("records"):
+        yield (
+            (row["program"], row["hlo_op"]),
+            (
+                printable(row["program"], _LONGEST),
+                printable(row["hlo_op"], _LONGEST),
+                printable(row["category"], _LONGEST),
+                _count(row, "flops", format_operations),
+                _count(row, "bytes_accessed", format_bytes),
+                printable(row["expression"], _LONGEST),
+                _fused(trace, row["program"], row["hlo_op"]),
+            ),
         )
-        for row in trace.hlo_ops.astype(object).to_dict("records")
-    }
 
 
 def _count(row: Mapping[Any, Any], name: str, written: Callable[[float], str]) -> str:

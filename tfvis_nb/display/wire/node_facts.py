@@ -64,24 +64,27 @@ def _add_instructions(
     trace: Trace, events: pd.DataFrame, index: np.ndarray, facts: dict[tuple[str, ...], int]
 ) -> None:
     """Give events that ran an instruction of a compiled program what is known of it."""
-    known = hlo_facts(trace)
-    if not known or trace.nested is None:
+    if trace.nested is None or trace.hlo_ops.empty:
         return
     code = np.zeros(len(events), np.int64)
-    texts = []
+    texts: list[dict[str, int]] = []
     for name in (PROGRAM, HLO_OP):
-        codes, distinct = pd.factorize(trace.nested[name].to_pandas())
-        texts.append([*map(str, distinct), ""])
-        code = code * len(texts[-1]) + codes[events.index] % len(texts[-1])
-    text_bytes = sum(len(text) for one in facts for text in one)
+        # Other sources may have a text twice in a dictionary.
+        column = pa.array(trace.nested[name].cast(pa.string()).to_numpy(), pa.string()).dictionary_encode()
+        distinct = column.dictionary.to_pylist()
+        texts.append({text: at for at, text in enumerate(distinct)})
+        codes = column.indices.fill_null(len(distinct)).to_numpy()
+        code = code * (len(distinct) + 1) + codes[events.index]
     ran, codes = np.unique(code, return_inverse=True)
     numbers = np.full(len(ran), -1)
-    for at, (program, op) in enumerate(zip(*divmod(ran, len(texts[1])), strict=True)):
-        if described := known.get((texts[0][program], texts[1][op])):
-            told = (*[""] * len(OF_GRAPHS), *described)
-            text_bytes += 0 if told in facts else sum(map(len, told))
-            if text_bytes <= _MOST_TEXT_BYTES:
-                numbers[at] = facts.setdefault(told, len(facts))
+    text_bytes = sum(len(text) for one in facts for text in one)
+    for (program, op), described in hlo_facts(trace):
+        told = (*[""] * len(OF_GRAPHS), *described)
+        text_bytes += 0 if told in facts else sum(map(len, told))
+        if text_bytes > _MOST_TEXT_BYTES:
+            break
+        here = ran == texts[0][program] * (len(texts[1]) + 1) + texts[1][op]
+        numbers[here] = facts.setdefault(told, len(facts))
     index[:] = np.where(index >= 0, index, numbers[codes])
 
 
