@@ -15,6 +15,7 @@ from tfvis_nb.analysis import hlo_ops, roofline, why_not
 from tfvis_nb.analysis.hardware.peak_rates import PER_CYCLE, peak_rate, type_of
 from tfvis_nb.analysis.hardware.roofline import BY
 from tfvis_nb.core.metadata import table_of
+from tfvis_nb.display.tabs import instructions
 
 TPU = "/device:TPU:0"
 
@@ -98,3 +99,14 @@ def test_one_highest_rate_for_each_type() -> None:
 
 def test_a_trace_without_compiled_programs_says_so(data: Path) -> None:
     assert why_not(real_trace(data / "local_mlp_step1.pb").roofline).id == "no_hlo_ops"
+
+
+def test_the_table_of_instructions_has_what_is_known(data: Path) -> None:
+    def columns(trace: Trace) -> dict[str, list[object]]:
+        (block,) = instructions.blocks(trace)
+        names = [column["name"] for column in block["columns"]]
+        return dict(zip(names, map(list, zip(*block["rows"], strict=True)), strict=True))
+
+    known = columns(trace_of(("dot", 300, 50_000, 100), ("call", 100, None, 7), **KNOWN))
+    assert (known["bound"], known["efficiency"]) == (["compute", None], [50 / 300, None])
+    assert "efficiency" not in columns(real_trace(data / "cpu_jax.xplane.pb"))

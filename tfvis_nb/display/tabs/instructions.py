@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from tfvis_nb.analysis.hardware import roofline
 from tfvis_nb.analysis.programs import hlo_ops
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+
+_LIMITS = {"bound": ("bound", "Limited by", "text"), "efficiency": ("efficiency", "Efficiency", "share")}
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
@@ -14,8 +17,11 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     found = trace.hlo_ops
     if why_not(found):
         return []
+    keys = ["program", "hlo_op"]
+    found = found.merge(trace.roofline[[*keys, *_LIMITS]], on=keys, how="left")
+    limited = found["efficiency"].notna().any()
     columns = figures(
-        hlo_ops.FIGURES,
+        hlo_ops.FIGURES | roofline.FIGURES,
         ("hlo_op", "Instruction", "name"),
         ("category", "Category", "text"),
         ("self_ns", "Self", "ns"),
@@ -24,6 +30,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         ("flops", "Operations", "operations"),
         ("bytes_accessed", "Bytes", "bytes"),
         ("cost", "Counted by", "text"),
+        *(_LIMITS.values() if limited else ()),
         ("op_name", "Op", "text"),
         ("program", "Program", "text"),
     )
@@ -33,7 +40,8 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
             "By instruction of compiled programs",
             rows,
             columns,
-            definition="Operations and bytes are those of one run. A click shows the longest run.",
+            definition="Operations and bytes are those of one run. A click shows the longest run. Efficiency:"
+            " the least time that the device needs / self time.",
             zoom=ZoomTargets(trace).of_events(rows["longest"]),
             bar="self_ns",
             colours=["device_compute"] * len(rows),
