@@ -26,18 +26,19 @@ _MOST_LIVE = 20
 _ASKED = (
     TableColumn("node", "Node", "name", "The node that asked for memory; empty for an eager op."),
     key("op", "Op"),
-    *figures(buffer_origins.ORIGINS, ("layer", "Layer", "text")),
-    TableColumn("at", "Line", "text", buffer_origins.ORIGINS["line"]),
+    *figures(
+        out_of_memory.FIGURES, ("requested_bytes", "Requested", "bytes"), ("free_bytes", "Free", "bytes")
+    ),
     TableColumn("shape", "Tensor", "text", "Type and shape of the tensor that the memory was for."),
-    _ALLOCATOR,
+    TableColumn("at", "Line", "text", buffer_origins.ORIGINS["line"]),
     *figures(
         out_of_memory.FIGURES,
-        ("requested_bytes", "Requested", "bytes"),
-        ("in_use_bytes", "In use", "bytes"),
-        ("free_bytes", "Free", "bytes"),
-        ("fragmentation", "Fragmentation", "share"),
+        ("layer", "Layer", "text"),
         ("fitting_rows", "Rows that fit", "count"),
+        ("in_use_bytes", "In use", "bytes"),
+        ("fragmentation", "Fragmentation", "share"),
     ),
+    _ALLOCATOR,
 )
 
 
