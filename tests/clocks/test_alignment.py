@@ -17,6 +17,7 @@ from tests.protobuf_bytes import varint
 from tests.support.texts import figures_of
 from tfvis_nb import events
 from tfvis_nb.clocks.alignment import MOST_TASKS, aligned, clock_offsets
+from tfvis_nb.core.counters import build
 from tfvis_nb.texts import Text, id_of
 
 MS = 1_000_000
@@ -62,7 +63,14 @@ def test_collectives_find_a_shift(data: Path, offset: int) -> None:
 def test_a_moved_clock_is_moved_back_and_said(data: Path) -> None:
     trace = tv.read_trace([data / name for name in WORKERS])
     wrong = shifted(trace, "/job:worker/replica:0/task:1", 300 * MS)
+    tasks = [f"/job:worker/replica:0/task:{number}" for number in range(2)]
+    ahead = [int(wrong.events.loc[wrong.events["task"] == task, "start_ns"].min()) for task in tasks]
+    wrong.recorded_counters = build({"task": tasks, "time_ns": ahead, "value": [1, 2]})
     again = aligned(wrong)
+    # A counter stays with the events of its task.
+    starts = [int(again.events.loc[again.events["task"] == task, "start_ns"].min()) for task in tasks]
+    assert again.recorded_counters["time_ns"].tolist() == starts
+    assert starts[1] < ahead[1]
     assert len(again.events) == len(trace.events)
     (figures,) = figures_of(again.notes, "clock_moved")
     assert id_of(figures["bounds"]) == "offset_between"

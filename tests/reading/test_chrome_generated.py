@@ -76,6 +76,7 @@ CATEGORIES = texts(
     "op",
     "memcpy",
     "transfer",
+    "counter",
 )
 ARGUMENTS: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},
@@ -92,6 +93,8 @@ ARGUMENTS: st.SearchStrategy[Any] = st.fixed_dictionaries(
         "correlation_id": number,
         "External id": number,
         "bytes": number,
+        "flows_out": st.lists(number, max_size=2) | odd,
+        "flows_in": st.lists(number, max_size=2) | odd,
         "device": number,
         "group_id": number,
         "dtype": texts("float32", "int64"),
@@ -114,13 +117,23 @@ ARGUMENTS: st.SearchStrategy[Any] = st.fixed_dictionaries(
 )
 EVENTS: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {
-        "ph": st.sampled_from(["X"] * 6 + ["B", "E", "M", "M", "N", "O", "C", "s", "i", "?"]) | odd,
+        "ph": st.sampled_from(["X"] * 6 + ["B", "E", "M", "M", "N", "O", "C", "s", "t", "f", "i", "?"]) | odd,
         "ts": number.map(lambda value: value + EPOCH if type(value) is int and 0 <= value < 2000 else value)
         | number,
         "pid": st.integers(0, 2) | st.sampled_from(["Spans", None, [], 1.5]),
         "tid": st.integers(0, 2) | st.sampled_from(["x", None, {}]),
     },
-    optional={"name": NAMES, "cat": CATEGORIES, "dur": number, "args": ARGUMENTS | odd, "id": odd},
+    optional={
+        "name": NAMES,
+        "cat": CATEGORIES,
+        "dur": number,
+        "args": ARGUMENTS | odd,
+        "id": odd,
+        **dict.fromkeys(("bind_id", "flow_in", "flow_out"), st.just(True) | odd),
+        "bp": st.just("e") | odd,
+        "time_ns": number,
+        "task": odd,
+    },
 )
 KEYS: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},

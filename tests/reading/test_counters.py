@@ -17,7 +17,9 @@ import tfvis_nb as tv
 from tests.protobuf_bytes import field, number, varint
 from tests.support.examples import examples
 from tests.support.texts import figures_of
+from tfvis_nb import events as event_table
 from tfvis_nb.core import counters
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.subset import in_range, subset
 from tfvis_nb.reading.concat import concatenate, merge
 
@@ -170,3 +172,23 @@ def test_what_a_profile_sampled() -> None:
         ["/device:GPU:0", "dram (GB/s)", "GB/s", 5, 7.0],
     ]
     assert figures_of(trace.notes, "counter_values_left_out") == [{"values": 2}]
+
+
+def test_counters_of_several_hosts_are_of_their_tasks() -> None:
+    trace = tv.read_trace([sampled((3, 1)) + field(4, b"a"), sampled((4, 2)) + field(4, b"b")])
+    task = "/job:worker/replica:0/task:{}".format
+    assert rows(trace.recorded_counters, "task", "device", "value") == [
+        [task(0), f"{task(0)}/device:GPU:0", 1.0],
+        [task(1), f"{task(1)}/device:GPU:0", 2.0],
+    ]
+
+
+def test_counters_move_with_what_lies_around_long_pauses() -> None:
+    day = 86_400_000_000_000
+    table = event_table.build({"start_ns": [5, 200 * day], "duration_ns": [9, 9], "kind": ["host"] * 2})
+    times = [5, 8, 100 * day, 200 * day + 4]
+    queue = counters.build({"time_ns": times, "value": range(4)})
+    shown = compress_gaps(tv.Trace(table, recorded_counters=queue))
+    second = int(shown.events["start_ns"][1])
+    assert second < 2_000_000_000
+    assert rows(shown.counters, "time_ns", "value") == [[5, 0], [8, 1], [second, 2], [second + 4, 3]]

@@ -25,14 +25,15 @@ export function drawStepLine(
 ): void {
   if (times.length === 0) return;
   const { start } = viewport;
-  const first = Math.max(Math.ceil(xAt(viewport, times[0], width)), 0);
+  const from = xAt(viewport, times[0], width);
+  const first = Math.max(Math.ceil(from), 0);
   // A little further than can be seen, where the curve comes down.
   const last = Math.min(xAt(viewport, end, width), width + 2);
   if (first > last) return;
   const highs = new Path2D();
   const lows = new Path2D();
   let at = Math.max(firstAbove(times, start) - 1, 0);
-  for (const pen of [highs, lows]) pen.moveTo(first, y(0));
+  for (const pen of [highs, lows]) pen.moveTo(from < 0 ? -2 : first, y(0));
   for (let x = first; x < last; ) {
     let high = levels[at] ?? 0;
     let low = high;
