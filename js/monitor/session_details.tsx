@@ -46,7 +46,7 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
       {newest.length > 0 && (
         <>
           <h3>
-            Processes <span>{formatCount(state.processes.length)}</span>
+            Recordings <span>{formatCount(state.processes.length)}</span>
           </h3>
           <ul class="processes">
             {newest.map((row) => (

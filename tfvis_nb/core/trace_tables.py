@@ -107,14 +107,14 @@ class TraceTables:
 
     @cached_property
     def breakdown(self) -> pd.DataFrame:
-        """Where the time of each step went; see `tfvis_nb.analysis.breakdown`."""
+        """The breakdown of step time; see `tfvis_nb.analysis.breakdown`."""
         from tfvis_nb.analysis.steps.breakdown import breakdown
 
         return breakdown(self._trace)
 
     @cached_property
     def utilisation(self) -> pd.DataFrame:
-        """How busy each device was in each step; see `tfvis_nb.analysis.utilisation`."""
+        """The utilisation of devices in each step; see `tfvis_nb.analysis.utilisation`."""
         from tfvis_nb.analysis.steps.utilisation import utilisation
 
         return utilisation(self._trace)

@@ -1,4 +1,4 @@
-"""Where the time of each step went: to input, launching, communicating, computing, or nothing."""
+"""The breakdown of step time: input, launching, communicating, computing, or nothing."""
 
 from typing import NamedTuple
 

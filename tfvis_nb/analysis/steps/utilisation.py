@@ -1,4 +1,4 @@
-"""How busy each device was in each step, with how much at once, and how long work waited for it."""
+"""The utilisation of devices in each step: how busy, with how much at once, and how long work waited."""
 
 import numpy as np
 import pandas as pd

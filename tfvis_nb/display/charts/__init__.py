@@ -51,11 +51,11 @@ class Charts:
         self._trace = trace
 
     def breakdown(self) -> figure:
-        """Where the time of each step went; see `tfvis_nb.analysis.breakdown`."""
+        """The breakdown of step time; see `tfvis_nb.analysis.breakdown`."""
         return breakdown_chart(self._shown_in("breakdown"))
 
     def utilisation(self) -> figure:
-        """How busy each device was; see `tfvis_nb.analysis.utilisation`."""
+        """The utilisation of devices; see `tfvis_nb.analysis.utilisation`."""
         return utilisation_chart(self._shown_in("utilisation"))
 
     def top_ops(self) -> figure:
