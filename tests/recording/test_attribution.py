@@ -129,6 +129,8 @@ def test_values_that_become_tensors() -> None:
             value = value + np.float32(at)  # a sum
     ops = by_line(t)
     assert {"_EagerConst", "AddV2"} <= {op for op, _ in of_line(ops, "# a sum")}
+    calls = t.events[t.events["name"] == "tf.constant"].index
+    assert len(calls) == (event_stacks(t)[calls] >= 0).sum() > 0
     assert part_with_lines(ops) >= ATTRIBUTED
 
 

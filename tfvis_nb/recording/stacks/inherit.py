@@ -7,6 +7,9 @@ from tfvis_nb.analysis.events.nesting import parents
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.trace import Trace
 
+_CONVERSIONS = ("convert_to_tensor", "tf.constant", "EagerExecute")
+"""Calls around the op of one line that has no call of its own, each within the one before."""
+
 
 def inherited(trace: Trace, has: np.ndarray) -> np.ndarray:
     """Return for each event the one whose stack it has: itself, or another, or -1.
@@ -16,6 +19,7 @@ def inherited(trace: Trace, has: np.ndarray) -> np.ndarray:
     """
     holder = np.where(has, np.arange(len(has)), -1)
     parent = parents(trace.events)
+    _from_conversions(trace, holder, parent)
     _from_outer(holder, parent)
     # A call of a function waits while its ops run on other threads: they have their own lines.
     host = is_kind(trace.events, "host")
@@ -25,6 +29,15 @@ def inherited(trace: Trace, has: np.ndarray) -> np.ndarray:
     new = holder[target] < 0
     holder[target[new]] = holder[source[new]]
     return holder
+
+
+def _from_conversions(trace: Trace, holder: np.ndarray, parent: np.ndarray) -> None:
+    """Give calls that make a value a tensor the holder of the op within that makes it."""
+    around = np.append(trace.events["name"].isin(_CONVERSIONS).to_numpy(bool), False)
+    for _ in _CONVERSIONS:
+        inner = np.flatnonzero((holder >= 0) & around[parent])
+        inner = inner[holder[parent[inner]] < 0]
+        holder[parent[inner]] = holder[inner]
 
 
 def _from_outer(holder: np.ndarray, parent: np.ndarray) -> None:
