@@ -52,7 +52,6 @@ LIGHT = [
             "callables_of_sessions",
             "functions_in_functions_with_branches",
             "functions_of_an_input_pipeline_that_was_there_before",
-            "values_that_become_tensors",
             "generated_code_in_another_thread",
         )
     ),
