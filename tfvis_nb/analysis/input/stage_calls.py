@@ -23,12 +23,14 @@ def stage_calls(trace: Trace) -> pd.DataFrame:
     """
     events = trace.events
     # Most traces have no such calls, and some have a million other events.
-    is_call = pc.starts_with(pa.array(events["name"]), "Iterator::").to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(is_call.astype(bool))
-    names = pd.Categorical(events["name"].take(rows).astype(object))
+    is_call = pc.starts_with(pa.array(events["name"]), "Iterator::")
+    rows = pc.indices_nonzero(is_call).to_numpy().astype(np.int64)
+    # To take no rows of a text column puts all its chunks together.
+    called = events.iloc[rows] if len(rows) else events.iloc[:0]
+    names = pd.Categorical(called["name"].astype(object))
     stage = np.array([*map(stage_of, map(str, names.categories)), ""], object)[names.codes]
-    rows, stage = rows[stage != ""], stage[stage != ""]
-    called = events.iloc[rows]
+    is_stage = stage != ""
+    rows, stage, called = rows[is_stage], stage[is_stage], called[is_stage]
     detail = pd.Categorical(called["detail"].astype(object))
     facts = [facts_of(str(text)) for text in detail.categories]
     buffered = [integer(one.get("buffered_elements")) for one in facts]
