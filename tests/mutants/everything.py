@@ -22,6 +22,7 @@ from tests.hostile_names import HOSTILE
 from tests.large_traces import layout_of
 from tfvis_nb import analysis
 from tfvis_nb import events as event_table
+from tfvis_nb.analysis import fused_instructions
 from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.display.charts import Charts
 from tfvis_nb.display.large.queries import Windows
@@ -100,6 +101,8 @@ def survive(trace: tv.Trace, chance: random.Random) -> bool:
     beside = _beside(trace, chance)
     for one in analyses():
         _analyse(one, trace, beside, chance)
+    for program, hlo_op in trace.hlo_ops[["program", "hlo_op"]].head(3).itertuples(index=False, name=None):
+        fused_instructions(trace, program, hlo_op)
     for name in Charts.NAMES:
         trace.charts.why_not(name)
     _shown(trace, chance)

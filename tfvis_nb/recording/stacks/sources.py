@@ -33,6 +33,8 @@ from tfvis_nb.texts import Text, id_of
 
 LATEST_NS = 1_000_000
 """A call begins at most this long after it was noted; a row that begins later is of one that was not."""
+_INTERRUPTED_NS = 50_000_000
+"""The first row after a call is its own even then: on a busy machine the thread may not run in between."""
 
 
 class _Recorded(NamedTuple):
@@ -86,7 +88,9 @@ def _eager(trace: Trace, watch: SourceWatch) -> _Recorded:
         start = start + earliness(start, noted[order])
     last = np.searchsorted(noted[order], start, side="right") - 1
     near = np.flatnonzero(last >= 0)
-    near = near[start[near] - noted[order[last[near]]] < LATEST_NS]
+    late = start[near] - noted[order[last[near]]]
+    is_first = np.diff(last[near], prepend=-1) > 0
+    near = near[(late < LATEST_NS) | (is_first & (late < _INTERRUPTED_NS))]
     ran = [calls[call] for call in order[last[near]].tolist()]
     # Code takes long to compare.
     keys = [(call.phase, *((id(code), at) for code, at in call.lines)) for call in ran]
