@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
@@ -71,3 +72,12 @@ def test_what_is_not_sound_is_found() -> None:
     trace.__dict__["lanes"] = trace.lanes.assign(busy_ns=-1)
     with pytest.raises(AssertionError, match="lane"):
         everything.sound_tables(trace)
+
+
+def test_nested_records_without_numbers_are_the_same() -> None:
+    def table(share: float) -> pa.Table:
+        return pa.table({"fragmentation": [share, None]})
+
+    assert everything.same_records(table(float("nan")), table(float("nan")))
+    assert not everything.same_records(table(float("nan")), table(0.0))
+    assert not everything.same_records(table(0.5), None)
