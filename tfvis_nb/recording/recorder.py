@@ -18,6 +18,7 @@ from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.recorded_trace import RecordedTrace
 from tfvis_nb.recording.sessions.runs import SessionTracer
 from tfvis_nb.recording.stacks.watch import SourceWatch
+from tfvis_nb.recording.thread_frames import frames_of_threads
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.save import check_target, save
 
@@ -122,8 +123,7 @@ class Recorder(ContextDecorator):
             return False
         if self._owner.f_code.co_flags & SUSPENDABLE:
             return True
-        stacks = [traceback.walk_stack(top) for top in sys._current_frames().values()]  # noqa: SLF001
-        return any(self._owner is frame for stack in stacks for frame, _ in stack)
+        return any(self._owner is frame for frame in frames_of_threads())
 
 
 @only_known_options

@@ -12,6 +12,8 @@ import traceback
 from types import FrameType
 from typing import Protocol
 
+from tfvis_nb.recording.thread_frames import frames_of_threads
+
 LOOK_S = 1.0
 """How often to look whether phases are still under way; whoever needs the profiler looks at once."""
 
@@ -77,14 +79,13 @@ def drop_abandoned(begins: str | None = None) -> None:
         found = list(_all)
     if not found:
         return
-    stacks = [traceback.walk_stack(top) for top in sys._current_frames().values()]  # noqa: SLF001
-    going_on = {id(frame) for stack in stacks for frame, _ in stack}
+    going_on = frames_of_threads()
     for phases in found:
         for phase, function in phases.under_way().items():
             if function is None:
                 ended = phase == begins and phases.thread == threading.get_ident()
             else:
-                ended = id(function) not in going_on
+                ended = not any(function is frame for frame in going_on)
             if ended:
                 phases.give_up(phase)
 

@@ -2,15 +2,16 @@
 
 import gc
 import linecache
-import sys
 import warnings
 from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import NamedTuple
 
 import psutil
+
+from tfvis_nb.recording.thread_frames import frames_of_threads
 
 _Codes = dict[int, set[CodeType]]
 """Code by the lines it has."""
@@ -72,12 +73,9 @@ def _loaded(file: str) -> Iterator[CodeType]:
         # By type alone, as asking an object for its class may run its code.
         if type(each) is FunctionType and each.__code__.co_filename == file:
             yield from _within(each.__code__)
-    for frame in sys._current_frames().values():  # noqa: SLF001 - the only way to the stacks of all threads
-        caller: FrameType | None = frame
-        while caller is not None:
-            if caller.f_code.co_filename == file:
-                yield caller.f_code
-            caller = caller.f_back
+    for frame in frames_of_threads():
+        if frame.f_code.co_filename == file:
+            yield frame.f_code
 
 
 def _within(code: CodeType) -> Iterator[CodeType]:

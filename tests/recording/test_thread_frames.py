@@ -1,0 +1,65 @@
+"""The frames of threads that run on while they are looked at."""
+
+import subprocess
+import sys
+import threading
+
+from tfvis_nb.recording.thread_frames import frames_of_threads
+
+RUNNING_ON = """
+import gc, random, sys, threading, time
+from tfvis_nb.recording.thread_frames import frames_of_threads
+
+class Freed:
+    def __init__(self):
+        self.itself = self
+    def __del__(self):
+        time.sleep(0.0001)  # lets the other threads go on
+
+functions = []
+for size in range(8):
+    made = {"functions": functions}
+    names = "".join(f", a{i}=0" for i in range(3 * size))
+    following = f"functions[(left * 7 + {size}) % 8]"
+    exec(f"def call(left{names}): return {following}(left - 1) + 1 if left else 0", made)
+    functions.append(made["call"])
+
+def work():
+    while True:
+        for size, function in enumerate(functions):
+            function(20 + size)
+
+for _ in range(2):
+    threading.Thread(target=work, daemon=True).start()
+sys.setswitchinterval(1e-5)
+gc.set_threshold(3, 1000, 1000)
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    Freed()
+    before = [[] for _ in range(random.randrange(6))]
+    assert all(frame.f_code.co_name for frame in frames_of_threads())
+assert gc.isenabled()
+print("looked")
+"""
+
+
+def test_frames_are_those_of_every_thread() -> None:
+    inside, ended = threading.Event(), threading.Event()
+
+    def waits() -> None:
+        inside.set()
+        ended.wait()
+
+    thread = threading.Thread(target=waits)
+    thread.start()
+    inside.wait()
+    codes = [frame.f_code for frame in frames_of_threads()]
+    ended.set()
+    thread.join()
+    assert waits.__code__ in codes
+    assert test_frames_are_those_of_every_thread.__code__ in codes
+
+
+def test_looking_at_running_threads_while_garbage_is_collected_is_safe() -> None:
+    looked = subprocess.run([sys.executable, "-c", RUNNING_ON], capture_output=True, text=True, check=False)
+    assert (looked.returncode, looked.stdout.strip()) == (0, "looked"), looked.stderr
