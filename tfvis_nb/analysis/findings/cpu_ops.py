@@ -45,6 +45,7 @@ def _find(trace: Trace) -> list[Finding]:
         "share": measured.share,
         "ops": by_op.index[:_MAX_OPS].tolist(),
         "op_types": len(by_op),
+        "op_types_on_cpu": int(table.loc[table["where"].astype(str) == "CPU", "op"].nunique()),
         "copies": int(table["copies"].sum()),
         "copied_bytes": int(table["copied"].sum()),
         "idle_ns": int(table["gpu_idle_exclusive_ns"].sum()),
@@ -107,19 +108,25 @@ def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
 
 
 def _word(_key: str, figures: Figures) -> Texts:
-    several, copies = figures["op_types"] > 1, figures["copies"]
+    copies = figures["copies"]
     moved = f"{copies:,} {'copy' if copies == 1 else 'copies'}"
     if copies and figures["copied_bytes"]:
         moved += f", {format_bytes(figures['copied_bytes'])}"
     return Texts(
         "CPU ops and device-to-host copies stall the GPU",
-        f"{listed(figures['ops'], figures['op_types'])} {'run' if several else 'runs'} on the CPU or"
-        f" {'copy' if several else 'copies'} data to the host and back between GPU kernels ({moved})."
+        f"{_working(figures)} between GPU kernels ({moved})."
         f" During that time the GPU is idle for {format_duration(figures['idle_ns'])},"
         f" {step_time(figures['share'])}.{_placement(figures)}",
         "Prepare indices and shapes in the input pipeline and keep shapes static. Replace ops whose result"
         " the host has to read before it can go on (Unique, SparseToDense, Where) with dense ones.",
     )
+
+
+def _working(figures: Figures) -> str:
+    on_cpu, count = figures["op_types_on_cpu"], figures["op_types"]
+    run, copy = ("run", "copy") if count > 1 else ("runs", "copies")
+    does = [f"{run} on the CPU"] * (on_cpu > 0) + [f"{copy} data to the host and back"] * (on_cpu < count)
+    return f"{listed(figures['ops'], count)} {' or '.join(does)}"
 
 
 def _placement(figures: Figures) -> str:
@@ -149,12 +156,7 @@ def _summarise(figures: Figures) -> str:
 
 
 def _headline(figures: Figures) -> str:
-    ops = listed(figures["ops"], figures["op_types"])
-    run, copy = ("run", "copy") if figures["op_types"] > 1 else ("runs", "copies")
-    return (
-        f"A GPU is idle for {step_time(figures['share'])} while {ops} {run} on the CPU or {copy} data to the"
-        " host and back."
-    )
+    return f"The GPU is idle for {step_time(figures['share'])} while {_working(figures)}."
 
 
 RULE = Rule("cpu ops", {"SHARE": SHARE}, _find, _word, _measure, _summarise, headline=_headline)
