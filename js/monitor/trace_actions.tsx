@@ -15,6 +15,7 @@ const FORMATS: [DownloadFormat, label: string, suffix: string][] = [
 
 /** What TensorFlow gave, byte for byte: a pickle has what tfvis and tftracer load, which know no profiles. */
 function messages(row: TraceRow): typeof FORMATS {
+  if (row.format === "parquet") return [];
   if (row.format === "xspace") return [["pb", "XSpace", ".xplane.pb"]];
   return [
     ["pb", "RunMetadata", ".pb"],

@@ -178,6 +178,12 @@ function Row({ store, row, hasLabel, isStop, focused }: RowProps) {
             <small title={capital(batchText(row))}>first batch</small>
           </>
         )}
+        {row.format === "parquet" && (
+          <>
+            {" "}
+            <small>out of memory</small>
+          </>
+        )}
       </td>
       {hasLabel && (
         <td class="c-label" title={row.label}>

@@ -14,6 +14,8 @@ from tests.browser.monitor import Monitor, labels, monitor_on
 from tests.browser.session_of_three import MS, write_session
 from tests.browser.watched import Watched
 from tests.serving.conftest import METADATA
+from tfvis_nb.core.metadata import OUT_OF_MEMORY, table_of
+from tfvis_nb.recording.live.failed_allocations import with_failure
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.session import snapshot as states
 from tfvis_nb.session.file.counters import Counts
@@ -209,6 +211,20 @@ def test_a_traced_run_says_what_tracing_cost(monitor: Monitor, path: Path) -> No
     header = monitor.sections.first.locator("header").first
     for figure in ("4.00 ms", "2.00\u00d7", "+2.00 ms", "64", "9.00 ms"):
         expect(header).to_contain_text(figure)
+
+
+def test_a_run_that_ran_out_of_memory_is_marked(monitor: Monitor, path: Path) -> None:
+    failure = {OUT_OF_MEMORY: table_of(OUT_OF_MEMORY, [{"op": "MatMul", "requested_bytes": 1 << 40}])}
+    kept = with_failure(Recording("run_metadata", b"", 9, 2 * 10**18, 2000), failure, "new")
+    assert kept is not None
+    writer = Writer(path, keep=None)
+    writer.add_trace(writer.add_signature(Signature("session", "new"))[0], kept, None)
+    writer.close({})
+    marked = monitor.region.get_by_role("row").filter(has_text="out of memory")
+    expect(marked).to_have_count(1)
+    marked.get_by_role("button", name="Download").click()
+    formats = monitor.region.get_by_role("menuitem").locator("small")
+    expect(formats).to_have_text([".html", ".html", ".json", ".parquet"])
 
 
 @pytest.mark.thorough

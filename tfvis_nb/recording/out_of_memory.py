@@ -6,7 +6,7 @@ import math
 import re
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import psutil
@@ -16,7 +16,6 @@ from tfvis_nb.events import MOST_IN_ALL
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles
-from tfvis_nb.recording.stacks.watch import SourceWatch
 
 _DEEPEST = 32
 """Errors that caused one another."""
@@ -48,10 +47,13 @@ _BYTES = {
 _NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 
 
-def out_of_memory(error: BaseException | None, watch: SourceWatch | None, graphs: Iterable[Any]) -> Metadata:
+def out_of_memory(
+    error: BaseException | None, functions: Callable[[], Mapping[str, Any]] | None, graphs: Iterable[Any]
+) -> Metadata:
     """Return what is known of a failed allocation; nothing if an error is of no such.
 
-    `watch` has the functions that ran, `graphs` those of sessions.
+    `functions` returns the graphs of functions by name, `graphs` are those of sessions. Without `functions`
+    nothing of the code is kept.
     """
     exhausted = _exhausted(error)
     if exhausted is None:
@@ -65,10 +67,10 @@ def out_of_memory(error: BaseException | None, watch: SourceWatch | None, graphs
         with contextlib.suppress(OSError):
             asked["available_bytes"] = psutil.virtual_memory().available
     live = live_buffers(message)
-    if watch is not None:
+    if functions is not None:
         # Graphs are of any program, in any release of TensorFlow.
         with contextlib.suppress(Exception):
-            _put_code(exhausted, [asked, *live], watch, graphs)
+            _put_code(exhausted, [asked, *live], functions(), graphs)
     failed = {OUT_OF_MEMORY: table_of(OUT_OF_MEMORY, [asked])}
     return failed | ({LIVE_AT_FAILURE: table_of(LIVE_AT_FAILURE, live)} if live else {})
 
@@ -142,9 +144,11 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _put_code(error: Any, rows: list[dict[str, Any]], watch: SourceWatch, graphs: Iterable[Any]) -> None:
+def _put_code(
+    error: Any, rows: list[dict[str, Any]], functions: Mapping[str, Any], graphs: Iterable[Any]
+) -> None:
     """Give rows the types of their ops, and the user's lines of these; the first row is what failed."""
-    files, functions = SourceFiles(), watch.functions.graphs()
+    files = SourceFiles()
     nodes = GraphNodes(functions)
     called = _OP.search(str(error))
     first = [functions[called[1]]] if called is not None and called[1] in functions else []
@@ -152,10 +156,10 @@ def _put_code(error: Any, rows: list[dict[str, Any]], watch: SourceWatch, graphs
     known = [graph for graph in every if graph is not None]
     ops = [_op(row["node"], known, nodes) for row in rows]
     lines = [list(stack.frames) for stack in op_stacks(ops, nodes)]
-    # An eager op failed where the error was raised.
+    # An eager op failed where the error was raised, or is about to be.
+    raised = [*traceback.walk_tb(error.__traceback__)] or [*traceback.walk_stack(None)][::-1]
     lines[0] = lines[0] or [
-        CodeLine(frame.f_code.co_filename, line, frame.f_code.co_name)
-        for frame, line in traceback.walk_tb(error.__traceback__)
+        CodeLine(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in raised
     ]
     for row, op, frames in zip(rows, ops, lines, strict=True):
         own = next((line for line in reversed(frames) if files.own(line.file)), None)

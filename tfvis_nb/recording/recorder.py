@@ -79,7 +79,8 @@ class Recorder(ContextDecorator):
         (sessions, profiles, sources), self._tracers = self._tracers, None
         try:
             graphs = [run.graph for run in sessions.runs]
-            failure = {} if error is None else out_of_memory(error, sources, graphs)
+            functions = None if sources is None else sources.functions.graphs
+            failure = {} if error is None else out_of_memory(error, functions, graphs)
             self._trace.fill(sessions, profiles, self._options, self._remarks, sources, failure)
         except EmptyTraceError:
             # The user's own exception is more useful than the message that nothing ran.

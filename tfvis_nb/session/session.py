@@ -101,7 +101,8 @@ class SavedSession:
         of the run alone, which tracing makes longer. ``tracing_ns`` is the additional time that starting and
         collecting the trace took, without compressing and writing it. ``untraced_ns`` is the median of the
         last ``untraced_runs``, at most 64, of the signature in its process before it. ``batch`` is the number
-        of a Keras batch in its epoch, from 0. ``bytes`` are those in the file. Unknown figures are NA.
+        of a Keras batch in its epoch, from 0. ``format`` is ``parquet`` if the run ran out of memory: its
+        trace has `tfvis_nb.Trace.out_of_memory`. ``bytes`` are those in the file. Unknown figures are NA.
         """
         return self._table(tables.trace_table)
 
@@ -113,7 +114,8 @@ class SavedSession:
     def read(self, trace: int) -> Trace:
         """Return a trace by its number in `traces`.
 
-        Its ``sources`` or, for a profile, its ``profiles`` have TensorFlow's message, byte for byte.
+        Its ``sources`` or, for a profile, its ``profiles`` have TensorFlow's message, byte for byte; that of
+        a run that ran out of memory has none.
 
         Raises
         ------

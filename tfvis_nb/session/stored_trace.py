@@ -12,7 +12,9 @@ from tfvis_nb.session.file.errors import DamagedSessionError, damage
 from tfvis_nb.texts import Text
 
 PROFILE = "xspace"
-"""The format of a profile; all others are of session runs."""
+"""The format of a profile."""
+PARQUET = "parquet"
+"""That of a whole trace, with what is known of the run's end; all others are of session runs."""
 
 _QUERY = (
     "SELECT data, size, format, epoch_ns, label, run, note, {layers} FROM traces"
@@ -37,8 +39,9 @@ def stored_row(connection: Guarded, number: int) -> tuple[Any, ...] | None:
 class StoredTrace:
     """A trace that is not read yet.
 
-    - `message`: The serialised ``RunMetadata``, or ``XSpace`` of a profile, byte for byte.
-    - `format`: ``"run_metadata"`` or ``"xspace"``.
+    - `message`: The serialised ``RunMetadata``, or ``XSpace`` of a profile, byte for byte; the Parquet
+      file of a run that ran out of memory.
+    - `format`: ``"run_metadata"``, ``"xspace"`` or ``"parquet"``.
     - `epoch_ns`: When a profile began.
     - `label`, `run`: Which run of which signature it is of; 0 if the run is not known.
     - `note`: What is missing in it.
@@ -76,6 +79,8 @@ class StoredTrace:
         from tfvis_nb.reading.xspace.epoch import on_the_clock
 
         trace = read_trace(self.message, title=self.title)
+        if self.format == PARQUET:
+            return trace
         if self.is_profile:
             trace = on_the_clock(trace, self.epoch_ns)
             trace.profiles = [self.message]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.jupyter.test_large import EVENTS, IN_WINDOWS, NEEDLE, SHOW, TRACE
+from tests.browser.jupyter.test_large import IN_WINDOWS, SHOW, TRACE
 from tests.browser.notebook import Notebook, OpenNotebook
 from tests.browser.timeline import Timeline
 
@@ -28,23 +27,6 @@ def opened(notebook: OpenNotebook, limits: str) -> tuple[Notebook, Timeline, Loc
     timeline = book.timeline(1)
     timeline.root.get_by_role("button", name="Code", exact=True).click()
     return book, timeline, timeline.root.get_by_role("region", name="Code")
-
-
-@pytest.mark.parametrize(
-    "again", [pytest.param(False, id="once", marks=pytest.mark.thorough), pytest.param(True, id="run again")]
-)
-def test_a_click_on_a_line_selects_its_events_in_the_kernel(notebook: OpenNotebook, *, again: bool) -> None:
-    book, timeline, pane = opened(notebook, "")
-    if again:
-        book.run(1)
-        timeline = book.timeline(1)
-        timeline.root.get_by_role("button", name="Code", exact=True).click()
-        pane = timeline.root.get_by_role("region", name="Code")
-    pane.get_by_role("tab", name="Cell [3]").click()
-    pane.get_by_role("option", name="tf.nn.softmax").click()
-    expect(timeline.details.get_by_role("heading", name="3 events selected")).to_be_visible()
-    book.wait_until(lambda: book.ask("print(len(widget.selection))") == "3")
-    assert book.ask("print(*widget.selection.index)") == f"101 {NEEDLE} {EVENTS - 1}"
 
 
 def test_a_large_trace_asks_for_its_code(notebook: OpenNotebook) -> None:

@@ -1,9 +1,12 @@
 """`%%trace` in a real JupyterLab, around real sessions and Keras."""
 
+import re
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import OpenNotebook
+from tests.browser.timeline import Timeline
 
 pytestmark = pytest.mark.tensorflow
 
@@ -36,11 +39,26 @@ _ = session.run(loss)
 """
 
 
-COUNT = """
+SHOWN = """
 from tfvis_nb import TimelineWidget
 import ipywidgets.widgets.widget as w
-print(sum(isinstance(each, TimelineWidget) for each in w._instances.values()))
+shown = [each for each in w._instances.values() if isinstance(each, TimelineWidget)]
 """
+COUNT = f"{SHOWN}\nprint(len(shown))"
+SELECTED = f"{SHOWN}\nprint(*(name for each in shown for name in sorted(each.selection['name'])))"
+HOLD = "import gc, weakref\nheld = weakref.ref(t)"
+HELD = "gc.collect()\nprint(held() is not None)"
+
+
+def click_line(timeline: Timeline, cell: str) -> Locator:
+    """Open the code of a trace, and click the line of the product; return the line."""
+    timeline.root.get_by_role("button", name="Code", exact=True).click()
+    pane = timeline.root.get_by_role("region", name="Code")
+    pane.get_by_role("tab", name=cell).click()
+    line = pane.get_by_role("option", name="tf.matmul(weights")
+    line.click()
+    expect(timeline.details.get_by_role("heading", name="events selected")).to_be_visible()
+    return line
 
 
 def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
@@ -66,6 +84,10 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
     expect(book.output(2)).to_contain_text("42")
     assert book.ask("print('product' in set(t.events['name']), len(t.steps))") == "True 1"
 
+    # A line of the cell that made the ops selects them in the kernel.
+    expect(click_line(timeline, "Cell [1]")).to_have_attribute("title", re.compile(r"^host .*, \d+ events$"))
+    book.wait_until(lambda: "loss product" in book.ask(SELECTED))
+
     # The transfers of a cluster.
     timeline = book.timeline(5)
     timeline.find("op:RecvTensor")
@@ -82,11 +104,14 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
 
     # A cell that is run again closes its old timeline.
     assert book.ask(COUNT) == "4"
+    book.ask(HOLD)
     for _ in range(2):
-        book.run(3)
-    book.timeline(3)
+        book.run(2)
+    click_line(book.timeline(2), "Cell [5]")
+    book.wait_until(lambda: "product" in book.ask(SELECTED))
+    expect(book.timelines(2)).to_have_count(1)
     assert book.ask(COUNT) == "4"
-    expect(book.timelines(3)).to_have_count(1)
+    assert book.ask(HELD) == "False"
 
 
 KERAS = """

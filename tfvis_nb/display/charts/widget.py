@@ -10,7 +10,7 @@ import anywidget
 import traitlets
 
 from tfvis_nb.display import bokehjs
-from tfvis_nb.display.bundles import bundle, bundle_path
+from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class ChartWidget(anywidget.AnyWidget):
 
     if bundle_path("chart.js").is_file():
         # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
-        _esm = bundle_path("chart.js")
+        _esm = widget_bundle("chart.js")
 
     title = traitlets.Unicode(read_only=True).tag(sync=True)
     _item = traitlets.Unicode().tag(sync=True)

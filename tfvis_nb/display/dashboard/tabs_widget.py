@@ -10,7 +10,7 @@ import traitlets
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display import options as timeline_options
-from tfvis_nb.display.bundles import bundle, bundle_path
+from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.refusals import refusal_of
 from tfvis_nb.display.tabs import tab, tab_names
@@ -32,7 +32,7 @@ class PanelsWidget(anywidget.AnyWidget):
 
     if bundle_path("tabs.js").is_file():
         # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
-        _esm = bundle_path("tabs.js")
+        _esm = widget_bundle("tabs.js")
 
     height = timeline_options.Height(HEIGHT).tag(sync=True)
     _titles = traitlets.List(traitlets.Unicode()).tag(sync=True)

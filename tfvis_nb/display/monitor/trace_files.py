@@ -14,7 +14,7 @@ from tfvis_nb.display.timeline.delivery import MOST_HELD
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.session.session import SavedSession
-from tfvis_nb.session.stored_trace import StoredTrace
+from tfvis_nb.session.stored_trace import PARQUET, StoredTrace
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.save import MESSAGES, message_file
@@ -46,6 +46,8 @@ def export_trace(session: SavedSession, trace: object, form: object) -> tuple[st
     stored = _stored(session, trace)
     stem = file_stem(f"{session.path.stem}-{stored.title}")
     if f".{form}" in MESSAGES:
+        if stored.format == PARQUET:
+            raise ValueError(Text("no_messages_to_write", path=stored.title))
         suffix, message = message_file(stored.message, f".{form}", is_profile=stored.is_profile)
         return stem + suffix, message
     found = stored.read()

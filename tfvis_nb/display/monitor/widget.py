@@ -14,7 +14,7 @@ import traitlets
 
 from tfvis_nb.core.options import refuse_unknown
 from tfvis_nb.display import options as timeline_options
-from tfvis_nb.display.bundles import bundle, bundle_path
+from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.monitor import trace_files
 from tfvis_nb.display.monitor.static_html import monitor_html, monitor_line
@@ -60,7 +60,7 @@ class MonitorWidget(StoredWidget):
 
     if bundle_path("monitor.js").is_file():
         # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
-        _esm = bundle_path("monitor.js")
+        _esm = widget_bundle("monitor.js")
 
     height = timeline_options.Height(HEIGHT).tag(sync=True)
     _state = traitlets.Unicode("").tag(sync=True, echo_update=False)

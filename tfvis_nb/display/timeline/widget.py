@@ -14,7 +14,7 @@ from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
-from tfvis_nb.display.bundles import bundle, bundle_path
+from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.pages.page import PageTooLargeError, file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import static_html
@@ -60,8 +60,7 @@ class TimelineWidget(HtmlExport, StoredWidget):
     """
 
     if bundle_path("widget.js").is_file():
-        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
-        _esm = bundle_path("widget.js")
+        _esm = widget_bundle("widget.js")
 
     height = traitlets.Int(timeline_options.DEFAULTS["height"]).tag(sync=True)
     group_by = traitlets.Unicode(timeline_options.DEFAULTS["group_by"]).tag(sync=True)

@@ -6,11 +6,13 @@ import contextlib
 import importlib
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.analysis.model_layers.description import to_json
+from tfvis_nb.core.metadata import OUT_OF_MEMORY
+from tfvis_nb.recording.live.failed_allocations import with_failure
 from tfvis_nb.recording.live.requests import RunRegistry, SignatureStats, TraceRequest
 from tfvis_nb.recording.model_layers.live import layers_of_model
 from tfvis_nb.recording.patches import Replacements
@@ -35,6 +37,7 @@ class _Batch:
     started_ns: int
     began_ns: int
     order: TraceRequest | None
+    thread: int = field(default_factory=threading.get_ident)
     profile: Profile | None = None
     starting_ns: int = 0
     mark: Any = None
@@ -57,6 +60,7 @@ class BatchObserver:
             return
         number = self._book.begin(counted)
         order = self._book.order(counted, number) if counted.wanted else None
+        self._book.allocations.begin()
         batch = _Batch(counted, model, number, of_epoch, time.time_ns(), time.perf_counter_ns(), order)
         if order is not None:
             self._profile(batch, phase)
@@ -68,6 +72,7 @@ class BatchObserver:
         if batch is None:
             return
         duration = time.perf_counter_ns() - batch.began_ns
+        self._book.allocations.take(batch.thread)
         self._keep(batch, duration)
         self._book.ran(batch.counted, batch.started_ns, duration, traced=batch.profile is not None)
 
@@ -75,6 +80,7 @@ class BatchObserver:
         """Forget a batch that did not end."""
         batch = self._under_way.pop(phase, None)
         if batch is not None:
+            self._book.allocations.take(batch.thread)
             self._book.not_begun(batch.counted)
             self._book.not_traced(batch.order)
             if batch.profile is not None:
@@ -83,10 +89,18 @@ class BatchObserver:
     def fail(self, phase: str) -> None:
         """Note that the batch under way, if there is one, has failed."""
         batch = self._under_way.pop(phase, None)
-        if batch is not None:
-            if batch.profile is not None:
-                self._ended(batch)
-            self._book.failed(batch.counted, batch.order)
+        if batch is None:
+            return
+        data, epoch_ns = (batch.profile and self._ended(batch)) or (b"", 0)
+        self._book.failed(batch.counted, batch.order)
+        if failure := self._book.allocations.take(batch.thread):
+            duration = max(int(failure[OUT_OF_MEMORY]["time_ns"].iloc[0]) - batch.started_ns, 0)
+            layers = _layers(batch.model)
+            recording = Recording("xspace", data, batch.number, batch.started_ns, duration, epoch_ns)
+            recording = replace(recording, batch=batch.of_epoch, layers=layers)
+            kept = with_failure(recording, failure, batch.counted.signature.label)
+            if kept is not None:
+                self._book.traced(batch.counted, TraceRequest(), kept)
 
     def _profile(self, batch: _Batch, phase: str) -> None:
         from tensorflow.python.framework import errors

@@ -4,12 +4,12 @@ import logging
 import sqlite3
 import statistics
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from tfvis_nb.recording.live.failed_allocations import FailedAllocations
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import PATIENCE_S
 from tfvis_nb.session.file.entries import Orders, Recording, Signature
@@ -78,6 +78,7 @@ class RunRegistry:
         self._orders = Orders()
         self.look_at = 0
         self._save_at = 0
+        self.allocations = FailedAllocations()
         self._held: set[int] = set()
         self._claims: set[int] = set()
         self._waiting: deque[tuple[Callable[[], None], int]] = deque()
@@ -343,8 +344,3 @@ def warn_stopped(why: str) -> None:
     """Warn that nothing is recorded any more."""
     # Not through `warnings`: made into errors there, it would end the training.
     _log.warning(Text("recording_stopped", reason=why))
-
-
-def epoch_of(perf_ns: int) -> int:
-    """Convert a reading of ``perf_counter_ns`` to epoch nanoseconds."""
-    return time.time_ns() - (time.perf_counter_ns() - perf_ns)

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tfvis_nb.recording.live.requests import RunRegistry, SignatureStats, TraceRequest, epoch_of
+from tfvis_nb.recording.live.failed_allocations import failure_of, with_failure
+from tfvis_nb.recording.live.requests import RunRegistry, SignatureStats, TraceRequest
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.sessions.callables import CallableTracer
@@ -48,6 +49,7 @@ class RunObserver:
         """Replace TensorFlow's methods by ones that count."""
         base, put = self._module.BaseSession, self._replacements.put
         self._tracer.users.install(self._replacements)
+        self._book.allocations.install(self._replacements)
         put(base, "_call_tf_sessionrun", self._counting_run)
         put(base, "_make_callable_from_options", self._callables.remembering)
         put(base._Callable, "__call__", self._counting_call)  # noqa: SLF001
@@ -84,13 +86,18 @@ class RunObserver:
                     arguments = (session, options, feeds, fetches, targets, metadata)
                     own = _OwnTime(original)
                     return self._traced(
-                        counted, number, order, own, lambda: self._run(own, options_bytes, *arguments)
+                        counted,
+                        number,
+                        order,
+                        own,
+                        lambda: self._run(own, options_bytes, *arguments),
+                        session.graph,
                     )
                 began = clock()
             try:
                 result = original(session, options, feeds, fetches, targets, metadata)
-            except BaseException:
-                book.failed(counted, None)
+            except BaseException as error:
+                self._failed(counted, number, error, began, session.graph)
                 raise
             ended = clock()
             book.ran(counted, time.time_ns() - (ended - began), ended - began)
@@ -117,19 +124,19 @@ class RunObserver:
                 return original(made, *args, **kwargs)
             began = time.perf_counter_ns()
             book.look(began)
-            number = book.begin(counted)
+            number, graph = book.begin(counted), made._session.graph  # noqa: SLF001
             order = book.order(counted, number) if counted.wanted else None
             if order is not None:
                 own, traced = _OwnTime(original), self._callables.call
                 return self._traced(
-                    counted, number, order, own, lambda: traced(own, made, options, args, kwargs)
+                    counted, number, order, own, lambda: traced(own, made, options, args, kwargs), graph
                 )
             try:
                 result = original(made, *args, **kwargs)
-            except BaseException:
-                book.failed(counted, None)
+            except BaseException as error:
+                self._failed(counted, number, error, began, graph)
                 raise
-            book.ran(counted, epoch_of(began), time.perf_counter_ns() - began)
+            book.ran(counted, _epoch_of(began), time.perf_counter_ns() - began)
             return result
 
         return call
@@ -141,14 +148,15 @@ class RunObserver:
         order: TraceRequest,
         own: _OwnTime,
         run: Callable[[], tuple[Any, bytes]],
+        graph: Any,
     ) -> Any:
         lowered = self._tracer.slot.lowered
         before = dict(lowered)
         began = time.perf_counter_ns()
         try:
             result, metadata = run()
-        except BaseException:
-            self._book.failed(counted, order)
+        except BaseException as error:
+            self._failed(counted, number, error, began, graph, order)
             raise
         tracing = time.perf_counter_ns() - began - own.duration_ns
         # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
@@ -169,6 +177,24 @@ class RunObserver:
             self._book.not_traced(order)
         self._book.ran(counted, own.started_ns, own.duration_ns, traced=True)
         return result
+
+    def _failed(
+        self,
+        counted: SignatureStats,
+        number: int,
+        error: BaseException,
+        began: int,
+        graph: Any,
+        order: TraceRequest | None = None,
+    ) -> None:
+        """Count a run that raised, and keep what is known of it if it ran out of memory."""
+        duration = time.perf_counter_ns() - began
+        self._book.failed(counted, order)
+        if failure := failure_of(error, [graph], dict):
+            recording = Recording("run_metadata", b"", number, _epoch_of(began), duration)
+            kept = with_failure(recording, failure, counted.signature.label)
+            if kept is not None:
+                self._book.traced(counted, TraceRequest(), kept)
 
     def _new(self, key: Any) -> SignatureStats | None:
         fetches, targets, feeds, options_bytes = key
@@ -200,3 +226,8 @@ class RunObserver:
             "\n".join(sorted(feeds)),
             options,
         )
+
+
+def _epoch_of(perf_ns: int) -> int:
+    """Convert a reading of ``perf_counter_ns`` to epoch nanoseconds."""
+    return time.time_ns() - (time.perf_counter_ns() - perf_ns)

@@ -1,6 +1,7 @@
 """The functions that TensorFlow makes or calls while a recording is on."""
 
 import gc
+from collections.abc import Iterable
 from typing import Any
 
 from tfvis_nb.recording.patches import Replacements
@@ -33,16 +34,7 @@ class SeenFunctions:
 
     def graphs(self) -> dict[str, Any]:
         """Return the graph of each function by its name, those included that they call."""
-        found: dict[str, Any] = {}
-        ahead = list(self._seen.values())
-        while ahead:
-            function = ahead.pop()
-            graph, name = graph_of(function), name_of(function)
-            if graph is None or name in found:
-                continue
-            found[name] = graph
-            ahead += getattr(graph, "_functions", {}).values()
-        return found
+        return _with_called(self._seen.values())
 
     def session_graphs(self) -> list[Any]:
         """Return the graphs of sessions that ran callables, as Keras of TensorFlow 1 does."""
@@ -71,12 +63,35 @@ class SeenFunctions:
         return call
 
 
+def graphs_of_functions() -> dict[str, Any]:
+    """Return the graphs of all functions that exist by their names, which takes long."""
+    return _with_called(_living())
+
+
 def pipeline_graphs() -> list[Any]:
     """Return the graphs of the functions of tf.data that exist; most were made before a recording began."""
+    functions = [one for one in _living() if is_pipeline(name_of(one))]
+    return [graph for graph in map(graph_of, functions) if graph is not None]
+
+
+def _living() -> list[Any]:
     from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
 
-    functions = [one for one in gc.get_objects() if type(one) is AtomicFunction and is_pipeline(name_of(one))]
-    return [graph for graph in map(graph_of, functions) if graph is not None]
+    return [one for one in gc.get_objects() if type(one) is AtomicFunction]
+
+
+def _with_called(functions: Iterable[Any]) -> dict[str, Any]:
+    """Return the graphs of functions, and of those that they call, by name."""
+    found: dict[str, Any] = {}
+    ahead = list(functions)
+    while ahead:
+        function = ahead.pop()
+        graph, name = graph_of(function), name_of(function)
+        if graph is None or name in found:
+            continue
+        found[name] = graph
+        ahead += getattr(graph, "_functions", {}).values()
+    return found
 
 
 def is_pipeline(name: str) -> bool:

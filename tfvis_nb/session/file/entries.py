@@ -23,10 +23,10 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True)
 class Recording:
-    """One trace as TensorFlow gave it.
+    """One trace as TensorFlow gave it, or what is known of a run that died because memory ran out.
 
-    - `format`: ``"run_metadata"`` or ``"xspace"``.
-    - `data`: The serialised message.
+    - `format`: ``"run_metadata"`` or ``"xspace"``; ``"parquet"`` of a run that died.
+    - `data`: The serialised message, or the file of `Trace.to_parquet`.
     - `run`: Which run of the signature in this process it was, from 1.
     - `start_ns`, `duration_ns`: When it began, in epoch nanoseconds, and how long it took.
     - `epoch_ns`: When a profile began; 0 for a run.

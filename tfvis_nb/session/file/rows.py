@@ -13,7 +13,7 @@ MOST_TEXT = 1 << 28
 """Characters that one query gives: rows of a crafted file may all share one long text."""
 
 RULES = ("every", "all", "slower")
-FORMATS = ("run_metadata", "xspace")
+FORMATS = ("run_metadata", "xspace", "parquet")
 
 
 def whole(value: Any) -> bool:
