@@ -109,6 +109,23 @@ def test_layers_have_their_class_and_the_bytes_of_their_weights(make: Any, tmp_p
     assert layers(trace)[["device_ns", "host_ns"]].sum().equals(of_scopes[["device_ns", "host_ns"]].sum())
 
 
+def test_scopes_with_names_of_a_model_that_did_not_run_are_not_its_own() -> None:
+    idle = keras.Sequential([keras.Input((6,)), keras.layers.Dense(6, name="same")])
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(1)])
+
+    @tf.function  # type: ignore[untyped-decorator] # tensorflow has no types
+    def step(x: Any) -> Any:
+        with tf.name_scope("same"):
+            x = tf.tanh(x)
+        return model(x)
+
+    with tv.trace() as trace:
+        step(X)
+    assert idle.weights
+    assert {layer.partition("/")[0] for layer in described(trace)} == {model.name}
+    assert "same" in set(layers(trace)["layer"])
+
+
 def test_a_model_is_not_kept_alive() -> None:
     model = sequential()
     trace = recorded(model)

@@ -50,7 +50,8 @@ def assembled(
         # The profile has the GPU's rows of these runs.
         sessions.notes = [note for note in sessions.notes if id_of(note) != "gpu_ops_without_kernels"]
     everything = merged(sessions, profiled)
-    put_live_layers(everything)
+    functions = None if sources is None or runs else sources.functions.graphs()
+    put_live_layers(everything, () if functions is None else functions.values())
     return whole_steps(everything) if steps else everything
 
 

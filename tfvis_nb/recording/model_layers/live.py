@@ -3,7 +3,7 @@
 import contextlib
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from tfvis_nb.analysis.model_layers.description import LiveLayer
@@ -13,12 +13,30 @@ from tfvis_nb.core.trace import Trace
 Found = TypeVar("Found")
 
 
-def put_live_layers(trace: Trace) -> None:
-    """Give the events of a recording the path, class and weights of their layer, if its model still lives."""
+def put_live_layers(trace: Trace, graphs: Iterable[Any] = ()) -> None:
+    """Give the events of a recording the path, class and weights of their layer, if its model still lives.
+
+    `graphs` are those of all functions that ran; without them, all models may have run.
+    """
     # Layers run code of their own when asked for their parts: a recording without layers is better than none.
     with contextlib.suppress(Exception):
-        if models := live_layers():
+        if models := _that_ran(live_layers(), graphs):
             put_layers(trace, models)
+
+
+def _that_ran(models: list[LiveLayer], graphs: Iterable[Any]) -> list[LiveLayer]:
+    """Leave out models with weights that no function used, if some used those of other models.
+
+    Ops of a model that is gone, or of no model, may have scopes of the same names.
+    """
+    used: set[int] = set()
+    for graph in graphs:
+        variables = [known() for known in getattr(graph, "_weak_variables", ())]
+        # A model has the variable of all replicas.
+        wholes = [getattr(variable, "_distributed_container", None) for variable in variables]
+        used |= {id(variable) for variable in variables} | {id(whole()) for whole in wholes if whole}
+    ran = [model for model in models if not model.weights or not used.isdisjoint(model.weights)]
+    return ran if any(model.weights for model in ran) else models
 
 
 def live_layers() -> list[LiveLayer]:
@@ -95,7 +113,8 @@ def _described(
 
 def _weights(layer: Any) -> dict[int, int]:
     weights = layer.weights if hasattr(layer, "weights") else layer.variables
-    return {id(each): _size(each) for each in weights}
+    # Keras 3 wraps TensorFlow's variables.
+    return {id(vars(each).get("_value", each)): _size(each) for each in weights}
 
 
 def _size(weight: Any) -> int:
