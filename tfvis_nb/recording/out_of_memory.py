@@ -6,7 +6,7 @@ import math
 import re
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import psutil
@@ -48,7 +48,7 @@ _NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 
 
 def out_of_memory(
-    error: BaseException | None, functions: Callable[[], Mapping[str, Any]] | None, graphs: Iterable[Any]
+    error: BaseException | None, functions: Callable[[], dict[str, Any]] | None, graphs: Iterable[Any]
 ) -> Metadata:
     """Return what is known of a failed allocation; nothing if an error is of no such.
 
@@ -145,7 +145,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _put_code(
-    error: Any, rows: list[dict[str, Any]], functions: Mapping[str, Any], graphs: Iterable[Any]
+    error: Any, rows: list[dict[str, Any]], functions: dict[str, Any], graphs: Iterable[Any]
 ) -> None:
     """Give rows the types of their ops, and the user's lines of these; the first row is what failed."""
     files = SourceFiles()

@@ -63,7 +63,7 @@ def out_of_memory(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        A recording, or a Parquet file of one: other files do not have the error.
+        A recording, a failed run of a session, or a Parquet file of one: other files do not have the error.
 
     Returns
     -------
