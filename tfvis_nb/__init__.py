@@ -25,6 +25,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfvis_nb import analysis
     from tfvis_nb.compat.tftracer_server import TracingServer, hook_inject
     from tfvis_nb.compat.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.core.trace import Trace
@@ -55,6 +56,7 @@ __all__ = [
     "TraceSession",
     "TracingServer",
     "__version__",
+    "analysis",
     "hook_inject",
     "last_trace",
     "load_ipython_extension",
@@ -107,6 +109,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("tfvis-nb")
+    if name == "analysis":
+        return importlib.import_module("tfvis_nb.analysis")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

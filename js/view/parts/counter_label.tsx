@@ -2,6 +2,7 @@
 
 import { formatAmount } from "../../model/format/amounts";
 import { isolated } from "../../model/format/bidi";
+import { meaningOf } from "../../model/glossary";
 import type { CounterItem } from "../../model/lanes/tracks";
 import { counterName, lineIn, valueAt } from "../../model/wire/counters";
 import type { Store } from "../../state/store";
@@ -22,7 +23,7 @@ export function CounterLabel({ store, item }: { store: Store; item: CounterItem 
       role="group"
       aria-label={`Counter ${[context, name].filter(Boolean).map(isolated).join(" ")}, ${range}`}
       style={{ top: `${item.y - store.scroll}px`, height: `${item.height}px` }}
-      title={`${isolated([track.counter, track.series].filter(Boolean).join(" "))}\n${range}`}
+      title={`${isolated([track.counter, track.series].filter(Boolean).join(" "))}\n${range}\n${meaningOf("counter")}`}
     >
       <span class="text">
         {context && <span class="context">{context}</span>}

@@ -65,14 +65,21 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _reasons(trace: Trace, table: pd.DataFrame) -> dict[str, list[str]]:
-    """Return op types that the program put on the CPU, and those without a GPU kernel; most idle first."""
-    on_cpu = table[table["where"].astype(str) == "CPU"].sort_values("gpu_idle_ns", ascending=False)
-    events, ops = on_cpu["longest"].tolist(), on_cpu["op"].astype(str).tolist()
-    reasons = zip(("requested_cpu", "no_gpu_kernel"), cpu_placement(trace, events), strict=True)
-    return {
-        name: list(dict.fromkeys(op for event, op in zip(events, ops, strict=True) if event in found))
-        for name, found in reasons
+    """Return op types by what ties them to the host, as far as it is known; most idle first.
+
+    The program requested a CPU, no GPU kernel is registered, the GPU's kernel works on host memory, or the
+    kernel runs on the GPU and waits for what the host reads.
+    """
+    rows = table.sort_values("gpu_idle_ns", ascending=False)
+    where, events = rows["where"].astype(str), rows["longest"]
+    requested, unregistered = cpu_placement(trace, events[where == "CPU"].tolist())
+    reasons = {
+        "requested_cpu": events.isin(requested),
+        "no_gpu_kernel": events.isin(unregistered),
+        "host_memory": where == "host memory",
+        "read_by_host": where == "GPU",
     }
+    return {name: rows["op"][found].astype(str).unique().tolist() for name, found in reasons.items()}
 
 
 def _interrupting(trace: Trace) -> pd.DataFrame:
@@ -130,11 +137,18 @@ def _working(figures: Figures) -> str:
 
 
 def _placement(figures: Figures) -> str:
-    requested, unregistered = (
-        listed(figures[name][:_MAX_OPS], len(figures[name])) for name in ("requested_cpu", "no_gpu_kernel")
-    )
-    text = f" The program requests the CPU for {requested}." if requested else ""
-    return text + (f" No GPU kernel is registered for {unregistered}." if unregistered else "")
+    sentences = {
+        "requested_cpu": "The program requests the CPU for {}.",
+        "no_gpu_kernel": "No GPU kernel is registered for {}.",
+        "read_by_host": "{} {runs} on the GPU, but {waits} until the host has read a result.",
+        "host_memory": "TensorFlow places {} on the GPU, but with kernels that work on host memory.",
+    }
+    found = []
+    for reason, sentence in sentences.items():
+        if ops := figures[reason]:
+            runs, waits = ("run", "wait") if len(ops) > 1 else ("runs", "waits")
+            found.append(sentence.format(listed(ops[:_MAX_OPS], len(ops)), runs=runs, waits=waits))
+    return "".join(f" {sentence}" for sentence in found)
 
 
 def _measure(trace: Trace) -> Measurement:
