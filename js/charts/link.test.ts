@@ -29,7 +29,7 @@ class Model {
   }
 }
 
-function linked(unit = MS) {
+function linked(unit = MS, columns = {}) {
   const range = Object.assign(new Model("Range1d", null, {}), { start: 0, end: 100 });
   const figure = new Model("Figure", "tfvis-time", { x_range: range, tags: [unit] });
   const selected = Object.assign(new Model("Selection", null, {}), { indices: [] as number[] });
@@ -38,6 +38,7 @@ function linked(unit = MS) {
     name: ["net/a", "net/b", "MatMul"],
     start_ms: Float64Array.of(1, 5, 20),
     end_ms: Float64Array.of(2, 9, 30),
+    ...columns,
   };
   const rows = new Model("ColumnDataSource", "tfvis-rows", { data, selected, inspected });
   Object.assign(figure, { references: () => [figure, range, rows] });
@@ -115,6 +116,12 @@ describe("a chart of rows", () => {
     expect(heard).toMatchObject([{ kind: "select", start: 1 * MS, end: 9 * MS }]);
     selected.setv({ indices: [] });
     expect(heard.length).toBe(1);
+  });
+
+  it("selects the events of what is tapped, where it knows them", () => {
+    const { selected, heard } = linked(MS, { start_ms: undefined, events: [[4, 9], [7], [1]] });
+    selected.setv({ indices: [0, 1] });
+    expect(heard.at(-1)).toMatchObject({ kind: "select", events: [4, 9, 7] });
   });
 
   it("says what the pointer is over", () => {

@@ -92,7 +92,12 @@ export class ChartLink {
     if (this.#isFollowing) return;
     const { indices } = source.selected;
     this.#chosen.set(source, [...indices]);
-    const { start_ms, end_ms } = source.data;
+    const { start_ms, end_ms, events } = source.data;
+    if (events && indices.length > 0)
+      this.#publish({
+        kind: "select",
+        events: indices.flatMap((row) => Array.from(events[row] as number[])),
+      });
     if (!start_ms || !end_ms || indices.length === 0) return;
     const start = Math.min(...indices.map((row) => Number(start_ms[row])));
     const end = Math.max(...indices.map((row) => Number(end_ms[row])));

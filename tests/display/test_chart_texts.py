@@ -50,7 +50,9 @@ def marked_trace(mark: str) -> tv.Trace:
     records = [{"micros": 1, "bytes": 64}, {"micros": 5, "bytes": -64}]
     uses = [[{"allocator": f"{text}{number}", "records": records}] for number in range(count)]
     labels = {0: text, 1: text}
-    return tv.Trace(events.build(columns), nested=pa.table({"memory": uses}), step_labels=labels, title=text)
+    work = {"program": ops, "hlo_op": ops, "flops": [4000] * count, "bytes_accessed": [1000] * count}
+    nested = pa.table({"memory": uses, **work})
+    return tv.Trace(events.build(columns), nested=nested, step_labels=labels, title=text)
 
 
 TEXTS = {"data", "factors", "title", "label", "name"}

@@ -17,6 +17,7 @@ export type ColumnUnit =
   | "bytes"
   | "bytes/s"
   | "operations"
+  | "operations/s"
   | "count"
   | "number"
   | "share"
@@ -35,6 +36,7 @@ const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => s
   bytes: formatBytes,
   "bytes/s": formatBandwidth,
   operations: formatOperations,
+  "operations/s": (value) => `${formatOperations(value)}/s`,
   count: formatCount,
   number: String,
   share: formatPercent,

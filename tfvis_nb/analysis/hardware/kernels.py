@@ -10,6 +10,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.hardware.launch_configuration import LaunchConfiguration, launch_configuration
 from tfvis_nb.analysis.hardware.occupancy import occupancy
+from tfvis_nb.analysis.hardware.work import work
 from tfvis_nb.analysis.steps.sorted_durations import SortedDurations
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.trace import Trace
@@ -38,6 +39,9 @@ FIGURES: dict[str, str] = {
     "some SMs have room left; what exceeds a whole number is the last, partial wave.",
     "tensor_cores": "Whether it uses Tensor Cores, by its name; missing where the name does not say.",
     "eligible": "Whether it does, or ops of its type have kernels that do; missing if the op is not known.",
+    "flop_rate": "Floating-point operations a second of the runs for which roofline knows them: flops /"
+    " self_ns; missing if it knows none.",
+    "byte_rate": "Bytes that these runs read and write a second, likewise: bytes / self_ns.",
 }
 
 _COLUMNS = {
@@ -60,6 +64,8 @@ _COLUMNS = {
     "waves": "Float64",
     "tensor_cores": "boolean",
     "eligible": "boolean",
+    "flop_rate": "Float64",
+    "byte_rate": "Float64",
     "longest": "int64",
 }
 
@@ -79,10 +85,10 @@ def kernels(trace: Trace) -> pd.DataFrame:
         One row per kernel and op type, the longest total first: ``name``, ``op`` (str), ``count``,
         ``total_ns``, ``min_ns``, ``max_ns``, ``p99_ns`` (int64), ``mean_ns``, ``share`` (float64),
         ``registers``, ``static_shared_bytes``, ``dynamic_shared_bytes`` (Int64), ``grid``, ``block`` and
-        ``limited_by`` (str, empty where not known), ``occupancy``, ``waves`` (Float64), ``tensor_cores`` and
-        ``eligible`` (boolean) as in `FIGURES`, and ``longest`` (int64), the event with the longest duration.
-        Collectives that are kernels count, copies and memsets do not. `cannot_say` where there are no
-        kernels.
+        ``limited_by`` (str, empty where not known), ``occupancy``, ``waves``, ``flop_rate``, ``byte_rate``
+        (Float64), ``tensor_cores`` and ``eligible`` (boolean) as in `FIGURES`, and ``longest`` (int64), the
+        event with the longest duration. Collectives that are kernels count, copies and memsets do not.
+        `cannot_say` where there are no kernels.
 
     Examples
     --------
@@ -112,6 +118,13 @@ def kernels(trace: Trace) -> pd.DataFrame:
     details = trace.events["detail"].iloc[longest["event"]]
     launches = [launch_configuration("" if pd.isna(text) else str(text)) for text in details]
     table = table.assign(**_of_launches(launches, zip(longest["capability"], longest["cores"], strict=True)))
+    known = ran[["name", "op", "event"]].merge(work(trace), on="event").groupby(["name", "op"])
+    totals = (
+        known[["flops", "bytes", "self_ns"]].sum().reindex(pd.MultiIndex.from_frame(table[["name", "op"]]))
+    )
+    for name, amount in (("flop_rate", "flops"), ("byte_rate", "bytes")):
+        rate = totals[amount] / totals["self_ns"].where(totals["self_ns"] > 0) * 1e9
+        table[name] = pd.array(rate.to_list(), "Float64")
     for name in ("tensor_cores", "eligible"):
         table[name] = pd.array(longest[name].tolist(), "boolean")
     table["longest"] = longest["event"]

@@ -1,14 +1,18 @@
-"""How near compiled instructions come to what their device can compute and load: the roofline model."""
-
-from typing import Any
+"""How near ops and instructions come to what their device can compute and load: the roofline model."""
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.hardware.peak_rates import peak_rate, type_of
-from tfvis_nb.analysis.programs.hlo_ops import hlo_ops
+from tfvis_nb.analysis.hardware.ceilings import check_rates, highest_rates
+from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
+from tfvis_nb.analysis.hardware.peak_rates import type_of
+from tfvis_nb.analysis.hardware.work import is_start, of_ops, work
+from tfvis_nb.analysis.programs.hlo_ops import hlo_ops, instruction_events
+from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
+from tfvis_nb.core.stacks import PHASES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -18,14 +22,27 @@ BY: dict[str, tuple[str, ...]] = {
     "op_name": ("op_name",),
     "source": ("source",),
     "program": ("program",),
+    "name": ("name", "op"),
+    "op": ("op",),
+    "kernel": ("kernel", "op"),
+    "layer": ("layer", "phase"),
+    "step": ("step",),
 }
-"""What instructions are added up by."""
+"""What is added up: the first five instructions of compiled programs, ``name`` and ``op`` nodes and types of
+TensorFlow's ops, and the rest both."""
+
+_OF_OPS = ("name", "op")
+_OF_INSTRUCTIONS = ("hlo_op", "category", "op_name", "source", "program")
 
 FIGURES: dict[str, str] = {
-    "count": "Number of times it ran, on all devices.",
-    "self_ns": "As in hlo_ops: the sum of the durations without those of other events within them, in ns.",
-    "flops": "Floating-point operations of all runs, as counted in hlo_ops.",
-    "bytes": "Bytes that all runs read and write, as counted in hlo_ops.",
+    "count": "Number of times it ran, on all devices; of a layer or step the number of ops and instructions.",
+    "self_ns": "Sum of the durations without those of other events within them, in ns; of an op on a GPU"
+    " those of its kernels.",
+    "flops": "Floating-point operations of all runs: of instructions as in hlo_ops, of TensorFlow's ops from"
+    " shapes, by TensorFlow's own formulas where it has some. Kernels of one op divide its operations and"
+    " bytes by their durations.",
+    "bytes": "Bytes that all runs read and write: of instructions as in hlo_ops, of TensorFlow's ops each"
+    " input and each output once.",
     "intensity": "flops / bytes, in operations per byte.",
     "flop_rate": "flops / self_ns, in floating-point operations a second.",
     "byte_rate": "bytes / self_ns, in bytes a second.",
@@ -36,8 +53,8 @@ FIGURES: dict[str, str] = {
     " peak_bytes, in ns, added up over the instructions.",
     "efficiency": "ideal_ns / self_ns. More than 1 where data came from a cache, which is faster.",
 }
-"""Williams, Waterman and Patterson, "Roofline", Communications of the ACM 52 (2009). Left out are
-instructions whose flops or bytes are not known, and those that only start what another one ends."""
+"""Williams, Waterman and Patterson, "Roofline", Communications of the ACM 52 (2009). Left out are ops and
+instructions whose flops or bytes are not known, and instructions that only start what another one ends."""
 
 _COLUMNS = {
     "count": "int64",
@@ -59,19 +76,20 @@ _COLUMNS = {
 @validate_input
 def roofline(
     trace: Trace,
-    by: str = "hlo_op",
+    by: str | None = None,
     *,
     peak_flops: float | None = None,
     memory_bandwidth: float | None = None,
 ) -> pd.DataFrame:
-    """Compare the rates of compiled instructions with the highest ones of their devices.
+    """Compare the rates of ops, kernels and compiled instructions with the highest ones of their devices.
 
     Parameters
     ----------
     trace
-        A trace of compiled programs; see `tfvis_nb.analysis.hlo_ops`.
+        A trace of compiled programs (see `tfvis_nb.analysis.hlo_ops`), or one with the shapes of tensors: a
+        RunMetadata, or a profile recorded with ``shapes=True``.
     by
-        What instructions are added up by, of `BY`.
+        What is added up, of `BY`; None for ``hlo_op`` where the trace has instructions, and else ``name``.
     peak_flops
         Highest rate of the devices, in floating-point operations a second. If not given that of the profile
         (TPUs), or of the compute capability, SMs and clock rate that it has (NVIDIA's GPUs from 7.0 on).
@@ -81,12 +99,12 @@ def roofline(
     Returns
     -------
     pandas.DataFrame
-        One row per instruction or group, the largest self time first: the columns of `BY` (str), ``count``,
-        ``self_ns`` (int64), ``flops``, ``bytes``, ``intensity``, ``flop_rate``, ``byte_rate``,
-        ``peak_flops``, ``peak_bytes``, ``ideal_ns``, ``efficiency`` (float64) and ``bound`` (str) as in
-        `FIGURES`, and ``longest`` (int64), the event with the longest duration. What needs a highest rate is
-        NaN, and ``bound`` empty, where that is not known or, ``peak_flops``, not the same in a group.
-        `cannot_say` where no instruction has both operations and bytes.
+        One row per instruction, node or group, the largest self time first: the columns of `BY` (str,
+        ``step`` int32), ``count``, ``self_ns`` (int64), ``flops``, ``bytes``, ``intensity``, ``flop_rate``,
+        ``byte_rate``, ``peak_flops``, ``peak_bytes``, ``ideal_ns``, ``efficiency`` (float64) and ``bound``
+        (str) as in `FIGURES`, and ``longest`` (int64), the event with the longest duration. What needs a
+        highest rate is NaN, and ``bound`` empty, where that is not known or, ``peak_flops``, not the same in
+        a group. `cannot_say` where nothing has both operations and bytes.
 
     Raises
     ------
@@ -105,25 +123,17 @@ def roofline(
     >>> found[["intensity", "flop_rate", "bound", "ideal_ns", "efficiency"]].values.tolist()
     [[4.0, 40000000000.0, 'memory', 50.0, 0.5]]
     """
+    if by is None:
+        by = "hlo_op" if len(instruction_events(trace)) else "name"
     if by not in BY:
         raise ValueError(Text("not_one_of", choices=", ".join(BY), by=by))
-    for name, rate in (("peak_flops", peak_flops), ("memory_bandwidth", memory_bandwidth)):
-        if rate is not None and not rate > 0:
-            raise ValueError(Text("rate_not_positive", name=name, given=rate))
+    check_rates(peak_flops, memory_bandwidth)
     keys = list(BY[by])
-    columns = dict.fromkeys(keys, "str") | _COLUMNS
-    ops = hlo_ops(trace)
-    if why_not(ops):
-        return cannot_say(columns, why_not(ops))
-    known = ops["flops"].notna() & ops["bytes_accessed"].notna() & (ops["self_ns"] > 0)
-    ops = ops[known & ~ops["category"].str.endswith("-start").fillna(False)]
-    if ops.empty:
-        return cannot_say(columns, Text("no_hlo_costs"))
-    table = ops.assign(
-        flops=ops["flops"].astype("float64") * ops["count"],
-        bytes=ops["bytes_accessed"].astype("float64") * ops["count"],
-        **_peaks(trace, ops, peak_flops, memory_bandwidth),
-    )
+    columns = {key: "int32" if key == "step" else "str" for key in keys} | _COLUMNS
+    table, reason = _instructions(trace) if by in _OF_INSTRUCTIONS else _events(trace, by)
+    if not table["self_ns"].any():
+        return cannot_say(columns, reason)
+    table = table.assign(**highest_rates(trace, table, peak_flops, memory_bandwidth))
     seconds = np.maximum(table["flops"] / table["peak_flops"], table["bytes"] / table["peak_bytes"])
     table["ideal_ns"] = seconds * 1e9
     # The first has the largest self time.
@@ -131,6 +141,7 @@ def roofline(
     found = groups.agg(longest=("longest", "first")).reset_index()
     for name in ("count", "self_ns", "flops", "bytes", "ideal_ns"):
         found[name] = groups[name].sum(min_count=1).to_numpy()
+    took_time = found["self_ns"] > 0
     whole = groups["ideal_ns"].count().to_numpy() == groups.size().to_numpy()
     found["ideal_ns"] = found["ideal_ns"].where(whole)
     for name in ("peak_flops", "peak_bytes"):
@@ -143,32 +154,41 @@ def roofline(
     balance = found["peak_flops"] / found["peak_bytes"]
     bound = np.where(found["intensity"] < balance, "memory", "compute")
     found["bound"] = np.where(balance.notna() & found["intensity"].notna(), bound, "")
-    found = found.sort_values("self_ns", ascending=False, kind="stable").reset_index(drop=True)
+    found = found[took_time].sort_values("self_ns", ascending=False, kind="stable").reset_index(drop=True)
     return found[list(columns)].astype(dtypes(columns))
 
 
-def _peaks(
-    trace: Trace, ops: pd.DataFrame, peak_flops: float | None, memory_bandwidth: float | None
-) -> dict[str, list[Any]]:
-    """Return the highest rates of the device that each instruction ran on."""
-    hardware = {str(row["device"]): row for row in trace.devices.to_dict("records")}
-    flops, bandwidths = [], []
-    for event, expression in zip(ops["longest"], ops["expression"], strict=True):
-        known = hardware.get(str(trace.events["device"].iloc[event]), {})
-        flops.append(peak_flops or _highest(known, expression))
-        bandwidths.append(memory_bandwidth or _number(known, "memory_bandwidth"))
-    return {"peak_flops": flops, "peak_bytes": bandwidths}
+def _instructions(trace: Trace) -> tuple[pd.DataFrame, Text]:
+    """Return the instructions whose work is known, and the reason if there are none."""
+    ops = hlo_ops(trace)
+    found = ops[ops["flops"].notna() & ops["bytes_accessed"].notna() & ~is_start(ops)]
+    table = found.assign(
+        flops=found["flops"].astype("float64") * found["count"],
+        bytes=found["bytes_accessed"].astype("float64") * found["count"],
+        type=np.array([type_of(expression) for expression in found["expression"]], object),
+    )
+    return table, why_not(ops) or Text("no_hlo_costs")
 
 
-def _highest(known: dict[Any, Any], expression: str) -> float:
-    recorded = _number(known, "peak_flops")
-    cores, clock = (_number(known, name) for name in ("cores", "clock_hz"))
-    if recorded > 0 or not (cores > 0 and clock > 0):
-        return recorded
-    capability = known.get("compute_capability")
-    return peak_rate(str(capability), int(cores), int(clock), type_of(expression)) or float("nan")
-
-
-def _number(known: dict[Any, Any], name: str) -> float:
-    value = known.get(name)
-    return float("nan") if value is None or pd.isna(value) or value <= 0 else float(value)
+def _events(trace: Trace, by: str) -> tuple[pd.DataFrame, Text]:
+    """Return the events whose work is known with what they are added up by, the longest first."""
+    table = of_ops(trace) if by in _OF_OPS else work(trace)
+    reason = Text("no_op_costs") if table.empty else Text("no_kernels")
+    if by == "kernel":
+        ran = kernel_runs(trace)[["event", "name", "op"]].rename(columns={"name": "kernel"})
+        table = table.merge(ran, on="event").assign(count=1)
+    else:
+        # Kernels of one execution are one.
+        table = table.assign(count=(~table["execution"].duplicated()).astype("int64"))
+    event, execution = table["event"].to_numpy(), table["execution"].to_numpy()
+    if by in _OF_OPS:
+        for name in BY[by]:
+            table[name] = trace.events[name].iloc[execution].astype(object).fillna("").to_numpy()
+    elif by == "layer":
+        layer, phase = event_layers(trace)
+        table["layer"] = layer.take(pa.array(event)).to_pylist()
+        table["phase"] = np.array([*PHASES, ""], object)[phase[event]]
+    elif by == "step":
+        table["step"] = trace.events["step"].to_numpy()[event]
+    table = table.assign(longest=event).sort_values("self_ns", ascending=False, kind="stable")
+    return table, reason

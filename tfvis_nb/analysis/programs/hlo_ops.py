@@ -104,14 +104,14 @@ def hlo_ops(trace: Trace) -> pd.DataFrame:
     >>> found[["program", "hlo_op", "count", "total_ns", "flops", "cost"]].values.tolist()
     [['jit_f(3)', 'dot.1', 2, 8, 64, 'XLA']]
     """
-    rows = _rows(trace)
+    rows = instruction_events(trace)
     if not len(rows):
         return cannot_say(_COLUMNS, Text("no_hlo_ops"))
     own, known = self_times_of(trace)
     ran = pd.DataFrame(
         {
-            "program": _texts(trace, PROGRAM)[rows],
-            "hlo_op": _texts(trace, HLO_OP)[rows],
+            "program": texts_of(trace, PROGRAM)[rows],
+            "hlo_op": texts_of(trace, HLO_OP)[rows],
             "duration_ns": trace.events["duration_ns"].to_numpy(np.int64)[rows],
             "self_ns": np.where(known, own, 0)[rows],
         }
@@ -133,7 +133,8 @@ def hlo_ops(trace: Trace) -> pd.DataFrame:
     return table[list(_COLUMNS)].astype(dtypes(_COLUMNS))
 
 
-def _rows(trace: Trace) -> np.ndarray:
+@validate_input
+def instruction_events(trace: Trace) -> np.ndarray:
     """Return the events that ran instructions, without those beside the others."""
     if trace.nested is None or not {PROGRAM, HLO_OP} <= {*trace.nested.column_names}:
         return np.zeros(0, np.int64)
@@ -159,7 +160,7 @@ def _described(trace: Trace, table: pd.DataFrame) -> dict[str, Any]:
             one.category or (str(op) if xla else "")
             for one, op, xla in zip(found, operations, of_xla, strict=True)
         ],
-        "op_name": _texts(trace, OP_NAME)[rows],
+        "op_name": texts_of(trace, OP_NAME)[rows],
         "source": _sources(trace, rows),
         "flops": costs[0],
         "bytes_accessed": costs[1],
@@ -192,7 +193,7 @@ def _described_by(module: HloModule, counters: dict[str, Flops], program: str, n
     )
 
 
-def _texts(trace: Trace, name: str) -> np.ndarray:
+def texts_of(trace: Trace, name: str) -> np.ndarray:
     """Return a nested column of texts (object), empty where it has none."""
     if trace.nested is None or name not in trace.nested.column_names:
         return np.full(len(trace.events), "", object)

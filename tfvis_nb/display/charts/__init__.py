@@ -10,6 +10,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts.bandwidth import bandwidth_chart
 from tfvis_nb.display.charts.breakdown import breakdown_chart, utilisation_chart
 from tfvis_nb.display.charts.ops import top_ops_chart
+from tfvis_nb.display.charts.roofline import points, roofline_chart
 from tfvis_nb.display.charts.time_axis import memory_chart, steps_chart, transfers_chart
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -44,7 +45,7 @@ class Charts:
     <chart 'Self time by op type (ns)'>
     """
 
-    NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "bandwidth", "steps")
+    NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "bandwidth", "steps", "roofline")
     """Every chart."""
 
     def __init__(self, trace: Trace) -> None:
@@ -78,6 +79,10 @@ class Charts:
         """How long each step took; see `tfvis_nb.Trace.steps`."""
         return steps_chart(self._shown_in("steps"))
 
+    def roofline(self, *, peak_flops: float | None = None, memory_bandwidth: float | None = None) -> figure:
+        """What ops achieve of what their device can do; rates as in `tfvis_nb.analysis.roofline`."""
+        return roofline_chart(self._shown_in("roofline"), peak_flops, memory_bandwidth)
+
     def why_not(self, name: str) -> Text:
         """Return why there is no chart of that name for this trace; empty when there is one.
 
@@ -96,6 +101,8 @@ class Charts:
             if name != "memory" and not why_not(table) and not (table["step_ns"] > 0).any():
                 return Text("no_step_length")
             return why_not(table)
+        if name == "roofline":
+            return why_not(trace.roofline) or (Text("no_op_costs") if points(trace).empty else NONE)
         if name in ("transfers", "bandwidth") and trace.transfers.empty:
             return Text("no_transfers")
         if name == "bandwidth":

@@ -11,6 +11,11 @@ from tfvis_nb.display.charts.style import BYTES, TIMES, Unit, fitting
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
+FLOP_RATES = tuple(
+    Unit(f"{prefix}FLOP/s", 10**power)
+    for prefix, power in (("P", 15), ("T", 12), ("G", 9), ("M", 6), ("k", 3), ("", 0))
+)
+
 _MOST = 9
 _DECADE = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 """Multiples of the powers of ten, fewer and fewer; of wider ranges some powers are left out, too."""
@@ -48,6 +53,17 @@ def byte_marks(least: float, most: float) -> list[tuple[float, str]]:
     return [(mark, _tick_label(mark, BYTES)) for mark in chosen]
 
 
+def decade_marks(
+    least: float, most: float, units: Sequence[Unit] = (Unit("", 1),)
+) -> list[tuple[float, str]]:
+    """Return powers of ten and what they are called."""
+    first, last = math.floor(math.log10(least)), math.ceil(math.log10(most))
+    every = -(-(last - first + 1) // _MOST)
+    last = max(last, first + 1)
+    powers = range(first, last + every, every)
+    return [(float(f"1e{power}"), _tick_label(float(f"1e{power}"), units)) for power in powers]
+
+
 def _fewest(least: float, most: float, offered: Iterable[list[float]]) -> list[float]:
     """Return the first marks that are few enough, with the next ones on both sides of a range."""
     chosen: list[float] = []
@@ -63,11 +79,14 @@ def _fewest(least: float, most: float, offered: Iterable[list[float]]) -> list[f
 def _tick_label(size: float, units: Sequence[Unit]) -> str:
     # A thousand nanoseconds may be a little less where they were counted in microseconds.
     unit = fitting(units, size * 1.001)
-    return f"{size / unit.size:.4g} {unit.name}"
+    return f"{size / unit.size:.4g} {unit.name}".rstrip()
 
 
-def mark_axes(made: figure, sides: dict[str, list[tuple[float, str]]]) -> None:
-    """Put marks, positions to names by axis ``x`` or ``y``, on logarithmic axes and show all of them."""
+def mark_axes(made: figure, sides: dict[str, list[tuple[float, str]]], *, room: float = 1.0) -> None:
+    """Put marks, positions to names by axis ``x`` or ``y``, on logarithmic axes and show all of them.
+
+    An axis begins at the first mark / `room`, and ends at the last one times it.
+    """
     from bokeh.models import FixedTicker, Range1d
 
     for side, marks in sides.items():
@@ -78,4 +97,4 @@ def mark_axes(made: figure, sides: dict[str, list[tuple[float, str]]]) -> None:
             axis.major_label_overrides = dict(marks)
         for grid in getattr(made, f"{side}grid"):
             grid.ticker = FixedTicker(ticks=positions)
-        setattr(made, f"{side}_range", Range1d(start=positions[0], end=positions[-1]))
+        setattr(made, f"{side}_range", Range1d(start=positions[0] / room, end=positions[-1] * room))

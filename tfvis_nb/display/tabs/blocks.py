@@ -17,11 +17,12 @@ LONGEST_TEXT = 400
 """Characters of a text in a table; names of nodes can have thousands."""
 
 UNITS = (
-    *("ns", "change", "time", "bytes", "bytes/s", "operations", "count", "number", "share", "ratio"),
-    *("text", "name"),
+    *("ns", "change", "time", "bytes", "bytes/s", "operations", "operations/s", "count", "number", "share"),
+    *("ratio", "text", "name"),
 )
 """Units of a column: durations, their changes, times (ns since the first event), bytes, rates, floating-point
-operations, counts, numbers that count nothing (a step's), fractions of 1, other ratios, texts, names."""
+operations, their rates, counts, numbers that count nothing (a step's), fractions of 1, other ratios, texts,
+names."""
 
 KEYS: Mapping[str, str] = {
     "step": "Number of the traced step, from 0; -1 collects events outside steps.",

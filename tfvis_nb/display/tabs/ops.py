@@ -10,12 +10,19 @@ from tfvis_nb.analysis.steps import cpu_amid_gpu, distributions, op_statistics, 
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs import functions, instructions
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
 _MOST_LISTED = 20_000
 """Histograms of a table name at most so many events; each bin then names its longest."""
+
+_ROOFLINE = (
+    "Each point is an instruction of a compiled program or a node; its area is the self time. Lines are what"
+    " the device computes at most, at the left as much as its memory allows. Without lines the trace does not"
+    " have these rates: trace.charts.roofline(peak_flops=..., memory_bandwidth=...). Click a point to select"
+    " its events."
+)
 
 _ACTIVITIES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
@@ -27,6 +34,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         _statistics(trace, "name", "By node"),
         *_kernels(trace),
         *instructions.blocks(trace),
+        *_roofline(trace),
         _scopes(trace),
         _on_cpu(trace),
         *functions.blocks(trace),
@@ -108,6 +116,11 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
         ("occupancy", "Occupancy", "share"),
         ("limited_by", "Limited by", "text"),
         ("waves", "Waves", "ratio"),
+        *(
+            (("flop_rate", "Operations a second", "operations/s"),)
+            if found["flop_rate"].notna().any()
+            else ()
+        ),
     )
     rows = found.head(MOST_ROWS)
     return [
@@ -124,6 +137,12 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
             order="longest",
         )
     ]
+
+
+def _roofline(trace: Trace) -> list[dict[str, Any]]:
+    """Return the chart of what ops achieve, where it is known."""
+    block = chart(trace, "roofline", _ROOFLINE)
+    return [] if block["cannot_say"] else [block | {"wide": True}]
 
 
 def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:
