@@ -28,6 +28,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -41,6 +42,7 @@ RATIO = Threshold(4, "these kernels as a multiple of the median of the other ste
 _CONVOLUTION = re.compile(r"(?:_?Fused)?(?:Depthwise)?Conv\d?D?")
 
 
+@per_trace
 def _tuned(trace: Trace) -> pd.DataFrame | Text:
     """Return the convolutions that launch many kernels: step, name, ``kernels`` and ``rows``; or why not.
 

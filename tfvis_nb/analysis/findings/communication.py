@@ -30,6 +30,7 @@ from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.format import format_bandwidth, format_bytes
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.labels import task_label
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -41,6 +42,7 @@ SHARE = Threshold(
 )
 
 
+@per_trace
 def _communicating(trace: Trace) -> pd.DataFrame:
     """Return the whole tasks with ``exposed_ns``, and ``alone_ns`` while nothing computes.
 
@@ -54,12 +56,14 @@ def _communicating(trace: Trace) -> pd.DataFrame:
     return table.assign(alone_ns=table["communication_ns"].where(devices, least).astype("int64"))
 
 
-def _shares(table: pd.DataFrame) -> pd.DataFrame:
+@per_trace
+def _shares(trace: Trace) -> pd.DataFrame:
     """Return the ``share`` of its steps that each task communicates while nothing of it computes.
 
     Without parameter servers, which only answer, and where some tasks have accelerators that compute,
     without the others.
     """
+    table = _communicating(trace)
     columns = ["alone_ns", "exposed_ns", "step_ns", "device_compute_ns"]
     sums = table.groupby(table["task"].astype(str))[columns].sum()
     answers = sums.index.str.startswith("/job:ps/")
@@ -76,7 +80,7 @@ def _find(trace: Trace) -> list[Finding]:
     Other tasks communicate longer because they wait for that one. A trace of one task does not show that.
     """
     table = _communicating(trace)
-    sums = _shares(table)
+    sums = _shares(trace)
     if sums.empty or float(sums["share"].min()) < SHARE.value:
         return []
     task, share = str(sums["share"].idxmin()), float(sums["share"].min())
@@ -183,7 +187,7 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 
 def _measure(trace: Trace) -> Measurement:
-    sums = _shares(_communicating(trace))
+    sums = _shares(trace)
     share = 0.0 if sums.empty else float(sums["share"].min())
     figures = {"share": share, "threshold": SHARE.value, "communicating_tasks": len(sums)}
     return Measurement(share, SHARE.value, figures)

@@ -16,6 +16,7 @@ from tfvis_nb.analysis.findings.rule import (
     example,
     step_time,
 )
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
@@ -29,6 +30,7 @@ _TITLES = {
 }
 
 
+@per_trace
 def _first_times(trace: Trace) -> pd.DataFrame:
     """Return the breakdown of tasks, without what is reported as retracing."""
     table, lost = whole_tasks(trace), lost_times(trace)
@@ -39,9 +41,13 @@ def _first_times(trace: Trace) -> pd.DataFrame:
     return table.assign(compile_ns=rest.clip(lower=0))
 
 
+@per_trace
+def _spent(trace: Trace) -> time_share.TimeShare | None:
+    return time_share.largest_share(trace, "compile_ns", _first_times(trace))
+
+
 def _find(trace: Trace) -> list[Finding]:
-    table = _first_times(trace)
-    spent = time_share.largest_share(trace, "compile_ns", table)
+    table, spent = _first_times(trace), _spent(trace)
     case = spent.case(SHARE.value) if spent else ""
     if spent is None or not case:
         return []
@@ -69,9 +75,7 @@ def _word(key: str, figures: Figures) -> Texts:
 
 
 def _measure(trace: Trace) -> Measurement:
-    return time_share.measurement(
-        time_share.largest_share(trace, "compile_ns", _first_times(trace)), SHARE.value
-    )
+    return time_share.measurement(_spent(trace), SHARE.value)
 
 
 def _summarise(figures: Figures) -> str:

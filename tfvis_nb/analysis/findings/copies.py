@@ -16,6 +16,7 @@ from tfvis_nb.analysis.findings.rule import (
     example,
     step_time,
 )
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -30,6 +31,7 @@ _ADVICE = {
 }
 
 
+@per_trace
 def _exposed(trace: Trace) -> pd.DataFrame:
     """Return the share and the sums of copies while nothing computes, of each task; the most first."""
     table = whole_tasks(trace)

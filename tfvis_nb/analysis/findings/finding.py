@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.categories import map_categories
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -38,6 +39,7 @@ class Finding(NamedTuple):
         return self.level or (PROBLEM if self.share >= PROBLEM_SHARE else MINOR)
 
 
+@per_trace
 def whole_tasks(trace: Trace) -> pd.DataFrame:
     """Return the rows of ``trace.breakdown`` that are of whole tasks."""
     table = trace.breakdown

@@ -28,6 +28,7 @@ from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import task_label
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -57,8 +58,13 @@ ONCE = (
 )
 
 
+@per_trace
+def _spent(trace: Trace) -> time_share.TimeShare | None:
+    return time_share.largest_share(trace, "input_ns")
+
+
 def _find(trace: Trace) -> list[Finding]:
-    spent = time_share.largest_share(trace, "input_ns")
+    spent = _spent(trace)
     case = spent.case(SHARE.value, MEAN_NS.value) if spent else ""
     if spent is None or not case:
         return []
@@ -179,7 +185,7 @@ def stage_sentence(stage: Figures | None) -> str:
 
 
 def _measure(trace: Trace) -> Measurement:
-    return time_share.measurement(time_share.largest_share(trace, "input_ns"), SHARE.value)
+    return time_share.measurement(_spent(trace), SHARE.value)
 
 
 def _summarise(figures: Figures) -> str:

@@ -26,6 +26,7 @@ from tfvis_nb.analysis.steps.slow_steps import slow_first_step
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import task_label
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
@@ -35,6 +36,7 @@ OF_IDLE = Threshold(0.5, "this time as a fraction of the device's idle time")
 TRACING_NS = Threshold(5_000, "cost of recording one launch, in ns, that the text assumes")
 
 
+@per_trace
 def waits(trace: Trace) -> pd.DataFrame:
     """Return `device_idle` with the ``share`` of launch waits, the most first, and whether it is reported."""
     table = device_idle(trace)

@@ -6,6 +6,7 @@ import numpy as np
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -37,6 +38,7 @@ class OutsideSteps(NamedTuple):
 
 
 @validate_input
+@per_trace
 def outside_steps(trace: Trace) -> OutsideSteps | None:
     """Return how much of a run lies outside its steps; None where no event belongs to a step.
 
