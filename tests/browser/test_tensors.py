@@ -47,6 +47,22 @@ def bars(timeline: Timeline) -> Locator:
     return timeline.host.get_by_role("list", name="Largest of mklcpu tensors").get_by_role("listitem")
 
 
+def test_of_one_step_its_own_buffers_are_counted_and_listed(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "tftracer_session.pickle.gz")
+    timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
+    button(timeline).click()
+    label = timeline.host.get_by_role("button", name="cpu tensors").first.locator("small")
+    expect(label).to_have_text(f"{len(trace.lifetimes)} buffers")
+    timeline.host.get_by_role("combobox", name="Step", exact=True).select_option(index=3)
+    own = trace.lifetimes[trace.lifetimes["step"] == 2].sort_values(
+        ["bytes", "alloc_ns"], ascending=[False, True]
+    )
+    expect(label).to_have_text(f"{len(own)} buffers")
+    listed = timeline.host.get_by_role("list", name="Largest of cpu tensors").get_by_role("listitem")
+    said = [text.partition(",")[0].strip("\u2068\u2069") for text in listed.all_text_contents()]
+    assert said == own["name"].tolist()
+
+
 def hover(timeline: Timeline, name: str) -> tuple[float, float]:
     place: list[float] = timeline.host.evaluate(_PLACE, name)
     timeline.page.mouse.move(*place)

@@ -4,6 +4,7 @@ import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
 import type { TensorsItem } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
+import { endOf } from "../../state/tensors";
 import { ESTIMATED, tensorSentence } from "../details/tensor_texts";
 import { HideLane } from "./hide_lane";
 
@@ -18,7 +19,9 @@ export function TensorsLabel(props: { store: Store; item: TensorsItem; under: nu
   const top = item.y - store.scroll;
   // The text stays in sight while any of the rows is.
   const shift = Math.min(Math.max(under - top, 0), item.height - TEXT_PX);
-  const shown = tensors.rows.flatMap(({ row }) => [...row.ids]);
+  const { bounds } = store;
+  const isShown = (at: number) => track.starts[at] <= bounds.end && endOf({ track, at }) >= bounds.start;
+  const shown = tensors.rows.flatMap(({ row }) => [...row.ids.filter(isShown)]);
   const largest = shown.sort((a, b) => track.sizes[b] - track.sizes[a] || a - b).slice(0, LISTED);
   return (
     <div
@@ -34,7 +37,7 @@ export function TensorsLabel(props: { store: Store; item: TensorsItem; under: nu
         {context && <span class="context">{context}</span>}
         <b>{called}</b>
         <small>
-          {formatNumber(tensors.shown, "buffer")}
+          {formatNumber(shown.length, "buffer")}
           {track.estimated && ", estimated"}
         </small>
         {tensors.leftOut > 0 && <small>{formatCount(tensors.leftOut)} smaller not shown</small>}
