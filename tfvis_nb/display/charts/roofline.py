@@ -10,11 +10,11 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.hardware.ceilings import Ceiling, ceilings, check_rates
 from tfvis_nb.analysis.hardware.work import rows_events
-from tfvis_nb.core.format import format_duration, format_operations
+from tfvis_nb.core.format import format_bandwidth, format_duration, format_operations
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts.log_ticks import FLOP_RATES, decade_marks, mark_axes
-from tfvis_nb.display.charts.style import ROWS, coloured, legend_below, plot, rate_unit, shown
+from tfvis_nb.display.charts.style import ROWS, coloured, legend_below, plot, shown
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -23,6 +23,7 @@ MOST_POINTS = 400
 """Points that are drawn: those that took most time."""
 
 _ROOM = 2.0
+_MOST_TOLD = 3
 _LARGEST, _SMALLEST = 34.0, 5.0
 """Diameters of the points in pixels."""
 _TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}
@@ -80,7 +81,7 @@ def roofline_chart(
                 "row": [shown(text) for text in rows[rows.columns[1 if "hlo_op" in rows else 0]]],
                 "took": [format_duration(float(one)) for one in rows["self_ns"]],
                 "rate": [f"{format_operations(float(one))}/s" for one in rows["flop_rate"]],
-                "moved": [_bytes_rate(float(one)) for one in rows["byte_rate"]],
+                "moved": [format_bandwidth(float(one)) for one in rows["byte_rate"]],
                 "per_byte": [f"{one:.3g}" for one in rows["intensity"]],
                 "events": [events[key] for key in rows[list(rows.columns[:2])].itertuples(index=False)],
             },
@@ -102,7 +103,7 @@ def roofline_chart(
             ("bandwidth", "@moved"),
             ("operations a byte", "@per_byte"),
         ]
-        made.add_tools(HoverTool(renderers=[dots], tooltips=tooltips, visible=False))
+        made.add_tools(HoverTool(renderers=[dots], tooltips=tooltips, limit=_MOST_TOLD, visible=False))
     made.xaxis.axis_label = "operations a byte"
     made.yaxis.axis_label = "operations a second"
     legend_below(made)
@@ -132,8 +133,3 @@ def _draw_ceilings(made: figure, roofs: list[Ceiling], bandwidth: float, start: 
             legend_label=f"{types or 'highest rate'}: {format_operations(roof.flops)}/s",
             **coloured(colour, "line_color"),
         )
-
-
-def _bytes_rate(value: float) -> str:
-    unit = rate_unit(value)
-    return f"{value / unit.size:,.3g} {unit.name}"
