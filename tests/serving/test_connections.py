@@ -47,6 +47,38 @@ def open_to(server: MonitorServer, count: int) -> Iterator[list[socket.socket]]:
         ]
 
 
+def names(monkeypatch: pytest.MonkeyPatch, *numbers: str) -> None:
+    """Let every name of a host stand for these addresses."""
+
+    def look_up(_: str, port: int, **__: object) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (number, port)) for number in numbers]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+
+
+def test_all_addresses_of_this_machine_have_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    names(monkeypatch, "127.0.0.2", "127.0.0.3", "192.0.2.1", "127.0.0.2")
+    with ExitStack() as stack:
+        places = [stack.enter_context(one).getsockname() for one in connections.listening_sockets("name", 0)]
+    assert [host for host, _ in places] == ["127.0.0.2", "127.0.0.3"]
+    assert len({port for _, port in places}) == 1
+
+
+def test_where_one_address_is_taken_no_other_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.3", 0)) as taken:
+        _, port = taken.getsockname()
+        names(monkeypatch, "127.0.0.2", "127.0.0.3")
+        with pytest.raises(OSError, match=os.strerror(errno.EADDRINUSE)) as held:
+            connections.listening_sockets("name", port)
+        assert held.value.errno == errno.EADDRINUSE
+        socket.create_server(("127.0.0.2", port)).close()
+
+
+def test_an_address_of_another_machine_cannot_be_listened_at() -> None:
+    with pytest.raises(OSError, match=os.strerror(errno.EADDRNOTAVAIL)):
+        connections.listening_sockets("192.0.2.1", 0)
+
+
 def is_open(connection: socket.socket) -> bool:
     connection.setblocking(False)
     try:

@@ -1,6 +1,9 @@
-"""Connections: how many there may be, and which one goes when there are more."""
+"""Connections: where they are made, how many there may be, and which one goes when there are more."""
 
+import contextlib
+import errno
 import logging
+import os
 import socket
 import ssl
 import time
@@ -14,6 +17,12 @@ from tornado.netutil import ssl_wrap_socket
 from tornado.web import Application
 
 from tfvis_nb.texts import Text
+
+_BACKLOG = 1024
+"""Connections that the kernel holds until they are accepted; those beyond it try again after seconds."""
+
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+"""Errors of an address that this machine does not have, as where there is no IPv6."""
 
 _MOST = 96
 """Connections at a time; a browser has up to six.
@@ -43,6 +52,34 @@ _HEADER_BYTES = 1 << 16
 """Above it, a connection is closed without an answer."""
 
 _log = logging.getLogger("tfvis_nb")
+
+
+def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """Listen at each address of a host that this machine has, at the same port of all.
+
+    OSError if it has none of them, or one cannot be listened at; nothing is left open then. Tornado's
+    `bind_sockets` leaves open what it has opened until then.
+    """
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    sockets: list[socket.socket] = []
+    missing: int | None = None
+    with contextlib.ExitStack() as opened:
+        for family, address in sorted({(one[0], one[-1]) for one in found}):
+            port = sockets[0].getsockname()[1] if sockets else port
+            try:
+                one = socket.create_server((address[0], port, *address[2:]), family=family, backlog=_BACKLOG)
+            except OSError as error:
+                if error.errno not in _NOT_HERE:
+                    # Without the address, which Python appends: whoever reports it names that.
+                    raise OSError(error.errno, os.strerror(error.errno or 0)) from None
+                missing = error.errno
+                continue
+            one.setblocking(False)
+            sockets.append(opened.enter_context(one))
+        if missing is not None and not sockets:
+            raise OSError(missing, os.strerror(missing))
+        opened.pop_all()
+    return sockets
 
 
 def most_connections() -> int:

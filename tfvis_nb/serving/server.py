@@ -12,18 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tornado.netutil import bind_sockets
-
 from tfvis_nb.serving.access import Access, host_name, is_number, new_token, validate_token
-from tfvis_nb.serving.connections import LimitedServer
+from tfvis_nb.serving.connections import LimitedServer, listening_sockets
 from tfvis_nb.serving.handlers import Site, application
 from tfvis_nb.serving.service import MonitorService
 from tfvis_nb.serving.workers import Worker
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
-
-_BACKLOG = 1024
-"""Connections that the kernel holds until they are accepted; those beyond it try again after seconds."""
 
 _ENDING_S = 0.3
 """How long the end waits for connections that have been closed."""
@@ -122,7 +117,7 @@ class MonitorServer:
             raise RuntimeError(Text("serving_already"))
         script = bundle("serve.js").encode()
         context = self._encryption()
-        sockets = bind_sockets(self._port, self.host, backlog=_BACKLOG)
+        sockets = listening_sockets(self.host, self._port)
         self._port = sockets[0].getsockname()[1]
         self._numbers = [_ip_address(one.getsockname()[0]) for one in sockets]
         begun: Future[None] = Future()
