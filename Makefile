@@ -33,7 +33,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TOOLS := quick ruff mypy imports tsc biome docs-current vitest
 
-.PHONY: demo check test test-all bench lint docs dev clean $(TOOLS)
+.PHONY: demo check test test-all pytest beside bench lint docs dev clean $(TOOLS)
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED) $(VIEW)
@@ -48,11 +48,17 @@ quick:
 	$(PY) -m pytest -q -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
 	  $(patsubst %,--ignore=tests/%,$(LARGER)) --ignore=tfvis_nb/compat --ignore=tfvis_nb/recording tests tfvis_nb
 
-# Four processes keep two cores busy: one is for JupyterLab, one for other pages, and both often wait.
-test-all: EXTENT := --extent all
+# Linters and types have the cores while tests wait.
+test-all: export EXTENT := --extent all
 test test-all: $(INSTALLED) $(VIEW)
-	$(MAKE) --no-print-directory --jobs 2 --output-sync mypy vitest lint
+	$(MAKE) --no-print-directory --jobs 2 pytest beside
+
+# Four processes keep two cores busy: one is for JupyterLab, one for other pages, and both often wait.
+pytest:
 	$(PY) -m pytest -n 4 --dist loadscope --no-loadscope-reorder tests tfvis_nb $(EXTENT)
+
+beside:
+	nice $(MAKE) --output-sync mypy vitest lint
 
 # TensorFlow's start-up messages would bury the tables.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3

@@ -22,10 +22,8 @@ SAMPLES = sorted(path for path in DATA.iterdir() if path.is_file() and path.suff
 
 _SUFFIXES = (".pb", ".pb.xz", ".pbtxt", ".v0", ".v1", ".v2", ".v3")
 _SAMPLE = {
-    # RunMetadata by age, and what its rows are of: one task or several, CPU or GPU, collectives, ranks.
+    # RunMetadata by age, and what its rows are of: one task or several, CPU or GPU, ranks.
     "run_metadata_run_step99_tag_train.pbtxt",
-    "run_meta.v3",
-    "cpu_tf221_collective.pb.xz",
     "gpu_tf221_dist.pb.xz",
     "horovod_rank1_step3.pb.xz",
     "local_mlp_step1.pb",
@@ -43,10 +41,9 @@ _SAMPLE = {
 }
 """The small traces with which a test of every trace runs by default: one of each form and age."""
 _LARGE_SAMPLE = {
-    SHARED / "h200" / name
-    for name in ("dist_ps_2gpuworkers_step1.pb", "inception_step1.pb.xz", "keras_fit_gpu.xplane.pb")
+    SHARED / "h200" / name for name in ("dist_ps_2gpuworkers_step1.pb", "keras_fit_gpu.xplane.pb")
 }
-"""Likewise of the large collection: several tasks, many rows, a profile."""
+"""Likewise of the large collection: several tasks, a profile."""
 _WITHOUT_STEPS = ("graph.pbtxt", "partition_graphs_only", "hvd_rank0_init2.pb")
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -13,6 +14,7 @@ HEAVY = {"tensorflow", "bokeh", "anywidget", "ipywidgets", "IPython"}
 LOADED = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
 
 
+@cache
 def modules_after(code: str) -> set[str]:
     run = subprocess.run(
         [sys.executable, "-c", f"{code}\n{LOADED}"], capture_output=True, text=True, check=True

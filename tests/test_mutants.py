@@ -20,7 +20,7 @@ from tests.mutants.samples import JSON, PARQUET, PICKLE, PROTOBUF, SESSION, TEXT
 from tfvis_nb.analysis import metrics
 
 ROOT = Path(__file__).parents[1]
-FIRST, COUNT = 1_000_000, 8
+FIRST, COUNT = 1_000_000, 4
 FORMS = [JSON, PARQUET, PICKLE, PROTOBUF, TEXT]
 
 

@@ -71,7 +71,9 @@ def chromium() -> Iterator[Browser]:
     expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         off = f"--disable-features={','.join(FEATURES_OFF)}"
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", off])
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu", off]
+        )
         yield browser
         browser.close()
 

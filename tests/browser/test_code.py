@@ -116,6 +116,7 @@ def test_lines_have_the_times_of_their_events(code: Pane) -> None:
     expect(code.top).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_the_time_of_no_line_is_said_with_its_reasons(code: Pane) -> None:
     code.button.click()
     rest = code.pane.locator(".not-attributed")
@@ -191,6 +192,7 @@ def test_search_by_line_and_file(code: Pane) -> None:
         expect(code.timeline.host.locator(".search output")).to_contain_text(found)
 
 
+@pytest.mark.thorough
 def test_lanes_code_and_details_are_in_sight(code: Pane) -> None:
     code.button.click()
     code.line(4).click()

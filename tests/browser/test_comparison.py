@@ -41,6 +41,7 @@ def test_both_begin_at_the_left_and_show_the_longer_one(shown: Both) -> None:
     assert texts[0].split("\n")[1] != texts[1].split("\n")[1]
 
 
+@pytest.mark.thorough
 def test_both_share_what_stands_around_them_and_all_is_in_sight(shown: Both) -> None:
     headline, *_ = tfvis_nb.show_comparison(OLD, NEW).headline.split(". ")
     expect(shown.around.get_by_role("heading", name=headline)).to_be_visible()
@@ -150,6 +151,7 @@ def test_a_row_shows_the_longest_event_of_both(shown: Both) -> None:
         shown.page.wait_for_function(dimmed, arg=each.timeline.host.element_handle())
 
 
+@pytest.mark.thorough
 def test_the_lines_between_move(shown: Both) -> None:
     for name, each in (("upper", shown.a), ("lower", shown.b)):
         line = shown.page.get_by_role("separator", name=f"Height of the {name} timeline", exact=True)

@@ -105,6 +105,7 @@ def test_a_table_is_copied_for_a_spreadsheet_and_for_an_issue(shown: Dashboard) 
             assert name == f"| {table.locator('tbody td').first.inner_text()}"
 
 
+@pytest.mark.thorough
 def test_a_page_at_twice_its_size_scrolls_and_keeps_several_lanes(shown: Dashboard) -> None:
     shown.page.set_viewport_size({"width": 640, "height": 400})
     lanes = shown.timeline.lanes.bounding_box()
@@ -117,6 +118,7 @@ def test_a_page_at_twice_its_size_scrolls_and_keeps_several_lanes(shown: Dashboa
     expect(shown.timeline.lanes).not_to_be_in_viewport()
 
 
+@pytest.mark.thorough
 def test_tabs_stay_in_one_line_and_come_into_sight(shown: Dashboard) -> None:
     for width in (700, 420):
         shown.page.set_viewport_size({"width": width, "height": 900})
@@ -248,6 +250,7 @@ def test_what_cannot_be_said_is_not_zero(shown: Dashboard) -> None:
     expect(panel.locator("canvas")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_the_line_between_timeline_and_tabs_moves(shown: Dashboard) -> None:
     line = shown.page.get_by_role("separator", name="Height of the timeline", exact=True)
     before = shown.timeline.host.bounding_box()

@@ -189,6 +189,7 @@ def test_a_click_selects_and_what_is_selected_elsewhere_is_in_the_middle(
     expect(graph.pane).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_a_graph_wider_than_its_pane_is_fitted_into_it(graph: Graph) -> None:
     graph.button.click()
     graph.timeline.page.set_viewport_size(ViewportSize(width=1280, height=800))
@@ -210,6 +211,7 @@ def test_a_graph_wider_than_its_pane_is_fitted_into_it(graph: Graph) -> None:
     assert node_height(graph) == before
 
 
+@pytest.mark.thorough
 def test_a_fitted_graph_is_seen_whole(graph: Graph) -> None:
     graph.button.click()
     graph.timeline.page.set_viewport_size(ViewportSize(width=1280, height=800))
@@ -236,6 +238,7 @@ def node_height(graph: Graph) -> float:
     return box["height"]
 
 
+@pytest.mark.thorough
 def test_lanes_graph_and_details_are_in_sight(graph: Graph) -> None:
     graph.button.click()
     for width in (1280, 700):

@@ -349,6 +349,7 @@ def test_a_hidden_page_asks_nothing(monitor: Monitor) -> None:
     page.remove_listener("request", note)
 
 
+@pytest.mark.thorough
 def test_it_follows_the_theme_and_fits_a_narrow_page(page: Page, server: MonitorServer) -> None:
     page.set_viewport_size({"width": NARROW, "height": 700})
     page.goto(server.url)

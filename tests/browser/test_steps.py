@@ -98,6 +98,7 @@ def test_each_part_that_is_seen_has_its_share_beside_it(exported: OpenExported, 
         expect(step.locator(".step-legend > span")).to_have_count(seen)
 
 
+@pytest.mark.thorough
 def test_a_bar_that_would_be_higher_says_so(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (44.0, 1.0), (4.0, 1.0), (7.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
@@ -174,6 +175,7 @@ def test_aligned_steps_leave_out_what_is_of_none(exported: OpenExported, tmp_pat
     assert "step -1" not in timeline.host.inner_text()
 
 
+@pytest.mark.thorough
 def test_of_several_devices_the_busiest_counts(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 3.0), (4.0, 3.0), (6.5, 6.0)]
     timeline = exported(training(steps, gpus=2).to_html(tmp_path / "steps.html")).wait()

@@ -131,7 +131,16 @@ def test_no_table_that_was_computed_with_code_stays_without_it() -> None:
     assert "Cell [7]" not in str(kept["nested"].to_pydict())
 
 
-@pytest.mark.parametrize("show", [as_trace, show_timeline, show_dashboard, show_itself_beside])
+@pytest.mark.parametrize(
+    "show",
+    [
+        show_dashboard,
+        *(
+            pytest.param(show, marks=pytest.mark.thorough)
+            for show in (as_trace, show_timeline, show_itself_beside)
+        ),
+    ],
+)
 def test_pages_have_the_code_unless_it_is_left_out(show: Callable[[Trace], HtmlExport]) -> None:
     trace = coded()
     assert trace.findings["figures"][0]["after"] == "a secret"

@@ -140,6 +140,7 @@ def test_home_is_expanded(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(tv.read_trace("~/local_mlp_step?.pb").steps) == 1
 
 
+@pytest.mark.thorough
 def test_reading_imports_no_tensorflow(data: Path) -> None:
     code = (
         "import sys, tfvis_nb as tv; tv.read_trace(sys.argv[1]).edges;"

@@ -85,7 +85,9 @@ def weights_of(layer: Any) -> int:
     return sum(int(np.prod(weight.shape)) * 4 for weight in layer.weights)
 
 
-@pytest.mark.parametrize("make", [Net, functional, sequential])
+@pytest.mark.parametrize(
+    "make", [Net, *(pytest.param(make, marks=pytest.mark.thorough) for make in (functional, sequential))]
+)
 def test_layers_have_their_class_and_the_bytes_of_their_weights(make: Any, tmp_path: Path) -> None:
     model = make()
     trace = recorded(model)

@@ -300,6 +300,7 @@ def test_a_first_argument_that_is_a_text_is_tfviss(session: Any) -> None:
     assert timeline.communication_time() == named.communication_time()
 
 
+@pytest.mark.thorough
 def test_reading_needs_no_tensorflow() -> None:
     code = (
         "import sys; from tfvis_nb import Timeline\n"

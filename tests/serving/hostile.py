@@ -59,7 +59,9 @@ async def no_http(send: Send) -> None:
         await asyncio.sleep(PACE_S)
 
 
-BEHAVIOURS = (silent, slow_headers, slow_body, endless_body, unread_answers, no_http)
+BEHAVIOURS = {
+    each.__name__: each for each in (silent, slow_headers, slow_body, endless_body, unread_answers, no_http)
+}
 
 
 @contextmanager

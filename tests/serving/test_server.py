@@ -24,6 +24,7 @@ import tfvis_nb as tv
 from tests.serving.client import ask, command, raw
 from tests.serving.conftest import write_session
 from tests.support.conditions import wait_until
+from tests.support.examples import sample
 from tests.support.texts import raises_id
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.service import MonitorService, Opened
@@ -270,7 +271,7 @@ class Panic(BaseException):
         MemoryError,
     ],
 )
-@pytest.mark.parametrize("place", ["/api/trace/1/drawn", "/api/state", "/api/save"])
+@pytest.mark.parametrize("place", sample(["/api/trace/1/drawn", "/api/state", "/api/save"], ["/api/state"]))
 def test_whatever_an_answer_raises_is_answered(
     server: MonitorServer, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException], place: str
 ) -> None:

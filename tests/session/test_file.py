@@ -21,7 +21,7 @@ from tfvis_nb.session.file.writer import MORE, Writer
 from tfvis_nb.session.snapshot import session_state
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(5, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(5, marks=pytest.mark.thorough)])
 def test_two_writers_and_three_readers(path: Path, rounds: int) -> None:
     done = load(path, rounds=rounds, readers=3)
     assert done.failures == []
@@ -188,6 +188,7 @@ def test_a_damaged_trace_is_refused(path: Path, change: str) -> None:
         session.read(1)
 
 
+@pytest.mark.thorough
 def test_opening_needs_no_tensorflow(path: Path) -> None:
     filled(path)
     code = (

@@ -60,7 +60,7 @@ CRAFTED = {
 }
 
 
-@pytest.mark.parametrize("what", CRAFTED)
+@pytest.mark.parametrize("what", sample(CRAFTED, [*CRAFTED][::3]))
 def test_a_file_with_other_tables_is_refused_and_not_written(path: Path, what: str) -> None:
     content = crafted(path, *CRAFTED[what])
     assert opened(path) == "DamagedSessionError"

@@ -11,14 +11,23 @@ if TYPE_CHECKING:
 
 JUPYTER = "tests/browser/jupyter/"
 PAGES = "tests/browser/"
-TOGETHER = (JUPYTER, PAGES, "tests/analysis/", "tests/display/", "tests/recording/")
+TOGETHER = (
+    JUPYTER,
+    PAGES,
+    "tests/analysis/",
+    "tests/display/",
+    "tests/recording/",
+    "tests/notebooks/",
+    "tests/test_mutants.py",
+)
 
 
 class BrowserApart(LoadScopeScheduling):
-    """Keeps together tests of what is seen in JupyterLab, on other pages, computed, shown, and recorded.
+    """Keeps together tests of what is seen in JupyterLab, on other pages, computed, shown, recorded, and run.
 
-    These five take longest and begin first. Each shares what takes long: JupyterLab and a kernel, a page,
-    real traces with their tables, or a process that has TensorFlow.
+    These take longest and begin first, so that none is left at the end for one process alone. Each shares
+    what takes long: JupyterLab and a kernel, a page, real traces with their tables, or a process that has
+    TensorFlow.
     Every other module of tests goes to whichever process is free. Not by pytest-xdist's own groups: those
     of 3.8 are lost under pytest 9.2.
     """

@@ -178,6 +178,7 @@ def test_options_follow_python_and_the_toolbar(notebook: OpenNotebook) -> None:
     book.wait_until(lambda: book.ask("print(widget.group_by)") == "none")
 
 
+@pytest.mark.thorough
 def test_the_menu_exports_an_offline_page(
     notebook: OpenNotebook, exported: OpenExported, tmp_path: Path
 ) -> None:
