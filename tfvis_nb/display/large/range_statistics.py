@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.wire.categories import CATEGORIES
 
@@ -52,35 +51,42 @@ def range_statistics(
 def _rows(
     layout: Layout, key: np.ndarray, chosen: np.ndarray, inside: tuple[np.ndarray, np.ndarray], by: str
 ) -> dict[str, Any]:
-    duration = layout.trace.events["duration_ns"].to_numpy()[chosen]
     labels = layout.ops if by == "op" else layout.names
-    size = len(labels) * len(CATEGORIES)
-    count = np.bincount(key, minlength=size)
-    covered = busy(key, *inside, size)
-    total = np.zeros(size, "i8")
-    np.add.at(total, key, duration)
-    least = np.full(size, np.iinfo("i8").max)
-    np.minimum.at(least, key, duration)
-    most = np.full(size, -1)
-    np.maximum.at(most, key, duration)
-    longest = np.zeros(size, "i8")
-    as_long = np.flatnonzero(duration == most[key])[::-1]
-    # If there are several, the first one stays because it is written last.
-    longest[key[as_long]] = chosen[as_long]
+    count = np.bincount(key, minlength=len(labels) * len(CATEGORIES))
     occurring = np.flatnonzero(count)
-    largest = occurring[np.lexsort((-total[occurring], -covered[occurring]))][:MOST_ROWS]
+    group = np.searchsorted(occurring, np.arange(len(count)))[key]
+    # Sorting numbers of two bytes takes one pass over them.
+    order = np.argsort(group.astype("u2") if len(occurring) <= 2**16 else group, kind="stable")
+    count = count[occurring]
+    behind = np.cumsum(count)
+    first = behind - count
+    start, reached = (times[order] for times in inside)
+    for group_start, group_end in zip(first.tolist(), behind.tolist(), strict=True):
+        part = reached[group_start:group_end]
+        np.maximum.accumulate(part, out=part)
+    idle = np.append(0, np.maximum(start[1:] - reached[:-1], 0))[: len(start)]
+    idle[first] = 0
+    covered = reached[behind - 1] - start[first] - np.add.reduceat(idle, first)
+    chosen = chosen[order]
+    duration = layout.trace.events["duration_ns"].to_numpy()[chosen]
+    total = np.add.reduceat(duration, first)
+    most = np.maximum.reduceat(duration, first)
+    least = np.minimum.reduceat(duration, first)
+    as_long = np.flatnonzero(duration == np.repeat(most, count))
+    longest = chosen[as_long[np.searchsorted(as_long, first)]]
+    largest = np.lexsort((-total, -covered))[:MOST_ROWS]
     rows = [
         {
-            "label": str(labels[group // len(CATEGORIES)]),
-            "category": group % len(CATEGORIES),
-            "count": int(count[group]),
-            "busy": float(covered[group]),
-            "total": int(total[group]),
-            "mean": float(total[group] / count[group]),
-            "min": int(least[group]),
-            "max": int(most[group]),
-            "longest": int(longest[group]),
+            "label": str(labels[occurring[row] // len(CATEGORIES)]),
+            "category": int(occurring[row] % len(CATEGORIES)),
+            "count": int(count[row]),
+            "busy": float(covered[row]),
+            "total": int(total[row]),
+            "mean": float(total[row] / count[row]),
+            "min": int(least[row]),
+            "max": int(most[row]),
+            "longest": int(longest[row]),
         }
-        for group in largest.tolist()
+        for row in largest.tolist()
     ]
     return {"distinct": len(occurring), "rows": rows}
