@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.recorded_runs FOLDER`` prints as JSON how long a run took each way, round by
 round: of a slow moment of the machine every way has its part. `FOLDER` is for files, and has
-tftracer in it if it is to be measured, too.
+tftracer in it if it is to be measured as well.
 """
 
 from __future__ import annotations

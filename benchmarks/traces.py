@@ -1,4 +1,4 @@
-"""The traces that are measured: collected ones where they lie beside the checkout, else one recorded here."""
+"""The traces that are measured: collected ones next to the checkout, else one recorded here."""
 
 from __future__ import annotations
 

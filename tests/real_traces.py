@@ -1,4 +1,4 @@
-"""Where real traces are: small ones beside the tests, the large collection beside the repository."""
+"""Where real traces are: small ones next to the tests, the large collection beside the repository."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def name_of(path: Path) -> str:
 
 
 def in_collection(value: object) -> bool:
-    """Tell whether `value` is a file of the large collection."""
+    """Return whether `value` is a file of the large collection."""
     return isinstance(value, Path) and _is_shared(value)
 
 
@@ -96,7 +96,7 @@ def _is_shared(path: Path) -> bool:
 
 
 def outside_sample(value: object) -> bool:
-    """Tell whether `value` is one of the many files of the collection that only ``--extent=all`` tests."""
+    """Return whether `value` is one of the many files of the collection that only ``--extent=all`` tests."""
     return isinstance(value, Path) and in_collection(value) and value not in _LARGE_SAMPLE
 
 

@@ -41,7 +41,7 @@ def syntax() -> Iterator[ast.AST]:
 
 
 def calls() -> Iterator[ast.Call]:
-    """Yield the calls of `Text`: search has a class of this name, too."""
+    """Yield the calls of `Text`: search has a class of this name as well."""
     for path in PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         if not any(

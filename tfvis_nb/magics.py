@@ -243,7 +243,7 @@ class TraceMagic:
 
 
 def _not_written(path: Path, error: OSError | ValueError) -> str:
-    """Say in one line which file was not written, and why."""
+    """Describe in one line which file was not written, and why."""
     reason = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
     start = f"cannot write {str(path)!r}: "
     return start + reason.removeprefix(start)

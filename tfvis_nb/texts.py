@@ -1,6 +1,6 @@
 """Notes and messages of errors: each is an id and figures, rendered by ``tfvis_nb/texts.json``.
 
-The catalogue has a template for each id, in the syntax of `str.format`. A field that is no figure is
+The catalogue has a template for each id, in the syntax of `str.format`. A field that is not a figure is
 another id of the catalogue, whose text stands there. ``{rows:row|rows}`` is a count with its noun.
 """
 
@@ -25,7 +25,7 @@ class Text(str):
     Attributes
     ----------
     id
-        What is said, such as ``"rows_set_aside"``; it stays when the words are changed.
+        The message, such as ``"rows_set_aside"``; it stays the same when the wording changes.
     figures
         Name to number, text, list of these or None.
 
@@ -139,7 +139,7 @@ def notes_from_json(found: Mapping[str, Any]) -> list[str]:
     Raises
     ------
     TypeError
-        If they are no list of texts.
+        If they are not a list of texts.
     """
     notes, ids = found.get("notes"), found.get("note_ids")
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):

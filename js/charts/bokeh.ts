@@ -84,7 +84,8 @@ export function loadBokeh(version: string, code: () => Promise<Uint8Array>): Pro
   return bokeh;
 }
 
-/** Run the code so that it finds an object of its own in the place of the window, and leaves another Bokeh alone. */
+/** Run the code so that it finds an object of its own instead of the window, and leaves another Bokeh alone.
+ * */
 async function run(gzip: Uint8Array): Promise<Bokeh> {
   const code = await unpacked(gzip);
   const own: { Bokeh?: Bokeh } = {};

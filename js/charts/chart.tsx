@@ -55,7 +55,7 @@ export function Figure(props: { host: ChartHost; item: BokehItem; title: string;
     const mounted = new AbortController();
     const patience = setTimeout(() => setState("waiting"), PATIENCE_MS);
     const element = stage.current as HTMLElement;
-    // A picture; this is what it says to those who do not see it.
+    // A picture; this is its text for screen readers.
     const shown = (start: number, end: number) => {
       const [from, to] = [start, end].map((time) => formatTime(time, (end - start) / 1000));
       element.setAttribute("aria-label", `${title}, ${from} to ${to}`);
@@ -106,7 +106,10 @@ export function Figure(props: { host: ChartHost; item: BokehItem; title: string;
   );
 }
 
-/** The chart is a picture with a name; what is in it answers to the pointer alone, and is no stop for the tab key. */
+/**
+ * The chart is a picture with a name; its content reacts to the pointer alone and is not a stop for the tab
+ * key.
+ */
 function skipByTab(element: Element | ShadowRoot): void {
   for (const inner of element.querySelectorAll<HTMLElement>("*")) {
     if (inner.tabIndex === 0) inner.tabIndex = -1;
@@ -149,7 +152,7 @@ async function draw(
   skipByTab(stage);
   const [root] = views.roots;
   const page = stage.closest<HTMLElement>(".tfv") as HTMLElement;
-  // What is taken out of the page has no colours, and no letters.
+  // An element outside the page has no colours and no fonts.
   const series = new SeriesColours(root.model);
   const colour = () => {
     if (!page.isConnected) return;

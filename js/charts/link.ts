@@ -15,7 +15,7 @@ interface View {
   end: number;
 }
 
-/** A figure along the run's time; its tag says in which unit, as nanoseconds. */
+/** A figure along the run's time; its tag names the unit in nanoseconds. */
 class Time {
   readonly #unit: number;
 
@@ -43,7 +43,7 @@ export class ChartLink {
   #view: View | null = null;
   #isStale = false;
   #timer = 0;
-  /** What follows others must not be told to them. */
+  /** Changes that follow others are not sent back to them. */
   #isFollowing = false;
   #isShown = true;
   #chosen = new Map<BokehSource, number[]>();

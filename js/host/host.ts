@@ -12,7 +12,7 @@ export interface Options {
   height: number;
   /** How lanes are grouped: "device" (task > device > lane), "kind" or "none". */
   group_by: "device" | "kind" | "none";
-  /** What a bar's colour says: "kind", "op" or "device". */
+  /** The meaning of a bar's colour: "kind", "op" or "device". */
   color_by: "kind" | "op" | "device";
   /** Show only lanes whose "task device lane" text contains this; "" shows all. */
   lane_filter: string;
@@ -28,7 +28,8 @@ export type Question =
   /** Entries of a part of the run, and which of them stand for events that a search for `text` finds. */
   | { kind: "window"; start: number; end: number; bucket: number; text: string; step: number | null }
   /**
-   * All about these events, by id; of a single one also about its producers and consumers, so many hops away, and
+   * All about these events, by id; of a single one also about its producers and consumers, this many hops
+   * away, and
    * about the `holders` of its buffers and what reads any of these.
    */
   | { kind: "events"; events: number[]; hops: number; holders: number[] }
@@ -67,7 +68,7 @@ export interface Host {
   readonly link?: string;
   /** Empty or absent where it is not compared. */
   readonly pair?: Partial<Pair>;
-  /** Whether the height is kept, also where the lanes need less of it. */
+  /** Whether the height is kept, even where the lanes need less of it. */
   readonly fills?: boolean;
   /** The gzip'd container with what is drawn. Rejects with a readable message. */
   drawn(progress: (done: number, total: number) => void, signal: AbortSignal): Promise<Uint8Array>;

@@ -1,4 +1,4 @@
-/** What is said between the page and its server that is no JSON. */
+/** Texts between the page and its server that are not JSON. */
 
 /** The name of a file in a header `Content-Disposition`; null where it has none. */
 export function nameIn(header: string): string | null {

@@ -41,7 +41,7 @@ export class StaticHost implements Host {
     return this.#payload.details();
   }
 
-  /** What is drawn at first is the whole trace, and so there is no more to ask for. */
+  /** The first drawing is the whole trace, and so there is no more to ask for. */
   async rest(): Promise<never> {
     throw new Error("this trace is already complete");
   }

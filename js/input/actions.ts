@@ -24,7 +24,7 @@ export interface Surroundings {
   copy: (text: string) => Promise<void>;
   /** Open the menu of what is selected. */
   openMenu: () => void;
-  /** Tell the user something for a moment. */
+  /** Show a short message for a while. */
   hint: (text: string) => void;
 }
 
@@ -56,7 +56,7 @@ export class Actions extends Navigation {
     else store.setPanel({ graphOpen: false });
   }
 
-  /** Open the details of the whole: what is selected or searched for would stand there instead. */
+  /** Open the details of the whole run, which a selection or a search would replace. */
   showOverview(isAskedForNotes = false): void {
     const { store } = this;
     if (store.searchText) store.setSearch("");
@@ -73,7 +73,7 @@ export class Actions extends Navigation {
       store.on(["search"], () => this.nextMatch(direction), this.#looking.signal);
     }
     if (!store.matches?.ids.length) return;
-    // By event id, as the last match gone to may not be in the browser yet.
+    // By event id, because the last match visited may not be in the browser yet.
     const selection = store.host.get("selection");
     const last = selection && "events" in selection ? selection.events[0] : undefined;
     const from = last ?? (direction > 0 ? -1 : eventCount(store.drawn));

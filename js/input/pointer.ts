@@ -53,12 +53,12 @@ export class Pointer {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
 
-  /** The event at a place in the lanes (CSS px from their left and top); null where there is none. */
+  /** The event at a position in the lanes (CSS px from their left and top); null where there is none. */
   eventAt(x: number, y: number): number | null {
     return this.#hit(x, y)?.id ?? null;
   }
 
-  /** The event under a place in the lanes, and how many share its pixel. */
+  /** The event under a position in the lanes, and how many share its pixel. */
   #hit(x: number, y: number): { id: number; count: number } | null {
     const { store } = this;
     const at = itemAt(store.arrangement, y + store.scroll);
@@ -182,7 +182,8 @@ export class Pointer {
     store.select({ events: others.length < selection.events.length ? others : [hit.id, ...others] });
   }
 
-  /** The idle stretch of a device at a place in its lanes; null where there is none or it is selected already. */
+  /** The idle stretch of a device at a position in its lanes; null where there is none or it is selected
+   * already. */
   #idle(x: number, y: number): Selection | null {
     const { store } = this;
     const at = itemAt(store.arrangement, y + store.scroll);

@@ -6,7 +6,7 @@ import { timeAt } from "../model/viewport";
 import type { Store } from "../state/store";
 import type { Tensor } from "../state/tensors";
 
-/** The buffer at a place in the lanes (CSS px), and how many share its pixel; null where there is none. */
+/** The buffer at a position in the lanes (CSS px), and how many share its pixel; null where there is none. */
 export function tensorAt(store: Store, x: number, y: number): (Tensor & { count: number }) | null {
   const item = itemAt(store.arrangement, y + store.scroll)?.item;
   if (item?.type !== "tensors") return null;

@@ -38,7 +38,7 @@ export interface Step {
   device?: number;
 }
 
-/** Columns have one item an event; an event's id is its place in them, ordered by start. */
+/** Columns have one item an event; an event's id is its index in them, ordered by start. */
 export interface Drawn {
   title: string;
   count: number;
@@ -70,7 +70,7 @@ export interface Drawn {
   isAligned?: true;
   /** The events of the lanes with ids below this are not shown: aligned steps leave out what is of no step. */
   leftOut?: number;
-  /** Set where an entry can stand for several events; then an id is the place of an entry. */
+  /** Set where an entry can stand for several events; then an id is the index of an entry. */
   merged: Merged | null;
 }
 

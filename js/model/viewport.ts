@@ -61,7 +61,7 @@ export class History {
   #undone: Viewport[] = [];
   #gesture: string | null = null;
 
-  /** Remember `v`, the window that is being left. Of one gesture only the first window is kept. */
+  /** Remember `v`, the window that is being left. Only the first window of a gesture is kept. */
   push(v: Viewport, gesture: string): void {
     if (gesture === this.#gesture) return;
     this.#gesture = gesture;

@@ -14,7 +14,7 @@ export function newTraces(before: MonitorState | null, after: MonitorState): Tra
   return after.traces.filter((row) => row.trace > newest);
 }
 
-/** Of the traces that have come, those that were waited for: something had been asked for, or everything had. */
+/** The arrived traces that were waited for: something had been asked for, or everything had. */
 export function awaited(before: MonitorState | null, after: MonitorState): TraceRow[] {
   if (!before) return [];
   const requested = new Set(before.signatures.filter((row) => row.requested > 0).map((row) => row.signature));
@@ -36,7 +36,7 @@ export class Rate {
     const first = this.#samples[0];
     const last = this.#samples.at(-1);
     if (!first || !last || last.at <= first.at) return null;
-    // Where nothing ends, no new state comes to say so.
+    // Where nothing ends, no new state comes to show it.
     const until = nowMs - last.at > RATE_OVER_MS ? nowMs : last.at;
     const rate = (1000 * Math.max(last.runs - first.runs, 0)) / (until - first.at);
     return nowMs - last.at > 4 * RATE_OVER_MS ? 0 : rate;

@@ -3,7 +3,7 @@
  * `tfvis-nb serve` (serve.ts). Times are epoch milliseconds of the machine that has the file, durations nanoseconds.
  */
 
-/** What the session's file says, as of one moment. */
+/** What the session's file says, as of one time. */
 export interface MonitorState {
   path: string;
   /** The file's name. */
@@ -23,7 +23,8 @@ export interface MonitorState {
   /** Those that took the most time, when there are very many. */
   signatures: SignatureRow[];
   signatures_total: number;
-  /** Runs that have ended, and how long they took together, of all signatures: also of those that are not listed. */
+  /** Runs that have ended, and how long they took together, of all signatures, including those that are not
+   * listed. */
   runs_total: number;
   total_ns: number;
   /** Newest first, not more than some. */
@@ -84,7 +85,7 @@ export interface TraceRow {
   duration_ns: number;
   /** What it took to start and collect the trace, beside the run; null where it is not known. */
   tracing_ns: number | null;
-  /** The median of so many untraced runs of its signature before it; null where there are none. */
+  /** The median of this many untraced runs of its signature before it; null where there are none. */
   untraced_ns: number | null;
   untraced_runs: number;
   /** Which batch of its epoch it was, from 0; null for a session run. */

@@ -112,7 +112,7 @@ export class HttpMonitorHost implements MonitorHost {
       answer = await fetch(address, { ...init, headers, cache: "no-store", signal: this.signal });
     } catch {
       if (!this.#trouble && !this.signal.aborted) {
-        // Also where it was an order that found out: the next answer to a look tells that it is over.
+        // Even where it was an order that found out: the next answer shows that it is over.
         this.#trouble = SERVER_LOST_MESSAGE;
         this.#changed();
       }

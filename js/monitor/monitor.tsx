@@ -22,7 +22,7 @@ export interface Sizes {
   timeline: () => number;
 }
 
-/** What the tables have of a window in which there is a timeline, too. */
+/** What the tables have of a window in which there is a timeline as well. */
 const SHARED = "max(40vh, 280px)";
 
 export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes }) {

@@ -22,7 +22,7 @@ export function recording(state: MonitorState): Recording {
   return { kind: "ended", text: "Ended" };
 }
 
-/** What is said of an order that has been given, and not been carried out yet. */
+/** The message about a request that has not been carried out yet. */
 export function pendingText(requested: number, isRunning: boolean): string {
   if (requested === 0) return "";
   if (!isRunning) return "The next run will be traced when a job records again";
@@ -31,7 +31,7 @@ export function pendingText(requested: number, isRunning: boolean): string {
     : `The next run will be traced, in ${formatCount(requested)} processes`;
 }
 
-/** What the button says that asks for a trace of whatever runs next. */
+/** The label of the button that requests a trace of the next run. */
 export function nextRunText(state: MonitorState): string {
   return recording(state).kind === "waiting" ? "Trace run of next job" : "Trace next run";
 }
@@ -50,11 +50,11 @@ export function nextRefusal(state: MonitorState): string | null {
   return refusal(state) ?? "The job has ended. Rules apply to the next job";
 }
 
-/** What is said where the signatures would be, while there are none. */
+/** The message in place of the signatures, while there are none. */
 export function nothing(state: MonitorState): { title: string; text: string } {
   if (state.problem) return { title: "Nothing to show", text: "Nothing could be read." };
   if (state.waiting) {
-    // The last one: a file's name may have some, too.
+    // The last one: a file's name may have some as well.
     const end = state.waiting.lastIndexOf("; ");
     if (end < 0) return { title: capital(state.waiting), text: "" };
     return {

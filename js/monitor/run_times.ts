@@ -6,7 +6,9 @@ import { untraced } from "./tracing_cost";
 /** More intervals than a small chart has room for are joined in pairs. */
 const MAX_INTERVALS = 120;
 
-/** The untraced runs of a signature that ended between two moments (epoch ms), and how long they took together. */
+/**
+ * The untraced runs of a signature that ended between two times (epoch ms), and how long they took together.
+ */
 interface Interval {
   from: number;
   to: number;
@@ -14,7 +16,7 @@ interface Interval {
   ns: number;
 }
 
-/** Keeps the intervals of each signature. What was before the first state is one interval. */
+/** Keeps the intervals of each signature. The time before the first state is one interval. */
 export class RunTimes {
   readonly #intervals = new Map<number, Interval[]>();
   readonly #last = new Map<number, SignatureRow>();

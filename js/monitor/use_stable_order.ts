@@ -10,7 +10,8 @@ interface Kept {
 }
 
 /**
- * `rows` in the order to show, how many of them came too late for their place in it, and what their element has to
+ * `rows` in the order to show, how many of them came too late for their position in it, and what their
+ * element has to
  * be given. `choice` says what the user chose the order by: another choice is followed at once.
  */
 export function useStableOrder<Row>(rows: Row[], number: (row: Row) => number, choice: string) {

@@ -37,7 +37,7 @@ export interface TableBlock {
   hints: string[];
   /** What is shown of a table that is longer. */
   note: string;
-  /** For each row how long its events took; absent where rows do not say. */
+  /** For each row how long its events took; absent if the rows have no times. */
   histograms?: HistogramBins[];
 }
 
@@ -54,7 +54,7 @@ export interface OverviewBlock extends OverviewCard {
   kind: "overview";
 }
 
-/** What a tab says instead of blocks that all have nothing to show. */
+/** The text of a tab whose blocks have nothing to show. */
 export interface NothingBlock {
   kind: "nothing";
   text: string;

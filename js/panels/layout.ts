@@ -5,7 +5,7 @@ import { NO_STEP } from "../model/types";
 import type { TableBlock, TableColumn } from "./blocks";
 
 const MAX_COLUMNS = 7;
-/** Of those with several texts, which take more room than figures. */
+/** For columns with several texts, which take more room than figures. */
 const MAX_COLUMNS_WITH_TEXTS = 5;
 const MAX_TEXTS = 2;
 
@@ -35,7 +35,7 @@ export function rowsOfStep(
   return { shown: all.filter((index) => steps[index] === step), marked: -1 };
 }
 
-/** What is said under a table of which `shown` rows are shown. */
+/** The text below a table of which `shown` rows are shown. */
 export function rowsNote({ rows, note }: Rows, shown: number, step: number | null): string {
   if (shown === rows.length || step === null) return note;
   const part = `${formatCount(shown)} ${shown === 1 ? "is" : "are"} ${stepText(step)}.`;

@@ -67,7 +67,7 @@ export function mountPanels(
   });
 }
 
-/** Say in `element` why there are no panels. */
+/** Show in `element` why there are no panels. */
 export function mountProblem(element: HTMLElement, text: string, signal: AbortSignal): void {
   const root = framed(element, "Dashboard", STYLES, signal);
   root.dataset.page = "";

@@ -6,7 +6,7 @@ import type { LinkMessage } from "../host/channel";
 function highlight(root: HTMLElement, names: readonly (string | null | undefined)[]): void {
   for (const row of root.querySelectorAll("[data-lit]")) row.removeAttribute("data-lit");
   const [name, op] = names.map((each) => each && CSS.escape(each));
-  // What is named says more than what is of the same type.
+  // A named event is more specific than one of the same type.
   const rows = name ? root.querySelectorAll(`[data-light="${name}"]`) : [];
   for (const row of rows.length || !op ? rows : root.querySelectorAll(`[data-light="${op}"]`))
     row.setAttribute("data-lit", "");

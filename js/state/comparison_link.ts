@@ -1,4 +1,5 @@
-/** A timeline's part in a comparison: what stands above or below it is at the same time and of the same width. */
+/** A timeline's part in a comparison: the timelines above and below it show the same time at the same width.
+ * */
 
 import type { LinkMessage } from "../host/channel";
 import { categoryOf, nameOf, opOf } from "../model/lanes/event_text";

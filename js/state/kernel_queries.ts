@@ -9,7 +9,7 @@ export interface KernelQueries {
   matches(text: string, step: number | null): Matches | null;
   /** Search, and once something is found, fit it into the view; select it unless it is too much to list. */
   visit(text: string): void;
-  /** The events with the name of the one selected, by its place; null while they are not known. */
+  /** The events with the name of the one selected, by its index; null while they are not known. */
   sameName(entry: number): SameName | null;
   /** Null when there is no answer. */
   statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null>;

@@ -27,7 +27,7 @@ export class KernelRequests {
     this.store.setNotice(notice);
   }
 
-  /** The answer, or null when there is none; then the user has been told why. */
+  /** The answer, or null when there is none; then the user has seen why. */
   async ask(question: Question): Promise<Answer | null> {
     const { store, signal } = this;
     if (this.#open++ === 0)

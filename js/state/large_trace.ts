@@ -22,7 +22,7 @@ import { holdersOf } from "./tensors";
 
 /** A gesture moves on before an answer could come: the first question waits for so long to be about its end. */
 const PAUSE_MS = 90;
-/** Of more events the kernel tells nothing at once. */
+/** For more events the kernel sends nothing at once. */
 const MOST_LISTED = 200;
 
 interface Search {
@@ -46,7 +46,7 @@ export class LargeTrace implements KernelQueries {
   #hasMemory = false;
   #exact: Entries | null = null;
   #search: Search | null = null;
-  /** What is to be gone to when it is found. */
+  /** Where to go when it is found. */
   #visited: Search | null = null;
   #same: { event: number; same: SameName } | null = null;
   /** The selected events that were last asked for, and how far around them. */

@@ -8,7 +8,7 @@ import type { Store } from "./store";
 
 /** What stands above a lane that is scrolled to: the names of its task and its device (CSS px). */
 const HEADROOM = 2 * GROUP_HEIGHT;
-/** Of more lanes the first are brought together. */
+/** If there are more lanes, only the first are brought together. */
 const MOST_GATHERED = 4;
 
 export class Navigation {
@@ -66,7 +66,7 @@ export class Navigation {
     this.revealSelection();
   }
 
-  /** The same by event id, also of an event that is not in the browser: it comes into view once it is. */
+  /** The same by event id, including an event that is not in the browser: it comes into view once it is. */
   visitEvent(event: number): void {
     const { store } = this;
     store.setPanel({ panelOpen: true });
@@ -118,7 +118,8 @@ export class Navigation {
       store.scrollTo(top - store.height / 2);
   }
 
-  /** The same for all selected events: lanes that lie too far apart are pinned to the top, for they belong together. */
+  /** The same for all selected events: lanes that lie too far apart are pinned to the top because they belong
+   * together. */
   keepSelectedInSight(): void {
     const { store } = this;
     const { selection } = store;

@@ -72,7 +72,7 @@ export class Store extends SelectionState {
     return range.end > range.start ? range : { start: range.start, end: range.start + 1 };
   }
 
-  /** The times that can be looked at: also of the shorter one of two timelines all that the longer one has. */
+  /** The times that can be viewed; the shorter of two timelines has all that the longer one has. */
   get bounds(): Viewport {
     const { start, end } = this.whole;
     const isRun = this.step === null && !this.aligned;
@@ -84,7 +84,7 @@ export class Store extends SelectionState {
     return this.step === null ? null : this.drawn.steps[this.step].step;
   }
 
-  /** Choose what `showStep` takes: what is selected elsewhere is not selected any more. */
+  /** Choose what `showStep` takes: a selection elsewhere is cleared. */
   setStep(step: number | null, aligned = false): void {
     const selection = this.host.get("selection");
     const isAll = step === null && !aligned;

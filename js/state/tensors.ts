@@ -21,7 +21,7 @@ export function toggleTensors(store: Store, hint: (reason: string) => void): voi
   else store.lanes.showTensors(!store.lanes.tensors);
 }
 
-/** A buffer of an allocator, by its place. */
+/** A buffer of an allocator, by its index. */
 export interface Tensor {
   track: Track;
   at: number;
@@ -57,7 +57,8 @@ export function holdersOf(store: Store, event: number): number[] {
 }
 
 /**
- * The event that used a buffer last, by its place: of those that read it or were handed it on, the one that ended
+ * The event that used a buffer last, by its index: of those that read it or were handed it on, the one that
+ * ended
  * closest to when it was freed. Null where nothing freed it, or what used it is not all here.
  */
 export function lastUser(store: Store, tensor: Tensor): number | null {

@@ -6,7 +6,7 @@ import { categoryColour, categoryLabel } from "../model/paint/palette";
 import type { OverviewCard, OverviewLine, StepBar, StepPart } from "../model/wire/overview";
 import { ScopedText } from "./scoped_text";
 
-/** Smaller parts of a step cannot be seen in a bar: they are no pixel wide. */
+/** Smaller parts of a step are narrower than a pixel and cannot be seen in a bar. */
 const LEAST_SHARE = 0.003;
 const PRECEDENCE = "If several activities happen at once, the one farthest to the left counts";
 

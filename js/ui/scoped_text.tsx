@@ -1,6 +1,6 @@
 /** A name that breaks between its scopes, and where a scope is long between its words, where it must be broken at all. */
 
-/** Beyond so many parts a name is not read but recognised, and may break anywhere. */
+/** Beyond this many parts a name is not read but recognised, and may break anywhere. */
 const MAX_PARTS = 100;
 /** A shorter scope stays in one piece. */
 const LONG_SCOPE = 18;

@@ -47,12 +47,12 @@ export function bindTips(root: HTMLElement, signal: AbortSignal): void {
     else if (tip.contains(target)) clearTimeout(timer);
   };
   const focused = (event: Event) => {
-    // A click focuses, too; what was clicked is known already.
+    // A click focuses as well; the user knows what they clicked.
     if ((event.target as Element).matches(":focus-visible")) entered(event);
   };
   const clicked = (event: Event) => {
     const button = (event.target as Element).closest("button[aria-describedby]");
-    // What a click sorts or opens has said what it means already.
+    // Whatever a click sorts or opens has already explained itself.
     const isHelp = button !== null && (button.matches(".about") || button.matches(".hinted"));
     if (!isHelp) {
       if (isKept && !tip.contains(event.target as Element)) hide();

@@ -87,7 +87,7 @@ export function assemble(
   };
 }
 
-/** Renders the empty frame, with what a screen reader says of the timeline, and finds parts in it from then on. */
+/** Renders the empty frame, with the text for screen readers, and finds parts in it from then on. */
 function renderSkeleton(root: HTMLElement, store: Store, isSide: boolean): FindPart {
   const { drawn } = store;
   const title = drawn.title ? ` of ${isolated(drawn.title)}` : "";

@@ -1,4 +1,4 @@
-/** Puts a timeline into an element, or says why there is none. */
+/** Puts a timeline into an element, or shows why there is none. */
 
 import { render } from "preact";
 import type { Host } from "../host/host";

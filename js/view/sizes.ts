@@ -13,7 +13,7 @@ const AXES_PX = 38 + 22 + 2;
 const BARS = ".toolbar, .headline-bar, .steps, .status";
 /** Details need some room, however few the lanes are. */
 const MIN_HEIGHT_PX = 340;
-/** Those of a compared timeline stand beside both. */
+/** Those of a compared timeline stand next to both. */
 const MIN_SIDE_PX = 160;
 /** A timeline with tabs below it leaves them the rest of the window, and so do two that are compared. */
 const TABBED_PART = 0.5;
@@ -49,7 +49,7 @@ export function hasTabs({ link, pair }: Host): boolean {
   return HAS_PANELS && Boolean(link) && pair?.side === undefined;
 }
 
-/** No higher than the lanes that are shown; what is filtered or hidden for a while keeps its room. */
+/** No higher than the lanes that are shown; lanes filtered or hidden for a while keep their room. */
 export function fitHeight(root: HTMLElement, store: Store): void {
   const { host } = store;
   const given = host.get("height");
@@ -95,7 +95,9 @@ export function followSize(
   store.signal.addEventListener("abort", () => observer.disconnect());
 }
 
-/** A native scroll bar beside the lanes: it scrolls them, and the wheel over the lanes stays the notebook's. */
+/**
+ * A native scroll bar next to the lanes: it scrolls them, and the wheel over the lanes stays the notebook's.
+ */
 export function bindScroll(scroller: HTMLElement, store: Store): void {
   const inner = scroller.firstElementChild as HTMLElement;
   const fit = () => {

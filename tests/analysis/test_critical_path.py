@@ -107,7 +107,7 @@ def test_slack_is_how_much_longer_an_op_can_take(graph: Graph) -> None:
 
 
 def check_tiles(trace: Trace) -> None:
-    """Every step is covered from its begin to its end, once; the parts add up."""
+    """Every step is covered from its start to its end, once; the parts add up."""
     path = trace.critical_path
     steps = trace.steps[(trace.steps["step"] >= 0) & (trace.steps["duration_ns"] > 0)]
     if path.empty:

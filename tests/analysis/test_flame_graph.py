@@ -48,7 +48,7 @@ SPAN = st.tuples(st.integers(0, 12), st.integers(1, 8), st.sampled_from("ab"), s
 
 @given(st.lists(SPAN, min_size=1, max_size=12))
 def test_threads_against_what_runs_at_each_nanosecond(spans: list[tuple[int, int, str, str]]) -> None:
-    # A span that overlaps another one without lying in it is no call.
+    # A span that overlaps another one without lying in it is not a call.
     calls: list[tuple[int, int, str, str]] = []
     for start, length, op, lane in spans:
         end = start + length

@@ -87,7 +87,7 @@ def test_busy_and_idle_are_the_step(trace: Trace) -> None:
     assert (known["busy_ns"] + known["idle_ns"] == known["step_ns"]).all()
     assert (known[["busy_ns", "idle_ns"]] >= 0).all(axis=None)
     assert known["utilisation"].dropna().between(0, 1).all()
-    # As many ran at once as the mean of those moments at which any did: at least one.
+    # As many ran at once as the mean of those times at which any did: at least one.
     assert (known["parallelism"].dropna() >= 1).all()
     hta = table[table["hta_kernel_ns"].notna()]
     parts = hta["hta_idle_ns"] + hta["hta_compute_ns"] + hta["hta_non_compute_ns"]

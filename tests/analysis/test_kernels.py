@@ -38,7 +38,7 @@ def test_kernels_by_their_own_names(data: Path) -> None:
     (gemm,) = table[table["name"].str.contains("s1688gemm_64x64_32x6_nn")].to_dict("records")
     assert (gemm["op"], gemm["registers"], gemm["grid"], gemm["block"]) == ("MatMul", 92, "32,2,1", "128,1,1")
     assert trace.events["detail"][gemm["longest"]].startswith(f"{gemm['name']} regs:")
-    # PyTorch's facts have other names; a name alone is a name, too.
+    # PyTorch's facts have other names; a name alone is a name as well.
     torch = kernels(real_trace(data / "kineto_rank0.json.xz"))
     assert torch["registers"].notna().all()
     assert not torch["name"].str.contains("External id=").any()

@@ -73,7 +73,7 @@ def side_of(frame: pd.DataFrame, event: int) -> str:
 
 
 def nearest_rank(durations: list[int], percent: int) -> int:
-    """The shortest duration that at least so many percent of them do not exceed."""
+    """The shortest duration that at least this many percent of them do not exceed."""
     return next(
         one
         for one in sorted(durations)

@@ -122,7 +122,7 @@ def test_a_step_on_cpus_alone(name: str) -> None:
 def test_a_step_of_jax_on_a_cpu(name: str) -> None:
     """XProf has the Python thread, and from when another takes up the work to the next event on Python's.
 
-    It does not count the thunks to the step, but the moment at which their thread takes up the work. For an
+    It does not count the thunks to the step, but the time at which their thread takes up the work. For an
     event without length it sees the end before the start (``CmpEventBoundaries`` in ``event_span.cc``), and
     takes it to last until something else ends.
     """

@@ -195,7 +195,7 @@ class Notebook:
         return self.page.evaluate(_WITHIN.replace("SCRIPT", script), given)
 
     def wait_until(self, holds: Callable[[], bool]) -> None:
-        """Wait for something that reaches the kernel some moments after it was done on the page."""
+        """Wait for something that reaches the kernel a little after it was done on the page."""
         for _ in range(100):
             if holds():
                 return

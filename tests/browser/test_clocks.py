@@ -39,7 +39,7 @@ def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline
     meaning = "Times of these lanes may be up to 2.5 ms early or up to 3.4 ms late relative to worker 0"
     expect(worker.get_by_title(meaning)).to_be_visible()
     expect(worker).to_have_accessible_description(saying(meaning))
-    # Also where no header stands for the task.
+    # Even where no header stands for the task.
     timeline.host.get_by_role("combobox", name="Group lanes").select_option("kind")
     lanes = timeline.host.get_by_role("group", name="Lanes")
     expect(lanes.get_by_role("button", name=saying("clock"))).to_have_count(0)

@@ -144,7 +144,7 @@ def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_pat
         expect(last).to_be_in_viewport()
         shown.timeline.clear()
     button = rows.filter(has_text="worker 1 · GPU:0").first.get_by_role("button")
-    # What the cause means is said of it, too.
+    # What the cause means is said of it as well.
     assert button.get_attribute("aria-describedby")
 
 

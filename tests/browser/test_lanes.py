@@ -32,7 +32,7 @@ def timeline(exported: OpenExported, distributed: Path) -> Timeline:
 
 
 def labels(timeline: Timeline) -> list[str]:
-    """What is written beside the lanes, groups too, from the top, once it stays as it is."""
+    """What is written next to the lanes, groups too, from the top, once it stays as it is."""
     before: list[str] = []
     for _ in range(50):
         now = written(timeline)
@@ -45,7 +45,7 @@ def labels(timeline: Timeline) -> list[str]:
 
 def written(timeline: Timeline) -> list[str]:
     column = timeline.host.get_by_role("group", name="Lanes")
-    # All at one moment: while they are read one by one, some may be drawn again.
+    # All at one time: while they are read one by one, some may be drawn again.
     found: list[list[Any]] = column.locator("b").evaluate_all(
         "all => all.map((one) => [one.getBoundingClientRect().top, one.innerText])"
     )
@@ -53,7 +53,7 @@ def written(timeline: Timeline) -> list[str]:
 
 
 def expect_labels(timeline: Timeline, fits: Callable[[list[str]], bool]) -> None:
-    """Wait for what is written beside the lanes: it is drawn again in the next frame."""
+    """Wait for what is written next to the lanes: it is drawn again in the next frame."""
     for _ in range(50):
         if fits(labels(timeline)):
             return

@@ -171,7 +171,7 @@ def test_details_leave_the_tables_to_be_seen(
     monitor.traces.first.click()
     monitor.opened()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    # Also where no pointer can hover over the row.
+    # Even where no pointer can hover over the row.
     trace_next = monitor.signature("train").get_by_role("button", name="Trace the next run of train")
     expect(trace_next).to_have_css("opacity", "1")
     writer.close({})

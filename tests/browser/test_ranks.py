@@ -1,4 +1,4 @@
-"""Ranks of a Horovod job, clicked: who came last, and what Horovod did meanwhile."""
+"""Ranks of a Horovod job, clicked: who came last, and what Horovod did in the meantime."""
 
 from pathlib import Path
 

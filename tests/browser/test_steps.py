@@ -185,7 +185,7 @@ def test_of_several_devices_the_busiest_counts(exported: OpenExported, tmp_path:
     expect(bars).to_have_attribute(
         "aria-valuetext", "step 2, 6.50 ms, 1.63 times the median, busiest GPU 6.00 ms, 2.00 times the median"
     )
-    # However much the device computed, it can be seen that the step was slow, too.
+    # However much the device computed, it can be seen that the step was slow as well.
     outer, inner = (
         bars.locator("i")
         .nth(2)

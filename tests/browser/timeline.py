@@ -39,11 +39,11 @@ class Timeline:
         return self
 
     def facts(self) -> dict[str, str]:
-        """The details' terms and what stands beside them."""
+        """The details' terms and what stands next to them."""
         return {term: " ".join(text.split()) for term, text in self.details.evaluate(_FACTS)}
 
     def expect_fact(self, term: str) -> str:
-        """What stands beside `term`, once it does."""
+        """What stands next to `term`, once it does."""
         expect(self.details.locator("dt", has_text=term).first).to_be_visible()
         return self.facts()[term]
 

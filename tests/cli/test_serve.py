@@ -35,7 +35,7 @@ TOKEN = "a-token-of-16-ch"
 def serving(
     *words: str | Path, files: int | None = None, **environment: str
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run the command without a display, with so many files at most; yield it and the address it prints."""
+    """Run the command without a display, with this many files at most; yield it and the address it prints."""
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     variables = {name: value for name, value in os.environ.items() if name not in displays}
     limited = [] if files is None else ["prlimit", f"--nofile={files}"]

@@ -160,7 +160,7 @@ def test_an_export_that_fails_says_so_in_the_browser_too(trace: Trace, form: Any
 
 
 class Panic(BaseException):
-    """As Rust's, it is no Exception."""
+    """As Rust's, it is not an Exception."""
 
 
 @pytest.mark.parametrize("content", [{"kind": "details"}, {"kind": "rest", "part": "details"}])

@@ -168,7 +168,7 @@ def at_most(seconds: int) -> Iterator[None]:
 
 
 def where(error: BaseException) -> str:
-    """Say which error was raised in which line of the package: faults of one place are one fault."""
+    """Describe which error was raised in which line of the package: faults of one place are one fault."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [
         one for one in frames if "tfvis_nb" in Path(one.filename).parts[-3:-1] or "/tfvis_nb/" in one.filename

@@ -51,7 +51,7 @@ HOSTILE_SQL = (
 
 
 def damaged(path: Path, other: bytes, chance: random.Random) -> None:
-    """Damage the file of a session, or one that lies beside it."""
+    """Damage the file of a session, or one that lies next to it."""
     action = chance.randrange(10)
     if action < 4:
         _by_sql(path, chance)

@@ -66,7 +66,7 @@ def test_below_a_folder_what_the_system_makes_up_is_left_out(
 
     def mounted(path: Path, **options: bool) -> os.stat_result:
         found = list(stat(path, **options))
-        # As if the folder were another file system, which /proc is of, too.
+        # As if the folder were another file system, which /proc is of as well.
         found[2] = device + 1 if path in (tmp_path / "system", Path("/proc")) else found[2]
         return os.stat_result(found)
 

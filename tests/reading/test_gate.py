@@ -21,7 +21,7 @@ from tfvis_nb.texts import Text, id_of
 
 
 def _panic() -> object:
-    """What a fault in a library written in Rust raises, which is no Exception."""
+    """What a fault in a library written in Rust raises, which is not an Exception."""
     return schema.handler("DeviceStepStats").array_to_record_batch(pa.array([1]))
 
 

@@ -291,7 +291,7 @@ def test_its_lanes_stand_below_those_of_the_ops(trace: tv.Trace) -> None:
     assert lanes == [lane for lane in LANES if lane != "rank ready"]
     places = [(lane["task"], lane["device"]) for lane in header["lanes"]]
     assert places.index((RANKS[0], f"{RANKS[0]}/device:CPU:0")) < places.index((RANKS[0], HOROVOD))
-    # Only ops wait at their heads: what Horovod did meanwhile is in the row below.
+    # Only ops wait at their heads: what Horovod did in the meantime is in the row below.
     waiting = {event["lane"][1] for event in events if event["wait"]}
     assert waiting == {f"{RANKS[0]}/device:CPU:0"}
 

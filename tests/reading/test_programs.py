@@ -1,4 +1,4 @@
-"""Compiled programs in a profile say which op and which lines an event of XLA is of."""
+"""Compiled programs in a profile show which op and which lines an event of XLA is of."""
 
 from __future__ import annotations
 

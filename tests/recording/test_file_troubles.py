@@ -152,7 +152,7 @@ def test_a_file_that_is_deleted(
             assert not recorded.recording
     check_stopped(recorded, caplog, "session_deleted", path=str(recorded.path))
     recorded.close()
-    assert list(folder.iterdir()) == []  # not even what lay beside it
+    assert list(folder.iterdir()) == []  # not even what lay next to it
     again = tv.TraceSession(recorded.path)
     with again:
         session.run("loss:0")

@@ -108,7 +108,8 @@ def test_orders_before_anything_is_recorded(session: Any, path: Path) -> None:
 
 @pytest.fixture
 def take(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
-    """Run something for so many microseconds, of a clock that nothing else moves but tracing: by 7 and 2."""
+    """Run something for this many microseconds, of a clock that nothing else moves but tracing: by 7 and
+    2."""
     now = [1_000_000]
     clock = SimpleNamespace(perf_counter_ns=lambda: now[0], time_ns=time.time_ns)
     monkeypatch.setattr(session_runs, "time", clock)

@@ -34,7 +34,7 @@ def test_a_session_of_tftracer_is_loaded(
     with server.session:
         session.run("loss:0")
     server.close()
-    assert server.session.path.exists()  # something was recorded, too
+    assert server.session.path.exists()  # something was recorded as well
     assert runs_of(server.session) == {"GradientDescent": 12, "loss, mul": 3, "loss": 1}
 
 

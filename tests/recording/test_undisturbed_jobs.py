@@ -73,7 +73,7 @@ def test_a_long_job_is_watched_and_killed(path: Path, kind: str, begins: str) ->
 
         traces = reopened.traces[reopened.traces["label"] == label]
         assert traces["run"].iloc[:2].tolist() == sorted(traces["run"].iloc[:2])
-        # From then on every step that has ended has its trace; of that which was written down last, too.
+        # From then on every step that has ended has its trace; of that which was written down last as well.
         assert traces["run"].iloc[-1] >= end.finished
         if kind == "session":  # one that Keras ran while TensorFlow's profiler was not free has none
             first = traces["run"].iloc[2]

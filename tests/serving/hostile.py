@@ -53,7 +53,7 @@ async def unread_answers(send: Send) -> None:
 
 
 async def no_http(send: Send) -> None:
-    """Send what is no request."""
+    """Send what is not a request."""
     while True:
         await send(b"\x16\x03\x01\x02\x00\x01\r\n\r\n")
         await asyncio.sleep(PACE_S)
@@ -66,7 +66,7 @@ BEHAVIOURS = {
 
 @contextmanager
 def beset(port: int, count: int, behaviour: Callable[[Send], Awaitable[None]]) -> Iterator[None]:
-    """Beset the server at a port with so many clients, which have all been there once when this begins."""
+    """Beset the server at a port with this many clients, which have all been there once when this begins."""
     there = threading.Event()
     begun: set[int] = set()
     ends: list[Callable[[], object]] = []

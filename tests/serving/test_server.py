@@ -232,7 +232,7 @@ def test_the_end_does_not_wait_for_a_long_answer(path: Path, monkeypatch: pytest
     for one in clients:
         one.start()
     assert asked.wait(30)
-    assert ask(server, "/api/state").status == 200  # others are answered meanwhile
+    assert ask(server, "/api/state").status == 200  # others are answered in the meantime
     server.stop()
     for one in clients:
         one.join(30)
@@ -256,7 +256,7 @@ def test_what_fails_here_is_said_and_logged_without_the_query(
 
 
 class Panic(BaseException):
-    """As Rust's, it is no Exception."""
+    """As Rust's, it is not an Exception."""
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_a_new_session_is_whole_from_the_first_moment(tmp_path: Path) -> None:
         with tv.open_session(path) as session:
             assert len(session.processes) <= 1
     making.join()
-    # Of two connections that end at the same moment neither is the last one, and SQLite leaves its log.
+    # Of two connections that end at the same time neither is the last one, and SQLite leaves its log.
     for path in paths:
         tv.open_session(path).close()
     assert sorted(tmp_path.iterdir()) == sorted(paths)

@@ -1,4 +1,4 @@
-"""What lies beside the file of a session: it is neither followed, played back nor overwritten."""
+"""What lies next to the file of a session: it is neither followed, played back nor overwritten."""
 
 import os
 import stat

@@ -97,7 +97,7 @@ def test_short_readers_that_overlap_are_waited_for(path: Path, monkeypatch: pyte
     def read() -> None:
         first, second = (sqlite3.connect(path, isolation_level=None) for _ in range(2))
         first.execute("BEGIN")
-        while not ended.is_set():  # at every moment one of them reads
+        while not ended.is_set():  # at every time one of them reads
             first.execute("SELECT count(*) FROM traces").fetchone()
             second.execute("BEGIN")
             second.execute("SELECT count(*) FROM traces").fetchone()

@@ -20,7 +20,7 @@ from tfvis_nb.session.snapshot import SessionWatch, session_state
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Take away the right to write in a folder, from root, too."""
+    """Take away the right to write in a folder, from root as well."""
     for file in folder.iterdir():
         file.chmod(0o444)
     folder.chmod(0o555)

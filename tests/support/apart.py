@@ -33,7 +33,7 @@ def apart(work: Callable[..., Any], *given: Any, seconds: float = 60.0, data: in
     Raises
     ------
     TimeoutError
-        If it takes longer than so many seconds; the process is killed.
+        If it takes longer than this many seconds; the process is killed.
     """
     _CONTEXT.set_forkserver_preload([__name__])
     here, there = _CONTEXT.Pipe(duplex=False)

@@ -1,4 +1,4 @@
-"""Jobs that are killed at any moment, and whether their session has all that they had finished."""
+"""Jobs that are killed at any time, and whether their session has all that they had finished."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Started:
         return self.returncode
 
     def wait(self, seconds: float = 120.0) -> int:
-        """Wait for its end; TimeoutError if that takes longer than so many seconds."""
+        """Wait for its end; TimeoutError if that takes longer than this many seconds."""
         until = time.monotonic() + seconds
         while (code := self.poll()) is None:
             if time.monotonic() > until:

@@ -224,7 +224,7 @@ def _gpu(row: Row, stats: dict[str, Any]) -> None:
 
 
 def _name_eager_ops(rows: list[Row]) -> None:
-    """Make ops of what is run eagerly and is no function, where no row of that op lies inside."""
+    """Make ops of what is run eagerly and is not a function, where no row of that op lies inside."""
     for row in rows:
         op = row["_name"].removeprefix("EagerLocalExecute: ")
         if not row["_thread"] or op == row["_name"] or not re.fullmatch("_?[A-Z][A-Za-z0-9_>]*", op):

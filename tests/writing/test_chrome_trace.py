@@ -72,7 +72,7 @@ def by_tensorflow(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[tu
 
 
 def arrows(text: str) -> set[tuple[str, str]]:
-    """The names at both ends of all arrows, also of two in a row by way of a transfer."""
+    """The names at both ends of all arrows, including two in a row by way of a transfer."""
     made = json.loads(text)["traceEvents"]
     bars_of = defaultdict(list)
     for bar in (event for event in made if event["ph"] == "X"):

@@ -141,7 +141,7 @@ def _not_imported(found: Probe) -> Check:
 
 
 def _reason(found: Probe) -> Text:
-    """Say how a process failed, with the last line of its log."""
+    """Describe how a process failed, with the last line of its log."""
     if found.code is None:
         return Text("process_too_slow")
     log_lines = [line.strip() for line in found.log.splitlines() if line.strip()]

@@ -114,7 +114,7 @@ def lines(trace: Trace, top: int) -> list[str]:
         ("devices", _DEVICES, facts["devices"]),
         ("busiest lanes", _LANES, [lane | {"share": lane["busy_ns"] / run_ns} for lane in busiest]),
     ]
-    # What is received waits, many tensors at a time: the table of transfers has that time once.
+    # Received tensors wait, many at a time: the table of transfers has that time once.
     ops = [op for op in facts["ops"] if op["side"] != "network"]
     tables += [
         (f"ops by self time: {kind}", _OPS, [op for op in ops if op["kind"] == kind])

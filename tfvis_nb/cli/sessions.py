@@ -21,7 +21,7 @@ SUFFIX = ".tfvis"
 _SQLITE = b"SQLite format 3\0"
 
 _OF_VALUES = (ValueError, TypeError, KeyError, OverflowError)
-"""What comes of values that only a damaged file has."""
+"""Errors from values that only a damaged file has."""
 
 _NAMED = 3
 

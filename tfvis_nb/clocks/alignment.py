@@ -17,10 +17,10 @@ from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.texts import Text
 
 _ROUNDING = 2_000
-"""Times in whole microseconds may be wrong by so many ns against one another."""
+"""Times in whole microseconds may be wrong by this many ns against one another."""
 
 _FAR = 1_000_000
-"""Clocks that may be so many ns apart are worth a note."""
+"""Clocks that may be this many ns apart are worth a note."""
 _MOST_NAMED = 8
 
 MOST_TASKS = 512
@@ -35,7 +35,7 @@ def clock_offsets(trace: Trace) -> pd.DataFrame:
     ``low_ns`` and ``high_ns`` (float64) are the interval in which the offset lies, infinite where nothing
     bounds it. ``offset_ns`` (int64) is the one to use: 0 where the interval allows it. ``collectives`` and
     ``transfers`` count what bounds it; ``contradicting`` (bool) is where they exclude one another, and the
-    offset is 0. Of more than `MOST_TASKS` tasks, no clock but the first is bounded.
+    offset is 0. Above `MOST_TASKS` tasks, no clock but the first is bounded.
 
     >>> from tfvis_nb import Trace, events
     >>> table = events.build({

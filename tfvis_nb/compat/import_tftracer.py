@@ -32,7 +32,7 @@ DAMAGED = "traces_damaged"
 
 
 def may_be_tftracers(path: Path) -> bool:
-    """Tell whether a file begins like a session of tftracer: as a pickle, or compressed."""
+    """Return whether a file begins like a session of tftracer: as a pickle, or compressed."""
     with path.open("rb") as file:
         head = file.read(64)
     return head.startswith((b"\x1f\x8b", b"\xfd7zXZ")) or is_pickle(head)
@@ -129,7 +129,7 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 
 def _as_recorded_there(target: Path, name: str, counts: Sequence[Counts]) -> None:
-    """Say that it was not this process which recorded it."""
+    """State that it was not this process which recorded it."""
     connection = connect(target)
     try:
         with Transaction(connection):

@@ -37,13 +37,13 @@ _injected: TracingServer | None = None
 class TracingServer:
     """Records what a job runs, with a page that lists it and traces what is clicked.
 
-    The page is at `url`, which has the token: it is served on this machine, to whoever has that. The log
-    says the address without the token. The runs are recorded by a `tfvis_nb.TraceSession`, `session`.
+    The page is at `url`, which has the token: it is served on this machine, to whoever has that. The log has
+    the address without the token. The runs are recorded by a `tfvis_nb.TraceSession`, `session`.
 
     Parameters
     ----------
     start_web_server_on_start
-        Whether the page is served from now on; otherwise from `start_web_server` on.
+        Whether the page is served immediately; otherwise `start_web_server` starts it.
     server_port
         The port, or another one if that is taken: `url` has the one it is.
     server_ip
@@ -214,7 +214,7 @@ class TracingServer:
             copy.replace(target)
 
     def load_session(self, filename: str | Path, gziped: bool | None = None) -> None:  # noqa: ARG002 - tftracer's
-        """Add the runs and traces of a saved session to this one; the log says what could not be read.
+        """Add the runs and traces of a saved session to this one; the log names what could not be read.
 
         Parameters
         ----------
@@ -283,7 +283,7 @@ def _is_session(path: Path) -> bool:
 
 
 def hook_inject(**options: Any) -> TracingServer:
-    """Record every session of this process from now on, and Keras's training, without a change in the code.
+    """Start recording every session of this process, and Keras's training, without a change in the code.
 
     Parameters
     ----------

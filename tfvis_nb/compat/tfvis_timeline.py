@@ -243,7 +243,7 @@ class Timeline:
         Raises
         ------
         TraceFormatError
-            When the file is no pickle of one RunMetadata.
+            When the file is not a pickle of one RunMetadata.
         """
         from tfvis_nb.reading.pickles.run_metadata import unpickled
 

@@ -29,12 +29,12 @@ def containing(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
 
 
 def beginning(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
-    """Tell for each row whether its text begins with `pattern`."""
+    """Return for each row whether its text begins with `pattern`."""
     return map_categories(column, lambda text: pattern.match(text) is not None)
 
 
 def is_kind(events: pd.DataFrame, kind: str) -> np.ndarray:
-    """Tell which events are of a kind."""
+    """Return which events are of a kind."""
     codes, categories = _codes(events["kind"])
     found: np.ndarray = codes == (categories.get_loc(kind) if kind in categories else len(categories))
     return found

@@ -31,7 +31,7 @@ def validate_bounds(bounds: Bounds) -> dict[str, tuple[float, float]]:
 
 
 def uncertainty(bounds: Bounds) -> float:
-    """Return by how many ns the clock of a task may be off from the first task's; 0 if nothing is said.
+    """Return by how many ns the clock of a task may be off from the first task's; 0 if not known.
 
     >>> uncertainty({"a": (0, 0), "b": (-5, 2)}), uncertainty({})
     (5.0, 0.0)

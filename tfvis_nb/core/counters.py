@@ -1,4 +1,4 @@
-"""The table of counters: values over time of a device or a process, beside the events of a trace.
+"""The table of counters: values over time of a device or a process, next to the events of a trace.
 
 A counter has one or more series, such as the bytes of each allocator. A value lasts until the next one of
 its series.

@@ -30,8 +30,8 @@ HOROVOD = re.compile(r"(?:^|/device:)Horovod$")
 class Place(NamedTuple):
     """Where the rows of one device string belong.
 
-    `task` is empty and `device` starts at ``/device:`` when the string does not say the task.
-    `what` is what the string says about its rows: ``MemcpyH2D``, ``Kernel``, ``sync``, ``memcpy`` or
+    `task` is empty and `device` starts at ``/device:`` when the string does not show the task.
+    `what` is the string's description of its rows: ``MemcpyH2D``, ``Kernel``, ``sync``, ``memcpy`` or
     nothing. An `aggregate` lane repeats the rows of the other lanes of its GPU.
     """
 

@@ -44,7 +44,7 @@ def priority_union(group: np.ndarray, start: np.ndarray, end: np.ndarray, level:
     """Assign time to the highest level of the intervals of a group that are active then.
 
     Groups and levels count from 0; intervals of level 0 are left out, times are int64 ns. Segments that
-    touch differ in level. Moments at which nothing is active have no segment; see `fill_gaps`.
+    touch differ in level. Times at which nothing is active have no segment; see `fill_gaps`.
 
     XProf divides a step by the same rule (``ToNonOverlappedEvents`` in ``xprof/utils/event_span.cc``):
     between two neighbouring boundaries of intervals, time belongs to the event type of the highest
@@ -125,7 +125,7 @@ def lengths(segments: Segments, groups: int, levels: int) -> np.ndarray:
 
 
 class _Edges(NamedTuple):
-    """Begins and ends of intervals, ordered by group and time."""
+    """Starts and ends of intervals, ordered by group and time."""
 
     order: np.ndarray
     group: np.ndarray

@@ -96,7 +96,7 @@ def printable(text: str, most: int) -> str:
 
 
 def one_line(trace: Trace, title: str | None = None) -> str:
-    """Say in one line how much a trace holds."""
+    """Describe in one line how much a trace holds."""
     events = trace.events
     title = trace.title if title is None else title
     counts = [_count(len(events), "event")]

@@ -65,7 +65,7 @@ SUBJECTS: dict[str, dict[str, Any]] = {
 """The columns of each subject; any value may be missing.
 
 A device has its name in the source, such as ``/device:GPU:0``, bandwidth in bytes and peak in floating-point
-operations a second; ``task`` is empty where the profile does not say it. A profile has the levels of its
+operations a second; ``task`` is empty where the profile does not show it. A profile has the levels of its
 tracers, of the ``ProfilerOptions`` that it was recorded with. An allocation that failed and ended the
 recording has what was asked for, by which op and line; for an op on a CPU, ``available_bytes`` is what the
 machine had left. The buffers that were allocated then are those that TensorFlow's error lists.

@@ -26,8 +26,8 @@ OP_NAME = "op_name"
 """Nested column: the TensorFlow node or JAX op that an op of XLA was made of; null where not known."""
 
 PROGRAM, HLO_OP, FLOPS, BYTES_ACCESSED = "program", "hlo_op", "flops", "bytes_accessed"
-"""Nested columns: the compiled program and the instruction of it that an event ran, and what XLA itself says
-that one run of it computes and accesses; null where not known."""
+"""Nested columns: the compiled program and the instruction of it that an event ran, and what one run of it
+computes and accesses according to XLA; null where not known."""
 
 LAYER, LAYER_CLASS, PARAMETER_BYTES = "layer", "layer_class", "parameter_bytes"
 """Nested columns: path and class of the layer of a live model that an event is of, and the bytes of that

@@ -1,4 +1,4 @@
-"""Tells the user who waits for this package or TensorFlow that it is still at work."""
+"""Shows the user who waits for this package or TensorFlow that it is still at work."""
 
 import contextlib
 import sys
@@ -25,7 +25,7 @@ class Progress:
 def progress_after(what: str) -> Iterator[Progress]:
     """Show in a terminal or notebook what the program waits for, and for how long, once that takes its time.
 
-    The line goes when the block ends, so what cannot take it back, such as a log file, does not get it. It
+    The line is removed when the block ends, so outputs that keep it, such as a log file, do not get it. It
     is kept up by a thread, so the block must let others run, as TensorFlow 2.15 to 2.21 does while it writes
     a profile.
     """

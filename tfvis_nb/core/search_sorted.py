@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 Fits = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Tells, for questions and an index for each, whether that index still fits (bool)."""
+"""Returns, for questions and an index for each, whether that index still fits (bool)."""
 
 
 def bisect_ranges(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:

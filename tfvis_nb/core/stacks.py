@@ -20,7 +20,7 @@ STACK, PHASE = "stack", "phase"
 PHASES = ("forward", "backward", "optimizer")
 
 MOST_FRAMES = 4096
-"""Innermost frames of a stack that are shown. Python itself stops at 1,000 unless told otherwise."""
+"""Innermost frames of a stack that are shown. Python itself stops at 1,000 by default."""
 
 FILES = pa.schema([("name", pa.string()), ("text", pa.string()), ("own", pa.bool_()), ("edited", pa.bool_())])
 FRAMES = pa.schema(
@@ -52,7 +52,8 @@ class StackTable:
     ----------
     files
         One row per file: ``name``, ``text`` (all of it, null where it was not kept), ``own``, ``edited``
-        (whether other code ran than is in it, as it was edited after it was loaded; False if the column is
+        (whether other code ran than is in it because it was edited after it was loaded; False if the column
+        is
         missing).
     frames
         One row per line that was called from or ran: ``file`` (a row of `files`), ``line``, ``function``,
@@ -79,7 +80,7 @@ class StackTable:
     def __init__(self, files: pa.Table, frames: pa.Table, stacks: pa.Table) -> None:
         if "edited" not in files.column_names:
             files = files.append_column("edited", pa.repeat(pa.scalar(value=False), files.num_rows))
-        # Casting refuses missing columns and what does not fit.
+        # Casting refuses missing columns and values that do not fit.
         self.files = files.select(FILES.names).cast(FILES).combine_chunks()
         self.frames = frames.select(FRAMES.names).cast(FRAMES).combine_chunks()
         self.stacks = stacks.select(STACKS.names).cast(STACKS).combine_chunks()

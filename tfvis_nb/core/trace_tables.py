@@ -156,7 +156,7 @@ class TraceTables:
 
     @cached_property
     def costs(self) -> pd.DataFrame:
-        """What the cost model estimated beside what was measured; see `tfvis_nb.analysis.costs`."""
+        """The estimates of the cost model next to the measured times; see `tfvis_nb.analysis.costs`."""
         from tfvis_nb.analysis.graph.costs import costs
 
         return costs(self._trace)

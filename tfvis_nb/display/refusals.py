@@ -23,7 +23,7 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a mistake of the progra
 def refusal_of(error: BaseException, request: str) -> Refusal:
     """Return the refusal for what an answer raised; unexpected errors go to the log as well.
 
-    `error` may be anything: Rust's panics and ``sys.exit`` are no Exceptions, and the user waits all the
+    `error` may be anything: Rust's panics and ``sys.exit`` are not Exceptions, and the user waits all the
     same.
     """
     if isinstance(error, Refusal):

@@ -27,9 +27,9 @@ def read_trace(
     Parameters
     ----------
     source
-        A path, also of a folder or a pattern such as ``"logs/*.pb"``; bytes; a ``RunMetadata`` or
+        A path, including a folder or a pattern such as ``"logs/*.pb"``; bytes; a ``RunMetadata`` or
         ``StepStats`` message of any TensorFlow; a `Trace`; an open binary file; or an iterable of
-        those, one step each. Of several files, a step that has no other label has the file's name.
+        those, one step each. With several files, a step without another label has the file's name.
         Files may be binary, text or pickled, TensorBoard event files, Chrome traces of several
         programs, or written by `Trace.to_parquet`; packed with xz, gzip or tar.
         What the profilers of TensorFlow 2 and JAX write, ``*.xplane.pb``, holds steps itself; the

@@ -98,7 +98,7 @@ def _nested(trace: Trace) -> pa.Table:
 
 
 def merge_notes(notes: Sequence[str]) -> list[str]:
-    """Say each thing once: counts of the same are added up.
+    """Report each thing once: counts of the same are added up.
 
     >>> from tfvis_nb.texts import Text
     >>> merge_notes([Text("labels_unknown", rows=3, example="x"), "old", "old"])

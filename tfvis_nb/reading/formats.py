@@ -26,7 +26,7 @@ Read = RecordedStep | RecordedHost | Trace
 class Format(NamedTuple):
     """A format: its name in messages, how its bytes are recognised, and what reads them.
 
-    `options` are what `read` takes of ``threadpool`` and ``allowance``, beside the bytes and their name.
+    `options` are what `read` takes of ``threadpool`` and ``allowance``, besides the bytes and their name.
     """
 
     name: str

@@ -13,7 +13,7 @@ _LONGEST = 200
 def gate(label: str) -> Iterator[None]:
     """Turn what a reader or a library raises into a `TraceFormatError` that names `label`.
 
-    Rust's panics and some libraries' errors are no `Exception`, so everything is caught but the wish
+    Rust's panics and some libraries' errors are not an `Exception`, so everything is caught but the wish
     to stop: KeyboardInterrupt, SystemExit, GeneratorExit.
     """
     try:

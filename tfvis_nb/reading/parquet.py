@@ -1,6 +1,6 @@
 """A `Trace` as a Parquet file and back, exactly: events, nested records, graphs, notes, title.
 
-The file is an ordinary Parquet table of the events, with the nested columns beside
+The file is an ordinary Parquet table of the events, with the nested columns next to
 them (prefixed ``nested.``); notes, title and category lists are in its metadata, graphs
 and sources too, compressed.
 """
@@ -39,7 +39,7 @@ _LAST_STEP = 2**31 - 1
 
 
 def is_parquet(data: Data) -> bool:
-    """Tell whether `data` begins like a Parquet file."""
+    """Return whether `data` begins like a Parquet file."""
     return bytes(data[: len(_MAGIC)]) == _MAGIC
 
 
@@ -105,7 +105,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
 
 
 def _stacks(data: bytes) -> tuple[StackTable | None, list[str]]:
-    """Return the stacks of a trace, and notes; None if they are damaged, as the events are worth more."""
+    """Return the stacks of a trace, and notes; None if they are damaged, which the events need not be."""
     try:
         stacks = StackTable.from_json(data.decode())
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -122,7 +122,7 @@ def _metadata(values: Any) -> tuple[of_metadata.Metadata, list[str]]:
 
 
 def _texts(schema: Any) -> list[str]:
-    """Return the paths of all texts in the table, also of those within lists."""
+    """Return the paths of all texts in the table, including those within lists."""
     leaves = [schema.column(number) for number in range(len(schema))]
     return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
 
@@ -190,7 +190,7 @@ def _categorical(column: pa.Array, categories: list[str]) -> Any:
 
 
 def _letters(column: pa.Array) -> int:
-    """Return how many bytes the texts of a column take one by one, also of those within lists."""
+    """Return how many bytes the texts of a column take one by one, including those within lists."""
     if isinstance(column, pa.DictionaryArray):
         lengths = pc.binary_length(column.dictionary).cast("int64")
         return pc.sum(lengths.take(column.indices)).as_py() or 0

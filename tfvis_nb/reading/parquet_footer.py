@@ -1,6 +1,6 @@
 """The memory that the columns of a Parquet file need according to its footer, without Arrow.
 
-Arrow knows it, too, but may end the process where it is asked: `RowGroupMetaData.column` of pyarrow 26
+Arrow also knows it, but may end the process where it is asked: `RowGroupMetaData.column` of pyarrow 26
 does not declare the C++ exception that it raises where a column's statistics do not fit its type.
 """
 
@@ -26,7 +26,7 @@ _BYTES = {1: 0, 2: 0, 3: 1, 7: 8}
 def unpacked_size(data: Data) -> int:
     """Return the bytes that a file's columns take in memory, but for long texts; ArrowInvalid if damaged.
 
-    What is said twice counts twice, so nothing that Arrow may take for the size is larger.
+    Repeated fields count twice, so nothing that Arrow may take for the size is larger.
     """
     length = struct.unpack("<I", data[-8:-4])[0]
     try:

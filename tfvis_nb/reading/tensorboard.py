@@ -46,7 +46,7 @@ def masked(data: Data) -> int:
 
 
 def is_event_file(data: Data) -> bool:
-    """Tell whether `data` begins like a TFRecord file of TensorBoard events."""
+    """Return whether `data` begins like a TFRecord file of TensorBoard events."""
     head = bytes(data[:_HEAD])
     if len(head) < _HEAD or struct.unpack("<I", head[8:])[0] != masked(head[:8]):
         return b"brain.Event:" in bytes(data[:64])

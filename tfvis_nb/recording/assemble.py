@@ -26,7 +26,7 @@ def assembled(
 ) -> Trace | None:
     """Read everything that was recorded and lay it on one time axis; None if nothing was.
 
-    With `steps`, only what belongs to a whole step is kept. `sources` has the code that ran.
+    With `steps`, only events of whole steps are kept. `sources` has the code that ran.
     """
     sessions = None
     if runs:

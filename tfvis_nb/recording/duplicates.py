@@ -33,7 +33,7 @@ def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> n
     """Give all rows of a profile's step to the session run that most of its repeated rows are of.
 
     For each row of the profile, `step` is its step there, `run` the session run that it repeats a row of
-    (`NO_STEP` for none), `otherwise` its step if that is no session run's.
+    (`NO_STEP` for none), `otherwise` its step if that is not a session run's.
 
     >>> steps_of_runs(np.array([0, 0, 1, -1]), np.array([7, -1, -1, -1]), np.array([20, 20, 21, -1])).tolist()
     [7, 7, 21, -1]

@@ -30,7 +30,7 @@ class _Rows:
 def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
     """Lay what sessions and profiles recorded on one time axis, the steps numbered by their start.
 
-    A profile has the ops of session runs, too. Such a row is left out, and what else the
+    A profile has the ops of session runs as well. Such a row is left out, and what else the
     profile has of the run belongs to its step. Rows of no step stay such.
     No two of the profiles overlap in time.
     """

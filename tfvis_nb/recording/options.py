@@ -22,8 +22,8 @@ class TraceOptions:
 
     `level` ``"software"`` records the ops alone, ``"hardware"`` GPU kernels and copies too, ``"full"`` also
     what moves between the tasks of a cluster. `partition_graphs` keeps the graphs that were executed, one a
-    device. `mode` is one of `MODES`. With `steps`, only what belongs to a whole step is kept. `source` keeps
-    the Python stacks of ops, and the user's code in them. `python`, `shapes` and `device_level` say what a
+    device. `mode` is one of `MODES`. With `steps`, only events of whole steps are kept. `source` keeps
+    the Python stacks of ops, and the user's code in them. `python`, `shapes` and `device_level` choose what a
     profile records: Python calls, the shapes of op inputs, and how much of the devices. TypeError or
     ValueError names a wrong option.
     """

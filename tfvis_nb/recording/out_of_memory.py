@@ -76,7 +76,7 @@ def out_of_memory(
 
 
 def parsed(message: str) -> dict[str, Any] | None:
-    """Return what a message says of an allocation, by the columns of `OUT_OF_MEMORY`; None if it is of none.
+    """Return what a message reports about an allocation, by the columns of `OUT_OF_MEMORY`; else None.
 
     >>> found = parsed("OOM when allocating tensor with shape[8,4] and type float on /CPU:0 by allocator cpu")
     >>> found["requested_bytes"], found["dtype"], found["allocator"]

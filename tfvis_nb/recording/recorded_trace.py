@@ -122,7 +122,7 @@ def title_of(labels: Sequence[str], *, session_runs: int) -> str:
 
 
 def _step_notes(runs: Sequence[Run]) -> list[str]:
-    """Say which step was what, one note for all equal ones that follow each other."""
+    """Describe which step was what, one note for all equal ones that follow each other."""
     notes: list[str] = []
     numbered = enumerate(run.label for run in runs)
     for label, group in itertools.groupby(numbered, key=lambda step: step[1]):

@@ -31,16 +31,16 @@ While another thread of the job computes, each one that sends may cost 5 ms, Pyt
 """
 
 _AT_ONCE = 8
-"""One in so many of all connections is accepted before what has come on the others is read."""
+"""One in this many of all connections is accepted before what has come on the others is read."""
 
 _SHARE = 4
-"""Connections take at most one in so many of the files that this process may open: it may be the job."""
+"""Connections take at most one in this many of the files that this process may open: it may be the job."""
 
 _PAUSE_S = 1.0
 """How long to accept nothing after a failure, which would repeat itself as fast as it is tried."""
 
 _SILENT_S = 30.0
-"""How often the log says the same."""
+"""How often the log repeats a message."""
 
 _IDLE_S = 30.0
 """How long a connection may be silent, or take for the headers of a request."""
@@ -151,7 +151,8 @@ class LimitedServer(HTTPServer):
     def _accept(self, listening: socket.socket, _: int) -> None:
         """Accept some of those who wait: they must not wait for their turn behind all that strangers send.
 
-        Not all of them: what has come on a connection is read before that has to go for another one.
+        Not all of them: the data that has arrived on a connection is read before it is closed for another
+        one.
         """
         for _ in range(max(1, self._most // _AT_ONCE)):
             if not self._accept_one(listening):

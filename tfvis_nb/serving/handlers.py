@@ -265,7 +265,7 @@ class ScriptHandler(Handler):
 
 
 class StateHandler(Handler):
-    """Says what the session has counted and keeps."""
+    """Describe what the session has counted and keeps."""
 
     async def get(self) -> None:
         """Answer."""

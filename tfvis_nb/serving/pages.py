@@ -67,7 +67,7 @@ def onward(key: str) -> Page:
 
 
 def refusal_page(refusal: Refusal) -> Page:
-    """Tell a person, who has opened an address, why there is nothing to see."""
+    """Explain to a person who has opened an address why there is nothing to see."""
     heading, more = _WORDS.get(refusal.status, _WORDS[400])
     sentence = html.escape(refusal.sentence[:1].upper() + refusal.sentence[1:])
     page = _filled("sentence", style=_STYLE, heading=heading, sentence=sentence, more=more)

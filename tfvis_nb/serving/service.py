@@ -165,7 +165,7 @@ class MonitorService:
 
     @contextmanager
     def _there(self) -> Iterator[None]:
-        """Say that a file which is not there may come."""
+        """State that a file which is not there may come."""
         try:
             yield
         except FileNotFoundError:

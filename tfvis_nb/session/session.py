@@ -150,7 +150,7 @@ class SavedSession:
         TypeError, ValueError
             If it is nothing of these, there is no such signature, or several have the label.
         OSError
-            If the file cannot be written, for this and all that is asked; a `tfvis_nb.TraceSession`
+            If the file cannot be written, for this and all other requests; a `tfvis_nb.TraceSession`
             warns instead.
         """
 
@@ -207,7 +207,7 @@ class SavedSession:
         Raises
         ------
         TypeError, ValueError
-            If one is no number, or there never was such a trace; then none is deleted.
+            If one is not a number, or there never was such a trace; then none is deleted.
         """
         numbers = validate.traces(traces)
 

@@ -25,7 +25,7 @@ from tfvis_nb.writing.chrome_memory import memory_counters
 from tfvis_nb.writing.chrome_rows import ChromeRows, place_rows
 
 WRITER = "tfvis_nb"
-"""How a file says that it was written here."""
+"""The mark of a file that was written here."""
 
 _TIMES = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
 

@@ -26,7 +26,7 @@ export type ColumnUnit =
   | "name";
 
 const UNKNOWN = "–";
-/** A moment is written to the microsecond: enough to find it by. */
+/** A time is written to the microsecond: enough to find it by. */
 const MOMENT_NS = 1000;
 
 const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => string> = {
@@ -43,7 +43,7 @@ const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => s
   ratio: formatRatio,
 };
 
-/** What a cell says; "–" where it is not known. */
+/** The text of a cell; "–" where it is not known. */
 export function formatCell(value: string | number | null, unit: ColumnUnit): string {
   if (value === null || (typeof value === "number" && Number.isNaN(value))) return UNKNOWN;
   if (typeof value === "string" || unit === "text" || unit === "name") return String(value);

@@ -18,7 +18,7 @@ function markdownField(text: string): string {
   return text.replace(/\s+/g, " ").replace(/[\\`*_|<>[\]]/g, "\\$&");
 }
 
-/** The columns with these places hold texts; figures stand at the right. */
+/** The columns with these indexes hold texts; figures stand at the right. */
 export function markdownText(
   heads: readonly string[],
   rows: readonly (readonly string[])[],

@@ -6,7 +6,7 @@ const FIRST_DATE_NS = 946_684_800n * 1_000_000_000n;
 /** Whether times count from 1970 as those of a clock that was set do, so that they have a date. */
 export const hasDate = (epochNs: bigint) => epochNs > FIRST_DATE_NS;
 
-/** A moment with the digits that `resolutionNs` allows: "2026-03-01 14:05:06.030805". */
+/** A time with the digits that `resolutionNs` allows: "2026-03-01 14:05:06.030805". */
 export function formatWallClock(epochNs: bigint, resolutionNs: number): string {
   const second = epochNs / 1_000_000_000n;
   const date = new Date(Number(second) * 1000);

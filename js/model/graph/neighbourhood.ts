@@ -3,7 +3,7 @@
 import { type Degree, type Edge, type EdgeKind, STRONGEST_FIRST } from "../wire/dataflow";
 
 export const MOST_NODES = 60;
-/** Of one hop, on one side: as many as one can take in at a time. */
+/** Nodes of one hop on one side: as many as one can take in at a time. */
 export const MOST_PER_HOP = 12;
 
 export interface Links {
@@ -38,8 +38,8 @@ export interface Neighbourhood {
 }
 
 /**
- * Up to `hops` of producers of producers, and of consumers of consumers. Of more than fit, those linked most strongly
- * are taken, then those with the largest `weight`.
+ * Up to `hops` of producers of producers, and of consumers of consumers. If more nodes than fit are linked,
+ * the most strongly linked are taken, then those with the largest `weight`.
  */
 export function neighbourhood(
   links: Links,

@@ -1,6 +1,6 @@
 /**
  * All steps under each other, every one from its own start: the same events on lanes of their own, at other times.
- * What is of no step has no start to count from, and is mostly far longer than a step: it is left out.
+ * Events outside any step have no start to count from, and is mostly far longer than a step: it is left out.
  */
 import { type Drawn, type Lane, NO_STEP, type Selection } from "../types";
 import { locationLabel } from "./labels";
@@ -12,7 +12,7 @@ export class AlignedSteps {
   /** The events by the same ids, with the steps' lanes as lanes and times from each step's start. */
   readonly drawn: Drawn;
   readonly #run: Drawn;
-  /** For each lane here the place of its step and its lane in the run. */
+  /** For each lane here the index of its step and its lane in the run. */
   readonly #stepOf: number[] = [];
   readonly #laneOf: number[] = [];
 

@@ -6,7 +6,7 @@ import type { Clock, Lane } from "../types";
 import { type Viewport, xAt } from "../viewport";
 import { taskLabel } from "./labels";
 
-/** An interval whose ends are at most so many times as far from 0 as one another is said as ±. */
+/** An interval whose ends are at most this many times as far from 0 as one another is written as ±. */
 const SYMMETRIC_RATIO = 1.5;
 /** A band of fewer px would only make the cursor look thick. */
 const MIN_BAND_PX = 2;
@@ -45,7 +45,7 @@ export function clockBand(
   viewport: Viewport,
   width: number,
 ): { from: number; to: number } | null {
-  // What is shown late was earlier.
+  // Events that are shown late happened earlier.
   const [from, to] = [time - high, time - low].map((end) => xAt(viewport, end, width));
   return Number.isFinite(to - from) && to - from >= MIN_BAND_PX ? { from, to } : null;
 }

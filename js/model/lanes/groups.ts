@@ -12,7 +12,7 @@ export interface Group {
   path: string;
   groups: Group[];
   lanes: Lane[];
-  /** What a lane's label needs before it, because the header does not say it. */
+  /** What a lane's label needs before it, because the header does not show it. */
   context: (lane: Lane) => string;
 }
 

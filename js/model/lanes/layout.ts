@@ -26,7 +26,7 @@ export interface GroupItem {
   collapsed: boolean;
   /** Events of its lanes in the present step. */
   events: number;
-  /** All lanes in it that are not hidden or filtered, also when it is collapsed. */
+  /** All lanes in it that are not hidden or filtered, even when it is collapsed. */
   lanes: number[];
   /** Of all its lanes, unless the group around it has the same. */
   clock: Clock | null;
@@ -37,7 +37,7 @@ export interface LaneItem {
   key: string;
   lane: number;
   label: string;
-  /** Where the lane is, when no group above says so; else "". */
+  /** Where the lane is if no group above names it; else "". */
   context: string;
   y: number;
   height: number;

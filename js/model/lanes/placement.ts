@@ -21,7 +21,8 @@ export class Placement {
   readonly #lanes = new Map<number, LaneItem>();
   readonly #numbers: Uint32Array;
 
-  /** `numbers` as `rowNumbers` gives them for the rows that are arranged; `step` the place of the step shown. */
+  /** `numbers` as `rowNumbers` gives them for the rows that are arranged; `step` the index of the step shown.
+   * */
   constructor(drawn: Drawn, arrangement: Arrangement, numbers: Uint32Array, step: number | null) {
     this.#drawn = drawn;
     this.#arrangement = arrangement;

@@ -5,7 +5,7 @@ import { type Drawn, NO_STEP, type Selection } from "../types";
 
 /**
  * Whether all that is selected (events by id) lies in a step (its index in the list), or with null in any step. A part
- * of it would be shown beside figures of all.
+ * of it would be shown next to figures of all.
  */
 export function liesIn(run: Drawn, selection: Selection, step: number | null): boolean {
   if ("events" in selection) {

@@ -36,7 +36,9 @@ export interface StepBars {
 /** A step that takes at least this many times the median stands out; the analyses go by the same number. */
 export const SLOW_RATIO = thresholds.slow_step_ratio;
 
-/** Higher than so many medians no bar is drawn: one stray step would flatten the differences of all others. */
+/**
+ * Higher than this many medians no bar is drawn: one stray step would flatten the differences of all others.
+ */
 export const MAX_BAR_RATIO = 2;
 
 /** What people call a step. */
@@ -62,7 +64,7 @@ export function timeOutside({ steps, span }: Pick<Drawn, "steps" | "span">): num
   return outside + Math.max(span - reached, 0);
 }
 
-/** How many events are in what is shown: a step (its place), all steps aligned, or the run. */
+/** How many events are in what is shown: a step (its index), all steps aligned, or the run. */
 export function eventsShown(shown: { run: Drawn; step: number | null; aligned: object | null }): number {
   const { run, step, aligned } = shown;
   if (step !== null) return run.steps[step].events;
@@ -83,8 +85,8 @@ export function busyLabel(lanes: readonly Lane[]): string {
 }
 
 /**
- * At most `most` bars for the steps, each as high as the longest step it stands for. What belongs to no step has
- * no bar. There is at least one step.
+ * At most `most` bars for the steps, each as high as the longest step it stands for. Events outside any step
+ * have no bar. There is at least one step.
  */
 export function stepBars(all: readonly Step[], most: number): StepBars {
   // Steps are in the order of their numbers, so that only the first can be the one without.

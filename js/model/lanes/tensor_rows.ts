@@ -13,7 +13,7 @@ export interface TensorRow {
 
 export interface TensorRows {
   rows: TensorRow[];
-  /** Of all rows, with the room around them (CSS px). */
+  /** Height of all rows, with the room around them (CSS px). */
   height: number;
   /** How many buffers have a bar, and how many smaller ones have none. */
   shown: number;
@@ -21,7 +21,8 @@ export interface TensorRows {
 }
 
 /**
- * Buffers of at least so large a part of the peak are so high, in so many rows at most. Large ones, of which 32 can
+ * Buffers of at least so large a part of the peak are so high, in this many rows at most. Large ones, of
+ * which 32 can
  * be alive at once, all have a row.
  */
 const TIERS = [
@@ -29,7 +30,7 @@ const TIERS = [
   { share: 1 / 512, height: 8, most: 24 },
   { share: 0, height: 4, most: 24 },
 ];
-/** Of more buffers the largest are packed. */
+/** If there are more buffers, only the largest are packed. */
 export const MAX_BARS = 50_000;
 const PAD = 3;
 const GAP = 2;
@@ -85,7 +86,7 @@ function place(rows: OpenRow[], { starts, lengths, unit }: Track, at: number, mo
   const end = start + lengths[at] * unit;
   for (const row of rows) {
     const next = firstAbove(row.starts, start);
-    // Of two buffers of no length at one time each has a row.
+    // Two buffers without length at the same time have a row each.
     const isFree =
       (next === 0 || row.ends[next - 1] <= start) &&
       row.starts[next - 1] !== start &&

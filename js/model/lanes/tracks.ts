@@ -12,7 +12,7 @@ const LOW_MEMORY_SHARE = 0.02;
 
 interface TrackItem {
   key: string;
-  /** Where it is, when no group above says so; else "". */
+  /** Where it is if no group above names it; else "". */
   context: string;
   y: number;
   height: number;
@@ -48,7 +48,7 @@ export interface TrackOptions {
   counters: readonly CounterTrack[];
 }
 
-/** What belongs together at one place; the items are not placed yet. */
+/** Tracks that belong together; the items are not placed yet. */
 export interface PlacedTracks {
   task: string;
   device: string;

@@ -2,7 +2,7 @@
 
 type Sorted = Float64Array | Uint32Array | readonly number[];
 
-/** The first place whose item is >= `value`; the length when there is none. */
+/** The first index whose item is >= `value`; the length when there is none. */
 export function firstAtLeast(items: Sorted, value: number): number {
   let low = 0;
   let high = items.length;
@@ -14,7 +14,7 @@ export function firstAtLeast(items: Sorted, value: number): number {
   return low;
 }
 
-/** The first place whose item is > `value`; the length when there is none. */
+/** The first index whose item is > `value`; the length when there is none. */
 export function firstAbove(items: Sorted, value: number): number {
   let low = 0;
   let high = items.length;

@@ -63,7 +63,7 @@ type Fact = {
   [F in keyof Details]: Details[F] extends (event: number) => unknown ? F : never;
 }[keyof Details];
 
-/** The details of a few events under their places in what is drawn now; of all others nothing is known. */
+/** The details of a few events under their indexes in what is drawn now; of all others nothing is known. */
 export class SparseDetails implements DetailsView {
   readonly #own: ReadonlyMap<number, number>;
 
@@ -150,7 +150,7 @@ export class SparseDetails implements DetailsView {
     return this.numbers.holders?.includes(eventAt(this.now(), entry)) ?? false;
   }
 
-  /** What the details say of an event, as it is. */
+  /** The details of an event, as it is. */
   #alike<F extends Fact>(fact: F, unknown: ReturnType<Details[F]>) {
     const look = (own: number) => this.details[fact](own) as ReturnType<Details[F]>;
     return (entry: number): ReturnType<Details[F]> => this.#of(entry, look, unknown);

@@ -70,7 +70,7 @@ export function foldRows(rows: readonly Row[]): Row {
   };
 }
 
-/** Which of several rows has the next event, of those that begin at once the upper row. A heap of places. */
+/** Which of several rows has the next event, of those that begin at once the upper row. A heap of indexes. */
 class Queue {
   readonly #heap: number[] = [];
 

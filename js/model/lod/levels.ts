@@ -12,7 +12,7 @@ export interface Level {
   end: Float64Array;
   /** Summed duration of the events merged (ns). */
   busy: Float64Array;
-  /** Duration of the longest event merged (ns), and its place in the row. */
+  /** Duration of the longest event merged (ns), and its index in the row. */
   peak: Float64Array;
   longest: Uint32Array;
   count: Uint32Array;
@@ -54,7 +54,7 @@ export class RowLevels {
     const wanted = this.#level[power];
     let level = this.#built[wanted];
     if (level === undefined) {
-      // What is merged depends on the events only, so any finer level will do to start from.
+      // Merging depends on the events only, so any finer level will do to start from.
       level = merge(this.#nearestBelow(wanted), POWERS[wanted], this.#lengths[wanted]);
       this.#built[wanted] = level;
     }
@@ -154,7 +154,7 @@ function merge(below: Level, bucket: number, length: number): Level {
   let last = -1;
   let open = Number.NaN; // the bucket the last entry can still take events of
   for (let i = 0; i < below.length; i++) {
-    // What was merged in a finer bucket spans less than two of those, and so is always short here.
+    // A merged entry of a finer bucket spans less than two of those, and so is always short here.
     const small = below.end[i] - below.start[i] < bucket;
     const place = small ? Math.floor(below.start[i] * part) : Number.NaN;
     if (place === open) {

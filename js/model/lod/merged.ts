@@ -11,10 +11,10 @@ export function eventAt(drawn: Drawn, entry: number): number {
   return drawn.merged ? drawn.merged.events[entry] : entry;
 }
 
-/** The entry that says all about an event; null when none here does. */
+/** The entry with all of an event; null when none here does. */
 export function entryOfEvent(drawn: Drawn, event: number): number | null {
   if (!drawn.merged) return event < drawn.count ? event : null;
-  // From the end, as what came last is on the screen.
+  // From the end, because the latest data is on the screen.
   const entry = drawn.merged.events.lastIndexOf(event);
   return entry < 0 ? null : entry;
 }
@@ -27,7 +27,7 @@ export function byEntry(drawn: Drawn, selection: Selection | null): Selection | 
   return events.length ? { events } : null;
 }
 
-/** A selection with its events by id instead of place. */
+/** A selection with its events by id instead of index. */
 export function byEventId(drawn: Drawn, selection: Selection | null): Selection | null {
   if (!drawn.merged || !selection || !("events" in selection)) return selection;
   return { events: selection.events.map((entry) => eventAt(drawn, entry)) };

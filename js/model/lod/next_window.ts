@@ -1,12 +1,13 @@
 /** When the part of a large trace that is in view is to be had in more detail, and which part that is. */
 import type { Viewport } from "../viewport";
 
-/** A part of the run, in nanoseconds from the origin, whose events are merged in buckets of so many nanoseconds. */
+/** A part of the run, in nanoseconds from the origin, whose events are merged in buckets of this many
+ * nanoseconds. */
 export interface Window extends Viewport {
   bucket: number;
 }
 
-/** What is asked for is this much finer than a pixel, so that a little zooming needs nothing new. */
+/** Requests are this much finer than a pixel, so that a little zooming needs nothing new. */
 const FINER = 2;
 /** A part is asked for again when less than this of the view's width is left beside it. */
 const LEAST_MARGIN = 0.25;

@@ -11,7 +11,7 @@ export type Rest = "chunks" | "windows";
 
 export interface Outline {
   rest: Rest;
-  /** Entries are merged from events in buckets of so many nanoseconds. */
+  /** Entries are merged from events in buckets of this many nanoseconds. */
   bucket: number;
   entries: Entries;
   /** Distinct names of the whole trace. */
@@ -133,7 +133,7 @@ function joinNames(
   all: number,
   count: number,
 ): { names: Strings; name: Uint32Array } {
-  // One more than the place of each of the trace's names; 0 where no block has it yet.
+  // One more than the index of each of the trace's names; 0 where no block has it yet.
   const numbers = new Uint32Array(all);
   const name = new Uint32Array(count);
   const taken: { names: Strings; own: number }[] = [];

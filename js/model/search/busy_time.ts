@@ -2,7 +2,7 @@
 
 import type { Drawn } from "../types";
 
-/** For each lane the place of its step, where steps are aligned; otherwise 0. */
+/** For each lane the index of its step, where steps are aligned; otherwise 0. */
 export function stepsOfLanes({ lanes, isAligned }: Pick<Drawn, "lanes" | "isAligned">): number[] {
   const steps = isAligned ? [...new Set(lanes.map(({ task }) => task))] : [];
   return lanes.map(({ task }) => Math.max(steps.indexOf(task), 0));

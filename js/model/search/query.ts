@@ -31,7 +31,7 @@ const BYTES = new Map(
 );
 const BOUND = /^([<>])(=?)(\d+(?:\.\d*)?|\.\d+)([a-zµμ]*)$/;
 const RANGE = /^(\d+)(?:-(\d+))?$/;
-// "> 1 ms" is one bound and "a | b" one word, however they are spaced; what is quoted stays as it is.
+// "> 1 ms" is one bound and "a | b" one word, however they are spaced; quoted text stays as it is.
 const SPACED =
   /"[^"]*"?|\s*(\|)\s*|([<>]=?)\s*(\.?\d[\d.]*)\s*(ns|us|µs|μs|ms|s|m|[kmgt]i?b|b)(?![0-9a-z_])/g;
 const WORD = /(?:[^\s"]|"[^"]*"?)+/g;

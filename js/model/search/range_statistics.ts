@@ -5,7 +5,7 @@ import type { Drawn } from "../types";
 import type { CounterFigures } from "../wire/counters";
 import { stepsOfLanes } from "./busy_time";
 
-/** A range of time on some lanes (ids) and one step (its number, not its place); null means all. */
+/** A range of time on some lanes (ids) and one step (its number, not its index); null means all. */
 export interface RangeSelection {
   start: number;
   end: number;
@@ -20,7 +20,7 @@ export interface StatisticsRow {
   count: number;
   /** Time in the range during which at least one of them ran; of aligned steps that of each, added up. */
   busy: number;
-  /** Summed durations, also of what lies outside of the range. */
+  /** Summed durations, including what lies outside of the range. */
   total: number;
   mean: number;
   min: number;
@@ -36,7 +36,7 @@ export interface RangeStatistics {
   /** Time in the range during which at least one of the events ran. */
   busy: number;
   total: number;
-  /** Of each counter track, where the kernel has them. */
+  /** For each counter track, where the kernel has them. */
   counters?: readonly (CounterFigures | null)[];
 }
 

@@ -192,7 +192,10 @@ function addTexts(
   }
 }
 
-/** The CUDA name in the label of a kernel: what comes before its launch parameters, if it is no op with its inputs. */
+/**
+ * The CUDA name in the label of a kernel: what comes before its launch parameters, if it is not an op with
+ * its inputs.
+ */
 function kernelName(label: string): string {
   return label.includes(" = ") ? "" : label.split(" regs:", 1)[0];
 }
@@ -209,7 +212,7 @@ function addKernels(
   const isKernel = Uint8Array.from(categories, (each) =>
     each === "kernel" || each === "collective" ? 1 : 0,
   );
-  /** Of each text: 1 for a name that holds `text`, 2 for one that does not, 0 where nobody has looked. */
+  /** For each text: 1 for a name that holds `text`, 2 for one that does not, 0 where nobody has looked. */
   const seen = new Uint8Array(hits.length);
   for (let id = 0; id < found.length; id++) {
     const label = labelIds[id];

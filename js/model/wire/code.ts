@@ -81,7 +81,7 @@ export class Code {
   readonly #strings: Strings;
   readonly #frames = new Map<number, Frame>();
   readonly #texts = new Map<SourceFile, ReadonlyMap<number, string>>();
-  /** Of each stack the number of its innermost frame of the user's own; -1 without one. */
+  /** For each stack, the number of its innermost frame of the user's own; -1 without one. */
   readonly #own: Int32Array;
 
   constructor(

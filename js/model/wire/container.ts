@@ -21,7 +21,7 @@ const MAGIC = 0x31564654; // "TFV1", little endian
 const VERSION = 1;
 
 /**
- * Unpack one container. Rejects with an Error that says what is wrong: not
+ * Unpack one container. Rejects with an Error that names the fault: not
  * gzip, truncated, not a container, of another version, a column out of bounds.
  */
 export async function openContainer(gzip: Uint8Array): Promise<Container> {

@@ -86,7 +86,7 @@ export function counterFigures(
   return figures;
 }
 
-/** What a series is called: its counter, and its own name where that says more. */
+/** What a series is called: its counter, and its own name where that is more specific. */
 export function counterName({ counter, series }: Pick<CounterTrack, "counter" | "series">): string {
   // Of a stage of tf.data, as analysis/time_series/buffer_fill.py has it, the last part tells most.
   if (counter === "tf.data buffer") return `${series.slice(series.lastIndexOf(":") + 1)} buffer`;

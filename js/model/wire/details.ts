@@ -123,7 +123,7 @@ export class Details {
     });
   }
 
-  /** What the graph says of the event's node. */
+  /** What the graph knows about the event's node. */
   node(event: number): NodeFacts {
     return nodeFacts(this.#container, this.strings, this.#number("node", this.#rows[event]));
   }
@@ -233,7 +233,7 @@ interface Header {
   dtypes: Record<string, string>;
   /** What stands in labels for the event's own name; "" when nothing does. */
   own_name: string;
-  /** Columns that `ids` gives: their names, and the distinct ids as texts, as they may exceed 2^53. */
+  /** Columns that `ids` gives: their names, and the distinct ids as texts because they may exceed 2^53. */
   ids?: Record<string, { label: string; texts: string[] }>;
   overview?: Overview;
 }

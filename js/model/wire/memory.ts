@@ -17,7 +17,7 @@ export interface Track extends StepLine {
   at: number;
   /** Buffer by buffer, in the order of `starts`. */
   starts: Float64Array;
-  /** In `unit`s, of so many nanoseconds. */
+  /** In `unit`s, of this many nanoseconds. */
   lengths: Numbers;
   unit: number;
   sizes: Numbers;
@@ -27,7 +27,7 @@ export interface Track extends StepLine {
   estimated?: true;
   /** How many smaller buffers are not here. */
   unsent: number;
-  /** What is in a buffer, by its place. */
+  /** The content of a buffer, by its index. */
   name(at: number): string;
   role(at: number): Role;
   /** Whether nothing freed it while was recorded; then its length is that of what was. */
@@ -85,7 +85,7 @@ export function readTracks(container: Container, strings: Strings): Track[] {
   });
 }
 
-/** Finds the aliases of a buffer of a track, by its place and its event. */
+/** Finds the aliases of a buffer of a track, by its index and its event. */
 function readAliases(container: Container, track: number): (at: number, event: number) => Alias[] {
   const column = (name: string) =>
     oneOf(container, `track_${track}_alias_${name}`, null, [Uint32Array, Float64Array]);

@@ -1,4 +1,5 @@
-/** What graphs and compiled programs say of the ops that are drawn, as display/wire/node_facts.py sends it. */
+/** Facts of graphs and compiled programs about the ops that are drawn, as display/wire/node_facts.py sends
+ * it. */
 import { type Container, oneOf, type Strings } from "./container";
 
 /** Terms and texts: where a node can run, what it is, and which instruction of a program ran. */

@@ -60,5 +60,5 @@ export interface FindingsBlock {
   measured: string[];
 }
 
-/** What the panel beside the timeline shows of a whole run. */
+/** What the panel next to the timeline shows of a whole run. */
 export type Overview = OverviewCard & { findings: FindingsBlock };

@@ -36,7 +36,7 @@ function arrow(
   const ends = store.placement.ends(from, to);
   if (!ends) return;
   const start = store.drawn.start[to];
-  // What is launched begins while its op is running: an arrow from the op's end would lead back in time.
+  // A launched event starts while its op is running: an arrow from the op's end would lead back in time.
   const leaves =
     kind === "launch" || kind === "flow"
       ? Math.max(start, store.drawn.start[from])

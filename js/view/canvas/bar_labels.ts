@@ -118,7 +118,7 @@ export function hatch(
   pen.globalAlpha = isByKind ? 0.4 : 0.12;
   pen.fillStyle = wait;
   pen.fillRect(0, 0, 7, 7);
-  // What is written on it should be read easily.
+  // Text on it should be easy to read.
   pen.globalAlpha = isByKind ? 1 : 0.4;
   pen.strokeStyle = wait;
   pen.lineWidth = 2.6;

@@ -154,7 +154,7 @@ export class Bars {
   }
 }
 
-/** How much of a boundary's colour is that of the steps on the axis: they are no grid lines. */
+/** How much of a boundary's colour is that of the steps on the axis: they are not grid lines. */
 const BOUNDARY_SHARE = 0.28;
 /** Boundaries closer together than this (CSS px) would be a grey veil. */
 const BOUNDARY_SPACING = 40;

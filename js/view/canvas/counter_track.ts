@@ -20,7 +20,7 @@ function eachCounter(store: Store, visit: (item: CounterItem, y: (level: number)
     if (item.type !== "counter" || top + item.height <= 0 || top >= store.height) continue;
     const { least, most } = item.track;
     const base = Math.min(least, 0);
-    // Halves, as a sum of extremes may be more than a number holds.
+    // Halves, because a sum of extremes may be more than a number holds.
     const scale = Math.max(most, 0) / 2 - base / 2 || 1;
     const room = item.height - 1 - (base < 0 ? 2 : 1) * MARGIN;
     const bottom = top + item.height - 1 - (base < 0 ? MARGIN : 0);

@@ -18,7 +18,9 @@ const HEAD = 36;
 const LEGEND_LINE = 24;
 const SWATCH = 10;
 const GAP = 16;
-/** What is written beside the lanes: their names, counts, peaks, and how far a task's clock can be trusted. */
+/**
+ * The labels next to the lanes: their names, counts, peaks, and how far a task's clock can be trusted.
+ */
 const NAMES = ["b", ".context", ".count", "small", ".clock"].map((each) => `.labels ${each}`).join();
 
 /** One entry of the legend, and where it stands. */
@@ -76,7 +78,7 @@ export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> 
   });
 }
 
-/** The canvases anew, as sharp as the picture is, each in the place of the one on the screen. */
+/** The canvases anew, as sharp as the picture is, each replacing the one on the screen. */
 function drawLayers(
   pen: CanvasRenderingContext2D,
   main: HTMLElement,
@@ -106,7 +108,7 @@ function drawLayers(
   layer("lanes", (surface) => drawOverlay(surface, store, tokens));
 }
 
-/** The bars of the steps, and what is written beside them. */
+/** The bars of the steps and the text next to them. */
 function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: number): void {
   const frame = steps.getBoundingClientRect();
   for (const part of steps.querySelectorAll<HTMLElement>(".step-bars b, .step-bars u")) {
@@ -151,7 +153,7 @@ function shownText(element: HTMLElement): string {
   return parts.map((node) => (node instanceof HTMLElement ? shownText(node) : node.textContent)).join("");
 }
 
-/** The lanes' names, which are text beside the canvases. */
+/** The lanes' names, which are text next to the canvases. */
 function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOMRect): void {
   const labels = main.querySelector(".labels")?.getBoundingClientRect();
   if (!labels) return;

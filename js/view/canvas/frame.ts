@@ -74,7 +74,7 @@ export class Frame {
     if (!this.#request) this.#request = requestAnimationFrame(() => this.#draw());
   }
 
-  /** The ruler is a picture; this is what it says to those who do not see it. */
+  /** The ruler is a picture; this is its text for screen readers. */
   #tellTime(): void {
     const { viewport } = this.store;
     const resolution = (viewport.end - viewport.start) / 1000;

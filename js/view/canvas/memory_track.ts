@@ -13,7 +13,7 @@ import type { Surface } from "./surface";
 /** Room above the curve (CSS px). */
 const ABOVE = 5;
 
-/** `y` gives the height of so many bytes in the picture. */
+/** `y` gives the height of this many bytes in the picture. */
 function eachTrack(store: Store, visit: (item: MemoryItem, y: (level: number) => number) => void): void {
   for (const item of store.arrangement.items) {
     const bottom = item.y - store.scroll + item.height - 1;

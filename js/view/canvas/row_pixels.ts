@@ -5,7 +5,8 @@ import { FULL_LEVEL } from "../../model/paint/raster";
 export class RowPixels {
   /** One line of the row, from its left edge. */
   #line = new Uint32Array(0);
-  /** Of each level the first column that has it, and of each column the next one with the same level; -1 at the end. */
+  /** For each level, the first column that has it, and of each column the next one with the same level; -1 at
+   * the end. */
   readonly #first = new Int32Array(FULL_LEVEL + 1);
   #next = new Int32Array(0);
 

@@ -1,4 +1,4 @@
-/** What is said of a line of code. */
+/** Texts about a line of code. */
 
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatDuration, formatNumber, formatPercent } from "../../model/format/units";

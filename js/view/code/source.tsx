@@ -35,7 +35,7 @@ export function Source({ actions, file, texts, timed, longest, current, look, ch
     const box = list.current?.parentElement;
     if (!element || !box) return;
     const top = element.offsetTop - box.offsetTop;
-    // What is out of sight comes into the middle.
+    // Lines out of sight are scrolled to the middle.
     if (top < box.scrollTop || top + element.offsetHeight > box.scrollTop + box.clientHeight)
       box.scrollTop = top - box.clientHeight / 2;
   }, [file, at]);

@@ -1,4 +1,4 @@
-/** What stands around two compared timelines: the headline, one toolbar, one legend, and details of either. */
+/** The frame around two compared timelines: the headline, one toolbar, one legend, and details of either. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { Store } from "../../state/store";

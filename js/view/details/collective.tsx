@@ -39,7 +39,7 @@ function lastArrived(store: Store, id: number, task: string): number | null {
   const isIt = (other: number) =>
     drawn.lanes[drawn.lane[other]].task === task &&
     categoryOf(store.drawn, other) === category &&
-    // Of a node in a loop, the execution at that time.
+    // For a node in a loop, the execution at that time.
     drawn.start[other] <= store.end(id) &&
     store.end(other) >= drawn.start[id];
   return store.derived.sameName(id).find(isIt) ?? null;

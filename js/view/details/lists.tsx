@@ -58,7 +58,7 @@ export function LinkList(props: {
   );
 }
 
-/** What the graph says of the node that ran, or a compiled program of the instruction. */
+/** What the graph knows about the node that ran, or a compiled program of the instruction. */
 export function NodeSection({ title, facts }: { title: string; facts: [string, string][] }) {
   if (facts.length === 0) return null;
   return (

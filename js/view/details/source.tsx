@@ -6,7 +6,7 @@ import type { Frame } from "../../model/wire/code";
 import { placeLabel } from "../code/line_text";
 import type { EventProps } from "./types";
 
-/** Of more frames the user's own come first, until all are asked for. */
+/** With more frames, the user's own come first until all are requested. */
 const FIRST = 8;
 
 export function Source({ store, actions, id }: EventProps) {

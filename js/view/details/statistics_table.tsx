@@ -24,7 +24,7 @@ const TITLES: Record<StatisticsColumn, string> = {
   max: "Max",
 };
 const BUSY = "Time in which at least one of these events ran; of several at once it counts once";
-/** What there is to say without rows. */
+/** The text without rows. */
 export const NOTHING = "Nothing ran here.";
 const SHORT: StatisticsColumn[] = ["label", "count", "busy"];
 const FULL: StatisticsColumn[] = ["label", "count", "busy", "mean", "min", "max"];
@@ -52,7 +52,7 @@ interface TableProps {
   /** Null while they are asked for. */
   rows: readonly StatisticsRow[] | null;
   most: number;
-  /** What to say where there are no rows. */
+  /** The text if there are no rows. */
   nothing?: string;
   /** All columns, with every name on a line of its own above its figures. */
   isFull?: boolean;

@@ -1,4 +1,4 @@
-/** What is said of a buffer in memory, wherever it is said. */
+/** Texts about a buffer in memory. */
 
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatNumber, formatTime } from "../../model/format/units";
@@ -64,7 +64,7 @@ export function aliasNames(store: Store, { track, at }: Tensor): string[] {
   });
 }
 
-/** "handed on to a, b and 3 more", with so many names at most; "" for one that was not. */
+/** "handed on to a, b and 3 more", with this many names at most; "" for one that was not. */
 export function handedOn(store: Store, tensor: Tensor, most: number): string {
   const count = tensor.track.aliases(tensor.at).length;
   if (count === 0) return "";

@@ -1,4 +1,4 @@
-/** Opens the graph around an event, or says why there is none. */
+/** Opens the graph around an event, or shows why there is none. */
 
 import type { Actions } from "../../input/actions";
 import { whyNoGraph } from "../../state/graph";

@@ -41,7 +41,7 @@ interface EdgesProps {
 export function Edges({ store, placed, highlighted }: EdgesProps) {
   const { width, height, edges } = placed;
   const isHighlighted = ({ source, target }: GraphEdge) => source === highlighted || target === highlighted;
-  // What stands out lies on top.
+  // Highlighted edges lie on top.
   const ordered = [...edges.filter((edge) => !isHighlighted(edge)), ...edges.filter(isHighlighted)];
   return (
     <svg width={width} height={height} aria-hidden="true">

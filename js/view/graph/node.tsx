@@ -15,7 +15,7 @@ const WIDTH_PX = 156;
 const HEIGHT_PX = 40;
 /** What a line about another device adds. */
 const PLACE_PX = 15;
-/** What stands beside the texts of a node, and between those of one line. */
+/** What stands next to the texts of a node, and between those of one line. */
 const BESIDE_PX = 19;
 const BETWEEN_PX = 8;
 
@@ -112,7 +112,7 @@ export function Node({
   );
 }
 
-/** Shows beside the pointer what the tooltip says of an event. */
+/** Shows the tooltip of an event next to the pointer. */
 function pointAt(store: Store, id: number, at: PointerEvent): void {
   const box = (at.currentTarget as HTMLElement).closest(".graph")!.getBoundingClientRect();
   store.setHover({ id, count: 1, x: at.clientX - box.left, y: at.clientY - box.top, isInGraph: true }, null);

@@ -1,4 +1,4 @@
-/** What can be taken out of the timeline: the picture, the selected rows, and what the host can make. */
+/** Exports of the timeline: the picture, the selected rows, and what the host can make. */
 
 import type { ExportFormat } from "../../host/host";
 import { eventsCsv } from "../../model/format/events_csv";

@@ -1,4 +1,4 @@
-/** What stands in the lanes' place when a filter or hiding leaves none. */
+/** Shown instead of the lanes when all are filtered out or hidden. */
 
 import type { Actions } from "../../input/actions";
 import type { Store } from "../../state/store";

@@ -1,4 +1,4 @@
-/** Search with count, next and previous; what does not match is dimmed in the lanes. */
+/** Search with count, next and previous; other events are dimmed in the lanes. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";

@@ -13,7 +13,8 @@ import { NO_STEP, type Step } from "../../model/types";
 import type { Store } from "../../state/store";
 
 const BAR_HEIGHT_PX = 26;
-/** What is highlighted is at least this high (CSS px): in a step that mostly waits, even twice the median is a hair. */
+/** Highlighted parts are at least this high (CSS px): in a step that mostly waits, even twice the median is a
+ * hair. */
 const MIN_HIGHLIGHT_PX = 8;
 
 interface StepSliderProps {
@@ -127,7 +128,7 @@ function cutText(step: Step, median: number): string {
   return `${stepName(step)}: ${times} × the median; its bar is cut at ${MAX_BAR_RATIO} × the median`;
 }
 
-/** What a screen reader says of the step shown. */
+/** The screen reader's text for the step shown. */
 function valueText(store: Store, figures: StepBars, busyName: string | null): string {
   if (store.aligned) return "all steps, aligned";
   if (store.step === null) return "all steps";

@@ -92,7 +92,7 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
   const isChosen = hovered !== null || store.step !== null;
   const index = hovered?.described ?? store.step ?? figures.slowest;
   const step = store.run.steps[index];
-  // What is outside steps spans the whole run, and is no step to be compared with others.
+  // The events outside steps span the whole run and are not a step to compare with others.
   const isStep = step.step !== NO_STEP;
   const duration = isStep ? step.end - step.start : timeOutside(store.run);
   return (

@@ -55,7 +55,7 @@ def test_the_timeline_is_there_without_its_kernel(
     expect(output.locator(PICTURE)).to_be_hidden()
     book.command("docmanager:save")
     output = opened_again(book, jupyter)
-    # JupyterLab logs it as an error, too.
+    # JupyterLab logs it as an error as well.
     expect(output.get_by_text(NOT_FOUND)).to_have_count(1)
     lab.shown[-1].forget()
     expect(output.get_by_text(NOT_FOUND)).to_be_hidden()

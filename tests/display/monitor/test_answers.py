@@ -142,7 +142,7 @@ def test_what_is_too_large_for_a_browser_is_refused_with_the_call_that_does_it(
 
 
 class Panic(BaseException):
-    """As Rust's, it is no Exception."""
+    """As Rust's, it is not an Exception."""
 
 
 @pytest.mark.usefixtures("writer")

@@ -13,7 +13,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 CHANNELS = ("direction", "device", "task")
-"""What `bandwidth` tells apart."""
+"""The groups of `bandwidth`."""
 
 FIGURES: dict[str, str] = {
     "moving": "Number of tensors and copies that move at once.",
@@ -204,7 +204,7 @@ def _rates(moved: _Moved) -> _Rates:
     scale = 2.0 ** np.floor(np.log2((1 << 61) / max(float(added(rate).max()), 1.0)))
     total = added(np.rint(rate * scale).astype(np.int64))
     count = added(np.ones(len(rate), np.int64))
-    # Of several changes at one time the last one counts; after the end of a channel nothing moves.
+    # The last of several changes at one time counts; after the end of a channel nothing moves.
     begin = np.flatnonzero((count[:-1] > 0) & (time[:-1] < time[1:]))
     return _Rates(channel[begin], time[begin], time[begin + 1], count[begin], total[begin] / scale)
 

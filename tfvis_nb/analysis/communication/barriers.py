@@ -72,7 +72,7 @@ def met(trace: Trace) -> pd.DataFrame:
 
 
 def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
-    """Tell for each row of `met` whether its barrier's last task is that by all that is known of the clocks.
+    """Return for each row of `met` whether the clocks are known well enough to be sure of its last task.
 
     Tensors are received by the clock of the op that needs them, and so `inputs` are always certain.
     """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 _FEWEST = 4
-"""A rate over fewer tensors says more of when their ends were noticed than of the channel."""
+"""A rate over fewer tensors depends more on when their ends were noticed than on the channel."""
 
 
 class Moving(NamedTuple):
@@ -19,7 +19,7 @@ class Moving(NamedTuple):
 
 
 def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.ndarray) -> Moving:
-    """Tell when each tensor moved; `channel` numbers what shares a connection, `size` is -1 where not known.
+    """Return when each tensor moved; `channel` numbers connections, `size` is -1 where not known.
 
     A channel serves tensors in the order of their ends, so that each moves from the end before it on
     (TicTac's rule). But tensors that arrive together are noticed within microseconds of each other: by that
@@ -96,7 +96,7 @@ def _pools(size: np.ndarray, length: np.ndarray, least_rate: float) -> list[tupl
 def _fastest(size: np.ndarray, length: np.ndarray) -> float:
     """Return the greatest rate (bytes/ns) over more than half of a burst, and at least `_FEWEST` tensors.
 
-    Of all stretches the best ratio, by Dinkelbach's method.
+    The best ratio over all stretches, by Dinkelbach's method.
     """
     count = max(len(size) // 2 + 1, min(len(size), _FEWEST))
     moved, taken = (np.append(0, np.cumsum(one)).astype(np.float64) for one in (size, length))

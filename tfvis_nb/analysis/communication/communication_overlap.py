@@ -24,13 +24,13 @@ FIGURES: dict[str, str] = {
 
 
 def communicates(events: pd.DataFrame) -> np.ndarray:
-    """Tell which events communicate: tensors received from other tasks, and collectives."""
+    """Return which events communicate: tensors received from other tasks, and collectives."""
     mask: np.ndarray = events["kind"].isin(["transfer", "collective"]).to_numpy()
     return mask
 
 
 def computes(events: pd.DataFrame) -> np.ndarray:
-    """Tell which events compute: ops and kernels, without those that wait for a tensor or for their body.
+    """Return which events compute: ops and kernels, without those that wait for a tensor or for their body.
 
     The latter are ``_Recv``, functions and loops as a whole, and those that get the next input. Copies
     between host and device are neither computing nor communication.

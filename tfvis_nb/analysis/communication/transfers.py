@@ -112,7 +112,7 @@ def transfers(trace: Trace) -> pd.DataFrame:
 
 
 def _is_known(device: pd.Series) -> np.ndarray:
-    """Tell which rows have a device."""
+    """Return which rows have a device."""
     known: np.ndarray = device.notna().to_numpy() & (device != "").to_numpy()
     return known
 

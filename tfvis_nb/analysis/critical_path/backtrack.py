@@ -50,7 +50,7 @@ class Backtracker:
 
     Attributes: `times` of the events; `dependencies`, ordered by time; `activity`, of each event the
     highest index in `tfvis_nb.analysis.events.activity.ACTIVITIES` of itself and those that it lies within on
-    its thread. What only wraps others on a thread is runtime.
+    its thread. Events that only wrap others on a thread are runtime.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -138,7 +138,7 @@ class Backtracker:
     def _segments(self, visits: _Visits, since: np.ndarray) -> PathSegments:
         """Cut the time of each visit into what passed in it.
 
-        A visit goes from the moment at which the path comes to the event back to the one at which it
+        A visit goes from the time at which the path comes to the event back to the one at which it
         leaves it for what the event had waited for. Up to four segments lie between them:
 
             released_at      ready_at       began_at         ended_at       left_at

@@ -76,9 +76,9 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per piece of a path, ordered by step and time: ``step`` (int64), ``start_ns``,
-        ``duration_ns`` (int64; the pieces of a step cover it from its begin to its end exactly),
-        ``category`` (category of `CATEGORIES`), ``event`` (int64 id of what ran, or, in the pieces from
-        ``transfer_wait`` on, of what did not run yet) and ``by`` (category of
+        ``duration_ns`` (int64; the pieces of a step cover it from its start to its end exactly),
+        ``category`` (category of `CATEGORIES`), ``event`` (int64 id of what ran, or, in ``transfer_wait`` and
+        the pieces after it, of what did not run yet) and ``by`` (category of
         `tfvis_nb.analysis.critical_path.dependency_table.KINDS`: how the path goes from here to what
         comes after, NaN at its end). `cannot_say` where no event belongs to a step.
 
@@ -89,7 +89,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
 
     Notes
     -----
-    `tfvis_nb.analysis.critical_path.dependencies.dependencies` says what an event waits for.
+    `tfvis_nb.analysis.critical_path.dependencies.dependencies` defines what an event waits for.
     A walk back to the last arrival is how Pipit and Holistic Trace Analysis find the path, and is the
     longest path when each event starts as soon as it can. Here every wait between two events has a name
     of its own.
@@ -161,7 +161,7 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
 
 @validate_input
 def path_events(trace: Trace) -> np.ndarray:
-    """Tell which events ran on the critical path of a step (bool, one entry per event)."""
+    """Return which events ran on the critical path of a step (bool, one entry per event)."""
     mask = np.zeros(len(trace.events), bool)
     path = trace.critical_path
     if not path.empty:

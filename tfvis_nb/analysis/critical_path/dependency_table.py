@@ -43,7 +43,7 @@ class Dependencies(NamedTuple):
     """Dependencies of events: source and target are event ids, times epoch ns.
 
     `released_at` is when the source let the target go on, between the source's start and end. `satisfied_at`
-    is when the target went on, never earlier: its start, or a later moment up to which it waited.
+    is when the target went on, never earlier: its start, or a later time up to which it waited.
     """
 
     source: np.ndarray

@@ -33,13 +33,13 @@ def slack(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        A trace whose executor's labels say what each op used.
+        A trace whose executor's labels show what each op used.
 
     Returns
     -------
     pandas.DataFrame
         ``event`` (int64 id), ``step`` and ``slack_ns`` (int64), one row per event of a step that is not a
-        repetition of others, ordered by event. `cannot_say` where the trace does not say what ops used,
+        repetition of others, ordered by event. `cannot_say` where the trace does not show what ops used,
         as profiles do not: one cannot tell what would have had to wait.
 
     Examples
@@ -69,20 +69,20 @@ def slack(trace: Trace) -> pd.DataFrame:
 def latest_ends(table: Dependencies, start: np.ndarray, end: np.ndarray, limit: np.ndarray) -> np.ndarray:
     """Return when each event has to end at the latest (ns) so that none ends after its `limit`.
 
-    A sweep back in time meets two moments of each dependency, first the later one:
+    A sweep back in time meets two times of each dependency, first the later one:
 
         source  ====|released_at
                      | (what lies between stays as long as it was)
         target            satisfied_at|=======
 
-    `spare` is by how much the moment of an event that the sweep has reached could come later.
+    `spare` is by how much the time of an event that the sweep has reached could come later.
 
     * Satisfied: the dependency may be satisfied later by the spare time of its target, and by the time for
-      which it had to wait for the last dependency that was satisfied at the same moment.
+      which it had to wait for the last dependency that was satisfied at the same time.
     * Released: the source may not come later than the dependency may.
     * A target that waited after its start, such as for the last rank at a collective, does not wait longer
       when what it did before comes later, by up to the length of that wait. So it begins anew there, with
-      no limit; what it does before is limited by the moment up to which it waited.
+      no limit; what it does before is limited by the time up to which it waited.
     """
     leeway = (_last_of_moment(table) - table.released_at).tolist()
     count = len(leeway)

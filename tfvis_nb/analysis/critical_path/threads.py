@@ -19,7 +19,7 @@ _DEEPEST = 256
 def thread_order(times: Times) -> list[Dependencies]:
     """Return the dependencies that the order of a recorded thread gives.
 
-    What lies within another event begins when that one calls it, and lets it go on at its end.
+    An event within another starts when that one calls it, and lets it go on at its end.
     Otherwise an event begins after the one before it on its thread.
     """
     inner = np.flatnonzero(times.thread & (times.parent >= 0))
@@ -37,7 +37,7 @@ def thread_order(times: Times) -> list[Dependencies]:
 def executor_turns(times: Times) -> Dependencies:
     """Return which op an executor's thread ran before each op.
 
-    The thread is not recorded. But the moment at which an op is ready is that at which the op before
+    The thread is not recorded. But the time at which an op is ready is that at which the op before
     it on its thread, or the last of its inputs, was done: both are stamped one right after the other
     (``Process`` and ``NodeDone`` in TensorFlow's ``executor.cc``). In real traces they are 20 to 350
     ns apart, and of 28 155 ops of one thread only 3 were ready at the end of the same one as another.

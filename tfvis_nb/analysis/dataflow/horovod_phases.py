@@ -61,7 +61,7 @@ def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _waits_for_ranks(events: pd.DataFrame, phases: np.ndarray, lane: np.ndarray) -> np.ndarray:
-    """Tell which phases wait for ops of other ranks: negotiating, or communicating where there is no such."""
+    """Return which phases wait for ops of other ranks: negotiating, or else communicating."""
     negotiated = events.loc[phases[lane[phases] == "negotiate"], ["step", "name"]]
     known = pd.MultiIndex.from_frame(negotiated)
     here = pd.MultiIndex.from_frame(events.loc[phases, ["step", "name"]])

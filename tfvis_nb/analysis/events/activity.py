@@ -35,7 +35,7 @@ NUMBER = {name: index for index, name in enumerate(ACTIVITIES)}
 """The index of each activity in `ACTIVITIES`."""
 
 BY_TIME = ("preprocessing", "h2d", "communication", "input", "d2d", "d2h", "device_compute")
-"""What is of no step and has one of these activities counts to the step in whose time it happened."""
+"""An event outside any step with one of these activities counts to the step in whose time it happened."""
 
 HOST_TO_DEVICE = re.compile(r"H(to|2)[DA]", re.IGNORECASE)
 DEVICE_TO_HOST = re.compile(r"[DA](to|2)H", re.IGNORECASE)
@@ -97,15 +97,15 @@ def activity(trace: Trace) -> np.ndarray:
     * ``runtime``: Python, and the runtime around ops, of which nothing more is known: its own
       work, or waiting for what it called.
     * ``preprocessing``: the input pipeline on threads of its own, ahead of the step.
-    * ``none``: what only wraps, waits or repeats others: step markers, functions and loops as a whole,
+    * ``none``: events that only wrap, wait or repeat others: step markers, functions and loops as a whole,
       ``_Recv``, the token of ``SyncReplicasOptimizer``, synchronisation, host rows that repeat an
       executor's ops, Horovod's phases of a collective.
 
     The classes and their order are those of XProf (``ClassifyCpuEvent`` and ``ClassifyGpuEvent`` in
     ``xprof/convert/xplane_to_step_events.cc``, ``EventType`` in ``xprof/utils/event_span.h``), with
     ``communication`` instead of its device collectives. What XProf calls host compute is here
-    ``host_compute`` and ``runtime``. XProf takes the copies of GPUs for computing, since
-    it looks for ``MemcpyHToD`` and profiles say ``MemcpyH2D``.
+    ``host_compute`` and ``runtime``. XProf takes the copies of GPUs for computing because it looks for
+    ``MemcpyHToD`` and profiles use ``MemcpyH2D``.
     """
     events = trace.events
     found = map_categories(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
@@ -141,12 +141,12 @@ def activity(trace: Trace) -> np.ndarray:
 
 
 def accelerators(events: pd.DataFrame) -> np.ndarray:
-    """Tell which events are of a GPU or TPU: what ran there, and the executor rows of its ops."""
+    """Return which events are of a GPU or TPU: what ran there, and the executor rows of its ops."""
     return containing(events["device"], _ACCELERATOR)
 
 
 def repeats(events: pd.DataFrame) -> np.ndarray:
-    """Tell which host rows repeat ops: TensorFlow 1.14 to 2.3 has an op also by the thread that ran it."""
+    """Return which host rows repeat ops: TensorFlow 1.14 to 2.3 has an op also by the thread that ran it."""
     is_host = is_kind(events, "host")
     ops = is_kind(events, "op") & map_categories(events["lane"], lambda lane: lane == "ops")
     if not ops.any() or not is_host.any():
@@ -162,7 +162,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
 
     A profiler does not link what the threads of tf.data do with the step that waits for it, nor all
     copies with the step they are for. Events of no step with an activity of `BY_TIME` count to
-    the steps during which they ran: each moment to the last step that had begun. So an event may be in
+    the steps during which they ran: each time to the last step that had begun. So an event may be in
     several steps.
     """
     events = trace.events
@@ -192,7 +192,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
 
 
 def _in_tasks_of(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
-    """Tell which events are of a task that has a chosen one."""
+    """Return which events are of a task that has a chosen one."""
     task = events["task"].cat.codes.to_numpy()
     has = np.zeros(int(task.max(initial=0)) + 2, bool)
     has[task[chosen]] = True
@@ -208,13 +208,13 @@ def _tokens(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
 
 
 def _eager(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
-    """Tell which of the chosen events run an op eagerly."""
+    """Return which of the chosen events run an op eagerly."""
     mask: np.ndarray = events["detail"][chosen].str.startswith("EagerLocalExecute: ").to_numpy(bool)
     return mask
 
 
 def _markers(trace: Trace, is_host: np.ndarray) -> np.ndarray:
-    """Tell which host rows are what their step is called by: ``train`` for the step ``train 13``."""
+    """Return which host rows are what their step is called by: ``train`` for the step ``train 13``."""
     names = {_NUMBER.sub("", label) for label in trace.step_labels.values()} - {""}
     marked = np.zeros(len(is_host), bool)
     if names:

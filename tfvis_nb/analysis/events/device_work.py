@@ -10,8 +10,8 @@ def device_work(events: pd.DataFrame, group: np.ndarray, groups: int) -> np.ndar
     """Return for each group of events, such as a step, how long its busiest device ran kernels (ns).
 
     That is, of all devices, the most time covered by at least one kernel; so it is never more than
-    the group took, however many devices and streams there are. Only kernels count: ops have rows of
-    the same device that say when the host launched them, copies do not compute, and a collective
+    the group took, however many devices and streams there are. Only kernels count: ops have rows of the same
+    device that record when the host launched them, copies do not compute, and a collective
     waits for its peers in its kernel. None where no group has kernels: nothing is known of the devices.
     """
     kernels = np.flatnonzero((events["kind"] == "kernel").to_numpy())

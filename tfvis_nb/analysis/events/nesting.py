@@ -29,12 +29,12 @@ _EAGER_WRAPPER = re.compile(
 WAITING = re.compile(rf"_(?:Host)?Recv$|{_CALLED}|IteratorGetNext|Queue\w*Dequeue")
 """Op types that run from the call of their body to its return, or to the arrival of a tensor.
 
-What happens meanwhile has rows of its own.
+What happens in the meantime has rows of its own.
 """
 
 
 def nests(events: pd.DataFrame) -> np.ndarray:
-    """Tell which events are of a lane on which one that lies within another is a part of it.
+    """Return which events are of a lane on which one that lies within another is a part of it.
 
     That is so of threads, and of the lines of a TPU. An executor's ops run on several threads that
     are not recorded, a GPU's kernels on several streams: there, events only happen at the same time.
@@ -46,7 +46,7 @@ def nests(events: pd.DataFrame) -> np.ndarray:
 def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray:
     """Return for each event the innermost other one of its lane that it lies within, -1 without one.
 
-    Of two events with the same start and end the later row lies within the earlier one. Events that are not
+    If two events have the same start and end, the later row lies within the earlier one. Events that are not
     `among` have no parent and are none.
     """
     parent = np.full(len(events), -1, np.int64)

@@ -7,7 +7,7 @@ from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.trace import Trace
 
 _MATTERS = 0.1
-"""Of a figure."""
+"""Digits of a figure."""
 
 
 def uncertain_clocks(trace: Trace, figure_ns: float) -> float | str | None:
@@ -19,7 +19,7 @@ def uncertain_clocks(trace: Trace, figure_ns: float) -> float | str | None:
 
 
 def clocks_sentence(clocks_ns: float | str | None, ends_ns: float | None = None) -> str:
-    """Say how well the clocks are known, if that matters; tasks leave collectives together (`ends_ns`)."""
+    """Describe how well the clocks are known; with `ends_ns`, tasks leave collectives together."""
     if clocks_ns is None:
         return ""
     unknown = isinstance(clocks_ns, str)

@@ -95,7 +95,7 @@ def _interrupting(trace: Trace) -> pd.DataFrame:
 
 
 def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
-    """Tell which ops had something copied to the host before they were done, so that it was read there.
+    """Return which ops had something copied to the host before they were done, so that it was read there.
 
     Others copied their arguments to the GPU, or what they made to the host for who comes next.
     """

@@ -58,7 +58,7 @@ def step_range(trace: Trace, step: int) -> tuple[int, int]:
 
 
 def of_task(trace: Trace, task: str) -> np.ndarray:
-    """Tell which events are of a task; those of none are of the task that has no name."""
+    """Return which events are of a task; those of none are of the task that has no name."""
     tasks = trace.events["task"]
     mask = map_categories(tasks, lambda name: name == task)
     return mask if task else mask | tasks.isna().to_numpy()
@@ -73,7 +73,7 @@ def longest_events(trace: Trace, mask: np.ndarray) -> list[int]:
 
 
 def overlaps(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
-    """Tell which events run at some time between a start and an end."""
+    """Return which events run at some time between a start and an end."""
     start = trace.events["start_ns"].to_numpy()
     mask: np.ndarray = (start < end_ns) & (start + trace.events["duration_ns"].to_numpy() > start_ns)
     return mask

@@ -21,8 +21,8 @@ FIGURES = {
     "level": "problem: at least 10 % of step time, and worth a change; minor: less; observation: a fact, such"
     " as one-time work or time outside steps.",
     "share": "Fraction of step time that is lost, from 0 to 1; if several tasks lose time at once, the"
-    " largest loss counts. Step time is that of all steps, without a first step that is set apart, as its"
-    " finding says. NaN for that step and for time outside steps. Shares of several findings can overlap.",
+    " largest loss counts. Step time is that of all steps, without a first step that is set apart (see its "
+    "finding). NaN for that step and for time outside steps. Shares of several findings can overlap.",
     "lost_ns": "share times step time, in ns. For time outside steps it is that time, or the wait for input"
     " if that is a problem; for a first step, its excess over the median of the others.",
 }

@@ -17,5 +17,5 @@ CAUSE_PHRASES: Mapping[str, str] = {
 
 
 def while_idle(cause: str) -> str:
-    """Say during what a device idles."""
+    """Name what a device idles during."""
     return "without a recorded cause" if cause == "unknown" else f"while {CAUSE_PHRASES[cause]}"

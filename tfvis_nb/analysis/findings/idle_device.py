@@ -31,7 +31,7 @@ _EXPLAINED_BY = {
     **dict.fromkeys(_ACROSS_TASKS, _TASKS),
     "copy": ("copies",),
 }
-"""Kinds of findings that explain a cause: beside one of them the idle device is an observation."""
+"""Kinds of findings that explain a cause: next to one of them the idle device is an observation."""
 _ADVICE = {
     "recv wait": "Look at the task that sends: read the traces of all tasks together.",
     "recv transfer": "Send less or earlier, or use a faster network.",

@@ -50,7 +50,7 @@ _AWAITING = re.compile(
     r"(?:MakeIterator|InstantiatedCapturedFunction|Executor)|\w+(?:Produce|Consume)$"
     r"|Iterator::(?:.*::)?(?:Model|Root|Prefetch|MapAndBatch|Parallel\w*)(?:V\d+)?(?:\[\d+\])?$"
 )
-"""Of those, what waits for stages on other threads."""
+"""The part of those that waits for stages on other threads."""
 
 ONCE = (
     "One-time work such as starting the input pipeline and filling its shuffle buffer happens in the first"
@@ -111,7 +111,7 @@ def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
 def _needed(trace: Trace, task: str, slowest: Figures | None) -> int | None:
     """Return how many calls of the slowest stage must run at once for steps that do not wait for it.
 
-    It is its self time / what steps last without waiting for input; None if that is no time.
+    It is its self time / what steps last without waiting for input; None if that is not a time.
     """
     own = whole_tasks(trace)
     own = own[own["task"].astype(str) == task]
@@ -131,7 +131,7 @@ def _buffer(trace: Trace, task: str) -> dict[str, Any] | None:
 
 
 def _while_waiting(trace: Trace) -> np.ndarray:
-    """Tell which ops of no step run on a CPU while a step waits for input: functions of map and the like."""
+    """Return which ops outside steps run on a CPU while a step waits for input: such as functions of map."""
     events = trace.events
     ops = is_kind(events, "op") & (events["step"] == NO_STEP).to_numpy()
     rows = np.flatnonzero(ops & (activity(trace) == NUMBER["host_compute"]))
@@ -173,7 +173,7 @@ def _word(key: str, figures: Figures) -> Texts:
 
 
 def stage_sentence(stage: Figures | None) -> str:
-    """Say which stage of the input pipeline is the slowest, if one is known."""
+    """Describe which stage of the input pipeline is the slowest, if one is known."""
     if stage is None:
         return ""
     each = format_duration(stage["self_ns"] / stage["count"])

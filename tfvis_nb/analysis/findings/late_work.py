@@ -63,12 +63,12 @@ def _sums(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
 
 
 def is_more(compared: Figures | None) -> bool:
-    """Tell whether a task has so much more work that it is late because of it."""
+    """Return whether a task has so much more work that it is late because of it."""
     return compared is not None and compared["own_ns"] >= WORK_RATIO.value * compared["other_ns"]
 
 
 def sentence(compared: Figures) -> str:
-    """Say how much more work the task has, and where."""
+    """Describe how much more work the task has, and where."""
     noun = compared["noun"]
     most = " at most" if compared["others"] > 1 else ""
     whose = "those of the others" if compared["others"] > 1 else "those of the other task"

@@ -111,7 +111,7 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 
 def tracing_sentence(share: float | None) -> str:
-    """Say that recording launches takes time, and how much if their number is known."""
+    """State that recording launches takes time, and how much if their number is known."""
     if share is None:
         return " Tracing itself adds launch overhead."
     return (

@@ -43,7 +43,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _asked(figures: Figures) -> str:
-    """Say which op asked for how much, and what was free."""
+    """Describe which op asked for how much, and what was free."""
     op, node, asked, free = (figures[name] for name in ("op", "node", "requested_bytes", "free_bytes"))
     who = f"{node} ({op})" if node and op else node or op or "that failed"
     what = "memory that was not there" if asked is None else format_bytes(asked)
@@ -92,7 +92,7 @@ def _headline(figures: Figures) -> str:
 
 
 def ended(trace: Trace) -> str:
-    """Say in a few words which allocation failed and ended the recording; empty if none did."""
+    """Name briefly which allocation failed and ended the recording; empty if none did."""
     found = _find(trace)
     return _headline(found[0].figures).removesuffix(".") if found else ""
 

@@ -87,7 +87,7 @@ def limit(share: float) -> str:
 
 
 def not_reported(reason: str) -> str:
-    """Say why a share above its threshold is not reported."""
+    """Explain why a share above its threshold is not reported."""
     return f"; not reported, because {reason}"
 
 
@@ -117,7 +117,7 @@ def step_time(share: float) -> str:
 
 
 def listed(names: list[str], count: int) -> str:
-    """Name some op types of so many.
+    """Name a few of many op types.
 
     Examples
     --------

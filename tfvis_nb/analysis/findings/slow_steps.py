@@ -140,13 +140,13 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
 
 
 def _mostly_not_work(figures: Figures) -> bool:
-    """Tell whether most of what a step takes longer is not its devices' work, and what it is instead."""
+    """Return whether most of what a step takes longer is not its devices' work, and what it is instead."""
     is_work = figures["work_excess_ns"] >= _MOST * figures["excess_ns"] or figures["op_kind"] == "kernel"
     return bool(figures["activity"]) and not is_work
 
 
 def _stalls(trace: Trace, longest: pd.Series) -> bool:
-    """Tell whether one event on the host is most of what a step takes longer."""
+    """Return whether one event on the host is most of what a step takes longer."""
     if longest.op_kind not in _HOST_KINDS:
         return False
     durations = trace.events["duration_ns"]
@@ -237,7 +237,7 @@ def _times(figures: Figures) -> str:
 
 
 def _op_part(figures: Figures) -> str:
-    """Say at which op a step loses most: as a part of the activity's time only if it is not longer."""
+    """Name the op at which a step loses most: as a part of the activity's time only if it is not longer."""
     if figures["op"] and figures["op_ns"] <= figures["activity_ns"]:
         return f", {format_duration(figures['op_ns'])} of it at {_op(figures)}"
     return _op_sum(figures)

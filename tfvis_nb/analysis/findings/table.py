@@ -11,7 +11,7 @@ from tfvis_nb.core.format import format_percent, unbroken
 from tfvis_nb.core.labels import printable
 
 NOTHING = "No dominant bottleneck"
-"""What is said where nothing is found."""
+"""The text if nothing is found."""
 OVERLAP = "Shares overlap: the same time can count for several findings."
 
 _MOST = 20
@@ -75,7 +75,7 @@ def table_of(found: pd.DataFrame) -> FindingsTable:
 
 
 def overlap(table: pd.DataFrame) -> bool:
-    """Tell whether the shares of findings, with the busy time of a device, exceed the time of the steps."""
+    """Return whether the shares of findings, with the busy time of a device, exceed the time of the steps."""
     busy = max((figures.get("busy_share", 0.0) for figures in table["figures"]), default=0.0)
     return int(table["share"].notna().sum()) > 1 and float(table["share"].sum()) + busy > 1
 

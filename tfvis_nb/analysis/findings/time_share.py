@@ -40,7 +40,7 @@ class TimeShare(NamedTuple):
     later_mean_ns: float
 
     def case(self, threshold: float, least_ns: float = 0) -> str:
-        """Say where it counts: in the ``one`` step, the ``first`` only, or ``all``; empty for nowhere."""
+        """Name where it counts: in the ``one`` step, the ``first`` only, or ``all``; empty for nowhere."""
         if self.share < threshold or self.mean_ns < least_ns:
             return ""
         if self.steps == 1:
@@ -94,7 +94,7 @@ def measurement(spent: TimeShare | None, threshold: float) -> Measurement:
 
 
 def in_later_steps(figures: Figures) -> str:
-    """Say how large the share is in the steps after the first."""
+    """Describe how large the share is in the steps after the first."""
     if figures["later_share"] is None:
         return ""
     if not figures["later_share"]:

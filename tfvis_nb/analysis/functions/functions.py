@@ -61,7 +61,7 @@ def functions(trace: Trace) -> pd.DataFrame:
 
     Notes
     -----
-    The ``tracing_ns`` of all rows add up to the time of all tracings. `retraces` says why functions were
+    The ``tracing_ns`` of all rows add up to the time of all tracings. `retraces` explains why functions were
     traced again.
 
     Examples

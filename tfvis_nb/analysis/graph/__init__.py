@@ -1,1 +1,1 @@
-"""What the graphs of a trace say: nodes, where they were to run, what they were estimated to cost."""
+"""The graphs of a trace: nodes, where they were to run, what they were estimated to cost."""

@@ -20,8 +20,9 @@ _OF_VARIABLES = (b"debug_name", b"shared_name")
 def attributes(node: Any) -> str:
     """Write the attributes of a NodeDef, ordered by name: ``T=float32, transpose_a=true``.
 
-    Left out are TensorFlow's own (``_output_shapes``), empty ones, and names that repeat the node's. Of a
-    tensor there are dtype and shape. What is long is cut off with an ellipsis.
+    These are left out: TensorFlow's own (``_output_shapes``), empty ones, and names that repeat the node's. A
+    tensor
+    has dtype and shape. Long values are cut off with an ellipsis.
     """
     own = bytes(node.name)
     found = []

@@ -1,4 +1,4 @@
-"""What TensorFlow's cost model takes ops to cost, beside the time that they took."""
+"""The costs that TensorFlow's cost model estimates for ops, next to their measured times."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,7 +47,7 @@ _MOST_BYTES = 2**63 - 1
 
 @validate_input
 def costs(trace: Trace) -> pd.DataFrame:
-    r"""Return what the cost graph of each step says of its nodes, those that it misjudges most first.
+    r"""Return the entries of each step's cost graph for its nodes, those that it misjudges most first.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ _ON_GPU = ("GPU", "DEFAULT")
 
 
 def has_gpu_kernel(node: Any) -> bool | None:
-    """Tell whether a kernel is registered with which a GPU can run a NodeDef of its data types.
+    """Return whether a kernel is registered with which a GPU can run a NodeDef of its data types.
 
     None if that is not known: TensorFlow is not imported, was built without GPU support, or does not know
     the op. TensorFlow is not imported for it.

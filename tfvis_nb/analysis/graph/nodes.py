@@ -20,7 +20,7 @@ FIGURES: dict[str, str] = {
     "none. Missing without a graph from before the optimisation that has the node.",
     "device": "The device that TensorFlow assigned.",
     "attributes": "The node's attributes, such as T=float32, transpose_a=true; TensorFlow's own, which start "
-    "with _, are left out, and what is long is cut off.",
+    "with _, are left out, and long values are cut off.",
     "colocation": "The nodes with which the node was to be placed: the names after loc:@ in _class.",
     "original_names": "The nodes of the program that the node was made of, if they have other names: "
     "original_node_names.",

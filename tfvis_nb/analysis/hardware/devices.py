@@ -1,4 +1,4 @@
-"""The devices of a trace, and what its profile says of their hardware."""
+"""The devices of a trace, and what its profile records about their hardware."""
 
 import pandas as pd
 

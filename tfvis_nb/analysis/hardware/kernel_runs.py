@@ -79,7 +79,7 @@ def _hardware(trace: Trace, rows: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _tensor_cores(table: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Tell of each run whether it uses Tensor Cores, and whether it could."""
+    """Return for each run whether it uses Tensor Cores, and whether it could."""
     pairs = ["name", "op"]
     kinds = list(table[pairs].drop_duplicates().itertuples(index=False, name=None))
     uses = [uses_tensor_cores(name, op) for name, op in kinds]

@@ -37,7 +37,7 @@ FIGURES: dict[str, str] = {
     "limited_by": "What allows no more blocks in an SM: threads, blocks, registers or shared memory.",
     "waves": "Blocks in the grid of its longest run / blocks that all SMs together can hold at once. Below 1 "
     "some SMs have room left; what exceeds a whole number is the last, partial wave.",
-    "tensor_cores": "Whether it uses Tensor Cores, by its name; missing where the name does not say.",
+    "tensor_cores": "Whether it uses Tensor Cores, by its name; missing where the name does not show it.",
     "eligible": "Whether it does, or ops of its type have kernels that do; missing if the op is not known.",
     "flop_rate": "Floating-point operations a second of the runs for which roofline knows them: flops /"
     " self_ns; missing if it knows none.",

@@ -1,4 +1,4 @@
-"""What the text of a kernel says of its launch: registers, shared memory, grid and block."""
+"""The launch of a kernel, from its text: registers, shared memory, grid and block."""
 
 import math
 import re
@@ -16,7 +16,7 @@ _GRID, _BLOCK = (re.compile(rf" {name}{_SIZE}") for name in ("grid", "block"))
 
 @dataclass(frozen=True)
 class LaunchConfiguration:
-    """What was recorded of a launch; None and empty where nothing was.
+    """The recorded parameters of a launch; None and empty where nothing was.
 
     - `registers`: Per thread.
     - `static_shared`, `dynamic_shared`: Bytes of shared memory of a block.

@@ -19,7 +19,7 @@ _FIRST_WITH = 7
 
 
 def uses_tensor_cores(kernel: str, op: str) -> bool | None:
-    """Tell whether a kernel uses Tensor Cores; None where it may, and its name does not say.
+    """Return whether a kernel uses Tensor Cores; None where it may, and its name does not show.
 
     >>> uses_tensor_cores("ampere_h16816gemm_128x64_ldg8_stages_64x4_nn", "MatMul")
     True
@@ -34,7 +34,7 @@ def uses_tensor_cores(kernel: str, op: str) -> bool | None:
 
 
 def could_use_tensor_cores(op: str) -> bool:
-    """Tell whether ops of this type have kernels for Tensor Cores.
+    """Return whether ops of this type have kernels for Tensor Cores.
 
     >>> could_use_tensor_cores("Conv2DBackpropFilter"), could_use_tensor_cores("Relu")
     (True, False)
@@ -43,7 +43,7 @@ def could_use_tensor_cores(op: str) -> bool:
 
 
 def has_tensor_cores(capability: str) -> bool:
-    """Tell whether GPUs of a compute capability have Tensor Cores, which came with 7.0.
+    """Return whether GPUs of a compute capability have Tensor Cores, which came with 7.0.
 
     >>> has_tensor_cores("6.1"), has_tensor_cores("10.0"), has_tensor_cores("")
     (False, True, False)

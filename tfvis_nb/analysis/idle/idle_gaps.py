@@ -105,7 +105,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
         ``device`` (category), ``start_ns``, ``duration_ns`` (int64), ``cause`` (category of `CAUSES`),
         ``cause_event`` (int64 id: what took most of that time), ``gap`` (int64, from 0) and ``gap_ns``
         (int64). Devices are accelerators, and the CPUs of tasks that have none. `cannot_say` where no
-        device of a step has a row that says what it did.
+        device of a step has a row that records what it did.
 
     Notes
     -----
@@ -161,7 +161,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
 
 
 def _shown(trace: Trace, here: StepDevices) -> np.ndarray:
-    """Tell which devices have gaps: accelerators, and the CPU of tasks without any."""
+    """Return which devices have gaps: accelerators, and the CPU of tasks without any."""
     device, task = here.table["device"], here.table["task"].cat.codes.to_numpy()
     accelerator = np.zeros(len(device), bool)
     accelerator[here.device_row[accelerators(trace.events)[here.event]]] = True
@@ -228,7 +228,7 @@ def _with_waits(
         return pieces, cause
     last_arrival = times.start.copy()
     last_arrival[arrived["event"].to_numpy(np.int64)] += waited
-    # What the last rank did is on the walk, too: the piece before that is the collective left for it.
+    # What the last rank did is on the walk as well: the piece before that is the collective left for it.
     own = times.task[pieces.event] == _codes(trace, here, "task")[idle.device_row[pieces.walk]]
     left = np.maximum.accumulate(np.where(own, np.arange(len(own)), 0))
     collective = _around(times.parent, pieces.event, last_arrival > times.start)[left]
@@ -259,7 +259,7 @@ def _around(parent: np.ndarray, event: np.ndarray, mark: np.ndarray) -> np.ndarr
 
 
 def _silent(trace: Trace, here: StepDevices, device_row: np.ndarray, pieces: PathSegments) -> np.ndarray:
-    """Tell which pieces are long waits of the host, during most of which it has no row at all.
+    """Return which pieces are long waits of the host, during most of which it has no row at all.
 
     A thread that wakes up after so long was woken by something that is not recorded.
     """
@@ -278,7 +278,7 @@ def _silent(trace: Trace, here: StepDevices, device_row: np.ndarray, pieces: Pat
 
 
 def _after(walk: np.ndarray, mark: np.ndarray) -> np.ndarray:
-    """Tell which pieces come after a marked one of their walk, going back in time."""
+    """Return which pieces come after a marked one of their walk, going back in time."""
     passed = np.cumsum(mark)
     first = np.flatnonzero(np.append(True, walk[1:] != walk[:-1])[: len(walk)])
     before = np.repeat(passed[first] - mark[first], np.diff(np.append(first, len(walk))))

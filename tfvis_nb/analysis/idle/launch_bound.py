@@ -71,7 +71,7 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per step, task and device: ``step`` (int64), ``task``, ``device`` (category), ``step_ns``,
         `PARTS` (int64 ns), ``launches``, ``late`` (int64) and ``launch_share`` (float64), as in
-        `FIGURES`. `cannot_say` where no GPU has rows of its own, or none says when it was launched.
+        `FIGURES`. `cannot_say` where no GPU has rows of its own, or none records when it was launched.
 
     Notes
     -----

@@ -62,7 +62,7 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
     """Return the gaps between what accelerators ran in a step, and what of each is due to its launch.
 
     A gap is late when the event that ends it was launched after everything before on the device had ended:
-    with nothing to do, the device waited for the host. Of several events that end it together the one
+    with nothing to do, the device waited for the host. If several events end it together, it is the one
     that was launched first counts.
 
     Parameters
@@ -75,8 +75,8 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per gap, ordered by step, task, device and time: ``step`` (int64), ``task``, ``device``
         (category), ``start_ns``, ``duration_ns`` and `PARTS` (int64 ns), and ``event`` (int64), which
-        ended it. What is before the first event of a device in a step, and after the last, is no gap.
-        `cannot_say` where no GPU has rows of its own, or none says when it was launched.
+        ended it. The time before the first event of a device in a step, and after the last, is no gap.
+        `cannot_say` where no GPU has rows of its own, or none records when it was launched.
 
     Notes
     -----
@@ -105,7 +105,7 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
 
 
 def why_unknown(ran: OnDevices | None) -> Text:
-    """Say why nothing is known of late launches; empty when something is."""
+    """Explain why nothing is known of late launches; empty when something is."""
     if ran is None:
         return Text("no_gpu_events")
     return NONE if ran.launched.any() else Text("no_launches")

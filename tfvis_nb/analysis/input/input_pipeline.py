@@ -17,7 +17,7 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "stage": "The stage, below those that take elements from it.",
     "task": "The task that ran it; empty if that is not known.",
-    "dataset": "Kind and number of its dataset; empty where the profile does not say it (before TF 2.8).",
+    "dataset": "Kind and number of its dataset; empty where the profile does not record it (before TF 2.8).",
     "depth": "Number of stages above it.",
     "awaits": "Whether it hands out what other threads have prepared: then self_ns is waiting for them.",
     "bottleneck": "Whether it limits the pipeline: the stage that is reached from the root by going to the "
@@ -32,15 +32,15 @@ FIGURES: dict[str, str] = {
     "autotune": "Whether AUTOTUNE sets its parallelism or its buffer.",
     "parallelism": "Elements that it prepares at once, as of its last call.",
     "buffer_limit": "Elements that its buffer holds at most, as of its last call.",
-    "buffered_mean": "Mean number of elements in its buffer when it was called. Profiles do not say it of an "
-    "empty buffer, which counts as 0 if they say it of other calls.",
+    "buffered_mean": "Mean number of elements in its buffer when it was called. Profiles do not record it "
+    "for an empty buffer, which counts as 0 if they record it for other calls.",
     "empty": "Number of calls that found its buffer empty.",
     "deterministic": "Whether it keeps the order of elements.",
     "cpu_budget": "CPUs that AUTOTUNE may use, of the root.",
     "ram_budget_bytes": "Memory that AUTOTUNE may use for buffers, in bytes, of the root.",
     "algorithm": "How AUTOTUNE searches, of the root.",
 }
-"""What a profile does not say is missing."""
+"""Values that a profile does not record are missing."""
 
 _COLUMNS = {
     "stage": "str",

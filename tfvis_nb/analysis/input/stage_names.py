@@ -25,7 +25,7 @@ def stage_of(name: str) -> str:
 
 
 def awaits(stage: str) -> bool:
-    """Tell whether a stage hands out what other threads have prepared.
+    """Return whether a stage hands out what other threads have prepared.
 
     >>> awaits("Root::Prefetch"), awaits("Root::Prefetch::Map")
     (True, False)

@@ -24,9 +24,10 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
     """Return the allocations and deallocations of a profile in the order of time, None without any.
 
     Columns: ``event``, ``task``, ``allocator`` (``device 0`` without a name), ``ns`` (epoch), ``is_free``,
-    ``bytes`` (0 when freed), ``requested``, ``in_use`` and ``available`` (bytes; NA where that is no amount;
-    the last two: allocated after it, and still to be had), ``fragmentation`` (float64; NaN where that is no
-    fraction), ``address``, ``node`` (of the graph).
+    ``bytes`` (0 when freed), ``requested``, ``in_use`` and ``available`` (bytes; NA where that is not an
+    amount;
+    the last two: allocated after it, and still to be had), ``fragmentation`` (float64; NaN where that is not
+    a fraction), ``address``, ``node`` (of the graph).
     """
     events = trace.events
     codes = events["op"].cat.codes.to_numpy()

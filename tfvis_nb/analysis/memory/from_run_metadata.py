@@ -16,7 +16,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import MOST_IN_ALL
 
 NEVER = np.iinfo(np.int64).max
-"""In the place of a time: not while the trace lasted."""
+"""Instead of a time: not while the trace lasted."""
 
 _DAY_NS = 86_400 * 10**9
 _LARGEST_MICROS = 2**53
@@ -27,7 +27,8 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
 
     Each allocation of an op is paired with the op's next free of as many bytes from the same
     allocator, first come first freed. Which of several buffers of one size a free belongs to is not
-    recorded, and makes no difference to how much is allocated when. Ignored are a free without an allocation
+    recorded, and makes no difference to how much is allocated when. These are ignored: a free without an
+    allocation
     before it, a record whose time is a day and more from its op's, and one of so many bytes that all of them
     would not add up in 64 bits.
 

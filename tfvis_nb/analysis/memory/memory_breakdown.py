@@ -56,7 +56,7 @@ def memory_breakdown(trace: Trace, by: str = "op") -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If `by` is none of these.
+        If `by` is not one of these.
 
     Examples
     --------

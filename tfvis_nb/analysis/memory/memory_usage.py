@@ -24,7 +24,7 @@ FIGURES: dict[str, str] = {
     "free_bytes": "Bytes that the allocator could still hand out then: bytes_available of its allocation "
     "events. Missing where not recorded, as in a RunMetadata.",
     "fragmentation": "1 - largest free block / all free bytes of the memory that the allocator holds, from 0 "
-    "to 1, as its allocation events say. Missing where not recorded, as in a RunMetadata.",
+    "to 1, from its allocation events. Missing where not recorded, as in a RunMetadata.",
     "peak_bytes": "The largest `bytes` of an allocator in a step; in a profile, over the whole profile.",
     "at_ns": "Epoch nanoseconds at which the peak is first reached.",
     "at_step": "The step that was running when the peak is first reached, the latest to start if there were "

@@ -21,8 +21,8 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "requested_bytes": "Bytes that the op asked for: as TensorFlow's error says, or by its shape and dtype."
-    " Missing if the error says neither.",
+    "requested_bytes": "Bytes that the op asked for: from TensorFlow's error, or from its shape and dtype. "
+    "Missing if the error has neither.",
     "in_use_bytes": "Bytes that the allocator had allocated then: the most while the op ran. Missing where"
     " allocators do not record it, as for TensorFlow's plain one for CPUs.",
     "free_bytes": "Bytes that the allocator could still hand out then; of a plain CPU allocator, what the"

@@ -24,7 +24,7 @@ def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     """Find the outputs that lie in recorded buffers.
 
     A buffer is an output's when the op's output has its bytes and allocator; of several equal buffers
-    the one that lives longest is the first output's, as what is freed within its op was scratch. An
+    the one that lives longest is the first output's, because buffers freed within their op were scratch. An
     output without such a buffer was handed on: it lies in the live buffer that has its address.
     """
     produced = recorded_outputs(trace).sort_values(["event", "slot"], ignore_index=True)

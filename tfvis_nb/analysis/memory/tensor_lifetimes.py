@@ -20,9 +20,9 @@ FIGURES: dict[str, str] = {
     "bytes": "Bytes of the buffer as its allocator counts them, not as the op requested them; a buffer "
     "that ops hand on to each other counts once (AllocationRecord.alloc_bytes; allocation_bytes of a "
     "profile).",
-    "requested_bytes": "Bytes that the op requested: what is beyond them in `bytes` is lost to rounding and "
+    "requested_bytes": "Bytes that the op requested: the excess of `bytes` over them is lost to rounding and "
     "to blocks that were not worth splitting. Missing where not recorded, as for buffers in a RunMetadata "
-    "that are no outputs.",
+    "that are not outputs.",
     "alloc_ns": "Epoch nanoseconds at which it was allocated; in a RunMetadata, whole microseconds.",
     "free_ns": "Epoch nanoseconds at which it was freed; missing if it outlived the recording, as a "
     "variable or a fetched value does.",
@@ -71,7 +71,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
         Ordered by ``alloc_ns``. ``step`` (int32; `NO_STEP` in a profile, where buffers live on from step to
         step), ``task`` and ``allocator`` (category); ``event`` (int64, the op that allocated or, in a
         profile, the allocation; -1 where a part of a trace does not hold it), ``name`` (str; the
-        tensor, ``node`` or ``node:slot``, or the node of what is no output), ``op`` (category; its
+        tensor, ``node`` or ``node:slot``, or the node of what is not an output), ``op`` (category; its
         type), ``scope`` (str; its name without the last part), ``role`` (category of `ROLES`),
         ``bytes`` (int64), ``requested_bytes`` (Int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns``
         (Int64), ``aliases`` (str; the other tensors that were handed the buffer on, joined by ", "),
@@ -162,7 +162,7 @@ def _estimated(trace: Trace) -> pd.DataFrame | None:
 
 
 def _of_ops(trace: Trace, buffers: pd.DataFrame, slot: np.ndarray) -> dict[str, object]:
-    """Say which ops buffers are of, and which tensors, by the output each was allocated for or -1."""
+    """Describe which ops buffers are of, and which tensors, by the output each was allocated for or -1."""
     row = buffers["event"].to_numpy()
     here = trace.events[["step", "task", "name", "op"]].take(row)
     names = here["name"].fillna("").to_numpy(object)

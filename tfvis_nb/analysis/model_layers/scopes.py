@@ -105,6 +105,6 @@ def _may_be(scope: str, name: str) -> bool:
 
 
 def _signature(layer: LiveLayer, inside: _Found) -> tuple[object, ...]:
-    """Return what is said of a layer and those in it: equal ones need not be told apart."""
+    """Return the facts about a layer and those in it: equal ones need not be told apart."""
     parts = ((path, part.path, part.kind, sum(part.weights.values())) for path, part in inside.items())
     return layer.path, layer.kind, sum(layer.weights.values()), *parts

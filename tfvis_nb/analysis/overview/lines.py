@@ -80,8 +80,8 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
         job = device["task"].partition("job:")[2].partition("/")[0] if names.count(name) > 1 else ""
         name = printable(" \N{MIDDLE DOT} ".join(filter(None, (job, name))), _LONGEST_NAME)
         about = (
-            "Share of step time in which the device ran a kernel, copy or collective; then the main cause of"
-            " its idle time, also of step time."
+            "Share of step time in which the device ran a kernel, copy or collective; then the main cause "
+            "of its idle time, also as a share of step time."
         )
         lines.append(Line(f"{name} busy", (value,), about))
     if len(devices) > _MOST_DEVICES:

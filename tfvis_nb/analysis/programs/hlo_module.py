@@ -111,7 +111,7 @@ class Modules:
         self._origins: dict[str, Program | None] = {}
 
     def __reduce__(self) -> tuple[type[Modules], tuple[Mapping[str, bytes]]]:
-        # What is decoded cannot be pickled, and is soon decoded again.
+        # The decoded program cannot be pickled, and is quickly decoded again.
         return Modules, (self._programs,)
 
     def get(self, name: str) -> HloModule | None:

@@ -23,17 +23,17 @@ from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "program": "Name and number of the compiled program, such as jit_f(3314).",
-    "hlo_op": "Name of the instruction. Kernels of libraries in a command buffer do not say which they are: "
-    "they share the command buffer's name.",
+    "hlo_op": "Name of the instruction. Kernels of libraries in a command buffer do not record which they"
+    " are: they share the command buffer's name.",
     "category": "XLA's category of the instruction, such as loop fusion; empty without the program's HLO.",
     "op_name": "TensorFlow node or JAX op that the instruction was made of; for a fusion that of its result.",
     "source": "File and line of the user's code that made it, if known.",
     "count": "Number of times it ran, on all devices.",
-    "total_ns": "Sum of the durations, in ns. What runs beside them on an asynchronous line does not count.",
+    "total_ns": "Sum of the durations, in ns. Instructions on an asynchronous line do not count.",
     "self_ns": "Sum of the durations without those of other events within them on the same lane, in ns.",
     "share": "self_ns / sum of self_ns of all instructions, from 0 to 1.",
     "flops": "Floating-point operations of one run. From shapes: 2 for each product that a dot or convolution"
-    " adds up, 1 for each element of other arithmetic, also of exp or tanh; what a fusion calls adds up.",
+    " adds up, 1 for each element of other arithmetic, including exp or tanh; what a fusion calls adds up.",
     "bytes_accessed": "Bytes that one run reads and writes. From shapes: each operand once and the result "
     "once; of an operand that is only sliced, gathered or updated in part, that part.",
     "cost": "Who counted flops and bytes_accessed: XLA, as recorded in the profile, or here from the shapes "
@@ -62,7 +62,7 @@ _ASYNCHRONOUS = "Async XLA Ops"
 
 
 class _Instruction(NamedTuple):
-    """What the program says of an instruction; empty or None where it does not."""
+    """What the program records about an instruction; empty or None where it does not."""
 
     category: str = ""
     expression: str = ""
@@ -170,7 +170,7 @@ def _described(trace: Trace, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def instructions(trace: Trace, programs: list[str], names: list[str]) -> list[_Instruction]:
-    """Return what its program says of each instruction."""
+    """Return what its program records about each instruction."""
     counters: dict[str, Flops] = {}
     found = []
     for program, name in zip(programs, names, strict=True):

@@ -56,7 +56,7 @@ def size_bytes(shape: Any) -> int | None:
 
 
 def is_floating(shape: Any) -> bool:
-    """Tell whether elements are floating-point or complex numbers: those of the first array for a tuple."""
+    """Return whether elements are floating-point or complex numbers: those of the first array for a tuple."""
     first = next(_arrays(shape), None)
     return first is not None and _type(first)[0].startswith(("f", "bf", "c"))
 

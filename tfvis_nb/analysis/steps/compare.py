@@ -154,8 +154,8 @@ def compare_activities(a: Trace, b: Trace, steps: tuple[Steps, Steps] = (None, N
     pandas.DataFrame
         One row per task and activity that took time in one of them: ``task`` and ``activity`` (str; the
         latter one of `tfvis_nb.analysis.steps.breakdown.PARTS` without ``_ns``), ``a_ns``, ``b_ns`` and
-        ``difference_ns`` (Int64, NA where not known), ``ratio`` (float64). Of a task the largest
-        difference first. Of two traces of one task each the tasks are taken for the same, whatever they are
+        ``difference_ns`` (Int64, NA where not known), ``ratio`` (float64). The largest difference of a task
+        comes first. The tasks of two traces with one task each are taken for the same, whatever they are
         called. `cannot_say` where no event of either belongs to a step.
 
     Raises

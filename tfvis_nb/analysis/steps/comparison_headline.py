@@ -39,7 +39,7 @@ class _Side(NamedTuple):
 def comparison_headline(
     a: Trace, b: Trace, steps: tuple[int | None, int | None] = (None, None), *, parts: bool = True
 ) -> list[Text]:
-    """Say how much faster or slower B is and, in a second sentence, in which activities.
+    """Describe how much faster or slower B is and, in a second sentence, in which activities.
 
     `steps` are as of `compare`. Medians of steps are compared, each the duration of a step of the trace.
     Without `parts` the second sentence, which needs the breakdown of both, is left out. Empty if one took

@@ -228,7 +228,7 @@ def _caused(where: np.ndarray, copies: _Copies) -> pd.DataFrame:
 
 
 def _made_in_host_memory(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
-    """Tell which events have all their outputs in host memory, and of which that is recorded."""
+    """Return which events have all their outputs in host memory, and of which that is recorded."""
     count = len(trace.events)
     if trace.nested is None or "outputs" not in trace.nested.column_names:
         return np.zeros(count, bool), np.zeros(count, bool)

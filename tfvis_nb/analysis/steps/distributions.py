@@ -9,7 +9,7 @@ from tfvis_nb.analysis.steps.sorted_durations import SortedDurations
 from tfvis_nb.core.trace import Trace
 
 BINS = 12
-"""A histogram has at most so many bins: they fit into a cell of a table."""
+"""A histogram has at most this many bins: they fit into a cell of a table."""
 
 
 class Histogram(NamedTuple):

@@ -68,9 +68,9 @@ def flame_graph(
     Raises
     ------
     TypeError
-        If `steps` is no collection of numbers.
+        If `steps` is not a collection of numbers.
     ValueError
-        If `by` or `side` is none of those, or there is no step of a number in `steps`.
+        If `by` or `side` is not one of those, or there is no step of a number in `steps`.
 
     Notes
     -----

@@ -22,7 +22,8 @@ NO_LAYER = "(no layer)"
 """The frame of events of no layer. Those of no line have one of their reason, such as ``(waiting)``."""
 
 _MOST_DEPTH, _MOST_PARTS = 256, 32
-"""What lies deeper counts as a part of its frame of this depth; a layer's path has at most so many parts."""
+"""Deeper frames count as a part of their frame at this depth; a layer's path has at most this many
+parts."""
 
 
 class Frames(NamedTuple):

@@ -20,7 +20,7 @@ _OF_OPS = re.compile(
     r"(?:(?:Batch)?MatMul(?:V\d)?|Conv\dD\w*|DepthwiseConv\w+|BiasAdd|FusedBatchNorm\w*|Tensordot|Relu6?"
     r"|(?:Sparse)?SoftmaxCrossEntropyWithLogits|convolution|moments|batchnorm|add)(?:_\d+)?"
 )
-"""Scopes that TensorFlow makes for an op or a function of its own, also where that op was fused."""
+"""Scopes that TensorFlow makes for an op or a function of its own, even where that op was fused."""
 
 
 def layer_of(name: str, phase: str, nodes: Collection[str]) -> str:

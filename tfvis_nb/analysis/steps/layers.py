@@ -81,7 +81,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     Raises
     ------
     TypeError
-        If `steps` is no collection of numbers.
+        If `steps` is not a collection of numbers.
     ValueError
         If there is no step of a number in `steps`.
 

@@ -22,7 +22,7 @@ class OtherSteps(Trace):
 
 
 def is_set_apart(first: Mapping[str, Any] | None) -> bool:
-    """Tell whether a first step, as in the overview, is set apart from the others."""
+    """Return whether a first step, as in the overview, is set apart from the others."""
     return first is not None and first["share"] >= APART
 
 

@@ -62,20 +62,20 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
         within it, of which the one with the largest ``device_ns``, then ``host_ns``, is the
         first. ``scope`` (str; the whole name), ``part`` (str; of it what follows the last slash),
         ``parent`` (int64; a row number, -1 for the first row), ``depth`` (int64; 0 for the first row),
-        ``events`` and the times of `FIGURES` (int64), shares (float64; NaN of nothing). Of a name that
-        has more than 32 parts the last ones stay together. `cannot_say` where no event is of a node.
+        ``events`` and the times of `FIGURES` (int64), shares (float64; NaN of nothing). The last parts of a
+        name that has more than 32 stay together. `cannot_say` where no event is of a node.
 
     Raises
     ------
     TypeError
-        If `steps` is no collection of numbers.
+        If `steps` is not a collection of numbers.
     ValueError
         If there is no step of a number in `steps`.
 
     Notes
     -----
     The time of a row is its own plus those of the rows right below it, to the nanosecond. Rows of host
-    threads that are no ops have no scope; what repeats others is left out, and so is the time of functions
+    threads that are not ops have no scope; what repeats others is left out, and so is the time of functions
     and loops as a whole in an executor's lane, whose ops have rows of their own. A copy counts to the node
     whose tensor it moves; kernels of unknown nodes count to the first row alone.
 

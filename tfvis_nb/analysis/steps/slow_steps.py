@@ -73,7 +73,7 @@ _COLUMNS = {
 def median_step(trace: Trace) -> int | None:
     """Return the number of the step of median duration; None without steps.
 
-    Of an even number of steps it is the shorter of the two in the middle, of several as long the first:
+    For an even number of steps it is the shorter of the two in the middle, of several as long the first:
     a step that was really run, so that differences to it add up.
     """
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]

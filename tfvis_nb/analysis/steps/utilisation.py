@@ -65,13 +65,13 @@ def utilisation(trace: Trace) -> pd.DataFrame:
         One row per step, task and device: ``step`` (int64), ``task``, ``device`` (category),
         ``step_ns`` (int64), ``busy_ns`` and ``idle_ns`` (Int64; together ``step_ns``; NA on a GPU whose
         ops are known and whose kernels are not), ``utilisation`` and ``parallelism`` (float64, NaN where
-        not known or nothing ran), ``queued`` (int64), ``queueing_ns`` (Int64, NA where no event says when
+        not known or nothing ran), ``queued`` (int64), ``queueing_ns`` (Int64, NA where no event shows when
         it was ready), ``queueing_mean_ns`` (float64), and Holistic Trace Analysis' figures ``hta_..._ns``
         (Int64, NA on a CPU and where nothing ran). `cannot_say` where no event of a step has a device.
 
     Notes
     -----
-    The rows that an executor has of a GPU say when the host launched an op, not what the GPU did;
+    The rows that an executor has of a GPU record when the host launched an op, not what the GPU did;
     Python, waiting for input and for other tasks keep no CPU busy. Holistic Trace Analysis measures from
     the first kernel to the last (``hta/analyzers/breakdown_analysis.py``), which hides a GPU that waits
     at the start of each step.
@@ -147,7 +147,7 @@ def busiest_accelerator(trace: Trace) -> dict[int, int | None]:
 
 @validate_input
 def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
-    """Tell which of what counts to a step kept its device busy."""
+    """Return which of what counts to a step kept its device busy."""
     events = trace.events
     executor = map_categories(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
     # An op that the input pipeline runs keeps a CPU busy, its bookkeeping does not.

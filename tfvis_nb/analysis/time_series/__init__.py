@@ -1,1 +1,1 @@
-"""Values over time that are no events."""
+"""Values over time that are not events."""

@@ -1,4 +1,4 @@
-"""Values over time: the counters that a trace recorded, and what its events tell of buffers."""
+"""Values over time: the counters that a trace recorded, and the buffer levels that its events record."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "value": "The value of a series starting with time_ns, until its next value; its last one lasts until "
-    "the last event of the trace ends. Of a tf.data buffer: the elements in it when it was called.",
+    "the last event of the trace ends. For a tf.data buffer: the elements in it when it was called.",
     "least": "The smallest value that a series has at some time of the range.",
     "mean": "Time-weighted mean of a series: sum of value * how long it lasts in the range, / the time of "
     "the range in which it has a value; the value itself where that is 0 ns.",
@@ -31,7 +31,7 @@ _SUMMARY = {
 
 @validate_input
 def counters(trace: Trace) -> pd.DataFrame:
-    """Return values over time that are no events: recorded counters, and the fill of tf.data's buffers.
+    """Return values over time that are not events: recorded counters, and the fill of tf.data's buffers.
 
     Parameters
     ----------

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 PARTS = 400
-"""Means over so many equal parts of the time are drawn: moment by moment, short tensors whose times are known
+"""Means over this many equal parts of the time are drawn: at full resolution, short tensors whose times are
+known
 to the microsecond seem faster than any network."""
 
 _OTHERS = ("op", "collective", "input", "allocator")
@@ -26,7 +27,7 @@ _OTHERS = ("op", "collective", "input", "allocator")
 def bandwidth_chart(trace: Trace) -> figure:
     """Return how many bytes a second moved over time, a line for each direction.
 
-    What is drawn is `tfvis_nb.analysis.binned_bandwidth`, of `PARTS` equal parts
+    It draws `tfvis_nb.analysis.binned_bandwidth`, of `PARTS` equal parts
     of the time until nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
     """
     table = bandwidth(trace)

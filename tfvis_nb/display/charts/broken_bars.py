@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_MEDIANS = 3
 """A longer bar is cut, with its length beside it."""
 _ROOM = 1.25
-"""A cut bar is so many times as long as the longest other one."""
+"""A cut bar is this many times as long as the longest other one."""
 _GAP = (0.84, 0.89)
 """Where a cut bar is broken, as parts of it."""
 _MOST_LABELS = 8

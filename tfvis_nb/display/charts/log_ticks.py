@@ -18,7 +18,7 @@ FLOP_RATES = tuple(
 
 _MOST = 9
 _DECADE = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
-"""Multiples of the powers of ten, fewer and fewer; of wider ranges some powers are left out, too."""
+"""Multiples of the powers of ten, fewer and fewer; of wider ranges some powers are left out as well."""
 
 
 def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:

@@ -97,8 +97,8 @@ def unlike(names: Sequence[str]) -> list[str]:
 def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> figure:
     """Return an empty figure in our style; a title names its content and its unit.
 
-    The grounds are clear and the front end sets the colours of texts and grids, as a notebook's
-    theme can change at any time. An axis in `from_0`, ``"x"`` or ``"y"``, begins at 0.
+    The grounds are clear and the front end sets the colours of texts and grids, because a notebook's theme
+    can change at any time. An axis in `from_0`, ``"x"`` or ``"y"``, begins at 0.
     """
     from bokeh.models import DataRange1d
     from bokeh.models.annotations import Title

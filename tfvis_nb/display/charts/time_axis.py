@@ -93,7 +93,7 @@ def axis_unit(trace: Trace) -> Unit:
 
 
 def label_time(made: figure, unit: Unit) -> None:
-    """Say below a figure in what it counts the time, and let no number stand there as a power of ten."""
+    """Name below a figure the unit of its time, and let no number stand there as a power of ten."""
     from bokeh.models import BasicTickFormatter
 
     made.xaxis.axis_label = f"{unit.name} since the first event"

@@ -216,7 +216,7 @@ def show_comparison(
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        As of `tfvis_nb.show_timeline`; also if there is no such step, or neither a second trace nor steps.
+        As of `tfvis_nb.show_timeline`; even if there is no such step, or neither a second trace nor steps.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Answers what the front end asks of a trace too large to hold: parts of the run, events, searches, totals.
 
-Nothing here changes after it was made, as a notebook may ask from two threads at once.
+Nothing here changes after it was made, because a notebook may ask from two threads at once.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ OUTLINE_BUCKETS = 2**15
 MOST_ENTRIES = 120_000
 """Of an outline or a part."""
 MOST_EXACT = 60_000
-"""A part of at most so many events is sent without merging."""
+"""A part of at most this many events is sent without merging."""
 MOST_PART_VALUES = 200_000
 """Values of counters in the answer about a part of the run."""
 MOST_LISTED = 200

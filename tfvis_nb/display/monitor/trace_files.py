@@ -29,7 +29,7 @@ MOST_COPIED = 256_000_000
 def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
     """Return a trace's title, its drawing and its details, both complete.
 
-    ValueError says if there is no such trace, it is damaged, or it is larger than a browser can hold.
+    ValueError if there is no such trace, it is damaged, or it is larger than a browser can hold.
     """
     found = _stored(session, trace).read()
     if len(found.events) > MOST_HELD:
@@ -65,7 +65,7 @@ def export_trace(session: SavedSession, trace: object, form: object) -> tuple[st
 def export_session(session: SavedSession) -> tuple[str, bytes]:
     """Return the name and content of a copy of a session, whole as of now.
 
-    Above `MOST_COPIED` bytes a ValueError says which call makes such a copy.
+    Above `MOST_COPIED` bytes a ValueError names the call that makes such a copy.
     """
     wal = Path(f"{session.path}-wal")
     size = session.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)

@@ -59,7 +59,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     """Take a trace, or one step of it, for a side of a comparison; ValueError if there is no such step.
 
     With the step's own events are shown those of no step that begin and end while it lasts, such as copies
-    and the input pipeline's; a note says how many.
+    and the input pipeline's; a note shows how many.
     """
     if step is None:
         name = trace.title if title is None else title
@@ -81,7 +81,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     loose = (number == NO_STEP) & (start >= first) & (start < last) & (end <= last)
     ids = np.flatnonzero((number == step) | loose)
     shown = subset(trace, ids, edges_in_steps(trace, np.array([step])))
-    # What is of no step is of this one here: it stands alone.
+    # Events outside any step belong to this one here: it stands alone.
     shown = _of_one_step(shown, step, trace.step_labels.get(step, ""), int(loose.sum()))
     return Compared(trace, step, shown, ids, _step_label(trace, step) if title is None else title)
 

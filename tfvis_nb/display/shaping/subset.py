@@ -53,7 +53,7 @@ def _counters(trace: Trace, ids: np.ndarray) -> pd.DataFrame:
 
 
 def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
-    """Give a part the memory of the whole while the part lasts, also what other events had allocated.
+    """Give a part the memory of the whole while the part lasts, including what other events had allocated.
 
     It goes with the part and its picture, but not into a Parquet file: what is read from one knows
     the allocations of its own events only.

@@ -1,7 +1,7 @@
 """The tabs of a dashboard as plain data: charts, tables with definitions, findings.
 
-The front end draws it without knowing what it is about; `tfvis_nb.display.tabs.blocks` says
-what there is to draw. Tabs are made one by one, as each takes some time.
+The front end draws it without knowing what it is about; `tfvis_nb.display.tabs.blocks` defines what can be
+drawn. Tabs are made one by one because each takes some time.
 """
 
 import importlib

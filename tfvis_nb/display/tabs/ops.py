@@ -15,7 +15,7 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
 _MOST_LISTED = 20_000
-"""Histograms of a table name at most so many events; each bin then names its longest."""
+"""Histograms of a table name at most this many events; each bin then names its longest."""
 
 _ROOFLINE = (
     "Each point is an instruction of a compiled program or a node; its area is the self time. Lines are what"
@@ -168,7 +168,7 @@ def _scopes(trace: Trace) -> dict[str, Any]:
             ("events", "Events", "count"),
         ),
     ]
-    # The whole is no scope, and single nodes have a table of their own.
+    # The whole is not a scope, and single nodes have a table of their own.
     inner = found.index.isin(found["parent"]) & (found["parent"] >= 0)
     rows = found[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
     reason = why_not(found) or (NONE if len(rows) else Text("no_scopes"))

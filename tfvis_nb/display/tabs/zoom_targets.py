@@ -10,7 +10,7 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.trace import Trace
 
 _ROOM = 2
-"""An event is shown with so many times its length before and after it."""
+"""An event is shown with this many times its length before and after it."""
 _LEAST_NS = 400
 """Room of an event that has hardly any length."""
 

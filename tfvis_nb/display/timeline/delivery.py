@@ -13,7 +13,7 @@ from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text
 
 WHOLE_BYTES = 4_000_000
-"""What is drawn is part of the widget's state when it is no larger: some notebooks save that state."""
+"""The drawing is part of the widget's state up to this size: some notebooks save that state."""
 MOST_HELD = 2_000_000
 """Events that a browser is made to hold; of a longer trace it gets the parts that are looked at."""
 CHUNK_BYTES = 4_000_000

@@ -38,7 +38,7 @@ TEXTS = ("code_function", "code_text")
 def code(
     trace: Trace, rows: np.ndarray, *, totals: bool
 ) -> tuple[dict[str, Any], dict[str, WireColumn], list[pa.Array]]:
-    """Return what the header says, the columns, and the texts of `TEXTS`; all empty without stacks.
+    """Return the header, the columns, and the texts of `TEXTS`; all empty without stacks.
 
     `rows` are the events in the order of the wire; `totals` adds the time of each line in the whole trace.
     """

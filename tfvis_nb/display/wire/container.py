@@ -7,7 +7,7 @@ The front end reads it in ``js/model/wire/container.ts``. Uncompressed, it is::
     H bytes      the header, UTF-8 JSON, padded with spaces so that 8 + H is a multiple of 8
     the rest     the columns' bytes, each starting at a multiple of 8
 
-``header["columns"]`` says for each column its dtype, length, offset and
+``header["columns"]`` has for each column its dtype, length, offset and
 encoding. The encodings only reorder bytes so that gzip finds more to save.
 """
 

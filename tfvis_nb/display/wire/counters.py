@@ -16,7 +16,7 @@ from tfvis_nb.display.wire.drawn import VERSION, origin_ns
 from tfvis_nb.display.wire.lane_times import length_column
 
 MOST_TRACKS = 100
-"""Of more series the first are drawn."""
+"""If there are more series, only the first are drawn."""
 MOST_VALUES = 1_000_000
 """Of more values in all, those of each bucket of time are sent that draw the same line."""
 _PER_BUCKET = 4
@@ -113,7 +113,7 @@ def _numbered(trace: Trace) -> pd.DataFrame:
 
 
 def reduced(time: np.ndarray, value: np.ndarray, buckets: int) -> np.ndarray:
-    """Return the places of the first, last, lowest and highest value of each of `buckets` parts of the time.
+    """Return the indexes of the first, last, lowest and highest value of each of `buckets` parts of the time.
 
     A line through these has the same pixels as one through all values if no pixel is narrower than a part:
     M4 (Jugel et al., VLDB 2014).

@@ -1,4 +1,4 @@
-"""What compiled programs say of the events of a page: texts for each instruction that ran."""
+"""Facts of compiled programs about the events of a page: texts for each instruction that ran."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import text
 
 FACTS = ("program", "instruction", "hlo_category", "operations", "accessed", "expression", "fused")
-"""What is sent of an instruction; the last are those that it consists of, one in a line."""
+"""The facts sent about an instruction; the last are those that it consists of, one in a line."""
 
 _LONGEST = 400
 _MOST_FUSED = 40

@@ -19,7 +19,8 @@ from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 from tfvis_nb.events import NO_STEP
 
 MAX_BUFFERS = 200_000
-"""Of more buffers the largest are sent; of a curve that changes more than twice as often, the peaks."""
+"""If there are more buffers, only the largest are sent; of a curve that changes more than twice as often, the
+peaks."""
 
 Levels = tuple[np.ndarray, np.ndarray]
 """Times, and the bytes allocated starting with each of them."""
@@ -142,7 +143,7 @@ def _reported(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Levels
 
 
 def _added_up(buffers: pd.DataFrame) -> Levels:
-    """Add up the buffers of all steps, also of steps at the same time."""
+    """Add up the buffers of all steps, including steps at the same time."""
     time = np.concatenate([buffers["alloc_ns"], buffers["free_ns"]])
     size = buffers["bytes"].to_numpy()
     order = np.argsort(time, kind="stable")

@@ -1,4 +1,4 @@
-"""What the graphs say of the ops of a page: one text number for each event and fact."""
+"""Facts of the graphs about the ops of a page: one text number for each event and fact."""
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,11 @@ from tfvis_nb.display.wire.hlo_facts import hlo_facts
 
 OF_GRAPHS = ("requested_device", "gpu_kernel", "attributes", "colocation", "original_names")
 FACTS = (*OF_GRAPHS, *OF_PROGRAMS)
-"""What is sent of a node of a graph, or of an instruction of a compiled program."""
+"""The facts sent about a node of a graph, or of an instruction of a compiled program."""
 
 _MOST_GRAPH_BYTES = 1 << 24
 _MOST_TEXT_BYTES = 1 << 18
-"""Of all facts together: later events go without them."""
+"""For all facts together: later events go without them."""
 
 
 def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.Array]]:

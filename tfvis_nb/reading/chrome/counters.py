@@ -14,7 +14,7 @@ from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.texts import Text
 
 Place = Callable[[Any], tuple[str, str]]
-"""Tells the task and the device of a process by its pid."""
+"""Returns the task and the device of a process by its pid."""
 
 
 class CounterEvents:
@@ -54,7 +54,7 @@ class CounterEvents:
         """Return the counters, and a note on values that are left out.
 
         `origin` is the epoch ns of the file's time 0; times that are absurdly far from `middle` are left out.
-        Counters whose names do not tell their unit have `unit`.
+        Counters whose names do not show their unit have `unit`.
         """
         if not self._pieces:
             return counters.EMPTY, []

@@ -33,14 +33,14 @@ _EXACT = 1 << 43
 
 
 def is_json(data: Data) -> bool:
-    """Tell whether `data` begins like a JSON object or an array of objects."""
+    """Return whether `data` begins like a JSON object or an array of objects."""
     return _START.match(bytes(data[:4096]).removeprefix(_BOM)) is not None
 
 
 class Document:
     """One JSON document of trace events: iterate over it for its events, a list at a time.
 
-    `keys` are what an object holds beside its ``traceEvents``, complete once these are read.
+    `keys` are what an object holds besides its ``traceEvents``, complete once these are read.
     """
 
     def __init__(self, data: bytes, start: int, label: str) -> None:
@@ -119,7 +119,7 @@ class Document:
         """Parse the events up to the end of their array, and what follows it."""
         start = self._at
         self._at = -1
-        # Of many documents in a file, none is looked for further behind it than it is long.
+        # In a file of many documents, none is looked for further behind it than it is long.
         size = _FIRST
         while start + size < len(self._data):
             with suppress(ValueError, RecursionError):

@@ -65,7 +65,7 @@ def read(data: Data, label: str) -> Trace:
 
 
 def reader_of(events: Sequence[Any], keys: Mapping[str, Any]) -> Reader:
-    """Tell by the first events which program wrote them, and return its reader."""
+    """Recognise by the first events which program wrote them, and return its reader."""
     first = [event for event in events[:_LOOKED_AT] if isinstance(event, dict)]
     categories = {text for event in first if isinstance(text := event.get("cat"), str)}
     named = [(event.get("name"), event["args"]) for event in first if isinstance(event.get("args"), dict)]

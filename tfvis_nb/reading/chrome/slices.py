@@ -23,7 +23,7 @@ _LEFT_OUT = {
     **dict.fromkeys("iIR", "instants_left_out"),
     **dict.fromkeys("NOD", "objects_left_out"),
 }
-"""Phase to the note on events of it, which are no bars."""
+"""Phase to the note on its events, which are not bars."""
 
 UNUSABLE = "unusable_bars_left_out"
 _BACKWARDS = "backward_bars_left_out"
@@ -35,7 +35,7 @@ LOST_BARS = (UNUSABLE, _BACKWARDS)
 class Columns:
     """The bars of a document, in its order.
 
-    - `name`, `category`, `detail`: Arrow texts (large_string); `detail` says the arguments that are not in
+    - `name`, `category`, `detail`: Arrow texts (large_string); `detail` has the arguments that are not in
       `arguments`.
     - `thread`: Number of the bar's thread in `threads` (int64).
     - `threads`: Pid and tid of each thread.

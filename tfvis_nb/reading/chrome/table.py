@@ -74,7 +74,7 @@ def make_trace(
 
 
 def _places(columns: Columns, table: Mapping[str, Any], bars: Slices) -> Place:
-    """Return what tells the task and the device of a process: those of its first bar, where it has bars."""
+    """Return the function that gives the task and the device of a process: those of its first bar, if any."""
     distinct, first = np.unique(columns.thread, return_index=True)
     row_of = {
         columns.threads[thread][0]: row for thread, row in zip(distinct.tolist(), first.tolist(), strict=True)

@@ -120,7 +120,7 @@ def _recorded_counters(events: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def is_own(named: Sequence[tuple[Any, dict[str, Any]]]) -> bool:
-    """Tell by the metadata of its threads whether a file was written by `Trace.to_chrome_trace`."""
+    """Return, by the metadata of its threads, whether a file was written by `Trace.to_chrome_trace`."""
     return any(what == "thread_name" and {"task", "device", "lane"} <= args.keys() for what, args in named)
 
 

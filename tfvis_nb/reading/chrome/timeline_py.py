@@ -1,7 +1,7 @@
 """The output of TensorFlow's ``timeline.py`` -> its step_stats, as far as possible.
 
 A bar has the node's name, its op type and inputs, so that labels can be made again and
-the rows be read like recorded ones. Lost are sizes and ends of transfers and copies,
+the rows be read like recorded ones. The file lacks sizes and ends of transfers and copies,
 queueing times, nanoseconds and, unless it was asked for memory, outputs.
 """
 

@@ -78,7 +78,7 @@ class ViewerReader:
         return match["plane"] if match else ""
 
     def _gpu(self, thread: tuple[Any, Any]) -> bool:
-        """Tell whether the bars of a thread ran on a GPU: on a stream of one."""
+        """Return whether the bars of a thread ran on a GPU: on a stream of one."""
         name = self._bars.names.get(thread, "")
         return self._plane(thread[0]).startswith("/device:GPU") and _STREAM.match(name.strip()) is not None
 

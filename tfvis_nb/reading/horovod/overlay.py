@@ -24,7 +24,7 @@ _UNTRACED = -2
 
 
 def is_horovod_timeline(trace: Trace) -> bool:
-    """Tell whether a trace is what a HOROVOD_TIMELINE file holds, and nothing else."""
+    """Return whether a trace is what a HOROVOD_TIMELINE file holds, and nothing else."""
     events = trace.events
     return bool(
         len(events)
@@ -154,7 +154,7 @@ def _rows(
 
 
 def _note(timeline: Trace, trace: Trace, kept: int) -> str:
-    """Say what became of a timeline."""
+    """Describe what became of a timeline."""
     name = f"Horovod timeline {timeline.title[:80]}".rstrip()
     count = len(timeline.events)
     if kept:

@@ -1,6 +1,6 @@
 """Files of several Horovod ranks -> steps with a task for each rank.
 
-Every rank says ``/job:localhost/replica:0/task:0``. Only the names of the files, such as
+Every rank is named ``/job:localhost/replica:0/task:0``. Only the names of the files, such as
 ``rank0_step3.pb`` or ``rank0.parquet``, tell the ranks apart.
 """
 
@@ -50,7 +50,7 @@ def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> 
 
 
 def _is_local(item: Any) -> bool:
-    """Tell whether something is of one process that calls itself by no task."""
+    """Return whether something is of one process that calls itself by no task."""
     if isinstance(item, RecordedStep):
         return {where.task for where in item.places} <= {"", _LOCAL}
     return isinstance(item, Trace) and set(item.events["task"].unique()) == {_LOCAL}

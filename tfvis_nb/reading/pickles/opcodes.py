@@ -21,7 +21,7 @@ _DIGITS = 1000
 def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
     """Run a pickle of any protocol and return what it builds, of plain values and `Object`.
 
-    Texts of Python 2 come as bytes. `allowed` are the globals that it may name, beside those by which old
+    Texts of Python 2 come as bytes. `allowed` are the globals that it may name, besides those by which old
     protocols write bytes; TraceFormatError names the first other one, or the first damaged instruction.
 
     >>> import pickle

@@ -30,7 +30,7 @@ _CERTAIN = re.compile(rb"\(?ctensorflow\.[\w.]+\n\w+\n")
 
 
 def is_pickle(data: Data) -> bool:
-    """Tell whether `data` is a pickle, by how it begins."""
+    """Return whether `data` is a pickle, by how it begins."""
     head = bytes(data[:512])
     if head[:1] == b"\x80":
         return head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")

@@ -39,7 +39,8 @@ _TABLES: dict[str, dict[str, dict[str, tuple[int, str]]]] = json.loads(
 def messages(package: str) -> dict[str, tuple[Field, ...]]:
     """Return a table of messages from ``messages.json``: those that are decoded of a file, or counted.
 
-    An XSpace's stats stay serialised, as most are never asked for one by one, and a plane has no lines, which
+    An XSpace's stats stay serialised because most are never requested one by one, and a plane has no lines,
+    which
     are decoded apart; ``xspace_whole`` has everything in its place, to find where bytes are damaged.
     """
     return {

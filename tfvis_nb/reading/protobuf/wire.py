@@ -2,7 +2,7 @@
 
 Decoding itself is ptars's work; this module looks at the first fields of a
 message to tell kinds of message apart, and after a failed decoding finds the
-first byte that cannot be what the schema says.
+first byte that contradicts the schema.
 """
 
 from collections.abc import Iterator, Mapping

@@ -45,14 +45,14 @@ class _Header(tarfile.TarInfo):
 
 
 def is_tar(data: Data) -> bool:
-    """Tell whether `data` begins like a tar archive of POSIX or GNU."""
+    """Return whether `data` begins like a tar archive of POSIX or GNU."""
     return bytes(data[257:262]) == b"ustar"
 
 
 def members(data: Data, label: str) -> list[Member]:
     """Return the regular files of a tar archive, in the order of the numbers in their names.
 
-    Links, devices and sparse files are no traces and are passed over.
+    Links, devices and sparse files are not traces and are skipped.
     """
     return sorted(_walk(data, label), key=lambda member: natural(member.name))
 

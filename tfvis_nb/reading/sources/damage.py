@@ -12,12 +12,12 @@ _BRIEF = 300
 
 
 def ends_early(label: str, what: str, length: int) -> Text:
-    """Say that a file of `length` bytes is only the first part of one."""
+    """State that a file of `length` bytes is only the first part of one."""
     return Text("ends_early", what=what, byte=length).named(label)
 
 
 def briefly(error: Exception, label: str) -> str:
-    """Say in a few words why a file was not read, for a note that names the file."""
+    """Explain briefly why a file was not read, for a note that names the file."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     reason = str(error).removeprefix(f"{label}: ")

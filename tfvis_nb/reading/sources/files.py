@@ -18,7 +18,7 @@ _TRACE_FILE = re.compile(
 _FORMAT = re.compile(r"\.(?:gz|xz|pb|pbtxt|pickle|pkl|json|parquet|trace|xplane)$", re.IGNORECASE)
 _PROFILES = ("plugins", "profile")
 _LARGE = 1 << 26
-"""Bytes; a larger file is read only when it is named like a trace: checkpoints lie beside traces."""
+"""Bytes; a larger file is read only when it is named like a trace: checkpoints lie next to traces."""
 
 MOST_FILES = 10_000
 _MOST_SEEN = 200_000

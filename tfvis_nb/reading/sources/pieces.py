@@ -33,7 +33,7 @@ class Piece(NamedTuple):
     """Bytes to read, under the name that errors and the one that the picture calls them by.
 
     `message` is their message type, where it is known. `found_in` is the folder, pattern or archive that they
-    were found in: nobody named them, so one that is no trace does not keep the others from being read.
+    were found in: nobody named them, so one that is not a trace does not keep the others from being read.
     """
 
     label: str
@@ -76,8 +76,8 @@ class Remark(NamedTuple):
 def pieces(source: Any, budget: Budget) -> Iterator[Piece | Skipped | Remark | Trace]:
     """Yield the steps of `source` one by one, each loaded only when it is asked for.
 
-    `source` is a path, also of a folder or with ``*`` in it, an open binary file, bytes, a RunMetadata,
-    a StepStats, a Trace, or an iterable of those; TypeError when it is none of these.
+    `source` is a path, including a folder or with ``*`` in it, an open binary file, bytes, a RunMetadata,
+    a StepStats, a Trace, or an iterable of those; TypeError when it is not one of these.
     """
     if isinstance(source, Trace):
         yield source

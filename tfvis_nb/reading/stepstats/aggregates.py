@@ -23,7 +23,7 @@ def _groups(places: Sequence[Place]) -> np.ndarray:
 
 
 def same_bytes(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool:
-    """Tell whether each aggregate lane equals another lane of its GPU, one to one, as with one stream."""
+    """Return whether each aggregate lane equals another lane of its GPU, one to one, as with one stream."""
     keys = zip(_groups(places).tolist(), (one.size for one in contents), range(len(places)), strict=True)
     covered = sorted(key for key in keys if key[0] >= 0)
     lanes = [key for key in covered if not places[key[2]].aggregate]
@@ -34,7 +34,7 @@ def same_bytes(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool:
 
 
 def same_letters(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool:
-    """Tell whether the bytes of the aggregate lanes add up to those of the other lanes of their GPU."""
+    """Return whether the bytes of the aggregate lanes add up to those of the other lanes of their GPU."""
     lanes: defaultdict[int, Counter[str]] = defaultdict(Counter)
     totals: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for group, where, content in zip(_groups(places).tolist(), places, contents, strict=True):
@@ -46,7 +46,7 @@ def same_letters(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool
 
 
 def same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
-    """Tell whether the aggregate lanes hold exactly the times of the other lanes of their GPU."""
+    """Return whether the aggregate lanes hold exactly the times of the other lanes of their GPU."""
     sides: list[np.ndarray] = []
     for side in (step, aggregates):
         group = _groups(side.places)[side.entry] if len(side.entry) else np.zeros(0, np.int64)

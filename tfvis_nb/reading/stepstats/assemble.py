@@ -24,7 +24,7 @@ from tfvis_nb.texts import Text
 
 def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     """Make a `Trace` of recorded steps, numbered from 0 in their order."""
-    # Arrow lets other threads run: what does not need one another is done side by side.
+    # Arrow lets other threads run: independent work is done side by side.
     notes = list(dict.fromkeys(note for step in steps for note in step.notes))
     source = Source(steps)
     _note_devices(source, notes)
@@ -135,7 +135,7 @@ def _in_order(start: np.ndarray, duration: np.ndarray, rows: np.ndarray) -> np.n
 
 
 def _note_devices(source: Source, notes: list[str]) -> None:
-    """Say which devices came in several entries, and which are not known."""
+    """Describe which devices came in several entries, and which are not known."""
     seen: set[tuple[int, str]] = set()
     merged = 0
     for step, device, place in zip(source.step.tolist(), source.devices, source.places, strict=True):

@@ -32,7 +32,7 @@ _MANY = 10_000
 """Entries after which the others are counted before they are looked at."""
 
 _LOOK = 1000
-"""Labels of a batch that tell whether they repeat themselves."""
+"""Labels of a batch from which repetition is judged."""
 
 _Map = Callable[[Callable[[list[int]], "pa.RecordBatch"], list[list[int]]], Iterable["pa.RecordBatch"]]
 _Batches = Iterable[tuple[list[int], "pa.RecordBatch"]]
@@ -108,7 +108,7 @@ def _is_device_entry(data: bytes) -> bool:
     try:
         first = next(wire.fields(data), None)
     except wire.DamageError as damage:
-        # A truncated file ends inside the entry; a device name is no field from its first byte on.
+        # A truncated file ends inside the entry; a device name is not a field from its first byte on.
         return damage.position == 0 and data[:1] in (b"\x0a", b"\x12", b"\x1a")
     return first is None or (first.number <= 3 and first.wire_type == wire.LENGTH)
 

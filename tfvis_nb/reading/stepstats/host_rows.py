@@ -67,7 +67,7 @@ def _thread_lanes(
 
 
 def _warn_of_other_steps(detail: pa.Array, notes: list[str]) -> None:
-    """Say so when rows carry several step ids: a lane may hold another worker's step."""
+    """Note that rows carry several step ids: a lane may hold another worker's step."""
     counts: dict[str, dict[str, int]] = {}
     for label in detail.value_counts().to_pylist():
         if match := _STEP.match(label["values"]):

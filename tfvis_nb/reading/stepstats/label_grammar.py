@@ -62,14 +62,14 @@ def _extract(texts: pa.Array, pattern: str, name: str) -> pa.Array:
 
 
 def is_collective(op: str) -> bool:
-    """Tell whether an op type is a collective, which waits for its peers: not all of Horovod's ops are."""
+    """Return whether an op type is a collective, which waits for its peers: not all of Horovod's ops are."""
     return re.match(_COLLECTIVE, op) is not None and _NOT_COLLECTIVE.match(op) is None
 
 
 class Copy(NamedTuple):
     """Parts of a copy's name and label. `origin` and `target` are H, D or empty; `size_bytes` -1 if unknown.
 
-    `peer` is the number of the GPU copied to, -1 when not said.
+    `peer` is the number of the GPU copied to, -1 when not given.
     """
 
     node: str

@@ -1,7 +1,7 @@
 """Tell the logical GPUs of one card apart.
 
-CUPTI knows only the card: with two logical GPUs every lane says
-``/device:GPU:0``. The executor rows know better: a kernel belongs to the
+CUPTI knows only the card: with two logical GPUs every lane is named ``/device:GPU:0``. The executor rows know
+better: a kernel belongs to the
 device its op ran on, a copy to the GPU that made or uses its tensor, and a
 stream to one logical GPU.
 """
@@ -25,7 +25,7 @@ def logical_devices(
 ) -> np.ndarray:
     """Return the device code of each GPU row of `part`.
 
-    What the lane says stands, unless its task ran ops on GPUs that no lane names.
+    The lane's device stands, unless its task ran ops on GPUs that no lane names.
     """
     entry = source.entry[part.rows]
     claimed = [

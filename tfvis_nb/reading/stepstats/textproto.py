@@ -14,7 +14,7 @@ _FIRST_FIELD = re.compile(
 
 
 def is_text(data: Data) -> bool:
-    r"""Tell whether `data` begins like a RunMetadata or StepStats in text format."""
+    r"""Return whether `data` begins like a RunMetadata or StepStats in text format."""
     return (
         _FIRST_FIELD.match(bytes(data[:4096]).decode("utf-8", "replace").removeprefix("\ufeff")) is not None
     )

@@ -22,7 +22,7 @@ _INVERSE_OF_125 = np.uint64(pow(125, -1, 2**61))
 class Times:
     """Times of every row, all int64 ns, each with a mask of where it is known.
 
-    `unusable` marks rows whose start is so large that nothing can be said of it.
+    `unusable` marks rows whose start is so large that nothing is known about it.
     """
 
     start: np.ndarray

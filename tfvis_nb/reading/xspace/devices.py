@@ -1,4 +1,4 @@
-"""What the planes of devices say of the hardware: model, cores, clock, memory."""
+"""The hardware, from the planes of devices: model, cores, clock, memory."""
 
 from __future__ import annotations
 

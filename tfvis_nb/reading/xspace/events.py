@@ -14,7 +14,7 @@ from tfvis_nb.reading.xspace.planes import Plane, Span, message
 from tfvis_nb.reading.xspace.stats import Stats
 
 _PIECE = 1 << 16
-"""Events that are read at a time: what is put together of their stats takes memory only for so many."""
+"""Events that are read at a time: what is put together of their stats takes memory only for this many."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Events:
     - `meta`: For each event the index of its name in ``plane.events`` (int32).
     - `start`, `duration`: In ns, counted as the source does (int64).
     - `stats`: Their stats.
-    - `counted`: How many records say only how often something happened; they are not among the events.
+    - `counted`: How many records only count how often something happened; they are not among the events.
     """
 
     plane: Plane

@@ -27,7 +27,7 @@ _SIZE = re.compile(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b")
 
 
 def is_stream(line: str) -> bool:
-    """Tell whether a line of a GPU's plane is one of its streams."""
+    """Return whether a line of a GPU's plane is one of its streams."""
     return _STREAM.fullmatch(line) is not None
 
 

@@ -59,7 +59,8 @@ class Program:
     def find(self, op: str, kernel: str) -> Instruction:
         """Return what an instruction was made of, given its name and that of its kernel.
 
-        Of a command buffer only the kernels' names tell instructions apart. Kernels of libraries have names
+        Only the kernels' names tell the instructions of a command buffer apart. Kernels of libraries have
+        names
         of their own: they are known as far as all calls of libraries have the same origin.
         """
         row = self._rows.get(op)
@@ -88,7 +89,7 @@ class Program:
         )
 
     def _instruction(self, row: int) -> Instruction:
-        """Read an instruction; what it does not say itself, the ones that were fused into it may say."""
+        """Read an instruction; what it does not record, the instructions fused into it may."""
         op_name, cut = "", False
         name = text(self._instructions.field("name")[row].as_py() or b"")
         for metadata in self._metadata(row):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tfvis_nb.reading.xspace.events import Line
 
 _LONG = 7
-"""Digits of a thread's number from which on it is a hash that says nothing to a reader."""
+"""A thread's number with at least this many digits is a hash, which means nothing to a reader."""
 
 
 def thread_lanes(parts: Sequence[tuple[str, dict[int, Line]]]) -> list[list[str]]:

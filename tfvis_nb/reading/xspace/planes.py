@@ -107,7 +107,7 @@ class Plane:
 def planes(data: Data) -> list[Plane]:
     """Find the planes of an XSpace that hold events, or raise if `data` is not an XSpace.
 
-    DamageError and ValueError say at which byte.
+    DamageError and ValueError name the byte.
     """
     found = []
     for part in wire.fields(data):

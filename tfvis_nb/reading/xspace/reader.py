@@ -40,12 +40,12 @@ class RecordedHost:
 
     - `parts`: Its events, as they were decoded.
     - `programs`: The compiled programs that they ran.
-    - `metadata`: What it says of its devices.
+    - `metadata`: What it records about its devices.
     - `counters`: What it sampled, with the times that it has.
     - `notes`: What was left out in decoding, and what the file holds twice.
     - `label`: The file it came from.
-    - `hostname`: The host's name, empty when not said.
-    - `window`: When the profile began and ended, epoch ns; zeros when not said.
+    - `hostname`: The host's name, empty when not given.
+    - `window`: When the profile began and ended, epoch ns; zeros when not given.
     - `threadpool`: Whether to keep the events in which thread pools record themselves.
     """
 

@@ -102,4 +102,4 @@ MARKS = {
     "instruction": "the number of the instruction of a compiled program that it ran",
     "instance": "what the same collective has in common on all its devices",
 }
-"""The marks of events, and what they say."""
+"""The marks of events and their meaning."""

@@ -267,7 +267,7 @@ def _nested(parts: Sequence[LineRows], links: Links, order: np.ndarray, salt: in
 
 
 def _heap(links: Links, order: np.ndarray) -> dict[str, pa.Array]:
-    """Make the columns of what an allocation or deallocation says of its allocator."""
+    """Make the columns of what an allocation or deallocation records about its allocator."""
     columns = {}
     for name, mark in (
         ("in_use_bytes", "in_use"),

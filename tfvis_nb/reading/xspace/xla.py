@@ -50,9 +50,9 @@ def device_rows(events: Events, programs: Programs) -> Rows:
     """Make rows of lines that are not streams; each line is a lane."""
     # Only lines of XLA's ops say what a device does. All others, such as modules or annotations, are about
     # what it does: their events are of the kind "host", or "sync" where they wait. On the lines of ops an
-    # event's category or name says what it is: a collective, a copy or else computing. A copy on the main
-    # line takes the time of computing, as nothing else runs meanwhile, and is a kernel; what is copied while
-    # something else runs stands on an asynchronous line and is a copy, with the bytes that it accessed.
+    # event's category or name shows what it is: a collective, a copy or else computing. A copy on the main
+    # line takes the time of computing, as nothing else runs in the meantime, and is a kernel; copies that run
+    # while something else does are on an asynchronous line and is a copy, with the bytes that it accessed.
     known = _metadata(events.plane, programs)
     is_op = _on_lines(events, lambda line: line in _OPS)
     asynchronous = _on_lines(events, lambda line: line.startswith("Async"))

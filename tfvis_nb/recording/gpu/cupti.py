@@ -1,6 +1,6 @@
 """Why a GPU's rows may be missing: whether CUPTI, which TensorFlow has them from, can be opened and used.
 
-TensorFlow opens the library when it first profiles, and says only in its log that it could not.
+TensorFlow opens the library when it first profiles, and reports only in its log that it could not.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tfvis_nb.texts import Text
 
 DRIVER = Path("/proc/driver/nvidia")
-"""What NVIDIA's driver says of itself and of its GPUs."""
+"""The version of NVIDIA's driver and its GPUs."""
 
 _MAPS = Path("/proc/self/maps")
 _STATUS = Path("/proc/self/status")
@@ -77,7 +77,7 @@ def _beside(name: str) -> Iterator[Path]:
 
 
 def missing(major: str, why: str) -> Fault:
-    """Say what mends a CUPTI that cannot be opened."""
+    """Describe what mends a CUPTI that cannot be opened."""
     what = Text("cupti_not_opened", major=major, reason=why)
     for folder in _TOOLKITS:
         if Path(folder, f"libcupti.so.{major}").is_file():
@@ -99,7 +99,7 @@ def restricted() -> Fault | None:
 
 
 def refused(why: str) -> Fault:
-    """Say what mends a driver that lets only administrators profile."""
+    """Describe what mends a driver that lets only administrators profile."""
     option = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
     return Fault(
         Text("profiling_restricted", reason=why),

@@ -1,6 +1,7 @@
 """Finds out what TensorFlow can record here, by recording something in a separate process.
 
-In one of its own, as what is wrong may end the process, and TensorFlow says the reasons in its log only.
+In a process of its own, because the fault may end the process, and TensorFlow reports the reasons only in its
+log.
 """
 
 import json

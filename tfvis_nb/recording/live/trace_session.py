@@ -35,8 +35,8 @@ class TraceSession(SavedSession):
     """Counts every ``session.run`` and every batch of Keras in a file, and traces runs on request.
 
     The file is the session: it is written as the job runs, so that a job that is killed
-    loses at most the run under way, and any process may read it and say what to trace by
-    `tfvis_nb.open_session`. A file that cannot be written, or is deleted meanwhile, ends the
+    loses at most the run under way, and any process may read it and choose what to trace by
+    `tfvis_nb.open_session`. A file that cannot be written, or is deleted in the meantime, ends the
     recording with one warning in the log, never the job: from then on `problem` says why, what
     is ordered does nothing, and the tables have what can still be read. Mistakes in what is
     asked raise, and so do `read` and `save` where they cannot do what they are for.
@@ -278,7 +278,7 @@ def record_process(path: str | Path | None = None, **options: Any) -> TraceSessi
     -------
     TraceSession
         Recording already. Its ``close()``, or the end of a ``with`` block around it, undoes
-        everything; the end of the process closes it, too.
+        everything; the end of the process closes it as well.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def _kinds() -> set[type]:
 
 def _class(module: Any, names: list[str]) -> type | None:
     for name in names:
-        # What was not imported yet stays so, although TensorFlow imports Keras when asked for it.
+        # Modules that are not imported yet stay so, although TensorFlow imports Keras when asked for it.
         module = vars(module).get(name) if module is not None else None
     return module if isinstance(module, type) else None
 

@@ -55,7 +55,7 @@ class FunctionGraphs:
 def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[FunctionGraph]) -> list[list[FunctionGraph]]:
     """Give each step of a profile those of the graphs that its ops are nodes of.
 
-    A profile does not say of which function an op is. So a step gets the graph that has
+    A profile does not show of which function an op is. So a step gets the graph that has
     most of its ops, then the one with most of the others, while a graph has any two of them.
     """
     from tensorflow.core.framework import graph_pb2

@@ -24,7 +24,8 @@ _STDERR = 2
 class _Filter:
     """A pipe that replaces a file descriptor, and the thread that forwards its output.
 
-    Both stay as long as the process does: a program that was started meanwhile goes on writing to the pipe.
+    Both stay as long as the process does: a program that was started in the meantime goes on writing to the
+    pipe.
     """
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ def _process_start() -> float:
 
 
 def _written_since_start(file: str) -> bool:
-    """Whether a file was written, or put in the place of another, in this process's time."""
+    """Whether a file was written, or replaced another, in this process's time."""
     try:
         found = Path(file).stat()
     except (OSError, ValueError):
@@ -63,7 +63,7 @@ def _is_of(text: str, file: str, lines: Collection[int]) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     loaded, written = _by_line(_loaded(file)), _by_line(compiled)
-    # A module's own code is gone after its import: what is left to see is whether there is such a line.
+    # A module's own code is gone after its import: all that can be checked is whether there is such a line.
     return all(not compiled.isdisjoint(loaded[line]) if line in loaded else line in written for line in lines)
 
 

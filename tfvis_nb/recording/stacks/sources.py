@@ -53,7 +53,7 @@ def put_session_stacks(trace: Trace, watch: SourceWatch, graphs: Sequence[Any]) 
 
 
 def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) -> None:
-    """Give the events of a profile their stacks; `graphs` are those of sessions that ran meanwhile."""
+    """Give the events of a profile their stacks; `graphs` are those of sessions that ran in the meantime."""
     with _noting_failures(trace, watch):
         watch.tracings.put(trace)
         functions = watch.functions.graphs()
@@ -116,7 +116,7 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
     stacks = {id(stack.frames): stack.frames for each in recorded for stack in each.stacks}
     kept = {number: _kept(frames, files) for number, frames in stacks.items()}
     shown = {line for frames in kept.values() for line in frames}
-    # What is known of a file's text is known of its lines from then on.
+    # Once a file's text is known, its lines are known.
     texts = _texts(((line.file, line.line) for line in shown), files)
     lines = {line: _frame(line, files) for line in shown}
     known = {number: builder.stack([lines[line] for line in stack]) for number, stack in kept.items()}

@@ -54,7 +54,7 @@ class TracingWatch:
         files = SourceFiles()
         column: list[dict[str, Any] | None] = [None] * len(trace.events)
         for one in sorted(self._noted, key=lambda noted: noted.began_ns):
-            # What is noted lies within its event, the last one that began before; those within end before.
+            # A noted call lies within its event, the last one that began before; those within end before.
             at = int(np.searchsorted(start, one.began_ns, side="right")) - 1
             while at >= 0 and (end[at] < one.ended_ns or column[rows[at]] is not None):
                 at -= 1

@@ -16,7 +16,7 @@ OF_TRACED_RUN = {
 
 _UNKNOWN = dict.fromkeys(("traced", "traced_ns", "untraced_runs"), "0")
 _UNKNOWN |= dict.fromkeys(("tracing_ns", "untraced_ns", "batch", "layers"), "NULL")
-"""What stands in their places in a query of a file that lacks them."""
+"""What replaces them in a query of a file that lacks them."""
 
 
 def stored(connection: sqlite3.Connection, columns: Iterable[str]) -> tuple[str, ...]:

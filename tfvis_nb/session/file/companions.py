@@ -40,7 +40,7 @@ def open_plain(path: Path) -> int:
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """Return at most so many first bytes of a plain file; errors are those of `open_plain`."""
+    """Return at most this many first bytes of a plain file; errors are those of `open_plain`."""
     with os.fdopen(open_plain(path), "rb") as file:
         return file.read(most)
 
@@ -48,7 +48,8 @@ def read_plain(path: Path, most: int) -> bytes:
 def check_beside(path: Path) -> None:
     """Check the files that SQLite opens with a session.
 
-    DamagedSessionError if one is no plain file, or is a journal: a session has none, and SQLite does what one
+    DamagedSessionError if one is not a plain file, or is a journal: a session has none, and SQLite does what
+    one
     says.
     """
     path = Path(os.path.realpath(path))

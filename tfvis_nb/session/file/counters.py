@@ -173,7 +173,7 @@ def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
 def abandoned(path: Path) -> Iterator[bool | None]:
     """Yield whether the process that wrote the ledger is gone; hold the ledger in that case.
 
-    None where that cannot be told: it is not there, or may not be opened.
+    None if not known: it is not there, or may not be opened.
     """
     import fcntl
 

@@ -1,6 +1,6 @@
 """Making the files of a session, one process at a time, so that those that a killed one left are known.
 
-What is being made has a name of its own until it is whole. Whoever makes something holds a
+A file has a temporary name until it is complete. Whoever makes something holds a
 lock on the folder: under it, what is there under such a name is of nobody who lives. Only a
 file is removed that has such a name and, inside, what this package or SQLite writes there.
 """
@@ -37,8 +37,8 @@ _SHARED_VERSION = 3_007_000
 def making_files(path: Path) -> Iterator[None]:
     """Make files of the session at `path`, after removing those that killed processes have left unfinished.
 
-    Where there is no session, what lies beside it is of one that was deleted, and is removed,
-    too: SQLite would take its log for that of the new one.
+    Where there is no session, what lies next to it is of one that was deleted, and is also removed: SQLite
+    would take its log for that of the new one.
     """
     try:
         folder = os.open(path.parent, os.O_RDONLY)

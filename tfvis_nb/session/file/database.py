@@ -21,7 +21,7 @@ PATIENCE_S = 30.0
 """How long a transaction waits for that of another process. Each takes milliseconds."""
 
 _LOOKS = 5
-"""How often to look at a file that others change meanwhile, before it is called damaged."""
+"""How often to look at a file that others change in the meantime, before it is called damaged."""
 
 
 def connect(path: Path, *, create: bool = False) -> Guarded:
@@ -131,7 +131,7 @@ def make_private(path: Path) -> None:
 class Transaction:
     """A transaction that has the right to write from its beginning; an exception undoes it.
 
-    A connection that only reads otherwise writes meanwhile.
+    A connection that only reads otherwise writes in the meantime.
     """
 
     def __init__(self, connection: Guarded) -> None:

@@ -27,11 +27,11 @@ class DamagedSessionError(TraceFormatError):
 
 
 FILE_ERRORS = (sqlite3.Error, OSError, DamagedSessionError)
-"""What the file of a session may be the reason of; all else is a mistake in what was asked."""
+"""Errors that the file of a session may cause; all others are a mistake in what was asked."""
 
 
 def in_words(error: Exception, path: Path) -> Text:
-    """Say what is wrong with a session's file: `error` is one of `FILE_ERRORS`."""
+    """Describe what is wrong with a session's file: `error` is one of `FILE_ERRORS`."""
     name = repr(str(path))
     number = error.errno if isinstance(error, OSError) else None
     code = primary(error)
@@ -53,12 +53,12 @@ def in_words(error: Exception, path: Path) -> Text:
 
 
 def deleted(path: Path) -> Text:
-    """Say that the file is not there any more, and where another is, that this is not it."""
+    """State that the file is not there any more, and where another is, that this is not it."""
     return Text("session_deleted", path=str(path))
 
 
 def damage(reason: str) -> Text:
-    """Say of a damaged file what is left of it."""
+    """Describe what is left of a damaged file."""
     return Text("session_damaged", reason=reason)
 
 
@@ -69,7 +69,7 @@ def primary(error: Exception) -> int | None:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether SQLite has found the file damaged, or to be no database."""
+    """Whether SQLite has found the file damaged, or not to be a database."""
     # Python raises this in place of SQLite's error, where that names something of the file.
     if isinstance(error, UnicodeDecodeError):
         return True

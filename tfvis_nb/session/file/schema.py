@@ -17,7 +17,7 @@ BEFORE_LAYERS = 2
 """The version of those that do not keep the layers of models."""
 
 EVERY = 0
-"""In the place of a signature: all of them."""
+"""Instead of a signature: all of them."""
 
 MAGIC = b"SQLite format 3\0"
 

@@ -7,7 +7,7 @@ from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.errors import is_busy
 
 WAL_PAGES = 4000
-"""How long the file beside the session gets, 16 MB, before it is moved over; that run waits for the disk."""
+"""How long the file next to the session gets, 16 MB, before it is moved over; that run waits for the disk."""
 
 
 MOST_WAL = 64_000_000

@@ -163,7 +163,7 @@ class Writer:
     def _transaction(self) -> Transaction:
         """Return a transaction for a run to wait for.
 
-        HeldError if the file beside the session has grown too long, as somebody reads who does not end.
+        HeldError if the file next to the session has grown too long, as somebody reads who does not end.
         """
         self._connection.allow(WORK_S)
         self._log.keep_short(self._connection)

@@ -13,7 +13,7 @@ export function randomNumbers(seed: number): () => number {
   };
 }
 
-/** One event of a made-up trace; what is left out is 0 or "". */
+/** One event of a made-up trace; omitted fields are 0 or "". */
 export interface Made {
   start: number;
   duration?: number;
