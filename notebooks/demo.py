@@ -49,7 +49,7 @@ def network(images: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def traced_training() -> tfvis_nb.RecordedTrace:
-    """Initialise and train for three steps; every run of the session becomes a step of the trace."""
+    """Train for four steps; every run of the session becomes a step of the trace."""
     draw = np.random.default_rng(0)
     with tf.Graph().as_default(), tf.Session() as session:
         images = tf.placeholder(tf.float32, [None, SIDE, SIDE, 3], name="images")
@@ -59,9 +59,9 @@ def traced_training() -> tfvis_nb.RecordedTrace:
             images: draw.random((BATCH, SIDE, SIDE, 3), dtype="float32"),
             labels: draw.integers(CLASSES, size=BATCH),
         }
+        session.run(tf.global_variables_initializer())
         with tfvis_nb.trace() as trace:
-            session.run(tf.global_variables_initializer())
-            for _ in range(3):
+            for _ in range(4):
                 session.run([train, loss], feed)
     return trace
 
@@ -78,7 +78,7 @@ def has_display() -> bool:
 def main() -> None:
     """Trace, write the page, say where it is and open it."""
     trace = traced_training()
-    trace.to_html(PAGE, title="Initialisation and three training steps of a small convolutional network")
+    trace.to_html(PAGE, title="Training a small convolutional network")
     address = PAGE.resolve().as_uri()
     longest = trace.steps["duration_ns"].max() / 1e6
     print(

@@ -5,18 +5,17 @@ import { useId, useMemo, useState } from "preact/hooks";
 import type { LinkMessage } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
 import { csvText, markdownText } from "../model/format/table_text";
-import { shortName } from "../model/lanes/event_text";
-import { UNKNOWN_OP } from "../model/lanes/labels";
-import { categoryColour } from "../model/paint/palette";
+import { scopesToTell } from "../model/lanes/event_text";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { CopyTable } from "../ui/copy_table";
 import { moveAmongRows } from "../ui/row_keys";
 import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
-import type { Cell, TableBlock, TableColumn } from "./blocks";
-import { ChangeBar, largest } from "./change_bar";
+import type { Cell, TableBlock } from "./blocks";
+import { largest } from "./change_bar";
 import { Histogram } from "./histogram";
 import { isText, isWide, rowsNote, rowsOfStep, stepText } from "./layout";
+import { Figure, Long, titleOf } from "./table_cell";
 
 const DURATIONS = { column: "durations", title: "Durations", class: "text", isFixed: true } as const;
 
@@ -82,6 +81,7 @@ function Rows({ block, shown, marked, publish }: RowsProps) {
   );
   const order = chosen ?? given;
   const most = useMemo(() => columns.map((_, at) => largest(rows, at)), [rows]);
+  const scopes = useMemo(() => columns.map((_, at) => scopesToTell(rows.map((row) => `${row[at]}`))), [rows]);
   const [current, setCurrent] = useState(-1);
   const sorted = chosen && order ? sortRows(shown, order.up, (index) => rows[index][order.column]) : shown;
   const stop =
@@ -126,7 +126,8 @@ function Rows({ block, shown, marked, publish }: RowsProps) {
             >
               {columns.map((column, at) => {
                 const cell = rows[index][at];
-                const text = <Figure {...{ cell, column }} most={most[at]} isPlain={bar !== null} />;
+                const sizes = { most: most[at], scopes: scopes[at] };
+                const text = <Figure {...{ cell, column, ...sizes }} isPlain={bar !== null} />;
                 return (
                   <td key={column.name} class={isText(column) ? `text ${column.unit}` : column.unit}>
                     {at === 0 && zoom[index] ? (
@@ -194,56 +195,6 @@ function Hinted({
       <span id={id} hidden>
         {hint}
       </span>
-    </>
-  );
-}
-
-/** A long name is cut in its cell. */
-function titleOf(cell: Cell): string | undefined {
-  return typeof cell === "string" && cell.length > 20 ? cell : undefined;
-}
-
-/** A figure beside a bar that is long enough to be compared with others. */
-function Long(props: { part: number; colour: string | undefined; children: ComponentChildren }) {
-  const { part, colour, children } = props;
-  const background =
-    colour && `light-dark(${categoryColour(colour, "light")}, ${categoryColour(colour, "dark")})`;
-  return (
-    <span class="long">
-      <i aria-hidden="true">
-        <b style={{ width: `${100 * part}%`, background }} />
-      </i>
-      <span>{children}</span>
-    </span>
-  );
-}
-
-interface FigureProps {
-  cell: Cell;
-  column: TableColumn;
-  /** The largest change of the column. */
-  most: number;
-  /** Whether a share has no bar of its own, as another column has. */
-  isPlain: boolean;
-}
-
-function Figure({ cell, column, most, isPlain }: FigureProps) {
-  const text = formatCell(cell, column.unit) || (column.name === "op" ? UNKNOWN_OP : "");
-  if (column.unit === "name")
-    return (
-      <span class="name" title={titleOf(cell)}>
-        {shortName(text)}
-      </span>
-    );
-  if (column.unit === "change" && typeof cell === "number")
-    return <ChangeBar change={cell} most={most} text={text} />;
-  if (isPlain || column.unit !== "share" || typeof cell !== "number") return <>{text}</>;
-  return (
-    <>
-      <i class="bar" aria-hidden="true">
-        <b style={{ width: `${Math.min(Math.max(cell, 0), 1) * 100}%` }} />
-      </i>
-      <span class="percent">{text}</span>
     </>
   );
 }

@@ -35,10 +35,18 @@ export function categoryOf(drawn: Drawn, id: number): string {
   return drawn.categories[drawn.category[id]] ?? "op";
 }
 
-/** The last two scopes of a name, enough to know it by among others. */
-export function shortName(name: string): string {
+/** The last scopes of a name: two are mostly enough to know it by among others. */
+export function shortName(name: string, scopes = 2): string {
   const parts = name.split("/");
-  return parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : name;
+  return parts.length > scopes ? `…/${parts.slice(-scopes).join("/")}` : name;
+}
+
+/** How many of their last scopes tell names apart: two to four. */
+export function scopesToTell(names: Iterable<string>): number {
+  const whole = [...new Set(names)];
+  const differ = (scopes: number) =>
+    new Set(whole.map((name) => shortName(name, scopes))).size === whole.length;
+  return [2, 3].find(differ) ?? 4;
 }
 
 const EXECUTOR_LABEL = /^(?:\[[^\]]*\] )*\S* = [^ (]+\((.*)\)$/s;

@@ -66,11 +66,20 @@ export class Waiting {
 
   /** Tells whether a piece of the idle time is of the device of one of `lanes`. */
   isOf(lanes: readonly Lane[]): (at: number) => boolean {
-    const isOf = this.#devices.map(([task, device]) => {
+    const isOf = this.#areOf(lanes);
+    return (at) => isOf[this.#deviceOf[at]];
+  }
+
+  /** How many of the devices whose idle time is known are those of `lanes`. */
+  deviceCount(lanes: readonly Lane[]): number {
+    return this.#areOf(lanes).filter(Boolean).length;
+  }
+
+  #areOf(lanes: readonly Lane[]): boolean[] {
+    return this.#devices.map(([task, device]) => {
       const own = /CPU:\d+$/.test(device) ? HOSTED : ACCELERATED;
       return lanes.some((lane) => lane.task === task && lane.device === device && own.test(lane.kind));
     });
-    return (at) => isOf[this.#deviceOf[at]];
   }
 
   /** The whole idle stretch of a lane's device around a time; null where it is busy, or nothing is known. */

@@ -27,6 +27,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
   const { path, idle } = waiting;
   const chosen = store.drawn.lanes.filter((lane) => lanes === null || lanes.includes(lane.id));
   const idled = idle ? sums(idle, start, end, waiting.isOf(chosen)) : [];
+  const devices = waiting.deviceCount(chosen);
   const cause = idle && idled.length > 0 ? idle.event[idled[0].longest] : -1;
   return (
     <>
@@ -43,7 +44,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
       )}
       {idle && idled.length > 0 && (
         <Table
-          title="Idle time by cause"
+          title={`Idle time by cause${devices > 1 ? `, sum of ${devices} devices` : ""}`}
           pieces={idle}
           rows={idled}
           choose={(at) => {

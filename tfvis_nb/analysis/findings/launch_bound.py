@@ -115,8 +115,8 @@ def tracing_sentence(share: float | None) -> str:
     if share is None:
         return " Tracing itself adds launch overhead."
     return (
-        " Tracing itself adds launch overhead: if recording a launch costs"
-        f" {format_duration(TRACING_NS.value)}, that is {step_time(share)}."
+        f" Tracing itself adds launch overhead: about {TRACING_NS.value // 1000} µs a launch would be"
+        f" {step_time(share)}."
     )
 
 

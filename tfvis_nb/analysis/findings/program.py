@@ -109,7 +109,7 @@ def faster_input(figures: Mapping[str, Any]) -> str:
     slowest = figures.get("slowest_stage") or {}
     parallel = f"use map(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})"
     if str(slowest.get("op")) in _PYTHON_OPS:
-        parallel += ", replace Python, which runs on one thread at a time, with TensorFlow ops"
+        parallel = f"replace Python, which runs on one thread at a time, with TensorFlow ops and {parallel}"
     return f"{prefetch}{parallel}, cache() data that is read again, or cut per-element cost."
 
 
