@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
@@ -14,6 +15,7 @@ from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.rules import RULES
+from tfvis_nb.core.stacks import Frame, StackBuilder
 
 INPUT_SHARE = RULES["input_bound"].thresholds["SHARE"].value
 INPUT_MEAN_NS = int(RULES["input_bound"].thresholds["MEAN_NS"].value)
@@ -61,7 +63,15 @@ def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
     ]
     table, _ = events.order(events.build({name: [row[name] for row in rows] for name in waiting}))
     figures = findings(tv.Trace(table))["figures"][0]
-    assert figures["slowest_stage"] == {"op": "PyFunc", "count": 2, "self_ns": 10_000_000, "at_once": 1.0}
+    stage = {"op": "PyFunc", "count": 2, "self_ns": 10_000_000, "at_once": 1.0, "line": None}
+    assert figures["slowest_stage"] == stage
+    builder = StackBuilder()
+    for line in (7, 3):
+        builder.stack([Frame("input.py", line)])
+    stacks = [1 if op == "PyFunc" else 0 for op in table["op"]]
+    nested = pa.table({"stack": pa.array(stacks, pa.int32())})
+    coded = tv.Trace(table, nested=nested, stacks=builder.table())
+    assert findings(coded)["figures"][0]["slowest_stage"] == {**stage, "line": "input.py:3"}
 
 
 def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> None:
@@ -90,10 +100,10 @@ def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> N
         return findings(tv.Trace(table))["figures"][0]["slowest_stage"]
 
     # Prefetch waits for its buffer.
-    take = {"op": "Iterator::Model::Prefetch::Take", "count": 1, "self_ns": 5_000_000, "at_once": 1.0}
-    assert slowest(rows) == take
+    stage = {"count": 1, "self_ns": 5_000_000, "at_once": 1.0, "line": None}
+    assert slowest(rows) == {"op": "Iterator::Model::Prefetch::Take", **stage}
     decoding = {**lane, "name": "decode", "start_ns": 85_000_000, "duration_ns": 1_000_000}
-    assert slowest([*rows, decoding]) == {"op": "decode", "count": 1, "self_ns": 1_000_000, "at_once": 1.0}
+    assert slowest([*rows, decoding]) == {"op": "decode", **stage, "self_ns": 1_000_000}
     assert slowest(rows[:2]) is None
 
 

@@ -146,6 +146,14 @@ class StackTable:
                 return found
             nearest = farther
 
+    def own_lines(self) -> np.ndarray:
+        """Return the innermost line of the user's own code of each stack as ``file:line``, "" without any."""
+        files = self.files["name"].to_pylist()
+        frames = zip(self.frames["file"].to_pylist(), self.frames["line"].to_pylist(), strict=True)
+        lines: np.ndarray = np.array([*(f"{files[file]}:{line}" for file, line in frames), ""], object)
+        found: np.ndarray = lines[self.own_frame()]
+        return found
+
     def edited(self) -> list[str]:
         """Return the names of the files that were edited after the code that ran was loaded from them."""
         rows = self.files.filter(self.files["edited"])

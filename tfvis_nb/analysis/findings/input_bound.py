@@ -29,6 +29,7 @@ from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -96,7 +97,8 @@ def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
         works = total[~total.index.str.match(pattern) & (total.index != "") & (total["sum"] > 0)]
         if len(works):
             slowest = works.sort_values("sum", kind="stable").iloc[-1]
-            own_rows = rows[(called == slowest.name).to_numpy()]
+            here = (called == slowest.name).to_numpy()
+            own_rows = rows[here]
             start, duration = (own_rows[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
             busy = union(np.zeros(len(start), np.int64), start, start + duration).length.sum()
             return {
@@ -104,8 +106,18 @@ def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
                 "count": int(slowest["size"]),
                 "self_ns": int(slowest["sum"]),
                 "at_once": int(duration.sum()) / max(int(busy), 1),
+                "line": _line(trace, chosen[here], own[chosen][here]),
             }
     return None
+
+
+def _line(trace: Trace, rows: np.ndarray, own: np.ndarray) -> str | None:
+    """Return the line of the user's code that most of the self time of events has, None without any."""
+    if trace.stacks is None:
+        return None
+    lines = pd.Series(np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[rows]])
+    total = pd.Series(own)[lines != ""].groupby(lines[lines != ""]).sum()
+    return str(total.idxmax()) if len(total) else None
 
 
 def _needed(trace: Trace, task: str, slowest: Figures | None) -> int | None:
@@ -177,8 +189,9 @@ def stage_sentence(stage: Figures | None) -> str:
     if stage is None:
         return ""
     each = format_duration(stage["self_ns"] / stage["count"])
+    line = f" ({stage['line']})" if stage["line"] else ""
     return (
-        f" {stage['op']} is the slowest stage of the input pipeline:"
+        f" {stage['op']}{line} is the slowest stage of the input pipeline:"
         f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} times {each},"
         f" {stage['at_once']:.1f} at once)."
     )

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.steps.layers import event_layers
-from tfvis_nb.core.stacks import StackTable, event_stacks
+from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 
 ORIGINS: dict[str, str] = {
@@ -28,7 +28,7 @@ def buffer_origins(trace: Trace, buffers: pd.DataFrame) -> pd.DataFrame:
     layers = _first(_texts(layer), event, run)
     lines = np.full(len(buffers), "", object)
     if trace.stacks is not None:
-        of_stack = np.append(_lines(trace.stacks), "")
+        of_stack = np.append(trace.stacks.own_lines(), "")
         lines = _first(of_stack[event_stacks(trace)], event, run)
     columns = {"layer": layers, "line": lines}
     return pd.DataFrame(
@@ -52,15 +52,6 @@ def runs_of(trace: Trace, nodes: list[str]) -> np.ndarray:
 def _texts(column: pa.DictionaryArray) -> np.ndarray:
     names = np.array([*(text or "" for text in column.dictionary.to_pylist()), ""], object)
     found: np.ndarray = names[pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)]
-    return found
-
-
-def _lines(stacks: StackTable) -> np.ndarray:
-    """Return the line of each stack, empty where it has no code of the user's."""
-    files = stacks.files["name"].to_pylist()
-    frames = zip(stacks.frames["file"].to_pylist(), stacks.frames["line"].to_pylist(), strict=True)
-    texts = np.array([*(f"{files[file]}:{line}" for file, line in frames), ""], object)
-    found: np.ndarray = texts[stacks.own_frame()]
     return found
 
 
