@@ -117,7 +117,7 @@ ARGUMENTS: st.SearchStrategy[Any] = st.fixed_dictionaries(
 )
 EVENTS: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {
-        "ph": st.sampled_from(["X"] * 6 + ["B", "E", "M", "M", "N", "O", "C", "s", "t", "f", "i", "?"]) | odd,
+        "ph": st.sampled_from([*"XXXXXXBEMMNODCstfiRbenSTpF?"]) | odd,
         "ts": number.map(lambda value: value + EPOCH if type(value) is int and 0 <= value < 2000 else value)
         | number,
         "pid": st.integers(0, 2) | st.sampled_from(["Spans", None, [], 1.5]),
@@ -131,6 +131,8 @@ EVENTS: st.SearchStrategy[Any] = st.fixed_dictionaries(
         "id": odd,
         **dict.fromkeys(("bind_id", "flow_in", "flow_out"), st.just(True) | odd),
         "bp": st.just("e") | odd,
+        "s": st.sampled_from("tpg") | odd,
+        "id2": st.just({"local": 1}) | st.just({"global": []}) | odd,
         "time_ns": number,
         "task": odd,
     },

@@ -23,6 +23,9 @@ PHASES = ("s", "t", "f")
 BINDING = "bind_id"
 """The key of a bar by which arrows start or end in it; kept with its arguments."""
 
+INSTANT = "", -1
+"""In the place of the arrow of a bar: an instant, in which no arrow starts or ends."""
+
 _START, _STEP, _END = range(3)
 _MOST_OPEN = 1000
 """Bars that a thread has open at once, of which one is looked for; more are made to take long."""
@@ -78,7 +81,7 @@ class FlowEvents:
             else:
                 ends.append((key, at, phase, bar))
         for row, bound in enumerate(columns.arguments[BINDING]):
-            if bound is not None:
+            if bound is not None and bound != INSTANT:
                 ends.append(((bound[0],), int(columns.start[row]), bound[1], row))
         arrows, unstarted = _arrows(ends)
         lost += unstarted
@@ -122,7 +125,8 @@ class _Bars:
 
     def __init__(self, columns: Columns) -> None:
         self._start, self._end = columns.start, columns.start + columns.duration
-        order = np.argsort(columns.thread, kind="stable")
+        bars = np.array([bound != INSTANT for bound in columns.arguments[BINDING]], bool).nonzero()[0]
+        order = bars[np.argsort(columns.thread[bars], kind="stable")]
         ends = np.searchsorted(columns.thread[order], np.arange(1, len(columns.threads)))
         self._rows = np.split(order, ends)
         self._number = {one: number for number, one in enumerate(columns.threads)}

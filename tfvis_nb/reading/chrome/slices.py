@@ -3,27 +3,24 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.events import LATEST_NS
+from tfvis_nb.reading.chrome import async_events
+from tfvis_nb.reading.chrome.async_events import AsyncEvents
 from tfvis_nb.reading.chrome.counters import CounterEvents
-from tfvis_nb.reading.chrome.flows import BINDING, PHASES, FlowEvents, binding
-from tfvis_nb.reading.chrome.values import key_of, key_values, nanoseconds, text, texts
+from tfvis_nb.reading.chrome.flows import BINDING, INSTANT, PHASES, FlowEvents, binding
+from tfvis_nb.reading.chrome.values import between, key_of, key_values, nanoseconds, text, texts
 from tfvis_nb.texts import Text
 
 Thread = tuple[Any, Any]
 """A pid and a tid: numbers or texts, as the file has them."""
 
-_LEFT_OUT = {
-    **dict.fromkeys("bneSTpF", "async_left_out"),
-    **dict.fromkeys("iIR", "instants_left_out"),
-    **dict.fromkeys("NOD", "objects_left_out"),
-}
-"""Phase to the note on its events, which are not bars."""
+_INSTANTS = tuple("iIRPvV")
+"""Phases of instants: marks of today and before, samples and dumps of memory."""
 
 UNUSABLE = "unusable_bars_left_out"
 _BACKWARDS = "backward_bars_left_out"
@@ -72,6 +69,7 @@ class Slices:
     notes: list[str] = field(default_factory=list)
     counters: CounterEvents = field(default_factory=CounterEvents)
     flows: FlowEvents = field(default_factory=FlowEvents)
+    _async: AsyncEvents = field(default_factory=AsyncEvents)
     _pieces: list[Columns] = field(default_factory=list)
     _threads: dict[Thread, int] = field(default_factory=dict)
     _open: dict[Thread, list[dict[str, Any]]] = field(default_factory=dict)
@@ -81,6 +79,7 @@ class Slices:
     def add(self, events: Sequence[Any]) -> None:
         """Take some events."""
         whole: list[dict[str, Any]] = []
+        instants: list[dict[str, Any]] = []
         counting: list[dict[str, Any]] = []
         flowing: list[dict[str, Any]] = []
         for event in events:
@@ -98,11 +97,17 @@ class Slices:
                 self._open.setdefault(_thread(event), []).append(event)
             elif phase == "E":
                 self._close(event, whole)
+            elif phase in _INSTANTS:
+                instants.append(_mark(event))
+            elif isinstance(phase, str) and phase in async_events.PHASES:
+                self._async.add(event)
             elif event:  # viewers write an empty object behind the last comma
-                known = _LEFT_OUT.get(phase, "") if isinstance(phase, str) else ""
-                self._other[(known, "") if known else ("phase_left_out", text(phase)[:20])] += 1
+                self._other["phase_left_out", text(phase)[:20]] += 1
         if whole:
             self._pieces.append(self._columns(whole))
+        if instants:
+            self._pieces.append(self._columns(instants))
+            self._pieces[-1].arguments[BINDING] = [INSTANT] * len(self._pieces[-1].start)
         if counting:
             self.counters.add(counting)
         if flowing:
@@ -128,7 +133,7 @@ class Slices:
             self._other["ends_left_out", ""] += 1
             return
         begin = stack.pop()
-        duration = _between(begin.get("ts"), event.get("ts"))
+        duration = between(begin.get("ts"), event.get("ts"))
         arguments = [part["args"] for part in (begin, event) if isinstance(part.get("args"), dict)]
         whole.append(begin | {"dur": duration, "args": {k: v for part in arguments for k, v in part.items()}})
 
@@ -169,11 +174,16 @@ class Slices:
 
     def finish(self) -> Columns:
         """Return all bars."""
-        unended = [event for stack in self._open.values() for event in stack]
+        matched = self._async.finish()
+        if matched.whole:
+            self._pieces.append(self._columns(matched.whole))
+        if matched.ends:
+            self._other["ends_left_out", ""] += matched.ends
+        unended = [event for stack in self._open.values() for event in stack] + matched.unended
         if unended:
             self.notes.append(Text("bars_without_end", bars=len(unended)))
             for event in unended:
-                event["dur"] = max(_between(event.get("ts"), self._last // 1000) or 0, 0)
+                event["dur"] = max(between(event.get("ts"), self._last // 1000) or 0, 0)
             self._pieces.append(self._columns(unended))
         self.notes += [
             Text(key, bars=count, phase=phase) if phase else Text(key, bars=count)
@@ -218,15 +228,10 @@ def select(columns: Columns, rows: np.ndarray) -> Columns:
     )
 
 
-def _between(start: Any, end: Any) -> Any:
-    """Return the microseconds between two JSON times; None if one is not a number."""
-    try:
-        if isinstance(start, (int, float)) and isinstance(end, (int, float)):
-            return end - start
-        return Decimal(end) - Decimal(start)
-    except (ArithmeticError, TypeError, ValueError):
-        return None
-
-
 def _thread(event: dict[str, Any]) -> Thread:
     return key_of(event.get("pid")), key_of(event.get("tid"))
+
+
+def _mark(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an instant as a bar without length; one of a process or of all has a lane of its own."""
+    return event | {"dur": 0} | ({} if event.get("s") not in ("p", "g") else {"tid": "instants"})

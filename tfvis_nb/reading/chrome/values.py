@@ -50,6 +50,16 @@ def _exact(value: Any) -> int | None:
         return None
 
 
+def between(start: Any, end: Any) -> Any:
+    """Return the microseconds between two JSON times; None if one is not a number."""
+    try:
+        if isinstance(start, (int, float)) and isinstance(end, (int, float)):
+            return end - start
+        return Decimal(end) - Decimal(start)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+
+
 def integers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Convert values to int64, with a mask of numbers, or their decimal texts, within 64 bits.
 
