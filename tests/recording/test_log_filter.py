@@ -101,5 +101,6 @@ def test_a_recorded_profile(capfd: pytest.CaptureFixture[str]) -> None:
         thread.join()
     lines = capfd.readouterr().err.splitlines()
     assert len(recorded.events)
-    assert [line for line in lines if line.startswith("line ")] == said
+    # Another thread's next line can come before one that is being passed on.
+    assert sorted(line for line in lines if line.startswith("line ")) == sorted(said)
     assert not any("profiler_session.cc" in line or "save_profile.cc" in line for line in lines)
