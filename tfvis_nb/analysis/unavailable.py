@@ -1,7 +1,7 @@
 """The result of an analysis for a trace that lacks the data: no rows, and the reason.
 
 A metric that is not known is not 0. A table without rows has its reason in ``table.attrs["cannot_say"]``;
-a table with rows, or without any because there is nothing to report, has none.
+a table with rows, or without any because there is nothing to report, has no reason.
 """
 
 import functools

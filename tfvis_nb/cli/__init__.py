@@ -79,8 +79,8 @@ def verb(
 ) -> Callable[[Callable[..., int]], click.Command]:
     r"""Make a function, which returns the exit code, the command of a verb.
 
-    `about` is what the help says after the first sentence, `more_codes` are exit codes that only this verb
-    has, `settings` what else `click.command` takes.
+    `about` is the help after the first sentence, `more_codes` are exit codes that only this verb has,
+    `settings` what else `click.command` takes.
     """
     summary = VERBS[name]
     return click.command(

@@ -1,4 +1,4 @@
-"""``tfvis-nb info``: what a trace holds, for people and for machines."""
+"""``tfvis-nb info``: the content of a trace, for people and for machines."""
 
 import json
 import math

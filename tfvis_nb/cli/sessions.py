@@ -58,7 +58,7 @@ def session_traces(path: Path, *, keep_messages: bool) -> list[Trace]:
 
 
 def tftracer_traces(path: Path) -> list[Trace]:
-    """Read what a session of tftracer keeps, with TensorFlow's messages; nothing where it is none."""
+    """Read the traces of a tftracer session, with TensorFlow's messages; nothing if it is not one."""
     from tfvis_nb.compat.import_tftracer import converted, may_be_tftracers
 
     if not path.is_file() or not may_be_tftracers(path):

@@ -80,7 +80,7 @@ def read(
 
 
 def _sources(path: Path, max_unpacked: int | None, *, keep_messages: bool) -> Sequence[Path | Trace]:
-    """Return the traces that a session keeps, or the path where it is none's."""
+    """Return the traces that a session keeps, or the path if it is not a session's."""
     from tfvis_nb.cli.messages import kept_messages
     from tfvis_nb.cli.sessions import is_session, session_traces, tftracer_traces
 
@@ -127,7 +127,7 @@ def read_part(
 def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
     """Return the ends of a range ``START:END`` in epoch nanoseconds.
 
-    Each is with a unit (from the first event on), without one (epoch nanoseconds) or left out. `origin_ns`
+    Each has a unit (counted from the first event), has none (epoch nanoseconds) or is left out. `origin_ns`
     and `latest_ns` are when the first event starts, and the last one ends.
 
     >>> time_range("1.5us:2ms", 10**18, 10**19)

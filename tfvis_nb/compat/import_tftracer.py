@@ -39,11 +39,11 @@ def may_be_tftracers(path: Path) -> bool:
 
 
 def converted(source: Path, target: Path) -> list[str]:
-    r"""Write what a session of tftracer holds into a new file, as one process that recorded it.
+    r"""Write the content of a tftracer session into a new file, as recorded by one process.
 
     Return what was left out. Nothing that `source` names is imported or called. How long the longest run took
-    and which run a trace is of was not saved: both are 0. Times were saved without their zone, which the
-    traces tell; where there are none, it is that of this machine.
+    and which run a trace is of was not saved: both are 0. Times were saved without their zone. It is found
+    from the traces, or is this machine's if there are no traces.
     """
     label = str(source)
     data = unpack(source.read_bytes(), label)
@@ -78,7 +78,7 @@ def converted(source: Path, target: Path) -> list[str]:
 
 
 def _span(message: Data, left: Counter[str]) -> tuple[int, int]:
-    """Return when the first event of a trace starts and the last ends; noughts if it has none."""
+    """Return when the first event of a trace starts and the last ends; zeros if it has no events."""
     try:
         events = read_trace(bytes(message)).events
     except TraceFormatError as error:

@@ -29,7 +29,7 @@ _STATEMENTS = (
             JOIN main.signatures AS own USING(kind, fetches, targets, feeds, options)
         ORDER BY traces.id""",
 )
-# By their times, as numbers say when they were added.
+# By time, because numbers are in the order of adding.
 _DELETE_OLDEST = """DELETE FROM main.traces WHERE id IN (
         SELECT id FROM (
             SELECT id, row_number() OVER (PARTITION BY signature ORDER BY start_ns DESC, id DESC) AS place
@@ -46,7 +46,7 @@ def keep_newest(path: Path, keep: int) -> None:
 
 
 def add_session(session: SavedSession, source: str | Path, keep: int) -> int:
-    """Add the runs, processes and traces of another session, as of now; what it is asked for is left out.
+    """Add the runs, processes and traces of another session as it is now, without its requests.
 
     The newest `keep` traces of each signature stay, from either session. Both may be recording. Return how
     many processes recorded the other one. If it cannot be read or this one cannot be written (sqlite3.Error),

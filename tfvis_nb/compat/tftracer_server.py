@@ -50,8 +50,8 @@ class TracingServer:
         The name or address to serve at. With ``"0.0.0.0"`` other machines reach the page too, unencrypted
         without `certfile`.
     keep_traces
-        How many traces to keep of each signature, the newest; files of `save_session` hold no more, and
-        neither does this session after `load_session`.
+        How many traces to keep of each signature, the newest; this also limits files of `save_session`, and
+        this session after `load_session`.
     is_horovod
         Has no effect: each rank of a Horovod job is recorded like any other process.
     certfile, keyfile
@@ -234,8 +234,8 @@ class TracingServer:
 
         Notes
         -----
-        Nothing that a session of tftracer names is imported or called. It does not tell how long the
-        longest run took and which run a trace is of: both are 0.
+        Nothing that a session of tftracer names is imported or called. The duration of the longest run and
+        the run of a trace are missing: both are 0.
         """
         from tfvis_nb.compat.import_tftracer import converted
         from tfvis_nb.compat.merge_sessions import add_session

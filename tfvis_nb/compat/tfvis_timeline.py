@@ -1,7 +1,7 @@
 """`Timeline`, as tfvis and tftracer had it: their scripts change their import, and nothing else.
 
-New code has `tfvis_nb.trace` and `tfvis_nb.Trace`, which need no keyword arguments in every
-``session.run`` and say more.
+New code has `tfvis_nb.trace` and `tfvis_nb.Trace`, which need no keyword arguments in every ``session.run``
+and show more.
 """
 
 import re
@@ -102,7 +102,7 @@ class Timeline:
 
     @property
     def run_metadata(self) -> Any:
-        """What was recorded or given; for a pickle's ``RunMetadata`` TensorFlow is needed."""
+        """The recorded or given message; a pickle's ``RunMetadata`` needs TensorFlow."""
         if self._recorded is None and self._unpickled is not None:
             from tfvis_nb.recording.sessions.run_options import run_metadata
 
@@ -115,7 +115,7 @@ class Timeline:
 
     @property
     def trace(self) -> Trace:
-        """What was recorded, as a `tfvis_nb.Trace`.
+        """The recording, as a `tfvis_nb.Trace`.
 
         Raises
         ------
@@ -223,9 +223,8 @@ class Timeline:
     ) -> int:
         """Return how long anything ran, communication included, in microseconds; overlaps count once.
 
-        So tfvis and tftracer measured it; `tfvis_nb.analysis.communication_overlap` tells
-        computing, hidden and exposed communication apart. Parameters are those of
-        `communication_elapsed_time`.
+        This is tfvis's and tftracer's measure; `tfvis_nb.analysis.communication_overlap` separates computing,
+        hidden and exposed communication. Parameters are those of `communication_elapsed_time`.
         """
         return _union(*self._intervals(device_search_pattern, exclude_pattern))
 

@@ -36,8 +36,8 @@ def met(trace: Trace) -> pd.DataFrame:
       starts (see `tfvis_nb.analysis.collective_waits`).
     * ``exchange``: a round of ``RecvBuf``, by which the CPU's collectives pass pieces around a ring; a task
       arrives when the piece it sends begins to move. The k-th piece of each task in one pass is round k.
-      The keys are those of ``RingAlgBufKey`` in TensorFlow's ``ring_alg.cc``: what is executed, pass,
-      section, rank of the source.
+      The keys are those of ``RingAlgBufKey`` in TensorFlow's ``ring_alg.cc``: execution, pass, section,
+      source rank.
     * ``inputs``: an op that needs tensors of several tasks of one job, such as a parameter server that adds
       up gradients; a task arrives when the last of its tensors for the op has been received.
     * ``end``: the end of a step for the tasks of one job; a task arrives when its last event ends.

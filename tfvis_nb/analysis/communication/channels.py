@@ -69,7 +69,7 @@ def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.nda
 
 
 def _bursts(is_first: np.ndarray, start: np.ndarray, end: np.ndarray) -> list[slice]:
-    """Return the stretches of several tensors between which a channel had none on its way."""
+    """Return the slices of tensors in each burst of several, after which the channel was empty."""
     starts = [*np.flatnonzero(is_first).tolist(), len(start)]
     found = []
     for low, high in pairwise(starts):

@@ -51,9 +51,9 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
     ``transfer = end - (latest start over the ranks)``; together they are its duration.
 
     Executions belong together by step, node name and op type, the k-th of one rank with the k-th of
-    the others; Horovod gives a tensor the same node name on every rank. Where ranks ran a node
-    a different number of times, or it ran on one rank only, nothing can be told and there is no
-    row. Kernels of NCCL are left to their ops.
+    the others; Horovod gives a tensor the same node name on every rank. If ranks ran a node a different
+    number of times, or only one rank ran it, its waits are unknown and it has no row. Kernels of NCCL are
+    left to their ops.
 
     Parameters
     ----------

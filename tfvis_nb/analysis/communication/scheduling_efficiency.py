@@ -59,9 +59,9 @@ def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
     Notes
     -----
     Definitions of Hashemi, Abdu Jyothi and Campbell, "TicTac: Accelerating Distributed Deep Learning with
-    Communication Scheduling", MLSys 2019, with M and P as lengths of unions, as their
-    tf-comm-scheduling measures them. U is never smaller than max(M, P), and larger than M + P where a
-    task waits for something else.
+    Communication Scheduling", MLSys 2019, with M and P as lengths of unions, which is how their
+    tf-comm-scheduling measures them. U is never smaller than max(M, P), and larger than M + P where a task
+    waits for something else.
 
     Examples
     --------

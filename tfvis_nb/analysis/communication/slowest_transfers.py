@@ -79,7 +79,7 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
     Raises
     ------
     TypeError, ValueError
-        If `most` is no whole number, or negative.
+        If `most` is not a whole number, or is negative.
 
     Notes
     -----

@@ -206,5 +206,5 @@ def _with_enclosing(times: Times, activity: np.ndarray) -> np.ndarray:
 
 @per_trace
 def backtracker(trace: Trace) -> Backtracker:
-    """Return the backtracker of a trace: what every event of it had to wait for."""
+    """Return the backtracker of a trace, which knows what each event had to wait for."""
     return Backtracker(trace)

@@ -30,14 +30,14 @@ _MOST_ROUNDS = 32
 def dependencies(trace: Trace, times: Times) -> Dependencies:
     """Return what let each event go on, ordered by when it did.
 
-    * ``data``, ``control``: what an op used or had to follow (`Trace.edges`), work that a thread took over
-      from another, and what a kernel or copy used from another stream or device.
+    * ``data``, ``control``: the inputs and control inputs of an op (`Trace.edges`), work that a thread took
+      over from another, and what a kernel or copy used from another stream or device.
     * ``transfer``: the op that made a tensor that was received or copied, and what used it from there.
     * ``launch``: the call that launched a kernel or copy.
-    * ``flow``: what an arrow of a Chrome trace comes from, which may go on after it.
+    * ``flow``: the source of a Chrome trace's arrow, which may go on after the arrow starts.
     * ``stream``: the kernel or copy before it on its stream.
-    * ``thread``: what a recorded thread ran before it, or the event within which it ran; of an executor's
-      op, the op before it on its thread.
+    * ``thread``: the previous event on a recorded thread, or the event around it; for an executor's op, the
+      op before it on its thread.
     * ``call``: of what threads do for one call, what did so before; of the call, the last of it.
     * ``copy``: copies to the host, or all of a device's work, that a call waited for.
     * ``channel``: the tensor received before it from the same task.
@@ -160,7 +160,7 @@ def _guesses(times: Times, known: Dependencies, linked: np.ndarray) -> Dependenc
     event = np.concatenate([took_time, linked])
     when = np.concatenate([times.end[took_time], times.start[linked]])
     by_time = Executions(times.task[event], when, when, np.arange(len(event)))
-    # A link that begins does not wait for its own begin.
+    # A link does not wait for its own start.
     before = by_time.latest(times.task[target], times.start[target] - np.isin(target, linked))
     source, released_at, target = event[before[before >= 0]], when[before[before >= 0]], target[before >= 0]
     # A thread that wakes up while its task is in a collective most likely works for that.

@@ -69,8 +69,8 @@ class Times:
     * ``ready``: when the event was ready or launched, never after its start; its start where ``known_ready``
       is False.
     * ``step``, ``task``, ``device_number``: numbers of the step, the task and the device.
-    * ``counts``: may be on a path. Left out are rows that repeat others: what a thread has of an executor's
-      ops, Horovod's phases of a collective, lines that summarise others.
+    * ``counts``: may be on a path. Rows that repeat others may not: an executor's ops repeated on a thread,
+      Horovod's phases of a collective, lines that summarise others.
     * ``executor``, ``device``, ``received``, ``thread``: rows of an executor, events on an accelerator,
       tensors received, events that lie within each other on a thread.
     * ``parent``: the event that each lies within on its thread, or -1.

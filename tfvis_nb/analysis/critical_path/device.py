@@ -25,8 +25,8 @@ _WATCHER = re.compile(r"tf_(?:GPU|Device)_Event_Manager")
 def streams(trace: Trace, times: Times) -> np.ndarray:
     """Return a number for the stream of each event of a device, -1 for other events (int64).
 
-    Copies have lanes of their own whatever stream they ran on; the name that the source has for a
-    lane tells the stream. Where it does not, a lane is taken for a stream.
+    Copies have lanes of their own whatever stream they ran on; the stream is in the source's name for the
+    lane. If that has none, the lane is taken for a stream.
     """
     rows = np.flatnonzero(times.device & ~times.thread)
     found = np.full(len(times.start), -1, np.int64)
@@ -96,8 +96,8 @@ def awaited(times: Times) -> list[Dependencies]:
 def device_data(times: Times, stream: np.ndarray, launch: Pairs, fed: Pairs) -> Dependencies:
     """Return which kernels and copies made what others on another stream, device or task used.
 
-    What an op feeds another with is made by the last of its kernels, and used by the first of the
-    other's. On one stream its order says the same. A tensor that another task receives is there when the
+    The last kernel of an op makes its output, and the first kernel of the consumer uses it. Within one
+    stream, the stream's order already implies this. A tensor that another task receives is there when the
     kernels that make it, and its copy to the host, have ended.
     """
     by, work = (ids[times.device[launch[1]]] for ids in launch)

@@ -39,8 +39,8 @@ def slack(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``event`` (int64 id), ``step`` and ``slack_ns`` (int64), one row per event of a step that is not a
-        repetition of others, ordered by event. `cannot_say` where the trace does not show what ops used,
-        as profiles do not: one cannot tell what would have had to wait.
+        repetition of others, ordered by event. `cannot_say` where the trace does not show what ops used, as
+        in profiles: their dependents are unknown.
 
     Examples
     --------
@@ -81,8 +81,8 @@ def latest_ends(table: Dependencies, start: np.ndarray, end: np.ndarray, limit: 
       which it had to wait for the last dependency that was satisfied at the same time.
     * Released: the source may not come later than the dependency may.
     * A target that waited after its start, such as for the last rank at a collective, does not wait longer
-      when what it did before comes later, by up to the length of that wait. So it begins anew there, with
-      no limit; what it does before is limited by the time up to which it waited.
+      when what it did before comes later, by up to the length of that wait. So it starts anew there, with no
+      limit; earlier work has to end by the time up to which it waited.
     """
     leeway = (_last_of_moment(table) - table.released_at).tolist()
     count = len(leeway)

@@ -25,8 +25,8 @@ def graph_inputs(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, pa.Array]:
 
     A label is written from a node as it was when its kernel was made. Passes over the graph later add
     control inputs, fold constants and rename what enters loops: of 79 recorded steps the labels of 48 lack
-    inputs, 384 of 23 734. Damaged graphs are left out, with a note of the trace. A trace from a Chrome trace
-    has no graphs, but what they said beyond the labels.
+    inputs, 384 of 23 734. Damaged graphs are left out, with a note of the trace. A trace read from an
+    exported Chrome trace has no graphs, only the inputs that they had beyond the labels.
     """
     found = [_recorded(trace, rows)]
     if any(trace.graphs):

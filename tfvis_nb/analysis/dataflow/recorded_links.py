@@ -13,8 +13,9 @@ def recorded_links(trace: Trace) -> pd.DataFrame:
     """Return the edges between events that carry the same number: ``source``, ``target``, ``kind``.
 
     A profiler gives the call that launches a kernel or copy a number, ``launch``, which that kernel
-    or copy has as well. What one thread hands to others has a number, ``produced``; those that
-    take it up have it as ``consumed``, an edge of kind ``control``. An arrow of a Chrome trace is a ``flow``.
+    or copy has as well. Work that one thread hands to others has a number, ``produced``; those that take it
+    up have it as ``consumed``. Such a pair is an edge of kind ``control``. An arrow of a Chrome trace is a
+    ``flow``.
     """
     produced = _equal(*link_numbers(trace.nested, "produced"), *link_numbers(trace.nested, "consumed"))
     found = {"launch": launches(trace), "control": produced, "flow": flows(trace)}

@@ -21,7 +21,7 @@ def locations(events: pd.DataFrame) -> np.ndarray:
     * ``device``: kernels, copies and memsets, and collectives that are kernels.
     * ``host``: ops, also those that only launch kernels, and calls of threads.
     * ``network``: tensors received from other tasks, and ops that are collectives; both with their waits.
-    * ``repeated``: what other lanes have as well: rows of host threads that repeat an executor's ops,
+    * ``repeated``: already on other lanes: rows of host threads that repeat an executor's ops,
       synchronisation within an op, a device's rows of whole steps and modules, and Horovod's phases of
       collectives.
     """

@@ -47,7 +47,7 @@ def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray
     """Return for each event the innermost other one of its lane that it lies within, -1 without one.
 
     If two events have the same start and end, the later row lies within the earlier one. Events that are not
-    `among` have no parent and are none.
+    `among` neither have parents nor are parents.
     """
     parent = np.full(len(events), -1, np.int64)
     nesting = nests(events)

@@ -18,10 +18,10 @@ class StepDevices(NamedTuple):
 
     * ``table``: a row for each, ordered by ``step``, ``task`` and ``device``; the device of a task as a whole
       is empty.
-    * ``first``, ``last``: for each row when its step begins and ends (ns), over all tasks.
+    * ``first``, ``last``: for each row the start and end of its step (ns), over all tasks.
     * ``whole``: for each row the row of its task as a whole.
     * ``nowhere``: whether a row only collects what a task has on no device.
-    * ``untraced``: whether accelerators ran ops there of which no tracer says what they did.
+    * ``untraced``: whether accelerators ran ops there that no tracer recorded.
     * ``event``, ``device_row``, ``start``, ``end``: what counts to a step, in which row of ``table``, from
       when to when (ns); see `tfvis_nb.analysis.events.activity.during_steps`.
     """

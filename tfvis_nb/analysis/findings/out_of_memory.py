@@ -43,7 +43,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _asked(figures: Figures) -> str:
-    """Describe which op asked for how much, and what was free."""
+    """Describe which op asked for how much, and how much was free."""
     op, node, asked, free = (figures[name] for name in ("op", "node", "requested_bytes", "free_bytes"))
     who = f"{node} ({op})" if node and op else node or op or "that failed"
     what = "memory that was not there" if asked is None else format_bytes(asked)

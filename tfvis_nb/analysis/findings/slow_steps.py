@@ -60,7 +60,7 @@ def _compared(trace: Trace) -> tuple[pd.DataFrame, np.ndarray, np.ndarray] | Tex
         return Text("few_steps", steps=len(table), least=int(MIN_STEPS.value))
     more = table["more_work"].fillna(value=False).to_numpy(bool)
     longer = table["slow"].to_numpy(bool) & ~more
-    # Where it is set apart it is none of these steps.
+    # A first step that is set apart is not in the table.
     if not isinstance(trace, OtherSteps):
         longer[0] = False
     return table, more, longer

@@ -41,7 +41,7 @@ class FunctionEvents(NamedTuple):
 
 @per_trace
 def function_events(trace: Trace) -> FunctionEvents:
-    """Find the calls of functions, and what is traced and compiled in each."""
+    """Find the calls of functions, and the tracings and compilations in each."""
     events = trace.events
     is_host = is_kind(events, "host")
     is_call = is_host & events["detail"].str.contains(_MARK, regex=False).fillna(value=False).to_numpy(bool)
@@ -53,7 +53,7 @@ def function_events(trace: Trace) -> FunctionEvents:
     calls = _named(trace, is_call)
     tracings = _named(trace, is_tracing)
     rows = tracings["event"].to_numpy(np.int64)
-    # A function that is traced while another one is, without being called, is none of the call's.
+    # A function traced while another one is, without being called, does not belong to the call.
     tracings["call"] = number[outer[rows]]
     duration = events["duration_ns"].to_numpy(np.int64)
     tracings["own_ns"] = _own(rows, outer, is_tracing, duration)

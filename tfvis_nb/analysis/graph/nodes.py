@@ -1,4 +1,4 @@
-"""The nodes of the executed graphs: what they are, where they were requested and where they were placed."""
+"""The nodes of the executed graphs: their ops, where they were requested and where they were placed."""
 
 from collections.abc import Container, Iterator
 from typing import Any, NamedTuple

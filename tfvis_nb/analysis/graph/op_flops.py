@@ -1,8 +1,8 @@
 """Floating-point operations and bytes of TensorFlow's ops, from the shapes of their inputs and outputs.
 
 TensorFlow's own formulas (``flops_registry.py``, ``nn_ops.py``) are taken where it registers some, Grappler's
-for batch normalisation. Beyond those a convolution's gradients have as many operations as the convolution,
-other arithmetic has one for each element of its result, and copying has none.
+for batch normalisation. Otherwise a convolution's gradients count as many operations as the convolution,
+other arithmetic one per element of its result, and copying 0.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _UnknownError(Exception):
 
 
 class Op(NamedTuple):
-    """An execution of an op; what is not known is None."""
+    """An execution of an op; None where not known."""
 
     kind: str
     inputs: tuple[Tensor | None, ...]
@@ -71,7 +71,7 @@ class Op(NamedTuple):
 
 
 def type_of_numbers(op: Op) -> str:
-    """Return what XLA calls the type of the numbers that an op computes with; empty if they are no floats.
+    """Return what XLA calls the type of the numbers that an op computes with; empty if they are not floats.
 
     >>> type_of_numbers(Op("AddV2", (Tensor("HALF", (8,)),) * 2))
     'f16'
@@ -152,7 +152,7 @@ def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
 def _matrix_product(op: Op) -> tuple[int, tuple[int, ...]]:
     """Return the operations and the shape of the result.
 
-    Without attributes, which tell what is transposed, the shapes have to leave only one possibility.
+    Without attributes, which record what is transposed, the shapes have to leave only one possibility.
     """
     a, b = op.input(0).shape, op.input(1).shape
     if not 2 <= min(len(a), len(b)) <= max(len(a), len(b)) <= _RANK:

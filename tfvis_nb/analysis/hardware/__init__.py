@@ -1,1 +1,1 @@
-"""What the hardware is, and how far each part is from what it could be."""
+"""The hardware, and how far each part of it is from its limits."""

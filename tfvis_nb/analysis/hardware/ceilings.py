@@ -14,7 +14,7 @@ from tfvis_nb.texts import Text
 
 
 class Ceiling(NamedTuple):
-    """What a device computes at most with numbers of some types, as XLA calls them; empty of any type."""
+    """The highest rate of a device for some types of numbers, by XLA's names; no types means any."""
 
     types: tuple[str, ...]
     flops: float

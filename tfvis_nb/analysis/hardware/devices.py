@@ -29,7 +29,7 @@ _COLUMNS = {name: "str" if SUBJECTS[DEVICES][name] == TEXT else "Int64" for name
 
 @validate_input
 def devices(trace: Trace) -> pd.DataFrame:
-    """Return the devices of a trace and what is known of their hardware.
+    """Return the devices of a trace and their known hardware.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def kernel_runs(trace: Trace) -> pd.DataFrame:
             "name": np.where(recorded == "", own, recorded).astype(object),
             "op": ops[events["op"].cat.codes.to_numpy()[rows]],
             "duration_ns": events["duration_ns"].to_numpy(np.int64)[rows],
-            # A grid has at most 2**31 - 1 blocks in x and 65,535 in y and z each; a text may say anything.
+            # A grid has at most 2**31 - 1 blocks in x and 65,535 in y and z each; a text may have any number.
             "blocks": np.minimum(blocks, 2**62).astype(np.int64),
         }
     )

@@ -16,7 +16,7 @@ _REGISTER_UNIT, _WARP_UNIT = 256, 4
 
 @dataclass(frozen=True)
 class Limits:
-    """What an SM holds at most.
+    """The limits of an SM.
 
     - `blocks`, `warps`: Blocks and warps at once.
     - `shared_bytes`: Shared memory.

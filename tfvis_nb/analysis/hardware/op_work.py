@@ -1,4 +1,4 @@
-"""What each execution of a TensorFlow op computes and moves, by the recorded shapes of tensors."""
+"""The work of each execution of a TensorFlow op, from the recorded shapes of tensors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def op_work(trace: Trace) -> pd.DataFrame:
     """Return a row for each executed op whose operations and bytes are known.
 
     ``event`` (int64), ``flops`` and ``bytes`` (float64) of `tfvis_nb.analysis.graph.op_flops`, and ``type``
-    (object) of the numbers as XLA calls it, empty if they are no floats.
+    (object) of the numbers as XLA calls it, empty if they are not floats.
     """
     found = []
     counted: dict[tuple[Any, ...], tuple[int | None, int | None, str]] = {}
@@ -137,7 +137,7 @@ def _input(made: Mapping[tuple[int, str, int], Tensor | None], step: int, given:
 
 
 def _shapes(listed: str) -> tuple[Tensor | None, ...]:
-    """Read what a profile says of the inputs of an op, such as ``float[8,4];int32[]``."""
+    """Read the inputs of an op in a profile, such as ``float[8,4];int32[]``."""
     found = []
     for match in map(_SHAPE.fullmatch, listed.split(";")):
         sizes = [int(size) for size in match["sizes"].split(",") if size] if match else None

@@ -92,7 +92,7 @@ def roofline(
         What is added up, of `BY`; None for ``hlo_op`` where the trace has instructions, and else ``name``.
     peak_flops
         Highest rate of the devices, in floating-point operations a second. If not given that of the profile
-        (TPUs), or of the compute capability, SMs and clock rate that it has (NVIDIA's GPUs from 7.0 on).
+        (TPUs), or of the compute capability, SMs and clock rate that it has (NVIDIA's GPUs of 7.0 and later).
     memory_bandwidth
         Highest bandwidth of the devices' memory, in bytes a second. If not given that of the profile.
 
@@ -109,7 +109,7 @@ def roofline(
     Raises
     ------
     ValueError
-        If `by` is no key of `BY`, or a rate is not above 0.
+        If `by` is not a key of `BY`, or a rate is not above 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The work of events: what a kernel, an op on a CPU or a compiled instruction computes and moves."""
+"""The operations and bytes of kernels, ops on a CPU and compiled instructions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def work(trace: Trace) -> pd.DataFrame:
     the op that launched them computes and moves by their durations, so that it counts once.
     """
     table = pd.concat([of_ops(trace), _of_instructions(trace)], ignore_index=True)
-    # An instruction's kernel may be known by its node, too: what XLA says of it comes last.
+    # An instruction's kernel may also have a row by its node; XLA's row comes last and is kept.
     return table.drop_duplicates("event", keep="last").reset_index(drop=True)
 
 
@@ -119,7 +119,7 @@ def rows_events(trace: Trace) -> dict[tuple[str, ...], list[int]]:
 
 
 def is_start(ops: pd.DataFrame) -> pd.Series:
-    """Tell which instructions only start what another one ends."""
+    """Return which instructions only start what another one ends."""
     return ops["category"].str.endswith("-start").fillna(False).astype(bool)
 
 

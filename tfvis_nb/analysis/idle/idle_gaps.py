@@ -104,16 +104,16 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
         One row per gap and cause, the longest gap first, in a gap by time: ``step`` (int64), ``task``,
         ``device`` (category), ``start_ns``, ``duration_ns`` (int64), ``cause`` (category of `CAUSES`),
         ``cause_event`` (int64 id: what took most of that time), ``gap`` (int64, from 0) and ``gap_ns``
-        (int64). Devices are accelerators, and the CPUs of tasks that have none. `cannot_say` where no
+        (int64). Devices are accelerators, and the CPUs of tasks without accelerators. `cannot_say` where no
         device of a step has a row that records what it did.
 
     Notes
     -----
     A device is idle when nothing keeps it busy as
     `tfvis_nb.analysis.utilisation` has it, so all durations of a step and device add
-    up to its ``idle_ns``. Holistic Trace Analysis tells causes of gaps apart by whether a kernel was
-    launched before the one ahead of it ended (``hta/analyzers/breakdown_analysis.py``), as ``late
-    launch`` and ``kernel gap`` here.
+    up to its ``idle_ns``. Holistic Trace Analysis distinguishes causes of gaps by whether a kernel was
+    launched before the one ahead of it ended (``hta/analyzers/breakdown_analysis.py``), as ``late launch``
+    and ``kernel gap`` here.
 
     At a collective a rank waits until the last one has come, as
     `tfvis_nb.analysis.collective_waits` has it; that is ``recv wait`` and its
@@ -228,7 +228,8 @@ def _with_waits(
         return pieces, cause
     last_arrival = times.start.copy()
     last_arrival[arrived["event"].to_numpy(np.int64)] += waited
-    # What the last rank did is on the walk as well: the piece before that is the collective left for it.
+    # The walk includes the last rank's events: the piece before them is the collective that waits for that
+    # rank.
     own = times.task[pieces.event] == _codes(trace, here, "task")[idle.device_row[pieces.walk]]
     left = np.maximum.accumulate(np.where(own, np.arange(len(own)), 0))
     collective = _around(times.parent, pieces.event, last_arrival > times.start)[left]

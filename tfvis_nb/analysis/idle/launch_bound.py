@@ -213,7 +213,7 @@ def _stretches(
     """Join gaps, ordered by device and time, to stretches; return the first and the last gap of each."""
     first = last = np.arange(len(device_row))
     while len(first) > 1:
-        # Neighbours that both score more than what is between them belong together, whatever is around.
+        # Neighbours that both score more than the time between them belong together, whatever surrounds them.
         between = begin[first[1:]] - end[last[:-1]]
         joins = (
             (device_row[first[1:]] == device_row[last[:-1]]) & (between < score[1:]) & (between < score[:-1])

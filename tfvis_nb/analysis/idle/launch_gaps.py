@@ -75,7 +75,7 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per gap, ordered by step, task, device and time: ``step`` (int64), ``task``, ``device``
         (category), ``start_ns``, ``duration_ns`` and `PARTS` (int64 ns), and ``event`` (int64), which
-        ended it. The time before the first event of a device in a step, and after the last, is no gap.
+        ended it. The time before a device's first event in a step, and after its last, is not a gap.
         `cannot_say` where no GPU has rows of its own, or none records when it was launched.
 
     Notes

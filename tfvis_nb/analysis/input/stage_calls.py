@@ -19,7 +19,8 @@ def stage_calls(trace: Trace) -> pd.DataFrame:
 
     ``event``, ``start_ns``, ``duration_ns`` (int64), ``task``, ``device``, ``stage``, ``dataset`` (object;
     empty where not known), ``facts`` (int64, an index of ``attrs["facts"]``, -1 without a text), and
-    ``buffered`` (float64), elements in its buffer at the start of the call; NaN if it has none, or not known.
+    ``buffered`` (float64), elements in its buffer at the start of the call; NaN without a buffer, or if not
+    known.
     """
     events = trace.events
     # Most traces have no such calls, and some have a million other events.

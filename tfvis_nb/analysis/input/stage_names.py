@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-# Indexes count the elements of an outer stage, or tell inputs apart that their datasets tell apart as well.
+# Indexes count the elements of an outer stage, or number inputs that their datasets distinguish as well.
 _INDEX = re.compile(r"\[\d+\]")
 _ITERATOR = re.compile(r"Iterator::[A-Za-z]")
 _FACT = re.compile(r"(?:^| )([A-Za-z_]{1,40})=(.*?)(?= [A-Za-z_]{1,40}=|$)", re.DOTALL)

@@ -56,7 +56,7 @@ def _texts(column: pa.DictionaryArray) -> np.ndarray:
 
 
 def _first(texts: np.ndarray, *rows: np.ndarray) -> np.ndarray:
-    """Take the texts of the first rows that have any; -1 has none."""
+    """Take the texts of the first rows that have any; row -1 is empty."""
     texts = np.append(texts, "")
     found: np.ndarray = texts[rows[0]]
     for others in rows[1:]:

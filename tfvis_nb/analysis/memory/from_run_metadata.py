@@ -28,9 +28,8 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
     Each allocation of an op is paired with the op's next free of as many bytes from the same
     allocator, first come first freed. Which of several buffers of one size a free belongs to is not
     recorded, and makes no difference to how much is allocated when. These are ignored: a free without an
-    allocation
-    before it, a record whose time is a day and more from its op's, and one of so many bytes that all of them
-    would not add up in 64 bits.
+    allocation before it, a record more than a day away from its op, and one so large that the sum would
+    overflow 64 bits.
 
     ``bytes`` are as allocated, not as requested; ``alloc_ns`` and ``free_ns`` (epoch ns) have microsecond
     resolution; ``free_ns`` is `NEVER` where the buffer outlived the step.

@@ -70,7 +70,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``step`` (int32; `NO_STEP` for a profile, whose curve does not restart at a step), ``task`` and
-        ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and, from that time on, ``bytes``
+        ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and, starting at that time, ``bytes``
         (int64), ``free_bytes`` (Int64) and ``fragmentation`` (Float64), ordered by step, task, allocator and
         time. `cannot_say` when neither was recorded.
 

@@ -1,4 +1,4 @@
-"""Which allocation failed and ended the recording, and what was allocated then."""
+"""The allocation that failed and ended the recording, and the buffers allocated then."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _event(trace: Trace, name: str) -> int:
     """Return the last event of an op by its node, or of an eager one by its type; -1 without any."""
     events = trace.events
     named = (events["name"] == name).fillna(value=False).to_numpy(bool)
-    # Rows of session runs, which have the time of scheduling, are of earlier ones: one that fails has none.
+    # Rows with a time of scheduling are from earlier session runs: a run that fails has no rows.
     rows = np.flatnonzero(named & is_kind(events, "op") & events["scheduled_ns"].isna().to_numpy())
     return int(rows[-1]) if name and len(rows) else -1
 
@@ -130,7 +130,7 @@ def _heap(trace: Trace, event: int, allocator: str) -> dict[str, Any]:
     start = int(trace.events["start_ns"].iloc[event])
     end = start + int(trace.events["duration_ns"].iloc[event])
     before = curve[curve["time_ns"] <= start].tail(1)
-    # What the op frees again when it fails was allocated when it asked.
+    # Memory that the op frees when it fails was still allocated when it asked.
     during = pd.concat([before, curve[(curve["time_ns"] > start) & (curve["time_ns"] <= end)]])
     if during.empty:
         return {}
@@ -155,8 +155,8 @@ def live_at_failure(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         ``name``, ``op``, ``layer``, ``line`` and ``allocator`` (str, empty if not known), ``event`` (int64;
         the allocation or op, -1 where it has no row), ``bytes`` (int64) and ``share`` (float64), as in
-        `FIGURES`. They are those of the allocator that failed, as the recording has them; else those that
-        TensorFlow's error lists, which it does for session runs. `cannot_say` without either.
+        `FIGURES`. They are the recorded ones of the allocator that failed, otherwise those in TensorFlow's
+        error, which lists them for session runs. `cannot_say` without either.
 
     Examples
     --------

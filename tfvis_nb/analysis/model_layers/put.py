@@ -38,6 +38,6 @@ def put_layers(trace: Trace, models: Sequence[LiveLayer]) -> None:
 
 
 def put_stored_layers(trace: Trace, models: str) -> None:
-    """Give the events of a trace the layers of models that a file describes, which may say anything."""
+    """Give the events of a trace the layers of models that a file describes; the description is untrusted."""
     with contextlib.suppress(AttributeError, OverflowError, TypeError, ValueError, RecursionError):
         put_layers(trace, from_json(models))

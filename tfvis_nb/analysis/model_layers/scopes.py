@@ -21,7 +21,7 @@ class Scope:
 
 
 class LayerFacts(NamedTuple):
-    """What is known of the layer of a scope: path and class, and the bytes of its weights.
+    """The layer of a scope: its path and class, and the bytes of its weights.
 
     Weights of layers in it that have a scope of their own are not counted.
     """
@@ -105,6 +105,6 @@ def _may_be(scope: str, name: str) -> bool:
 
 
 def _signature(layer: LiveLayer, inside: _Found) -> tuple[object, ...]:
-    """Return the facts about a layer and those in it: equal ones need not be told apart."""
+    """Return the facts about a layer and those in it: equal ones are interchangeable."""
     parts = ((path, part.path, part.kind, sum(part.weights.values())) for path, part in inside.items())
     return layer.path, layer.kind, sum(layer.weights.values()), *parts

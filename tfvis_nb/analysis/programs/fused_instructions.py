@@ -1,4 +1,4 @@
-"""What the instructions of a fusion are, and the ops and lines that they were made of."""
+"""The instructions of a fusion, and the ops and lines they were made from."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ _PART = frozenset((b"slice", b"dynamic-slice", b"gather"))
 def accessed_bytes(module: HloModule, computation: Computation, instruction: Any) -> int | None:
     """Return the bytes that one run of an instruction reads and writes; None where not known.
 
-    Each operand is read once and the result is written once. What is only sliced, gathered or updated in
-    part, by the instruction or within its fusion, counts with that part alone.
+    Each operand is read once and the result is written once. If the instruction or its fusion only slices,
+    gathers or updates part of an array, only that part counts.
     """
     opcode = instruction.opcode
     if opcode in _FREE:

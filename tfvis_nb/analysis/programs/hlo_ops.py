@@ -62,7 +62,7 @@ _ASYNCHRONOUS = "Async XLA Ops"
 
 
 class _Instruction(NamedTuple):
-    """What the program records about an instruction; empty or None where it does not."""
+    """The program's record of an instruction; empty or None where it has nothing."""
 
     category: str = ""
     expression: str = ""
@@ -135,7 +135,7 @@ def hlo_ops(trace: Trace) -> pd.DataFrame:
 
 @validate_input
 def instruction_events(trace: Trace) -> np.ndarray:
-    """Return the events that ran instructions, without those beside the others."""
+    """Return the events that ran instructions, without asynchronous ones."""
     if trace.nested is None or not {PROGRAM, HLO_OP} <= {*trace.nested.column_names}:
         return np.zeros(0, np.int64)
     aside = (trace.events["lane"] == _ASYNCHRONOUS).to_numpy(bool)
@@ -144,7 +144,7 @@ def instruction_events(trace: Trace) -> np.ndarray:
 
 
 def _described(trace: Trace, table: pd.DataFrame) -> dict[str, Any]:
-    """Return what is known of the instruction of each row beside its times."""
+    """Return the columns that describe the instruction of each row, apart from its times."""
     found = instructions(trace, table["program"].tolist(), table["hlo_op"].tolist())
     rows = table["longest"].to_numpy()
     recorded = [_numbers(trace, name, rows) for name in (FLOPS, BYTES_ACCESSED)]
@@ -194,7 +194,7 @@ def _described_by(module: HloModule, counters: dict[str, Flops], program: str, n
 
 
 def texts_of(trace: Trace, name: str) -> np.ndarray:
-    """Return a nested column of texts (object), empty where it has none."""
+    """Return a nested column of texts (object), empty where there is none."""
     if trace.nested is None or name not in trace.nested.column_names:
         return np.full(len(trace.events), "", object)
     found: np.ndarray = pc.fill_null(trace.nested[name].cast(pa.string()), "").to_numpy(zero_copy_only=False)

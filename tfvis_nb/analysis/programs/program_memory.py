@@ -132,7 +132,7 @@ def _held(allocation: Any, kind: str) -> int:
     """Return the logical buffer that an allocation is for; -1 if there is none."""
     largest = max((one.size for one in allocation.assigned), default=0)
     numbers = [one.logical_buffer_id for one in allocation.assigned if one.size == largest]
-    # A parameter is there before what takes its place, an output after.
+    # A parameter comes before whatever reuses its memory, an output after.
     return (min if kind == "parameter" else max)(numbers, default=-1)
 
 

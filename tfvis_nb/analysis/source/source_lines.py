@@ -134,7 +134,7 @@ def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | Non
 def _groups(
     stacks: StackTable, frame: np.ndarray, reason: np.ndarray, phase: np.ndarray
 ) -> tuple[np.ndarray, pd.DataFrame]:
-    """Number the groups of events, and describe each: its line and phase, or the reason why it has none.
+    """Number the groups of events, and describe each: its line and phase, or the reason why it has no line.
 
     `frame` is the one of each event, -1 without any.
     """

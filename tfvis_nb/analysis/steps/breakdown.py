@@ -73,9 +73,9 @@ def breakdown(trace: Trace) -> pd.DataFrame:
         have the same ``step_ns``: the time a task waits for others before its first event and after its last
         is
         part of its step. Parts that only a GPU's tracer could measure, and ``idle_ns``, are NA on tasks
-        whose GPUs ran ops but have no rows of kernels or copies; what they share is then
-        ``unknown_ns``. Events of no step count nowhere, except as `during_steps` defines. `cannot_say` where
-        no event belongs to a step.
+        whose GPUs ran ops but have no rows of kernels or copies; their combined time is then ``unknown_ns``.
+        Events of no step count nowhere, except as `during_steps` defines. `cannot_say` where no event belongs
+        to a step.
 
     Notes
     -----

@@ -92,12 +92,12 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
     pandas.DataFrame
         One row per value of `by` (the first column, str), kind and side: ``kind``, ``side`` and ``change``
         (category of `CHANGES`), ``count_a``, ``count_b``, ``total_a_ns``, ``total_b_ns``, ``difference_ns``
-        (int64), ``mean_a_ns``, ``mean_b_ns``, ``ratio``, ``step_difference_ns`` (float64, NaN where one has
-        none), ``self_a_ns``, ``self_b_ns``, ``self_difference_ns`` (Int64), as in `FIGURES`, and
+        (int64), ``mean_a_ns``, ``mean_b_ns``, ``ratio``, ``step_difference_ns`` (float64, NaN where
+        undefined), ``self_a_ns``, ``self_b_ns``, ``self_difference_ns`` (Int64), as in `FIGURES`, and
         ``longest_a`` and ``longest_b`` (Int64), the longest event of each. By the absolute
         ``step_difference_ns``, largest first; rows without one by ``difference_ns`` behind them.
-        ``attrs["steps"]`` is how many steps of both were compared, at least 1 each. `cannot_say` where
-        neither has events.
+        ``attrs["steps"]`` is how many steps of both were compared, at least 1 each. `cannot_say` if neither
+        trace has events.
 
     Raises
     ------

@@ -28,7 +28,7 @@ _MOST_PARTS = 3
 
 class _Side(NamedTuple):
     trace: Trace
-    took: np.ndarray  # The durations of the compared steps in ns; of the whole trace where it has none
+    took: np.ndarray  # The durations of the compared steps in ns; of the whole trace if it has no steps
     step: int | None  # The one of median duration; None without steps
 
     @property

@@ -301,7 +301,7 @@ def _idle(events: pd.DataFrame, rows: np.ndarray, group: np.ndarray) -> tuple[np
     running = union(group[busy], start[busy], end[busy])
     begin, until, where = start[rows], end[rows], group[rows]
     idle = until - begin - overlap(running, where, begin, until)
-    # Rows come by start: what an earlier one of the step and task still covers counts there.
+    # Rows come by start: time that an earlier one of the step and task still covers counts there.
     latest_end = pd.Series(until).groupby(where).cummax()
     before = latest_end.groupby(where).shift(1, fill_value=np.iinfo(np.int64).min)
     since = np.maximum(begin, before.to_numpy(np.int64))

@@ -195,7 +195,7 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
 def _described(
     trace: Trace, rows: np.ndarray, group: np.ndarray, groups: int
 ) -> tuple[pd.api.extensions.ExtensionArray, pd.arrays.IntegerArray]:
-    """Return class and parameter bytes of the layer of each group of `rows`, where all say the same."""
+    """Return class and parameter bytes of the layer of each group of `rows`, where all agree."""
     kinds, size = np.full(groups, "", object), pd.array([None] * groups, "Int64")
     kind = _nested(trace, LAYER_CLASS)
     if kind is not None:
