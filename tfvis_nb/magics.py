@@ -25,7 +25,7 @@ from tfvis_nb.writing.save import SUFFIXES, check_target, save
 class CellFailed(Exception):  # noqa: N818 - the front end shows this name after the real error
     """Ends a cell whose traced code failed, so that Run All stops there as well.
 
-    IPython has shown the code's own traceback by then, so this has none.
+    IPython has already shown the code's own traceback, so this one is empty.
     """
 
     def _render_traceback_(self) -> list[str]:
@@ -173,7 +173,7 @@ class TraceMagic:
         cache, parse, number = compiler.cache, compiler.ast_parse, self._shell.execution_count - 1
 
         def parse_cell(code: str, *rest: Any, **options: Any) -> Any:
-            del compiler.ast_parse  # what the code itself compiles has its own lines
+            del compiler.ast_parse  # code compiled by the code has its own lines
             return parse("\n" * above.count("\n") + code + below, *rest, **options)
 
         compiler.cache = lambda cell, _=0, **options: cache(above + cell, number, **options)
@@ -212,7 +212,7 @@ class TraceMagic:
             try:
                 written = save(recorded, path)
             except (OSError, ValueError) as error:
-                # The cell has run: what it recorded is shown, and the other files are written.
+                # The cell has run: its recording is shown, and the other files are written.
                 print(f"%%trace: {_not_written(path, error)}")  # noqa: T201
                 continue
             if not arguments.quiet or written != [path]:

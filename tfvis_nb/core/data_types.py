@@ -1,4 +1,4 @@
-"""TensorFlow's ``DataType`` enumeration: what the numbers in traces mean."""
+"""TensorFlow's ``DataType`` enumeration: the meaning of the numbers in traces."""
 
 # fmt: off
 DATA_TYPES = (

@@ -71,8 +71,8 @@ def lane_search_text(task: str, device: str, lane: str) -> str:
 def matches_lane(names: Sequence[str], words: Iterable[str]) -> bool:
     """Whether a lane is called by all `words`.
 
-    A number is one only as a word of the short names: in ``/job:worker/replica:0/task:1`` the 0
-    says nothing of worker 0.
+    A number is one only as a word of the short names: in ``/job:worker/replica:0/task:1`` the 0 does not mean
+    worker 0.
 
     `names` are task, device and lane; `words` are in lower case.
     """

@@ -1,4 +1,4 @@
-"""What is known of a trace beyond its events, such as its devices: a small table for each subject.
+"""Facts about a trace beyond its events, such as its devices: a small table for each subject.
 
 To add a subject, add an entry to `SUBJECTS`: Parquet files, merged traces and parts of traces keep them all.
 """

@@ -17,7 +17,8 @@ def per_trace(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result
 
     @wraps(function)
     def kept(trace: Trace) -> _Result:
-        # By vars, as a recording that is not filled yet has no attributes; by name, as traces are pickled.
+        # By vars because a recording that is not filled yet has no attributes; by name because traces are
+        # pickled.
         results = vars(trace).setdefault("_cache", {})
         if name not in results:
             results[name] = function(trace)

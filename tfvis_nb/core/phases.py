@@ -22,7 +22,7 @@ _APPLIES = re.compile(r"(?:Resource)?(?:Sparse)?Apply[A-Z]")
 
 
 def without_calls(name: str) -> str:
-    """Return the name of a node without what TensorFlow puts before it: what it inlines, folds, passes on.
+    """Return the name of a node without TensorFlow's prefixes for inlined, folded and passed-on nodes.
 
     >>> without_calls("StatefulPartitionedCall/while/body/_12/model/dense/MatMul")
     'model/dense/MatMul'
@@ -34,7 +34,7 @@ def without_calls(name: str) -> str:
 def phase_of(name: str, op: str = "") -> str:
     """Return the phase of a node or of a JAX op, one of `tfvis_nb.core.stacks.PHASES`, or an empty text.
 
-    Only names that say so are of the forward phase: those that JAX differentiates.
+    A name proves the forward phase only if JAX differentiates the op.
 
     >>> phase_of("gradient_tape/model/dense/MatMul/MatMul_1"), phase_of("jit(f)/transpose(jvp(Dense_0))/mul")
     ('backward', 'backward')

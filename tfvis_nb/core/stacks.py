@@ -165,11 +165,12 @@ class StackTable:
 
     @classmethod
     def from_json(cls, text: str) -> StackTable:
-        """Make a table of what `to_json` returned; KeyError, TypeError or ValueError if it is none."""
+        """Make a table from the result of `to_json`; KeyError, TypeError or ValueError if it is something
+        else."""
         parts = json.loads(text)
         if not isinstance(parts, list) or len(parts) != 3:
             raise ValueError("not the three tables of stacks")
-        # A column that may be missing is left to the table; of others it says that they are.
+        # The table fills optional columns that are missing, and rejects other missing ones.
         schemas = [
             pa.schema([field for field in schema if field.name in part])
             for part, schema in zip(parts, _SCHEMAS, strict=True)
@@ -291,7 +292,8 @@ def renumbered(nested: pa.Table, table: StackTable | None, first: int) -> pa.Tab
 
 
 def event_stacks(trace: Any) -> np.ndarray:
-    """Return the stack of each event of a trace (int64), -1 where none was recorded or its number is none."""
+    """Return the stack of each event of a trace (int64), -1 where none was recorded or its number is
+    invalid."""
     rows = np.full(len(trace.events), -1, np.int64)
     if trace.stacks is None or trace.nested is None or STACK not in trace.nested.column_names:
         return rows

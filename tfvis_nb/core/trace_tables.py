@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TraceTables:
-    """What is computed of a trace: each table at its first use, and kept."""
+    """The tables computed from a trace: each at its first use, and kept."""
 
     @property
     def _trace(self) -> Trace:

@@ -1,4 +1,4 @@
-"""What a recording knows of each time that a ``tf.function`` was traced: a nested column of the event."""
+"""The recorded facts about each tracing of a ``tf.function``: a nested column of the event."""
 
 import pyarrow as pa
 

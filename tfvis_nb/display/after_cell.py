@@ -7,7 +7,7 @@ from typing import Any
 def after_cell(work: Callable[[], object]) -> None:
     """Call `work` when the present cell of a notebook has ended; at once outside of a notebook.
 
-    What the cell shows is on its way to the browser by then.
+    The cell's output is on its way to the browser by then.
     """
     from IPython import get_ipython
 

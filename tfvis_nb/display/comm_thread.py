@@ -6,6 +6,6 @@ from typing import Any
 def answer_on_own_thread(comm: Any) -> None:
     """Let messages come where the front end sends them: in Jupyter Lab, not to the thread of the cells."""
     # ipykernel 7.4 takes a message for the answer to the last one sent, and gives it to the thread which sent
-    # that: made in a cell, a widget would be told of every click at the end of the cell that runs.
+    # that: a widget made in a cell would get every click only at the end of the running cell.
     if hasattr(comm, "_reply_subshell_for"):
         comm._reply_subshell_for = None  # noqa: SLF001

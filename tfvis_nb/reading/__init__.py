@@ -32,10 +32,10 @@ def read_trace(
         those, one step each. With several files, a step without another label has the file's name.
         Files may be binary, text or pickled, TensorBoard event files, Chrome traces of several
         programs, or written by `Trace.to_parquet`; packed with xz, gzip or tar.
-        What the profilers of TensorFlow 2 and JAX write, ``*.xplane.pb``, holds steps itself; the
-        files of several hosts that were profiled at the same time become one trace with a task each.
-        So do those of Horovod ranks that are named by them, ``rank0...``; a HOROVOD_TIMELINE file
-        beside traces adds what Horovod did in their steps to rank 0.
+        A profile of TensorFlow 2 or JAX, ``*.xplane.pb``, contains its steps; the files of several hosts that
+        were profiled at the same time become one trace with a task each. So do files of Horovod ranks, if
+        they are named ``rank0...`` and so on; a HOROVOD_TIMELINE file given with traces adds Horovod's
+        activity in their steps to rank 0.
     title
         A short name for the picture; the file's name when None.
     threadpool

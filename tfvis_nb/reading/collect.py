@@ -135,7 +135,7 @@ class _Collector:
 
 
 def _briefly(unread: list[Skipped]) -> tuple[str, str]:
-    """Name the first few unread files with the reasons, and say how many more there are."""
+    """Name the first few unread files with the reasons, and count the others."""
     named = [f"{listed([one.label])} ({one.briefly})" for one in unread[:_MOST_DAMAGED]]
     more = f" and {len(unread) - _MOST_DAMAGED} more" if len(unread) > _MOST_DAMAGED else ""
     return ", ".join(named), more

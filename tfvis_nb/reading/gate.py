@@ -22,7 +22,7 @@ def gate(label: str) -> Iterator[None]:
         raise
     except MemoryError:
         raise TraceFormatError(Text("no_memory", label=label)) from None
-    except BaseException as error:  # noqa: BLE001 - a panic in Rust is no Exception
+    except BaseException as error:  # noqa: BLE001 - a panic in Rust is not an Exception
         raise TraceFormatError(Text("unreadable", label=label, reason=_said(error))) from None
 
 

@@ -32,7 +32,7 @@ def gpu_rows_notes(trace: Trace) -> list[str]:
     worked &= containing(events["device"], _GPU)
     worked &= ~map_categories(events["op"], lambda op: _NO_WORK.match(op) is not None)
     worked &= (events["step"] != NO_STEP).to_numpy()
-    # What a profiler records of threads names no device: its ops are beside kernels that have their GPU.
+    # A profiler's rows of threads name no device; its ops on a GPU come with kernels of that GPU.
     if not worked.any():
         return []
     recorded = map_categories(events["kind"], lambda kind: kind in _RECORDED).astype(bool)

@@ -32,7 +32,7 @@ _NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
 
 def points(trace: Trace) -> pd.DataFrame:
-    """Return the rows of `tfvis_nb.Trace.roofline` that have a place on logarithmic axes."""
+    """Return the rows of `tfvis_nb.Trace.roofline` that logarithmic axes can show."""
     table = trace.roofline
     return table[(table["flops"] > 0) & (table["bytes"] > 0)].head(MOST_POINTS)
 

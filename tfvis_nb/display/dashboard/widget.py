@@ -114,7 +114,7 @@ def show_dashboard(
     """Show a trace as a timeline with its analyses; in a notebook, as the last expression of a cell.
 
     Under the timeline are tabs with charts and tables of where the time went. They come one after
-    the other, computed beside whatever the notebook runs next.
+    the other, computed while the notebook runs the next cells.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A trace as arrays that never change, laid out by slot: what a large timeline is answered from.
+"""A trace as constant arrays, laid out by slot, from which a large timeline's requests are answered.
 
 A *slot* is one row of one lane. The events of a slot do not overlap, so that their
 starts and their ends are both in order.
@@ -94,7 +94,8 @@ class Layout:
 
     @cached_property
     def own_frame(self) -> np.ndarray:
-        """Index in `files` and `lines` of each event's own frame, by event id; the last one is none."""
+        """Index in `files` and `lines` of each event's own frame, by event id; the last index means no
+        frame."""
         stacks = self.trace.stacks
         own = np.zeros(0, np.int32) if stacks is None else stacks.own_frame()
         found: np.ndarray = np.append(own, -1)[event_stacks(self.trace)]

@@ -71,7 +71,7 @@ def merge(layout: Layout, runs: Runs, shift: int) -> Entries:
 def coarsest_needed(layout: Layout, runs: Runs, shift: int, most: int) -> int:
     """Find the smallest shift from `shift` with which the events merge into at most `most` entries.
 
-    A run of so many long events that even one bucket would hold more keeps them all.
+    A run whose long events alone exceed `most`, however coarse the buckets, keeps them all.
     """
     if runs.events <= most:
         return shift

@@ -1,6 +1,6 @@
 """Traces of a session as a timeline, as a file, or in a copy of everything.
 
-Nothing is held: the traces of a long job are many, and their file is the place for them.
+Nothing is kept in memory: a long job has many traces, and they belong in their file.
 """
 
 import tempfile

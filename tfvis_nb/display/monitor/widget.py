@@ -1,4 +1,4 @@
-"""The monitor in a notebook cell: what a session counts and keeps as it goes on, and what it is asked for."""
+"""The monitor in a notebook cell: the counts, traces and requests of a live session."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class MonitorWidget(StoredWidget):
                 self._state = state
 
     def _push_until(self, until: float) -> None:
-        """Look at the session again and again, from now on until a time of ``time.monotonic``."""
+        """Look at the session repeatedly until a time of ``time.monotonic``."""
         with self._switching:
             self._until = until
             if self._pusher is None and not self._closing.is_set():
@@ -150,8 +150,8 @@ class MonitorWidget(StoredWidget):
 
     def _seen(self) -> None:
         """Note that a view is alive."""
-        # While a cell runs, it can say so only where messages come on a thread of their own. There, silence
-        # tells that the page was closed; a Jupyter server would store all that is sent to it.
+        # While a cell runs, a view can report only where messages come on a separate thread. There, silence
+        # means that the page was closed; a Jupyter server would store everything sent to it.
         apart = threading.current_thread() is not threading.main_thread()
         self._look()
         self._push_until(time.monotonic() + SEEN_S if apart else math.inf)

@@ -10,7 +10,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-# No host may be asked for anything: a page with somebody's graph in it must not be able to tell.
+# The page may contact no host: it must not be able to leak somebody's graph.
 _PAGE = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
 # The code takes half as much room compressed. What unpacks it is all that a browser too old for it can run.
 _START = files(__package__).joinpath("unpack.js").read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
 """Recordings that lie too far apart for one axis are drawn closer together.
 
 The front end counts nanoseconds in float64, exactly up to 2**53: some hundred
-days. A step of last year beside one of today, or one whose file tells no date
-and so begins in 1970, needs more.
+days. A step of last year next to one of today, or one whose file has no date and so starts in 1970, needs
+more.
 """
 
 from typing import Any

@@ -58,8 +58,8 @@ def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
 def compared(trace: Trace, step: int | None, title: str | None = None) -> Compared:
     """Take a trace, or one step of it, for a side of a comparison; ValueError if there is no such step.
 
-    With the step's own events are shown those of no step that begin and end while it lasts, such as copies
-    and the input pipeline's; a note shows how many.
+    Events outside any step that start and end during it are shown with the step's own, such as copies and the
+    input pipeline's; a note shows how many.
     """
     if step is None:
         name = trace.title if title is None else title

@@ -55,8 +55,8 @@ def _counters(trace: Trace, ids: np.ndarray) -> pd.DataFrame:
 def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     """Give a part the memory of the whole while the part lasts, including what other events had allocated.
 
-    It goes with the part and its picture, but not into a Parquet file: what is read from one knows
-    the allocations of its own events only.
+    It goes with the part and its picture, but not into a Parquet file: a trace read from one has the
+    allocations of its own events only.
     """
     curve, buffers = trace.memory, trace.lifetimes
     start, end = _span(part.events)

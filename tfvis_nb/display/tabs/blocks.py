@@ -82,7 +82,7 @@ def table(
     highlight: an op type, a node or a scope. `bar` is the column whose figures have bars, relative to the
     largest; such a table has all the width. `colours` are the palette's names for each of them, empty for a
     row without one. `hints`
-    explain rows whose first text does not. `reason` says why there is nothing to show.
+    explain rows whose first text does not. `reason` explains why there is nothing to show.
     """
     for column in columns:
         if column.unit not in UNITS or not column.definition:

@@ -131,7 +131,7 @@ def _overlap(trace: Trace) -> dict[str, Any]:
             ("computation_ns", "Computing", "ns"),
         ),
     ]
-    # Where something else takes time, the efficiency says nothing.
+    # The efficiency means nothing if something else takes time.
     rows = named(found).assign(efficiency=found["efficiency"].where(found["bounded"].astype(bool)))
     zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(found["step"].head(MOST_ROWS))
     return table("Overlap of communication and computing", rows, columns, zoom=zoom, reason=why_not(found))

@@ -1,4 +1,4 @@
-"""The tab of critical paths: what the steps waited for, in sum and piece by piece."""
+"""The tab of critical paths: their time in total and piece by piece."""
 
 from typing import Any
 
@@ -114,7 +114,7 @@ def _pieces(trace: Trace) -> dict[str, Any]:
 
 
 def _slack(trace: Trace) -> dict[str, Any]:
-    """Ops of devices and hosts with time left: what a faster one would not help."""
+    """Ops of devices and hosts with slack: making them faster does not shorten a step."""
     found = slack.slack(trace)
     columns = [
         key("op", "Op", "name"),

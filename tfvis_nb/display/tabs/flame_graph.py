@@ -63,7 +63,7 @@ def _graph(trace: Trace, found: Frames, category: np.ndarray) -> dict[str, Any]:
     number = np.cumsum(kept) - 1
     shown = np.flatnonzero(kept)
     frame = number[shown_in[found.frame]]
-    # The category of the event that says most about a frame, its longest.
+    # A frame has the category of its longest event.
     longest_first = np.argsort(-found.self_ns, kind="stable")
     colour = np.full(len(shown), -1, np.int64)
     colour[frame[longest_first[::-1]]] = category[events[longest_first[::-1]]]

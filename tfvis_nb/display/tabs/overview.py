@@ -1,4 +1,4 @@
-"""The first tab: the findings, and beside them the overview."""
+"""The first tab: the findings and the overview."""
 
 from typing import Any
 

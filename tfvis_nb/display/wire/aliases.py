@@ -1,4 +1,4 @@
-"""Which tensors the buffers in the timeline were handed on to, as the events that made those.
+"""The tensors that took over buffers in the timeline, as the events that made the tensors.
 
 ``js/model/wire/memory.ts`` reads it. Events take a fifth of the bytes of names.
 """

@@ -85,7 +85,7 @@ def code_bytes(trace: Trace) -> bytes:
 
 
 def without_code(trace: Trace) -> Trace:
-    """Return the same trace without its stacks and lines, the text of its files, and what is of tracings."""
+    """Return the same trace without stacks, lines, the text of files, and tracings."""
     part = copy.copy(trace)
     part.stacks = None
     part.programs = {name: without_sources(proto) for name, proto in trace.programs.items()}
@@ -113,7 +113,7 @@ def _with_callers(table: StackTable, stack: np.ndarray) -> np.ndarray:
     """Return the stacks of events and all that called them, in order."""
     used = np.zeros(len(table) + 1, "?")
     used[stack[stack >= 0]] = True
-    # Each round looks twice as far up; the last place stands for no caller.
+    # Each round looks twice as far up; the last index means no caller.
     farther = np.append(table.stacks["caller"].to_numpy(), -1)
     while (farther >= 0).any():
         used[farther[used]] = True
@@ -122,7 +122,7 @@ def _with_callers(table: StackTable, stack: np.ndarray) -> np.ndarray:
 
 
 def _files(table: StackTable, file: np.ndarray) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Describe the files of frames, each name once, and return the place of each file of the table."""
+    """Describe the files of frames, each name once, and return the index of each file of the table."""
     places: dict[tuple[str, str | None, bool], int] = {}
     names: dict[str, int] = {}
     described: list[dict[str, Any]] = []

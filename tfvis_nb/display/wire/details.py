@@ -1,4 +1,4 @@
-"""The second byte string the front end gets: what the details panel shows of an event.
+"""The second byte string the front end gets: the content of the details panel.
 
 ``js/model/wire/details.ts`` reads it, after the first picture is drawn. Its rows are
 ordered by lane, as those of `tfvis_nb.display.wire.drawn`.
@@ -43,7 +43,7 @@ def details(
     waits: bool = True,
     overview: bool = True,
 ) -> bytes:
-    """Write what the details panel shows of a trace, as a container.
+    """Write the content of the details panel for a trace, as a container.
 
     `waits` adds what was waited for, `overview` what the panel shows of the whole trace, of
     steps and of lines of code.

@@ -44,7 +44,7 @@ def _count(row: Mapping[Any, Any], name: str, written: Callable[[float], str]) -
 
 
 def _fused(trace: Trace, program: str, hlo_op: str) -> str:
-    """Write the instructions within one: what each computes, and after tabs its op and its line."""
+    """Write the instructions within one: the expression of each, and after tabs its op and its line."""
     module = modules(trace).get(program)
     place = None if module is None else module.find(hlo_op)
     if module is None or place is None:

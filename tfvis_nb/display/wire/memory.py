@@ -120,7 +120,7 @@ def name_columns(tracks: list[dict[str, Any]], names: np.ndarray) -> dict[str, W
 def _ended(trace: Trace) -> pd.DataFrame:
     """Let buffers that nothing freed end behind everything else of their step or, in a profile, of all.
 
-    They last for whole microseconds, as all others of a step do.
+    They last for whole microseconds, like all others of a step.
     """
     buffers = trace.lifetimes
     steps = trace.steps.set_index("step")["end_ns"]

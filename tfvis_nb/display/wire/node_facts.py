@@ -24,7 +24,7 @@ _MOST_TEXT_BYTES = 1 << 18
 
 
 def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.Array]]:
-    """Return the index of each event in the table of facts, -1 if it has none, and that table's columns.
+    """Return the index of each event in the table of facts, -1 without facts, and that table's columns.
 
     An op of the same name, device and label is described by the first step that has it.
     """

@@ -61,7 +61,7 @@ def memory_columns(nested: pa.Table | None, events: int) -> tuple[list[str], dic
 
 
 def id_columns(nested: pa.Table | None) -> dict[str, pa.Array]:
-    """Write the numbers of the buffers that events kept, as texts; nothing where the source has none."""
+    """Write the numbers of the buffers that events kept, as texts; nothing if the source lacks them."""
     if nested is None:
         return {}
     return {name: id_texts(nested[column]) for name, column in _IDS.items() if column in nested.column_names}

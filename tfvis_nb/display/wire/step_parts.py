@@ -1,4 +1,4 @@
-"""What each task did in each step, for the front end, as part of an event's details.
+"""The parts of each task's steps for the front end, in an event's details.
 
 ``js/model/wire/step_parts.ts`` reads it.
 """

@@ -24,10 +24,10 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, W
     """Store the paths of all steps, the slack of events, and why devices were idle, for `rows` in wire order.
 
     Returns what the header of the details gets, and the columns. The header has each kind of piece with its
-    definition; kinds of a path from ``path_runs`` on are waits. Pieces of paths, and of idle time device
-    by device, come in the order of time: ``..._gap`` is the time since the piece before in
-    ns, ``..._row`` the distance of its event's row to that of the piece before. An event that is not
-    here has row -1.
+    definition; kinds of a path with index ``path_runs`` or higher are waits. Pieces of paths, and of idle
+    time device by device, come in the order of time: ``..._gap`` is the time since the piece before in ns,
+    ``..._row`` the distance of its event's row to that of the piece before. An event that is not here has row
+    -1.
     """
     row = np.empty(len(rows), np.int64)
     row[rows] = np.arange(len(rows))

@@ -45,10 +45,10 @@ class FlowEvents:
     """Collects the flow events of a document while it is read.
 
     An arrow goes from the bar that is open on the thread of its start to the bar of its end: the one that is
-    open there if the end says so (``"bp": "e"``), else the next one on its thread. With a step between, there
-    is an arrow to it and one from it. Bars with ``bind_id`` are starts (``flow_out``), ends (``flow_in``) or
-    both. Ends of the same category, name and id as a start, at its time or later, belong to it until the next
-    such start.
+    open there if the end has ``"bp": "e"``, else the next one on its thread. With a step between, there is an
+    arrow to it and one from it. Bars with ``bind_id`` are starts (``flow_out``), ends (``flow_in``) or both.
+    Ends of the same category, name and id as a start, at its time or later, belong to it until the next such
+    start.
     """
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class _Bars:
         return rows[place] if place < len(rows) else -1
 
     def _of(self, thread: _Thread) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Return rows, starts and ends of the bars of a thread, and the place of what each lies in."""
+        """Return rows, starts and ends of the bars of a thread, and the position of the bar each lies in."""
         number = self._number.get(thread, -1)
         if number not in self._sorted:
             rows = self._rows[number] if number >= 0 else np.zeros(0, np.int64)

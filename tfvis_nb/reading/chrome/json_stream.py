@@ -116,7 +116,7 @@ class Document:
         return list(self._decoder.decode("[" + part.decode("utf-8", _ESCAPE) + "]"))
 
     def _rest(self) -> list[Any]:
-        """Parse the events up to the end of their array, and what follows it."""
+        """Parse the events up to the end of their array, and the rest of the document."""
         start = self._at
         self._at = -1
         # In a file of many documents, none is looked for further behind it than it is long.

@@ -37,7 +37,7 @@ class Columns:
     - `thread`: Number of the bar's thread in `threads` (int64).
     - `threads`: Pid and tid of each thread.
     - `start`, `duration`: int64 ns, as the file has them.
-    - `arguments`: Name to the value of that argument of each bar, None where a bar has none.
+    - `arguments`: Name to the value of that argument of each bar, None where a bar lacks it.
     """
 
     name: pa.Array
@@ -56,8 +56,8 @@ class Slices:
 
     - `wanted`: The arguments that are kept as values.
     - `processes`, `labels`, `names`, `described`: Pid to process name and labels; thread to thread name, and
-      to all that is said with it.
-    - `notes`: What was left out or repaired.
+      to everything recorded with the name.
+    - `notes`: Texts about everything left out or repaired.
     - `counters`, `flows`: The values of counters, and arrows from bar to bar.
     """
 

@@ -1,4 +1,4 @@
-"""Columns of bars -> `Trace`: what every dialect of trace events has in common."""
+"""Columns of bars -> `Trace`: the common part of all dialects of trace events."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -149,7 +149,7 @@ def _inputs(arguments: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _split(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[list[Bar]]:
-    """Tell the steps of a file apart.
+    """Split a file into its steps.
 
     Each executor runs the node ``_SOURCE`` first, once a step. Where that is seen again on a device,
     while no op is running, the next step begins.

@@ -1,7 +1,7 @@
 """Files of several Horovod ranks -> steps with a task for each rank.
 
 Every rank is named ``/job:localhost/replica:0/task:0``. Only the names of the files, such as
-``rank0_step3.pb`` or ``rank0.parquet``, tell the ranks apart.
+``rank0_step3.pb`` or ``rank0.parquet``, identify the ranks.
 """
 
 import re

@@ -1,10 +1,9 @@
 """The instructions of pickles, run so that nothing of the pickle is ever called.
 
-A pickle is a program: loading one can start any other. Python's own unpickler can be told
-which names to look up, but it still calls what it found, hashes what it is given, and
-allocates what it is told to. This machine knows the instructions that pickles of messages
-and plain data need. A global is a name and is never imported; an object is its global, its
-arguments and its state; and what a few bytes can ask for is bounded.
+A pickle is a program: loading one can start any other. Python's own unpickler can be limited to some names,
+but it still calls what it finds, hashes what it is given, and allocates as much as the pickle asks for. This
+machine knows the instructions that pickles of messages and plain data need. A global is a name and is never
+imported; an object is its global, its arguments and its state; and what a few bytes can ask for is bounded.
 """
 
 import struct

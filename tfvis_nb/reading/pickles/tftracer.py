@@ -32,7 +32,7 @@ class SavedRun:
     - `runs`: How many ended.
     - `mean_us`: How long they took on average.
     - `first_us`, `last_us`: When the first and the last began, in microseconds from 1970 on the clock on the
-      wall: the time zone was not saved. None where the time is none.
+      wall: the time zone was not saved. None where the stored time is not valid.
     - `traces`: For each trace when its run ended, on that clock, and its message; None for one that tftracer
       no longer kept.
     """

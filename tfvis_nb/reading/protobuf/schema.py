@@ -2,8 +2,8 @@
 
 They are wire-compatible with TensorFlow's ``step_stats.proto`` and
 ``config.proto`` and hold only the fields that are used. Because the package
-is ours and the descriptor pool is private, they live beside an imported
-TensorFlow without a duplicate registration.
+is ours and the descriptor pool is private, they coexist with an imported TensorFlow without a duplicate
+registration.
 
 Names and labels are declared ``bytes``: TensorFlow's C++ does not check that
 they are UTF-8, and one bad name must not make a whole trace unreadable. A map
@@ -40,8 +40,7 @@ def messages(package: str) -> dict[str, tuple[Field, ...]]:
     """Return a table of messages from ``messages.json``: those that are decoded of a file, or counted.
 
     An XSpace's stats stay serialised because most are never requested one by one, and a plane has no lines,
-    which
-    are decoded apart; ``xspace_whole`` has everything in its place, to find where bytes are damaged.
+    which are decoded separately; ``xspace_whole`` has the complete messages, to find where bytes are damaged.
     """
     return {
         message: tuple((field, number, kind) for field, (number, kind) in fields.items())

@@ -1,8 +1,7 @@
 """A slow walk over protobuf bytes that identifies them and finds the damaged byte.
 
-Decoding itself is ptars's work; this module looks at the first fields of a
-message to tell kinds of message apart, and after a failed decoding finds the
-first byte that contradicts the schema.
+Decoding itself is ptars's work; this module identifies the kind of a message by its first fields, and after a
+failed decoding finds the first byte that contradicts the schema.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +44,7 @@ def texts(values: pa.Array) -> pa.Array:
 class DamageError(Exception):
     """Bytes that are not a protobuf message: where, and why.
 
-    `cut_off` tells that only the end of the data is missing, `field` the field that it is missing of.
+    `cut_off` means that only the end of the data is missing, in field `field`.
     """
 
     def __init__(

@@ -37,8 +37,8 @@ class Found(NamedTuple):
 def find(path: Path) -> Found | None:
     """Return the files of a folder or a pattern, in the order of the numbers in their names; None for a file.
 
-    Of the profiles that TensorFlow and JAX lay below a log folder, in ``plugins/profile/<time>``,
-    the newest is taken: one file for each host. FileNotFoundError when nothing matches a pattern,
+    If a log folder holds several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the
+    newest is returned: one file for each host. FileNotFoundError when nothing matches a pattern,
     TraceFormatError when a folder holds no files, or too many.
     """
     if path.is_dir():
@@ -89,7 +89,7 @@ def _of_folder(folder: Path) -> Found:
 def _below(folder: Path) -> Found:
     """Return the files in a folder and its subfolders, except hidden ones, and the skipped folders.
 
-    What the kernel shows of processes and devices looks like files: reading it may never end.
+    The kernel's views of processes and devices look like files, but reading them may never end.
     """
     files: list[Path] = []
     seen = 0

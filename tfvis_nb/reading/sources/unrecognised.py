@@ -34,7 +34,7 @@ def describe(data: Data) -> str:
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if re.match(rb"<(?:!doctype|html|svg|\?xml)", text, re.IGNORECASE):
         return Text("is_web_page")
-    # Bytes from 0x80 on are text if they are UTF-8; the last character of the head may be cut off.
+    # Bytes of 0x80 and above are text if they are UTF-8; the last character of the head may be cut off.
     if text and re.fullmatch(rb"[\t\n\r\x20-\x7e\x80-\xff]*", head):
         with suppress(UnicodeDecodeError):
             start = codecs.getincrementaldecoder("utf-8")().decode(text)

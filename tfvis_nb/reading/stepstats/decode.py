@@ -83,7 +83,7 @@ def _what_is_there(data: Data, label: str, message: str, graphs: list[bytes]) ->
 
 
 def kind_of(data: Data) -> str:
-    """Tell a bare StepStats from a RunMetadata by the first fields.
+    """Distinguish a bare StepStats from a RunMetadata by the first fields.
 
     Both begin with field 1. In a StepStats it is a DeviceStepStats, whose own
     field 1 is a device name; in a RunMetadata it is a StepStats, whose own
@@ -108,7 +108,7 @@ def _is_device_entry(data: bytes) -> bool:
     try:
         first = next(wire.fields(data), None)
     except wire.DamageError as damage:
-        # A truncated file ends inside the entry; a device name is not a field from its first byte on.
+        # A truncated file ends inside the entry; the first byte of a device name starts no valid field.
         return damage.position == 0 and data[:1] in (b"\x0a", b"\x12", b"\x1a")
     return first is None or (first.number <= 3 and first.wire_type == wire.LENGTH)
 

@@ -84,7 +84,7 @@ def _special_rows(
 ) -> _Special:
     """Find the rows that are not kernels."""
 
-    # A row of a GPU is a kernel unless one of three texts says otherwise: the word in the name of its lane
+    # A row of a GPU is a kernel unless one of three texts shows otherwise: the word in the name of its lane
     # ("stream:14<MemcpyH2D>"), the start of its label, or its name. The name is mostly that of the node that
     # launched it, and a node may well be called "memcpy": in a lane of kernels that makes no copy of a row.
     # Where two of these texts differ, the row is the first of copy, memset, synchronisation and collective.

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 # [allocator 1.0MB 1.0MB] name = Op(input, input:1, ^control)
 _EXECUTOR = r"^(?:\[[^\]]*\] )*[^ ]* = (?P<op>[^ (]+)\("
 _PLAIN_EXECUTOR = r"^[^ ]* = (?P<op>[^ (]+)\("
-# [20480B] [41.604877Mb/s] tensor from device to device; the rate is there from TF 1.13 on
+# [20480B] [41.604877Mb/s] tensor from device to device; TF 1.13 and later write the rate
 _TRANSFER = (
     r"^\[(?P<amount>[0-9]{1,15}(?:\.[0-9]+)?)(?P<unit>B|MB)\] (?:\[[^\]]*b/s\] )?"
     r"(?P<tensor>.*) from (?P<source>[^ ]*) to (?P<destination>[^ ]*)$"

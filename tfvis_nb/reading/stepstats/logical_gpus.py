@@ -1,4 +1,4 @@
-"""Tell the logical GPUs of one card apart.
+"""Separate the logical GPUs of one card.
 
 CUPTI knows only the card: with two logical GPUs every lane is named ``/device:GPU:0``. The executor rows know
 better: a kernel belongs to the

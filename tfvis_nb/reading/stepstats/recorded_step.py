@@ -23,8 +23,8 @@ class RecordedStep:
     - `run_metadata`: The rest of the RunMetadata, serialised; see `GraphParts.rest`.
     - `repeated`: How many rows of aggregate lanes were left out because another lane has them too.
     - `doubled`: How many rows are of a ``DeviceStepStats`` that an earlier one equals byte for byte.
-    - `notes`: What had to be repaired to get here.
-    - `name`: What the step is called, such as by its file; empty where nothing else needs telling apart.
+    - `notes`: Texts about what had to be repaired.
+    - `name`: The step's name, such as its file's; empty if nothing needs to distinguish it.
     """
 
     devices: list[str]

@@ -43,8 +43,8 @@ def _nanos(micros: np.ndarray) -> np.ndarray:
 def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
     """Read the times of every row; nanosecond fields are preferred where they are filled.
 
-    `executor` tells which rows are ops run by an executor: only those have a kernel call
-    (``op_start``, ``op_end``), and only their scheduled times have the fault of TF 1.15 to 2.19.
+    `executor` marks the rows that are ops run by an executor: only those have a kernel call (``op_start``,
+    ``op_end``), and only their scheduled times have the fault of TF 1.15 to 2.19.
     """
     micros = source.numbers("all_start_micros")
     nanos = source.numbers("all_start_nanos")

@@ -1,4 +1,4 @@
-"""A program that XLA compiled, as a profile keeps it: the op and the lines its instructions were made of."""
+"""A program compiled by XLA, as a profile keeps it: the op and the lines behind each instruction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_WORD = re.compile(r"\W")
 
 
 class Instruction(NamedTuple):
-    """What an instruction was made of.
+    """The origin of an instruction.
 
     - `op_name`: The name that TensorFlow or JAX gives the op, empty if unknown.
     - `frames`: The Python stack that made it, the outermost frame first.
@@ -59,9 +59,8 @@ class Program:
     def find(self, op: str, kernel: str) -> Instruction:
         """Return what an instruction was made of, given its name and that of its kernel.
 
-        Only the kernels' names tell the instructions of a command buffer apart. Kernels of libraries have
-        names
-        of their own: they are known as far as all calls of libraries have the same origin.
+        Only the kernels' names distinguish the instructions of a command buffer. Kernels of libraries have
+        names of their own: they are known as far as all calls of libraries have the same origin.
         """
         row = self._rows.get(op)
         if row is None:
@@ -89,7 +88,7 @@ class Program:
         )
 
     def _instruction(self, row: int) -> Instruction:
-        """Read an instruction; what it does not record, the instructions fused into it may."""
+        """Read an instruction; facts that it lacks may be in the instructions fused into it."""
         op_name, cut = "", False
         name = text(self._instructions.field("name")[row].as_py() or b"")
         for metadata in self._metadata(row):

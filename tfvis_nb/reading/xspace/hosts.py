@@ -24,8 +24,8 @@ def runs(hosts: Sequence[RecordedHost]) -> list[list[RecordedHost]]:
     """Group hosts that were profiled at the same time; each group is one run, in the order given.
 
     Clocks of different hosts may differ by some seconds, so that for them nearly the same time
-    is enough. Where a file does not show when it was recorded, only names tell other hosts from
-    other profiles of one host.
+    is enough. If a file does not show when it was recorded, only names distinguish other hosts from other
+    profiles of one host.
     """
     groups: list[list[RecordedHost]] = []
     for host in hosts:

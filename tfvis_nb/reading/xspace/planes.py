@@ -29,7 +29,8 @@ class Span(NamedTuple):
 
 
 def is_xspace(data: Data) -> bool:
-    r"""Tell an XSpace by its first plane: an id or a name comes first, and planes have few kinds of names."""
+    r"""Identify an XSpace by its first plane: an id or a name comes first, and planes have few kinds of
+    names."""
     try:
         for outer in wire.fields(data):
             if outer.number != 1:
@@ -79,9 +80,8 @@ class Plane:
 
     - `name`: Such as ``/device:GPU:0``, ``/host:CPU`` or ``Task Environment``.
     - `lines`: Where each line lies in the data.
-    - `events`, `shown`: What an event's ``metadata_id`` means: its name, and the short name to show, often
-      empty.
-    - `stats`: What a stat's ``metadata_id`` and its reference value mean.
+    - `events`, `shown`: By an event's ``metadata_id``, its name, and the short name to show, often empty.
+    - `stats`: The names that a stat's ``metadata_id`` and its reference value stand for.
     - `event_stats`: The stats of the event metadata, as Arrow lists in the order of `events`.
     - `own_stats`: The plane's own stats, serialised.
     """

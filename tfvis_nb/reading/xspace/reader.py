@@ -38,11 +38,11 @@ _WINDOW = ("profile_start_time", "profile_stop_time")
 class RecordedHost:
     """The profile of one host.
 
-    - `parts`: Its events, as they were decoded.
+    - `parts`: Its decoded events.
     - `programs`: The compiled programs that they ran.
-    - `metadata`: What it records about its devices.
-    - `counters`: What it sampled, with the times that it has.
-    - `notes`: What was left out in decoding, and what the file holds twice.
+    - `metadata`: Its facts about devices.
+    - `counters`: Its sampled values, with their recorded times.
+    - `notes`: Texts about data left out in decoding, and data that the file holds twice.
     - `label`: The file it came from.
     - `hostname`: The host's name, empty when not given.
     - `window`: When the profile began and ended, epoch ns; zeros when not given.

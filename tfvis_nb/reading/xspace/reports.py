@@ -1,4 +1,4 @@
-"""What an XSpace reports besides events: the profiler's own errors, and GPU work without GPU rows."""
+"""Reports of an XSpace besides events: the profiler's own errors, and GPU work without GPU rows."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ def _missing_kernels(
     launches = [rows.name.take(rows.marks["launch"].rows) for rows in hosts]
     if kernels := sum(_count(names, lambda name: not _NO_KERNEL.match(name)) for names in launches):
         return Text("profile_without_kernels", why=Text("kernels_launched", kernels=kernels))
-    # What follows shows a GPU at work, which copies alone may be.
+    # The signs below may be from copies alone.
     if any(np.isin(rows.kind, _COPYING).any() for rows in devices):
         return None
     allocations = [rows.detail.take(np.flatnonzero(rows.size_bytes >= 0)) for rows in hosts]

@@ -32,9 +32,9 @@ class Values:
 
     - `owner`: The event each belongs to (int64).
     - `key`: The index of its name in the plane's stat names (int32).
-    - `integer`, `real`: Its number (int64, unsigned ones as they lie; float64), 0 where it is none.
+    - `integer`, `real`: Its number (int64, unsigned ones as they lie; float64), 0 where it is not a number.
     - `unsigned`: Whether it was written as an unsigned number.
-    - `code`: The index of its text in `vocabulary`, -1 where it is none (int64).
+    - `code`: The index of its text in `vocabulary`, -1 where it is not a text (int64).
     """
 
     owner: np.ndarray
@@ -145,7 +145,7 @@ class Stats:
             return np.zeros(events, np.int32), [""]
         alike = self._raw.take(pa.array(chosen)).dictionary_encode().indices.to_numpy()
         owner = self.owner[chosen]
-        # Equal stats at equal places in the list give equal sums; a sum of 64 bits tells them apart.
+        # Equal stats at equal places in the list give equal sums; a sum of 64 bits distinguishes them.
         turn = (chosen - self._offsets[owner]).astype(np.uint64)
         mixed = (alike.astype(np.uint64) + np.uint64(1)) * _MIX
         mixed = (mixed ^ (mixed >> np.uint64(29))) * (turn + turn + np.uint64(0xBF58476D1CE4E5B9))

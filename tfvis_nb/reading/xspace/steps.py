@@ -1,9 +1,9 @@
 """Which step each row of an XSpace belongs to.
 
 A step is a run of a session, an event that the program marked as one, or, where it
-marked none, a call of a tf.function or a run of a graph. To it belongs what lies inside
-it on its thread, what other threads took up from there, what lies inside that, and so
-on; a kernel belongs to the step of its launch.
+marked none, a call of a tf.function or a run of a graph. A step includes the events inside it on its thread,
+the work that other threads took over from those, the events inside that, and so on; a kernel belongs to the
+step of its launch.
 """
 
 import numpy as np

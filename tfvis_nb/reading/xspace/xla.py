@@ -48,11 +48,11 @@ class _Metadata:
 
 def device_rows(events: Events, programs: Programs) -> Rows:
     """Make rows of lines that are not streams; each line is a lane."""
-    # Only lines of XLA's ops say what a device does. All others, such as modules or annotations, are about
+    # Only lines of XLA's ops show what a device does. All others, such as modules or annotations, are about
     # what it does: their events are of the kind "host", or "sync" where they wait. On the lines of ops an
     # event's category or name shows what it is: a collective, a copy or else computing. A copy on the main
-    # line takes the time of computing, as nothing else runs in the meantime, and is a kernel; copies that run
-    # while something else does are on an asynchronous line and is a copy, with the bytes that it accessed.
+    # line takes computing time, because nothing else runs during it, and counts as a kernel. Copies that
+    # overlap other work are on an asynchronous line; they count as copies, with the bytes they accessed.
     known = _metadata(events.plane, programs)
     is_op = _on_lines(events, lambda line: line in _OPS)
     asynchronous = _on_lines(events, lambda line: line.startswith("Async"))
@@ -89,7 +89,7 @@ def _metadata(plane: Plane, programs: Programs) -> _Metadata:
     names = [shown or name for name, shown in zip(called, plane.shown, strict=True)]
     program = [*stats.numbers("program_id", count).tolist(), -1]
     accessed = np.append(stats.numbers("bytes_accessed", count), -1)
-    # What the ops of the model need: the others are scaled to the fastest type of the device.
+    # ``model_flops`` are the operations needed; ``flops`` are scaled to the fastest type of the device.
     flops = np.append(np.maximum(*(stats.numbers(name, count) for name in ("flops", "model_flops"))), -1)
     kinds = [_kind(what or name) for what, name in zip(categories, names, strict=True)]
     return _Metadata(
