@@ -165,8 +165,7 @@ class StackTable:
 
     @classmethod
     def from_json(cls, text: str) -> StackTable:
-        """Make a table from the result of `to_json`; KeyError, TypeError or ValueError if it is something
-        else."""
+        """Make a table from the result of `to_json`; KeyError, TypeError or ValueError if it is not one."""
         parts = json.loads(text)
         if not isinstance(parts, list) or len(parts) != 3:
             raise ValueError("not the three tables of stacks")
@@ -292,8 +291,7 @@ def renumbered(nested: pa.Table, table: StackTable | None, first: int) -> pa.Tab
 
 
 def event_stacks(trace: Any) -> np.ndarray:
-    """Return the stack of each event of a trace (int64), -1 where none was recorded or its number is
-    invalid."""
+    """Return the stack of each event of a trace (int64), -1 where none or an invalid one was recorded."""
     rows = np.full(len(trace.events), -1, np.int64)
     if trace.stacks is None or trace.nested is None or STACK not in trace.nested.column_names:
         return rows

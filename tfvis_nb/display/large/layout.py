@@ -94,8 +94,7 @@ class Layout:
 
     @cached_property
     def own_frame(self) -> np.ndarray:
-        """Index in `files` and `lines` of each event's own frame, by event id; the last index means no
-        frame."""
+        """Index in `files` and `lines` of each event's own frame, by event id; the last one means none."""
         stacks = self.trace.stacks
         own = np.zeros(0, np.int32) if stacks is None else stacks.own_frame()
         found: np.ndarray = np.append(own, -1)[event_stacks(self.trace)]

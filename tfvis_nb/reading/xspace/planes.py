@@ -29,8 +29,7 @@ class Span(NamedTuple):
 
 
 def is_xspace(data: Data) -> bool:
-    r"""Identify an XSpace by its first plane: an id or a name comes first, and planes have few kinds of
-    names."""
+    r"""Identify an XSpace by its first plane, which starts with an id or one of few kinds of names."""
     try:
         for outer in wire.fields(data):
             if outer.number != 1:
