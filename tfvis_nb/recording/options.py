@@ -20,9 +20,9 @@ DEVICE_LEVELS = (0, 1, 2)
 class TraceOptions:
     """Options of a recording.
 
-    `level` ``"software"`` records the ops alone, ``"hardware"`` GPU kernels and copies too, ``"full"`` also
-    what moves between the tasks of a cluster. `partition_graphs` keeps the graphs that were executed, one a
-    device. `mode` is one of `MODES`. With `steps`, only events of whole steps are kept. `source` keeps
+    `level` ``"software"`` records the ops alone, ``"hardware"`` GPU kernels and copies too, ``"full"``
+    transfers between the tasks of a cluster as well. `partition_graphs` keeps the graphs that were executed,
+    one a device. `mode` is one of `MODES`. With `steps`, only events of whole steps are kept. `source` keeps
     the Python stacks of ops, and the user's code in them. `python`, `shapes` and `device_level` choose what a
     profile records: Python calls, the shapes of op inputs, and how much of the devices. TypeError or
     ValueError names a wrong option.

@@ -1,4 +1,4 @@
-"""What an allocation that failed was for, from TensorFlow's error."""
+"""The purpose of a failed allocation, from TensorFlow's error."""
 
 import contextlib
 import linecache

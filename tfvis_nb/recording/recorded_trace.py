@@ -62,7 +62,7 @@ class RecordedTrace(Trace):
         # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
         runs = [run for run in sessions.runs if run.metadata[:1] == b"\n" and run.metadata[1:2] != b"\0"]
         remarks = [*remarks, *_remarks(sessions, empty=len(sessions.runs) - len(runs)), *profiles.remarks]
-        # With these comes the decoder, for which %load_ext need not wait.
+        # These imports load the decoder, for which %load_ext need not wait.
         from tfvis_nb.analysis.findings.out_of_memory import ended
         from tfvis_nb.recording.assemble import assembled
 
@@ -97,7 +97,7 @@ class RecordedTrace(Trace):
     def __getattr__(self, name: str) -> object:
         # Only what was not found gets here. IPython looks for many underscored names in vain.
         if name.startswith("_") or self.ready:
-            return object.__getattribute__(self, name)  # which raises, also what a property raised inside
+            return object.__getattribute__(self, name)  # which raises, including errors inside a property
         raise AttributeError(
             Text("never_recorded", name=name, reason=self._reason)
             if self._reason

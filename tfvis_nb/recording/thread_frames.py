@@ -7,7 +7,7 @@ from types import FrameType
 
 
 def frames_of_threads() -> list[FrameType]:
-    """Return the frames on the stacks of all threads, also of those that run on meanwhile.
+    """Return the frames on the stacks of all threads, even of those that keep running.
 
     Notes
     -----

@@ -72,7 +72,7 @@ class Access:
         self._hosts = {*_LOOPBACK, *hosts}
         self._any_number = any_number
         self._secure = secure
-        # Cookies belong to a host, not to a port: the name tells servers apart. Whoever else serves on this
+        # Cookies belong to a host, not to a port: the name distinguishes servers. Whoever else serves on this
         # host is sent the value, so it opens the page, but nothing of the session: that takes the key.
         self._cookie_name = f"tfvis-nb-{port}"
         # Made from the token: an open page goes on when the server starts again with the same one.

@@ -57,8 +57,8 @@ _log = logging.getLogger("tfvis_nb")
 def listening_sockets(host: str, port: int) -> list[socket.socket]:
     """Listen at each address of a host that this machine has, at the same port of all.
 
-    OSError if it has none of them, or one cannot be listened at; nothing is left open then. Tornado's
-    `bind_sockets` leaves open what it has opened until then.
+    OSError if this machine has no address of the host, or cannot listen at one; nothing is left open then.
+    Tornado's `bind_sockets` leaves open what it has opened until then.
     """
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []

@@ -42,7 +42,7 @@ _OF_SENTENCE = (
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and the header ``Content-Security-Policy``: what the browser lets it do."""
+    """A page, and the header ``Content-Security-Policy``, which limits it in the browser."""
 
     html: str
     policy: str
@@ -58,8 +58,8 @@ def monitor_page(name: str) -> Page:
 def onward(key: str) -> Page:
     """Return a page that keeps the key for the monitor's page, and leads there.
 
-    A redirect would lose the cookie where the user comes from another site. What the browser stores for
-    a page is for that port alone, unlike a cookie.
+    A redirect would lose the cookie where the user comes from another site. Unlike a cookie, a page's browser
+    storage is for its port alone.
     """
     nonce = secrets.token_urlsafe(16)
     policy = f"{NOTHING_ALLOWED}; script-src 'nonce-{nonce}'"

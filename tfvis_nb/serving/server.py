@@ -109,7 +109,7 @@ class MonitorServer:
         """Begin to serve, in a thread that does not keep the process alive.
 
         OSError if it cannot listen at the host and port, or a file of the certificate cannot be read or is
-        none; FileNotFoundError if this is a checkout of the source whose front end is not built.
+        invalid; FileNotFoundError if this is a checkout of the source whose front end is not built.
         """
         from tfvis_nb.display.bundles import bundle
 

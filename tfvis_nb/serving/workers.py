@@ -23,7 +23,7 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     async def done(self, work: Callable[[], T]) -> T:
-        """Do something and return what it returns; who is cancelled while it waits for its turn has none."""
+        """Do the work and return its result; work that is cancelled before its turn is not done."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()

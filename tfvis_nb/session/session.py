@@ -88,8 +88,8 @@ class SavedSession:
         ``failed`` raised; ``total_ns`` is of those that ended. ``traced`` of them were traced, kept or not:
         ``mean_ns`` and ``longest_ns`` are of the others, or of the traced ones if all were. ``first``
         and ``last`` are UTC times at which one began. ``processes`` have run it, ``traces`` are kept,
-        ``requested`` are asked for, and ``rule`` says which are traced of themselves.
-        ``fetches``, ``targets``, ``feeds`` are lists of names, ``options`` a text.
+        ``requested`` are asked for, and ``rule`` is the rule for automatic traces. ``fetches``, ``targets``,
+        ``feeds`` are lists of names, ``options`` a text.
         """
         return self._table(lambda db: tables.signature_table(db, tables.counts_by_writer(db, self.path)))
 
@@ -114,8 +114,8 @@ class SavedSession:
     def read(self, trace: int) -> Trace:
         """Return a trace by its number in `traces`.
 
-        Its ``sources`` or, for a profile, its ``profiles`` have TensorFlow's message, byte for byte; that of
-        a run that ran out of memory has none.
+        Its ``sources`` or, for a profile, its ``profiles`` have TensorFlow's message, byte for byte; a run
+        that ran out of memory has no message.
 
         Raises
         ------
@@ -150,8 +150,7 @@ class SavedSession:
         TypeError, ValueError
             If it is nothing of these, there is no such signature, or several have the label.
         OSError
-            If the file cannot be written, for this and all other requests; a `tfvis_nb.TraceSession`
-            warns instead.
+            If the file cannot be written, like every request; a `tfvis_nb.TraceSession` warns instead.
         """
 
         def request(connection: Guarded, number: int) -> None:

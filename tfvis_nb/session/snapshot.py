@@ -39,10 +39,10 @@ _NS_OF_MS = 1e6
 def session_state(session: SavedSession) -> dict[str, Any]:
     """Return what a session has counted and kept, and what it is asked for, as of now; JSON values only.
 
-    Times are in epoch milliseconds (``_ms``), durations in nanoseconds (``_ns``). Of many signatures those
-    that took the most time are there, of many traces the newest; ``signatures_total``, ``runs_total``,
-    ``total_ns`` and ``traces_total`` are of all. When there is nothing to read yet, ``waiting`` says why;
-    ``problem`` says what is wrong with the file or ended its recording.
+    Times are in epoch milliseconds (``_ms``), durations in nanoseconds (``_ns``). If there are many, only the
+    signatures that took the most time and the newest traces are included; ``signatures_total``,
+    ``runs_total``, ``total_ns`` and ``traces_total`` are of all. ``waiting`` explains why there is nothing to
+    read yet; ``problem`` is an error in the file, or the reason why its recording ended.
     """
     state = SessionWatch(session).changed()
     assert state is not None, "at first everything is new"

@@ -44,7 +44,7 @@ class StoredTrace:
     - `format`: ``"run_metadata"``, ``"xspace"`` or ``"parquet"``.
     - `epoch_ns`: When a profile began.
     - `label`, `run`: Which run of which signature it is of; 0 if the run is not known.
-    - `note`: What is missing in it.
+    - `note`: Its missing parts, in a sentence.
     - `layers`: The layers of the model that ran, None if unknown; see `Recording`.
     """
 

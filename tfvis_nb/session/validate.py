@@ -31,7 +31,7 @@ def file_path(value: Any) -> Path:
         path = Path(value).expanduser().absolute()
     except TypeError:
         raise TypeError(message) from None
-    # Not Path.is_dir: what nobody may look at is for who opens it to complain of.
+    # Not Path.is_dir, which may raise PermissionError: whoever opens the path reports that.
     if os.path.isdir(path):  # noqa: PTH112
         raise IsADirectoryError(Text("session_is_folder", path=str(path)))
     return path

@@ -90,7 +90,7 @@ def unique_id(text: str, taken: set[int]) -> int:
 def described(
     what: str, order: int, arguments: dict[str, str], pid: int, tid: int = 0
 ) -> list[dict[str, Any]]:
-    """Return the events that name a ``process`` or ``thread`` and say where it comes."""
+    """Return the events that name a ``process`` or ``thread`` and give its position."""
     return [
         {"ph": "M", "name": f"{what}_name", "pid": pid, "tid": tid, "args": arguments},
         {"ph": "M", "name": f"{what}_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": order}},

@@ -52,8 +52,8 @@ def save(trace: Trace, path: Path) -> list[Path]:
     """Write `trace` to `path` in the format of its suffix (see `SUFFIXES`), and return the files written.
 
     That is `path`, but for several messages: session runs are ``NAME.step0.pb``, ``NAME.step1.pb`` and so
-    on, and a profile beside them is ``NAME.xplane.pb``, the name by which TensorBoard knows it. ValueError
-    if there is no such format, no file can be written there, or the trace has no message to write.
+    on, and a profile recorded with them is ``NAME.xplane.pb``, the name by which TensorBoard knows it.
+    ValueError if there is no such format, no file can be written there, or the trace has no message to write.
     """
     check_target(path)
     suffix = suffix_of(path)

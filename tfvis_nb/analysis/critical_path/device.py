@@ -26,7 +26,7 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
     """Return a number for the stream of each event of a device, -1 for other events (int64).
 
     Copies have lanes of their own whatever stream they ran on; the stream is in the source's name for the
-    lane. If that has none, the lane is taken for a stream.
+    lane. If the name lacks it, the lane is taken for a stream.
     """
     rows = np.flatnonzero(times.device & ~times.thread)
     found = np.full(len(times.start), -1, np.int64)

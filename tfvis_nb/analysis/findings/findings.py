@@ -73,9 +73,9 @@ def findings(trace: Trace) -> pd.DataFrame:
         (float64) and ``lost_ns`` (int64) as in `FIGURES`; the evidence: ``step`` (int64; -1 outside steps),
         ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best), ``events``
         (lists of at most 50 event ids, the longest first) and ``event_count`` (int64), how many there are;
-        ``kind`` (str; what the finding is about) and ``figures`` (dicts: the numbers and names in the
-        texts). Printed, and in a notebook, the table is its full texts. No rows if nothing stands out;
-        `cannot_say` if no step takes time.
+        ``kind`` (str; its subject) and ``figures`` (dicts: the numbers and names in the texts). Printed, and
+        in a notebook, the table is its full texts. No rows if nothing stands out; `cannot_say` if no step
+        takes time.
 
     Examples
     --------

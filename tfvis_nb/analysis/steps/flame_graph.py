@@ -1,4 +1,4 @@
-"""Self time by name scope, by layer, by line of code or by what a thread runs, as a tree."""
+"""Self time as a tree: by name scope, layer, line of code, or nested calls on a thread."""
 
 from collections.abc import Collection
 

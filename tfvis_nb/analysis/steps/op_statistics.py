@@ -156,7 +156,7 @@ def groups(
 
 
 def _labels(column: pd.Series, by: str) -> tuple[np.ndarray, pa.Array]:
-    """Return what each event is added up under, as a number and the text of each number."""
+    """Return the number of each event's group, and the text of each number."""
     if by in ("op", "device"):
         texts = pa.array([*(str(text) for text in column.cat.categories), ""], pa.large_string())
         # Missing values have the code -1, which is the last; some may have an empty text.

@@ -1,4 +1,4 @@
-"""How many elements lay in the buffers of tf.data, as a counter."""
+"""A counter of the elements in the buffers of tf.data."""
 
 import pandas as pd
 

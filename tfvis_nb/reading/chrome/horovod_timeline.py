@@ -104,7 +104,7 @@ class HorovodReader:
 
 
 def _as_bar(event: Any) -> Any:
-    """Return an event, and the start of a cycle, which is an instant of no tensor, as a bar."""
+    """Return an event; the start of a cycle, an instant without a tensor, becomes a bar."""
     if isinstance(event, dict) and event.get("name") == _CYCLE and event.get("ph") in ("i", "I"):
         return event | {"ph": "X", "dur": 0, "pid": _CYCLE}
     return event

@@ -1,4 +1,4 @@
-"""Runs and batches that die because memory ran out: what a session keeps of them."""
+"""A session's records of runs and batches that ran out of memory."""
 
 import contextlib
 import dataclasses

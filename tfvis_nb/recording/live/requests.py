@@ -324,7 +324,7 @@ class RunRegistry:
     def _is_kept(self, counted: SignatureStats, order: TraceRequest, duration_ns: int) -> bool:
         if not order.factor:
             return True
-        # Not with untraced runs, beside which tracing alone would make it slow.
+        # Not compared with untraced runs: tracing alone would make it look slow.
         if len(counted.traced) < ENOUGH:
             return False
         return duration_ns > order.factor * statistics.median(counted.traced)

@@ -37,13 +37,13 @@ class TraceSession(SavedSession):
     The file is the session: it is written as the job runs, so that a job that is killed
     loses at most the run under way, and any process may read it and choose what to trace by
     `tfvis_nb.open_session`. A file that cannot be written, or is deleted in the meantime, ends the
-    recording with one warning in the log, never the job: from then on `problem` says why, what
-    is ordered does nothing, and the tables have what can still be read. Mistakes in what is
-    asked raise, and so do `read` and `save` where they cannot do what they are for.
+    recording with one warning in the log, never the job: after that `problem` gives the reason, requests do
+    nothing, and the tables show whatever can still be read. Invalid requests raise, and so do `read` and
+    `save` if they fail.
 
     It records in a ``with`` block, from `hook` in a ``MonitoredSession`` or ``Estimator``, from
-    `keras_callback` in ``fit``, or from `record_process` on. All of them see the runs of every session in
-    the process, those of initialisers and savers too.
+    `keras_callback` in ``fit``, or starting with `record_process`. All of them see the runs of every session
+    in the process, those of initialisers and savers too.
 
     Parameters
     ----------

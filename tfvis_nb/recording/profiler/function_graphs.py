@@ -78,7 +78,7 @@ def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[FunctionGraph]) -> li
 
 
 def _user_collects() -> bool:
-    """Whether ``tf.summary.trace_on`` is at it: what it has collected, it exports itself."""
+    """Whether ``tf.summary.trace_on`` is collecting: it exports the graphs itself."""
     from tensorflow.python.ops import summary_ops_v2
 
     return summary_ops_v2._current_trace_context is not None  # noqa: SLF001

@@ -72,8 +72,8 @@ def running_function() -> FrameType | None:
 def drop_abandoned(begins: str | None = None) -> None:
     """Give up the phases that an error has ended.
 
-    A phase of the kind `begins` starts now in this thread: none of that kind, of which nothing else tells,
-    can be under way there.
+    A phase of the kind `begins` starts now in this thread, so an earlier one of that kind has ended there.
+    This is the only sign for phases whose function is not known.
     """
     with _lock:
         found = list(_all)

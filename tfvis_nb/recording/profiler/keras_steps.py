@@ -1,7 +1,7 @@
 """The batches of Keras's ``fit``, ``evaluate`` and ``predict`` as steps of a profile.
 
-Keras 2 marked them itself, Keras 3 does not. What it runs for a batch is one function and
-some eager ops around it, and a profile records neither how they belong together nor their number.
+Keras 2 marked them itself, Keras 3 does not. For a batch it runs one function and some eager ops around it,
+and a profile records neither how they belong together nor the batch's number.
 """
 
 import itertools

@@ -36,8 +36,8 @@ class ProfilerSlot:
     """Grants trace levels to the runs of one recording, and counts those that got less.
 
     `level` is the number in ``RunOptions.TraceLevel`` that every run should have. With `profiled`, a profile
-    is recorded beside the runs, which then has the GPU's rows. ``lowered`` says why runs have no GPU rows,
-    and how many each; ``beside`` says how many have them in the profile.
+    is recorded during the runs and has the GPU's rows. ``lowered`` counts the runs without GPU rows by
+    reason, ``beside`` the runs whose GPU rows are in the profile.
     """
 
     def __init__(self, level: int, profiled: Callable[[], bool]) -> None:

@@ -1,8 +1,8 @@
 """Profiling what runs eagerly, in a ``tf.function`` or in Keras, in every thread.
 
-The profiler starts with the first eager call, not before: where only sessions run, their
-full traces say more, and the two exclude each other. While it runs, sessions are traced
-at ``SOFTWARE_TRACE``, and the profile has the kernels they launch.
+The profiler starts with the first eager call, not before: if only sessions run, their full traces have more
+detail, and the two exclude each other. While it runs, sessions are traced at ``SOFTWARE_TRACE``, and the
+profile has the kernels they launch.
 """
 
 import threading

@@ -29,7 +29,7 @@ LABEL_NAMES = 3
 class Run:
     """One traced run: its position, the names of its ops, its serialised ``RunMetadata``.
 
-    `requested` has what `RequestedDevices` says of `graph`, the session's.
+    `requested` has the result of `RequestedDevices` for `graph`, the session's.
     """
 
     number: int
@@ -42,8 +42,7 @@ class Run:
 class SessionTracer:
     """Traces the session runs between `install` and `remove`, in every thread.
 
-    What the user's own ``RunOptions`` ask for is kept. With `profiled`, a profile is recorded beside the
-    runs.
+    The user's own ``RunOptions`` keep their effect. With `profiled`, a profile is recorded during the runs.
     """
 
     def __init__(self, options: TraceOptions, profiled: Callable[[], bool]) -> None:

@@ -40,7 +40,7 @@ def _remembered(file: str) -> str:
 
 @cache
 def _process_start() -> float:
-    # Linux counts from when it was booted, which it says in whole seconds.
+    # Linux counts from its boot time, which it gives in whole seconds.
     started: float = psutil.Process().create_time()
     return started + 1
 

@@ -1,4 +1,4 @@
-"""Stacks of events that have none of their own: those of the events that they are a part of."""
+"""Stacks for events without their own, taken from the events that contain or launched them."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def inherited(trace: Trace, has: np.ndarray) -> np.ndarray:
     """Return for each event the one whose stack it has: itself, or another, or -1.
 
     A call has the stack of the op around it, a kernel or copy that of the op that launched it. Calls that
-    wait for a function to run have none. `has` marks the events that have stacks of their own.
+    wait for a function to run get no stack. `has` marks the events that have stacks of their own.
     """
     holder = np.where(has, np.arange(len(has)), -1)
     parent = parents(trace.events)

@@ -26,7 +26,7 @@ class OpStack(NamedTuple):
 
 
 def op_stacks(ops: Sequence[Any], nodes: GraphNodes) -> list[OpStack]:
-    """Return the stack of each op, empty if it has none; a gradient has the stack of its forward op."""
+    """Return the stack of each op, empty if unknown; a gradient has the stack of its forward op."""
     origins = [None if op is None else nodes.forward(op) for op in ops]
     sources = [op if origin is None else origin for op, origin in zip(ops, origins, strict=True)]
     frames = _frames({id(op): op for op in sources if op is not None})

@@ -13,7 +13,7 @@ _COMPUTES_GRADIENTS = ("compute_gradients", "minimize", "scale_loss", "get_gradi
 
 @cache
 def phase_of_frame(file: str, function: str) -> str | None:
-    """Return the phase that a frame says an op made in it is of: one of an optimizer's or a tape's."""
+    """Return the phase of ops made in a frame, if the frame is an optimizer's or a tape's."""
     if _OPTIMIZER.search(file) and function not in _COMPUTES_GRADIENTS:
         return "optimizer"
     if file.endswith(("eager/backprop.py", "eager\\backprop.py")) and function == "gradient":

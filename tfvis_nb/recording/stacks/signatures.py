@@ -57,7 +57,7 @@ def _differences(name: str, old: Any, new: Any) -> Iterator[dict[str, str | None
 
 
 def _leaves(kind: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of an argument that are none of Python's containers, with their place."""
+    """Yield the leaves of an argument, which are not Python containers, with their paths."""
     from tensorflow.core.function.trace_type import default_types
 
     if isinstance(kind, default_types.List):

@@ -1,4 +1,4 @@
-"""Files of code: what they are called in a trace, which of them are the user's own, and their text."""
+"""Files of code: their names in a trace, which are the user's own, and their text."""
 
 import sys
 import sysconfig

@@ -110,7 +110,7 @@ def _recorded(ops: FoundOps, nodes: GraphNodes) -> _Recorded:
 
 
 def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
-    """Give a trace the stacks of its events, beside those that it was read with."""
+    """Give a trace the stacks of its events, in addition to those it was read with."""
     files, builder = SourceFiles(), StackBuilder()
     # Frames take long to compare; ops of one line share them.
     stacks = {id(stack.frames): stack.frames for each in recorded for stack in each.stacks}
@@ -129,7 +129,7 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
         trace.notes.append(Text("code_edited", files=", ".join(names)))
     stack, phase = event_stacks(trace), _phases(trace)
     if read is not None:
-        # Of compiled code that is none of the user's own, the line of the call says more.
+        # For compiled code that is not the user's own, the line of the call is more useful.
         stack = np.where(np.append(read.own_frame(), -1)[stack] >= 0, stack, -1)
     for rows, number, found in recorded:
         numbers = np.array([known[id(one.frames)] for one in found] + [-1])[number]
@@ -163,7 +163,7 @@ def _named(table: StackTable, files: SourceFiles) -> StackTable:
 
 
 def _texts(places: Iterable[tuple[str, int]], files: SourceFiles) -> dict[str, tuple[str | None, bool]]:
-    """Return what `SourceFiles.text` says of each of the user's own files, of which these lines ran."""
+    """Return `SourceFiles.text` of each of the user's own files that these lines are in."""
     lines: dict[str, set[int]] = {}
     for file, line in places:
         lines.setdefault(file, set()).add(line)
@@ -180,7 +180,7 @@ def _phases(trace: Trace) -> np.ndarray:
 
 
 def _kept(lines: Sequence[CodeLine], files: SourceFiles) -> Sequence[CodeLine]:
-    """Return the frames of a stack that a trace has: from the user's outermost one on, without ours."""
+    """Return a stack's frames for a trace: from the user's outermost frame inwards, without ours."""
     magic = max((at for at, line in enumerate(lines) if is_magic(line.file)), default=-1)
     lines = [line for line in lines[magic + 1 :] if not is_ours(line.file)]
     first = next((at for at, line in enumerate(lines) if files.own(line.file)), 0)

@@ -19,7 +19,7 @@ _MOST = 10_000
 
 
 class _Tracing(NamedTuple):
-    """When one was noted to begin and to end (epoch ns), the traced code, and what is known of it."""
+    """The noted start and end of one (epoch ns), the traced code, and facts about it."""
 
     began_ns: int
     ended_ns: int

@@ -1,4 +1,4 @@
-"""What a recording notes of the code that runs in it."""
+"""A recording's notes on the code that runs in it."""
 
 from tfvis_nb.recording.stacks.eager_lines import EagerLines
 from tfvis_nb.recording.stacks.functions import SeenFunctions

@@ -48,9 +48,8 @@ def read_plain(path: Path, most: int) -> bytes:
 def check_beside(path: Path) -> None:
     """Check the files that SQLite opens with a session.
 
-    DamagedSessionError if one is not a plain file, or is a journal: a session has none, and SQLite does what
-    one
-    says.
+    DamagedSessionError if one is not a plain file, or is a journal: a session has no journal, and SQLite
+    would apply it.
     """
     path = Path(os.path.realpath(path))
     for name in (*_LOGS, _JOURNAL):

@@ -1,4 +1,4 @@
-"""A connection to a file that anybody may have written: what it may do, and for how long."""
+"""A connection to a file that anybody may have written, with limits on its actions and time."""
 
 import math
 import sqlite3

@@ -92,8 +92,8 @@ def _is_left(path: Path, rest: str, *, deleted: bool) -> bool:
     """Whether a file is ours by the rest of its name and by its content."""
     unfinished = _NEW_SESSION.fullmatch(rest) or _NEW_COUNTS.fullmatch(rest)
     beside = deleted and (rest in (_LOG, _SHARED) or _COUNTS.fullmatch(rest))
-    # Those beside a session that is there are not even opened: to close one again would drop this
-    # process's locks on it, and whoever opens the session next would cut it short under us.
+    # Files next to an existing session are not even opened: closing one would drop this process's locks on
+    # it, and the next process to open the session would truncate it under us.
     if not (unfinished or beside):
         return False
     try:

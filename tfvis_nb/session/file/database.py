@@ -27,8 +27,8 @@ _LOOKS = 5
 def connect(path: Path, *, create: bool = False) -> Guarded:
     """Open the session at `path`, or create one where there is no file.
 
-    FileNotFoundError if there is no file and none is to be created, or no folder; FileExistsError if files of
-    something else lie where those beside it would; IsADirectoryError for a folder; TraceFormatError if the
+    FileNotFoundError if there is no file and none is to be created, or no folder; FileExistsError if other
+    programs' files have the names of its companions; IsADirectoryError for a folder; TraceFormatError if the
     file is something else, or damaged: then it is not written.
     """
     if path.is_dir():

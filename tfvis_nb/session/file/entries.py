@@ -23,15 +23,15 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True)
 class Recording:
-    """One trace as TensorFlow gave it, or what is known of a run that died because memory ran out.
+    """One trace as TensorFlow gave it, or the facts about a run that ran out of memory.
 
-    - `format`: ``"run_metadata"`` or ``"xspace"``; ``"parquet"`` of a run that died.
+    - `format`: ``"run_metadata"`` or ``"xspace"``; ``"parquet"`` for a run that ran out of memory.
     - `data`: The serialised message, or the file of `Trace.to_parquet`.
     - `run`: Which run of the signature in this process it was, from 1.
     - `start_ns`, `duration_ns`: When it began, in epoch nanoseconds, and how long it took.
     - `epoch_ns`: When a profile began; 0 for a run.
-    - `note`: What is missing in it.
-    - `tracing_ns`: How long it took, beside the run, to start the trace and to collect it; None if unknown.
+    - `note`: Its missing parts, in a sentence.
+    - `tracing_ns`: The time, in addition to the run, to start and collect the trace; None if unknown.
     - `untraced_ns`, `untraced_runs`: The median of that many untraced runs of the signature before it; None
       and 0 if there was none.
     - `batch`: Which batch of its epoch it was, from 0; None for a session run.

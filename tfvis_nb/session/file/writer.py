@@ -119,8 +119,7 @@ class Writer:
     def orders(self) -> Orders | None:
         """Return what is asked for, if another connection has written since the last time.
 
-        FileNotFoundError if the file was deleted, or another is in its place: nobody will read what is
-        written.
+        FileNotFoundError if the file was deleted or replaced: nobody will read what is written.
         """
         with self._lock:
             self._check_there()
