@@ -6,13 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import Locator, expect
 
 import tfvis_nb as tv
 from tests.browser.timeline import OpenExported, Timeline
-from tfvis_nb import Trace
+from tfvis_nb import Trace, events
 from tfvis_nb.analysis import counter_statistics
+from tfvis_nb.core.counters import build
 
 
 def name(what: str, text: str, pid: int) -> dict[str, Any]:
@@ -84,3 +87,17 @@ def test_a_recorded_arrow_leads_to_its_bar(timeline: Timeline) -> None:
     timeline.find("name:call0")
     timeline.link("Arrows to", "work1").click()
     expect(timeline.title).to_have_text("work1")
+
+
+@pytest.mark.thorough
+def test_what_is_not_shown_is_counted(exported: OpenExported, tmp_path: Path) -> None:
+    series, times = np.divmod(np.arange(102 * 10_100), 10_100)
+    values = {"counter": "queue", "series": series, "time_ns": times, "value": times % 7}
+    counters = build(pd.DataFrame({"task": "", "device": "d", **values}).astype({"series": str}))
+    table = events.build({"start_ns": [0], "duration_ns": [10_000], "device": ["d"], "kind": ["op"]})
+    trace = Trace(table, recorded_counters=counters)
+    timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
+    timeline.page.mouse.move(*timeline.place(0))
+    expect(counter(timeline, "queue 0, 0 to 6")).to_contain_text("\u2248")
+    timeline.page.mouse.wheel(0, 100_000)
+    expect(timeline.host.get_by_role("group", name="2 more counters")).to_be_visible()

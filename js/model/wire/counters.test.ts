@@ -32,8 +32,8 @@ const counters = [
   { task: "", device: "cpu", counter: "load", series: "", unit: "%", least: -1, most: 2.5, at: 99, first: 0 },
 ];
 
-async function read(): Promise<CounterTrack[]> {
-  return readCounters(await openContainer(await gzip(writeContainer({ counters }, columns))));
+async function read(header: Record<string, unknown> = {}): Promise<CounterTrack[]> {
+  return readCounters(await openContainer(await gzip(writeContainer({ counters, ...header }, columns))));
 }
 
 describe("readCounters", () => {
@@ -44,6 +44,11 @@ describe("readCounters", () => {
     expect([load.times.length, load.most]).toEqual([0, 2.5]);
     expect([4, 5, 9.5, 10, 999].map((time) => valueAt(queue, time))).toEqual([Number.NaN, 4, 4, 0, 9]);
     expect(valueAt(load, 5)).toBeNaN();
+  });
+
+  it("counts at the last track those that there are none of", async () => {
+    expect((await read({ counters_unsent: 7 })).map(({ unsent }) => unsent)).toEqual([undefined, 7]);
+    expect((await read({ counters_unsent: 0 })).map(({ unsent }) => unsent)).toEqual([undefined, undefined]);
   });
 
   it("has none where there are no counters", async () => {

@@ -3,8 +3,13 @@ import { firstAbove } from "../lod/bisect";
 import { type Container, oneOf } from "./container";
 import type { StepLine } from "./step_line";
 
+/** Values over time, all of them or only those that draw the same line. */
+interface CounterLine extends StepLine {
+  reduced?: true;
+}
+
 /** A series of a counter. Times are nanoseconds from the origin. */
-export interface CounterTrack extends StepLine {
+export interface CounterTrack extends CounterLine {
   task: string;
   /** Whose values they are; it may have no lanes. */
   device: string;
@@ -16,10 +21,10 @@ export interface CounterTrack extends StepLine {
   least: number;
   most: number;
   at: number;
-  /** Set where not all values are here: only those that draw the same line. */
-  reduced?: true;
+  /** How many series come after the last track. */
+  unsent?: number;
   /** More of the values of a part of the run. */
-  part?: StepLine & { start: number; end: number };
+  part?: CounterLine & { start: number; end: number };
 }
 
 /** Figures of a range of time. */
@@ -33,12 +38,14 @@ export interface CounterFigures {
 /** The tracks that display/wire/counters.py wrote; none where there are no counters. */
 export function readCounters(container: Container): CounterTrack[] {
   const tracks = (container.header.counters ?? []) as (CounterTrack & { first: number })[];
+  const unsent = Number(container.header.counters_unsent ?? 0);
   return tracks.map((track, number) => {
     const column = (name: string) =>
       oneOf(container, `counter_${number}_${name}`, null, [Uint32Array, Float64Array]);
     let time = track.first;
     const times = Float64Array.from(column("gap"), (gap) => (time += gap));
-    return { ...track, times, levels: column("level") };
+    const isLast = number === tracks.length - 1;
+    return { ...track, times, levels: column("level"), ...(isLast && unsent > 0 && { unsent }) };
   });
 }
 
@@ -53,7 +60,7 @@ export function withParts(
 }
 
 /** What is known best of a track between two times. */
-export function lineIn(track: CounterTrack, start: number, end: number): StepLine {
+export function lineIn(track: CounterTrack, start: number, end: number): CounterLine {
   const { part } = track;
   return part && part.start <= Math.max(start, 0) && end <= part.end ? part : track;
 }
