@@ -18,7 +18,9 @@ const watch = argv.includes("--watch");
 /** A script between two tags of a page ends at, or is confused by, the first of these in its text. */
 const ENDS_SCRIPT = /<\/script|<!--/i;
 
-/** Returns the copyright lines of the packages in a bundle, and once each licence that they share, as a comment. */
+/**
+ * Returns a comment with the copyright lines of a bundle's packages and, once each, the licences they share.
+ */
 async function notices({ inputs }) {
   // Licences of packages ask for their notice in every copy, and a page is one.
   const folders = Object.keys(inputs).map((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);

@@ -1,4 +1,4 @@
-/** Set by the build: whether the bundle runs beside a kernel that can be asked. */
+/** Set by the build: whether the bundle has a kernel to ask. */
 declare const HAS_KERNEL: boolean;
 
 /** Set by the build: whether the timeline of the bundle may stand in a dashboard. */

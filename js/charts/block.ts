@@ -22,7 +22,7 @@ export interface BokehItem {
 export interface ChartHost {
   /** Which link it shares with the timeline; see host/channel.ts. */
   readonly link: string;
-  /** Of the BokehJS that the charts were made for. */
+  /** Version of BokehJS that the charts were made for. */
   readonly bokehVersion: string;
   /** The gzip'd code of BokehJS. Rejects with a readable message. */
   bokeh(): Promise<Uint8Array>;

@@ -44,7 +44,7 @@ export interface BokehView {
   readonly model: BokehModel;
   readonly ttmodels?: Map<unknown, BokehModel>;
   children_views?(): Iterable<BokehView>;
-  /** Of a figure: shows again what it showed at first. */
+  /** Figures only: restores the initial view. */
   reset?(): void;
 }
 
@@ -108,7 +108,7 @@ async function run(gzip: Uint8Array): Promise<Bokeh> {
     delete page[Symbol.for(key)];
   }
   if (!own.Bokeh) throw new Error("BokehJS did not start");
-  // It would say of each chart how long it took.
+  // BokehJS would log how long each chart took.
   own.Bokeh.set_log_level("warn");
   return own.Bokeh;
 }

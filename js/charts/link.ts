@@ -116,7 +116,7 @@ export class ChartLink {
     const known = this.#view;
     const near = (end - start) * 1e-6;
     if (known && Math.abs(known.start - start) < near && Math.abs(known.end - end) < near) return;
-    // Before it has been told of any, a chart that lays itself out has not been moved by anybody.
+    // Until the first view arrives, the chart moves only because it lays itself out.
     if (!known) return;
     this.#view = { start, end };
     this.#others({ start, end });

@@ -4,7 +4,7 @@ import { categoryColour, type Theme } from "../model/paint/palette";
 import type { Tokens } from "../ui/theme";
 import type { BokehModel, BokehSource, BokehView } from "./bokeh";
 
-/** Which token each property of any model of a figure has; `font` is no colour. */
+/** Token of each property, for any model of a figure; all but `font` are colours. */
 const PART_TOKENS: Record<string, keyof Tokens> = {
   text_color: "text",
   title_text_color: "muted",
@@ -49,7 +49,7 @@ interface Value {
   value: unknown;
 }
 
-/** What a chart draws, in the colours that the timeline has in the page's theme. */
+/** Gives a chart's series the timeline's colours in the page's theme. */
 export class SeriesColours {
   /** Each puts one model's colours into a theme; they were made for the light one. */
   readonly #changes: ((theme: Theme) => void)[] = [];
@@ -101,7 +101,7 @@ function* tooltips(view: BokehView): Iterable<BokehModel> {
   for (const child of view.children_views?.() ?? []) yield* tooltips(child);
 }
 
-/** What BokehJS shows beside the pointer stands outside of the tabs, with a style of its own. */
+/** BokehJS tooltips are outside the tabs and have their own style. */
 export function colourTooltips(view: BokehView, { ground, text, muted, line, font }: Tokens): void {
   const style = `
     :host {

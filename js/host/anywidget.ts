@@ -36,7 +36,7 @@ export function widget(className: string, show: (view: WidgetView) => void) {
 /** Changes in quick succession, as while a size is dragged, reach the kernel once, this long after the last. */
 const SAVE_DELAY_MS = 150;
 
-/** Sets traits of a model at once and tells the kernel a little later. */
+/** Sets traits of a model at once and sends them to the kernel a little later. */
 export function delayedSave(model: AnyModel): (trait: string, value: unknown) => void {
   let timer = 0;
   return (trait, value) => {

@@ -1,7 +1,7 @@
 /**
- * How the views of one dashboard tell each other what is looked at: in the browser alone, whatever the kernel does.
+ * How the views of one dashboard keep in sync: in the browser alone, whatever the kernel does.
  *
- * Views come from different bundles (widget.js, panel.js), and so meet at a place of the page that both know by name.
+ * Views come from different bundles (widget.js, panel.js), so they meet in a global that both know by name.
  */
 
 /** Times in nanoseconds from the trace's first event; events by id; `from` is the sender's own mark. */
@@ -18,7 +18,7 @@ export type LinkMessage =
       lanes?: readonly number[] | null;
       /** Returns the events in the range; missing where the browser does not have them. */
       inRange?: () => ArrayLike<number>;
-      /** Of the one selected event: its node and its op type. */
+      /** Node and op type if one event is selected. */
       name?: string;
       op?: string;
       /** And its category, for a timeline whose events have other numbers: see comparison_link.ts. */
@@ -43,8 +43,8 @@ const TYPE = "link";
 type Meeting = typeof globalThis & { [LINKS]?: Map<string, EventTarget> };
 
 /**
- * Take part in the link called `id` until `signal` aborts. `onMessage` gets what others say, never what oneself has said.
- * Returns what tells the others something.
+ * Joins the link called `id` until `signal` aborts. `onMessage` gets the others' messages, never one's own.
+ * Returns a function that sends a message to the others.
  */
 export function joinLink(
   id: string,

@@ -6,7 +6,7 @@
 
 import type { Selection } from "../model/types";
 
-/** What the user can set from Python or by the toolbar; both sides see changes. */
+/** Options that the user can set from Python or in the toolbar; both sides see changes. */
 export interface Options {
   /** Height of the whole widget in CSS pixels. */
   height: number;
@@ -16,14 +16,14 @@ export interface Options {
   color_by: "kind" | "op" | "device";
   /** Show only lanes whose "task device lane" text contains this; "" shows all. */
   lane_filter: string;
-  /** What is selected; null when nothing is. */
+  /** The selection; null if nothing is selected. */
   selection: Selection | null;
 }
 
 /** A file the host can make for the user. */
 export type ExportFormat = "html" | "json" | "csv";
 
-/** What only somebody who has the whole trace can answer; times in nanoseconds from the origin. */
+/** Questions that need the whole trace; times in nanoseconds from the origin. */
 export type Question =
   /** Entries of a part of the run, and which of them stand for events that a search for `text` finds. */
   | { kind: "window"; start: number; end: number; bucket: number; text: string; step: number | null }
@@ -51,7 +51,7 @@ export interface Answer {
   buffers: Uint8Array[];
 }
 
-/** Of a timeline that stands above or below another one, at the same times: see state/comparison_link.ts. */
+/** A timeline above or below another one at the same times: see state/comparison_link.ts. */
 export interface Pair {
   /** 0 of the upper one, 1 of the lower one. */
   side: number;
@@ -64,7 +64,7 @@ export interface Pair {
 }
 
 export interface Host {
-  /** Which link this timeline shares with panels beside it (see channel.ts); empty or absent where it stands alone. */
+  /** Link that this timeline shares with panels next to it (see channel.ts); empty or absent without one. */
   readonly link?: string;
   /** Empty or absent where it is not compared. */
   readonly pair?: Partial<Pair>;

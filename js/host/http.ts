@@ -1,6 +1,6 @@
 /** Texts between the page and its server that are not JSON. */
 
-/** The name of a file in a header `Content-Disposition`; null where it has none. */
+/** The file name in a `Content-Disposition` header; null without one. */
 export function nameIn(header: string): string | null {
   const encoded = /filename\*=UTF-8''([^;]+)/i.exec(header)?.[1];
   if (encoded !== undefined) {

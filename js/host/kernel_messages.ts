@@ -6,11 +6,11 @@ export interface Reply {
   kind?: string;
   id?: string;
   error?: string;
-  /** Of a file. */
+  /** Files only. */
   name?: string;
-  /** Of a chunk: how many there are. */
+  /** Chunks only: how many there are. */
   of?: number;
-  /** Of a question. */
+  /** Questions only. */
   answer?: unknown;
 }
 
@@ -51,7 +51,7 @@ export function send(model: AnyModel, message: Record<string, unknown>): void {
   try {
     model.send(message);
   } catch (error) {
-    // Notebooks say no more than that they "Cannot send".
+    // Notebooks only report "Cannot send".
     throw new Error("the kernel has ended or is not connected; run the cell again", { cause: error });
   }
 }

@@ -11,12 +11,14 @@ type Run = (actions: Actions, isShift: boolean) => void;
 
 export interface Command {
   id: string;
-  /** The keys, or the gesture, as the help writes them. */
+  /** The keys or the gesture, as written in the help. */
   keys: string;
   label: string;
-  /** What each key does, by `event.code`, so that it lies where it lies on every layout. */
+  /** Actions by `event.code`: keys at the same position on every keyboard layout. */
   run?: Record<string, Run>;
-  /** The same by the character, for keys that lie elsewhere on each layout; also outside of the lanes. */
+  /**
+   * Actions by character, for keys whose position depends on the layout; they also work outside the lanes.
+   */
   typed?: Record<string, Run>;
   /** The same with Ctrl or Cmd held, by the character. */
   controlled?: Record<string, (actions: Actions) => boolean>;

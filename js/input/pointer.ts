@@ -114,7 +114,7 @@ export class Pointer {
     this.store.setHover(null, null);
   }
 
-  /** The dragged range of time over the lanes it crosses; all of them when it begins beside the lanes. */
+  /** The dragged time range over the lanes it crosses; over all lanes if the drag starts outside them. */
   #range(drag: Drag, x: number, y: number, free: boolean) {
     const { store } = this;
     const from = Math.min(drag.y, y) + store.scroll;

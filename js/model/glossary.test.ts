@@ -23,7 +23,7 @@ it.each([
   expect(laneMeaning({ lane, kind })).toBe(meaningOf(term));
 });
 
-/** What only charts have. */
+/** Activities that only charts have. */
 const OF_CHARTS = ["others", "other host work", "allocator"];
 
 it.each(Object.entries(palette.activities).filter(([name]) => !OF_CHARTS.includes(name)))(

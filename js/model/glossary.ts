@@ -10,7 +10,7 @@ export function meaningOf(term: string): string | undefined {
   return MEANINGS.get(term) ?? MEANINGS.get(term.toLowerCase());
 }
 
-/** What the events of a lane are. */
+/** Explains the events of a lane. */
 export function laneMeaning({ lane, kind }: Pick<Lane, "lane" | "kind">): string | undefined {
   if (lane.startsWith("stream:")) return meaningOf("stream");
   return meaningOf(laneName(lane)) ?? meaningOf(kind === "host" || kind === "op" ? "thread" : kind);

@@ -9,7 +9,7 @@ export interface Lane {
   lane: string;
   kind: string;
   events: number;
-  /** Of its task, where that is known to be uncertain. */
+  /** Clock of its task, if known to be uncertain. */
   clock?: Clock;
 }
 
@@ -29,7 +29,7 @@ export const NO_STEP = -1;
 export interface Step {
   /** Its number from 0, or `NO_STEP`. */
   step: number;
-  /** What it is called besides its number: the runs fetched, the name of a marker. */
+  /** Label besides its number: the runs fetched, the name of a marker. */
   label?: string;
   start: number;
   end: number;
@@ -87,11 +87,9 @@ export interface Row {
 }
 
 /**
- * Besides the columns of `Drawn`, which say all about one event of each entry,
- * the longest in it: what the entry as a whole is. Entries 0 to `outline` are
- * the whole run, coarse. Those from there to `fine` are a part of the run in
- * more detail; while `part` is set they take the place of the outline's
- * entries that overlap it. The rest is known but in no row. In each of the two
+ * Entries as a whole; the columns of `Drawn` describe only the longest event of each. Entries 0 to `outline`
+ * are the whole run, coarse. Those from there to `fine` are a part of the run in more detail; while `part` is
+ * set they replace the outline's entries that overlap it. The rest is known but in no row. In each of the two
  * blocks entries are ordered by lane, row and start.
  */
 export interface Merged {

@@ -8,7 +8,7 @@ export interface Viewport {
 
 /** The narrowest window (ns). */
 const MIN_SPAN_NS = 10;
-/** Room left beside the first and the last event, as a part of the whole. */
+/** Room before the first and after the last event, as a share of the whole. */
 const GUTTER = 0.01;
 
 /** `v` moved and narrowed as little as needed to lie within `bounds` and their gutters, at least 10 ns wide. */

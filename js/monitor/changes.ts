@@ -1,4 +1,4 @@
-/** What has become of a session since it was looked at before. */
+/** Changes of a session since it was last read. */
 
 import type { MonitorState, TraceRow } from "./host";
 

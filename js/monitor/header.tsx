@@ -1,4 +1,4 @@
-/** The line at the top: which session, whether it is recorded, and what can be asked of all of it. */
+/** The line at the top: which session, whether it is recorded, and requests for all of it. */
 
 import { formatCount } from "../model/format/units";
 import { DetailsButton } from "../ui/details_button";

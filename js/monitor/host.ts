@@ -3,18 +3,18 @@
  * `tfvis-nb serve` (serve.ts). Times are epoch milliseconds of the machine that has the file, durations nanoseconds.
  */
 
-/** What the session's file says, as of one time. */
+/** Contents of the session's file at one time. */
 export interface MonitorState {
   path: string;
   /** The file's name. */
   name: string;
   /** When it was read. */
   now_ms: number;
-  /** What is traced of all signatures: "", "all", "every 1000" or "slower 3". */
+  /** The tracing rule for all signatures: "", "all", "every 1000" or "slower 3". */
   rule: string;
   /** How many processes are asked to trace whatever they run next. */
   requested: number;
-  /** What is wrong with the file, or ended its recording; "" where nothing is. */
+  /** The problem with the file, or the one that ended its recording; "" without one. */
   problem: string;
   /** Why there is nothing to read yet; "" where there is something. */
   waiting: string;
@@ -63,7 +63,7 @@ export interface SignatureRow {
   processes: number;
   traces: number;
   requested: number;
-  /** Its own rule, which goes before the one for all; "" where it has none. */
+  /** Its own rule, which overrides the one for all; "" without one. */
   rule: string;
   fetches: string[];
   targets: string[];
@@ -81,9 +81,9 @@ export interface TraceRow {
   /** Which run of the signature in its process it was, from 1. */
   run: number;
   start_ms: number;
-  /** Of the run alone. */
+  /** Duration of the run alone. */
   duration_ns: number;
-  /** What it took to start and collect the trace, beside the run; null where it is not known. */
+  /** Time to start and collect the trace, on top of the run; null if not known. */
   tracing_ns: number | null;
   /** The median of this many untraced runs of its signature before it; null where there are none. */
   untraced_ns: number | null;
@@ -91,11 +91,11 @@ export interface TraceRow {
   /** Which batch of its epoch it was, from 0; null for a session run. */
   batch: number | null;
   format: string;
-  /** What it takes in the file. */
+  /** Size in the file. */
   bytes: number;
 }
 
-/** What a session can be asked to do; a signature of null stands for all, or for whichever runs next. */
+/** Requests to a session; a signature of null stands for all, or for whichever runs next. */
 export type Command =
   | { do: "trace_next" | "cancel_requests"; signature: number | null }
   | RuleCommand
@@ -125,7 +125,7 @@ export interface NamedFile {
 export interface MonitorHost {
   /** Who answers: "kernel" or "server". */
   readonly source: string;
-  /** What the user is told while an answer takes long. */
+  /** Message shown while an answer takes long. */
   readonly patience: string;
   /** Null until there is one. */
   state(): MonitorState | null;

@@ -6,7 +6,7 @@ import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Ope
 const SERVER_LOST_MESSAGE =
   "The server does not answer: it has stopped, or the connection is lost. Retrying …";
 
-/** From the page that the printed address leads to. What a page stores is for its port alone, a cookie for all. */
+/** Stored by the page at the printed address. Local storage is per port; cookies are shared by all ports. */
 const KEY = localStorage.getItem("tfvis-nb-key") ?? "none";
 
 export class HttpMonitorHost implements MonitorHost {

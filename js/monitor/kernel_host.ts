@@ -4,7 +4,7 @@ import type { AnyModel } from "@anywidget/types";
 import { type Reply, requestKernel } from "../host/kernel_messages";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
 
-/** How often the kernel is told that somebody looks; it stops looking into the file when it hears nothing. */
+/** How often the kernel hears that the monitor is open; without that it stops reading the file. */
 const SIGN_OF_LIFE_MS = 30_000;
 
 const KERNEL_GONE_MESSAGE =

@@ -16,20 +16,23 @@ import { TraceTable } from "./trace_table";
 import { useMonitor } from "./use_monitor";
 
 export interface Sizes {
-  /** Of the tables and their details (CSS px); null where they fill the window, or share it with a timeline. */
+  /**
+   * Height of the tables and their details (CSS px); null if they fill the window, or share it with a
+   * timeline.
+   */
   height: () => number | null;
-  /** Of an opened timeline (CSS px). */
+  /** Height of an opened timeline (CSS px). */
   timeline: () => number;
 }
 
-/** What the tables have of a window in which there is a timeline as well. */
+/** Height of the tables in a window that they share with a timeline. */
 const SHARED = "max(40vh, 280px)";
 
 export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes }) {
   useMonitor(store);
   const { state, opened } = store;
   const fixed = sizes.height();
-  // In a window the timeline below has the rest; alone it is no higher than what there is to see.
+  // In a window the timeline below gets the rest; without one the panel is only as high as its contents.
   const isShared = fixed === null && opened.length > 0;
   const height = isShared ? SHARED : fixed === null ? "100vh" : `${fixed}px`;
   return (

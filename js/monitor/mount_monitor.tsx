@@ -97,7 +97,7 @@ function watchSize(root: HTMLElement, store: MonitorStore, signal: AbortSignal):
     store.isNarrow = root.clientWidth < NARROW_PX;
     if (isFirst && store.isNarrow) store.set({ panelOpen: false });
     isFirst = false;
-    // Of a page: an opened timeline has what is left of the window.
+    // On a page an opened timeline fills the rest of the window.
     if (height !== innerHeight) store.emit();
     height = innerHeight;
   });

@@ -15,9 +15,9 @@ import { batchText, comparedText, SLOWS, tracingText } from "./tracing_cost";
 interface OpenedTraceProps {
   store: MonitorStore;
   row: TraceRow;
-  /** Of the timeline, in CSS pixels. */
+  /** Height of the timeline, in CSS pixels. */
   height: number;
-  /** Whether that is what is left of a window, which it fills. */
+  /** Whether the timeline fills the rest of a window. */
   fills: boolean;
 }
 
@@ -36,7 +36,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
         const answer = await host.open(row.trace);
         if (isWanted) setOpened(answer);
       } catch (problem) {
-        // It is said where the timeline would be.
+        // The error appears in place of the timeline.
         if (isWanted) setError(problem instanceof Error ? problem.message : String(problem));
       }
     });

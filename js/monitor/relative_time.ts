@@ -31,13 +31,13 @@ function day(date: Date): string {
 }
 
 /**
- * The time of the machine that has the file, whose clock may differ from the browser's. A state that was lying
- * there is as old as nobody knows, so only one from a clock that is ahead, or one that has just come, tells.
+ * The time of the machine that has the file, whose clock may differ from the browser's. A stored state may be
+ * of any age, so only a new state, or one from a clock that is ahead, shows the difference.
  */
 export class Clock {
   #ahead: number | null = null;
 
-  /** Take note of a state's time; `isNew` where it was read a moment ago. */
+  /** Takes note of a state's time; `isNew` if it was just read. */
   seen(nowMs: number, isNew: boolean, browserMs = Date.now()): void {
     const ahead = nowMs - browserMs;
     if (isNew) this.#ahead = ahead;

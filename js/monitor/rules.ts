@@ -11,7 +11,7 @@ export interface Rule {
   value: number;
 }
 
-/** What a rule begins with in the fields. */
+/** Initial values of the fields for a rule. */
 export const USUAL: Record<RuleKind, string> = { none: "0", all: "0", every: "1000", slower: "3" };
 
 export function parseRule(text: string): Rule {

@@ -53,7 +53,7 @@ function joined(all: readonly Interval[]): Interval[] {
   });
 }
 
-/** What a chart draws: positions from 0 to 1, to the right and upwards. */
+/** The chart's shapes: positions from 0 to 1, to the right and upwards. */
 export interface RunTimesChart {
   means: { from: number; to: number; y: number }[];
   traced: { x: number; y: number; row: TraceRow }[];

@@ -7,7 +7,7 @@ import { runTimesChart } from "./run_times";
 import type { MonitorStore } from "./store";
 import { comparedText, SLOWS } from "./tracing_cost";
 
-/** A mean of a moment would have no width. */
+/** Least width of a mean, which may cover a very short time. */
 const LEAST_SHARE = 0.012;
 
 export function RunTimesChart({ store, signature }: { store: MonitorStore; signature: number }) {

@@ -109,10 +109,10 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
 interface RowProps {
   store: MonitorStore;
   row: SignatureRow;
-  /** Of the time of all signatures, 0 to 1. */
+  /** Share of the time of all signatures, 0 to 1. */
   share: number;
   hasFailed: boolean;
-  /** Whether the Tab key stops here, as it does at one row of the table. */
+  /** Whether the Tab key stops here; it stops at one row of the table. */
   isStop: boolean;
   focused: () => void;
 }

@@ -40,7 +40,7 @@ export function sortSignatures(
 
 export function sortTraces(rows: readonly TraceRow[], { column, up }: Order<TraceColumn>): TraceRow[] {
   const value = column === "ratio" ? ratio : (row: TraceRow) => row[column];
-  // Of equal ones the newest first, as they come.
+  // Equal ones: newest first, the default order.
   return sortRows(rows, up, value, (a, b) => b.trace - a.trace);
 }
 

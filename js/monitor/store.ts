@@ -31,7 +31,7 @@ export class MonitorStore {
   /** The number of the signature that is looked at. */
   selected: number | null = null;
   panelOpen = true;
-  /** Whether there is little room beside the tables. */
+  /** Whether there is little room next to the tables. */
   isNarrow = false;
   /** Traces that are shown as timelines, the last one opened first. */
   opened: TraceRow[] = [];
@@ -41,7 +41,7 @@ export class MonitorStore {
   failure: string | null = null;
   /** Whether an answer takes long. */
   isWaiting = false;
-  /** What has been asked for and is not answered. */
+  /** Requests without an answer so far. */
   readonly #pending = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #askedSince: number | null = null;
@@ -123,7 +123,7 @@ export class MonitorStore {
     this.emit();
   }
 
-  /** Give an order; `key` tells it from others that may be under way. */
+  /** Sends a command; `key` identifies it among others under way. */
   order(key: string, command: Command): Promise<void> {
     return this.attempt(key, "This could not be done", () => this.host.command(command));
   }
@@ -142,7 +142,7 @@ export class MonitorStore {
     });
   }
 
-  /** Do something that needs an answer; when it fails, or takes long, the user is told. */
+  /** Does something that needs an answer; notifies the user if it fails or takes long. */
   async attempt(key: string, failed: string, work: () => Promise<void>): Promise<void> {
     if (this.#pending.has(key)) return;
     this.#pending.add(key);
@@ -188,7 +188,7 @@ export class MonitorStore {
     const finished = awaited(before, state);
     for (const row of finished) this.arrived.add(row.trace);
     if (finished.length > 0) this.notice = { text: "Traced", trace: finished[0] };
-    // What it is about may have been deleted since, here or elsewhere.
+    // Its trace may have been deleted since, here or elsewhere.
     const about = this.notice?.trace;
     if (about && !state.traces.some((row) => row.trace === about.trace)) this.notice = null;
     if (!this.signature) this.selected = null;

@@ -108,7 +108,7 @@ interface HeadingProps {
   store: MonitorStore;
   state: MonitorState;
   listed: number;
-  /** How many have come while rows are kept in their places. */
+  /** How many have come while the order of rows is held. */
   late: number;
 }
 

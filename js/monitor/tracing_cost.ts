@@ -1,4 +1,6 @@
-/** What a trace cost: how much longer the traced run took than untraced ones, and what came on top of the run. */
+/**
+ * The cost of a trace: how much longer the traced run took than untraced ones, plus the time outside the run.
+ */
 
 import { formatCount, formatDuration, formatRatio } from "../model/format/units";
 import type { SignatureRow, TraceRow } from "./host";

@@ -10,9 +10,8 @@ interface Kept {
 }
 
 /**
- * `rows` in the order to show, how many of them came too late for their position in it, and what their
- * element has to
- * be given. `choice` says what the user chose the order by: another choice is followed at once.
+ * `rows` in the order to show, how many of them came too late for their position in it, and the ref for their
+ * element. `choice` is the order the user chose: another choice applies at once.
  */
 export function useStableOrder<Row>(rows: Row[], number: (row: Row) => number, choice: string) {
   const group = useRef<HTMLDivElement>(null);

@@ -8,7 +8,7 @@ import type { FlameBlock } from "./flame/tree";
 export interface TableColumn {
   name: string;
   label: string;
-  /** Of its figures; times and durations are in ns, times from the trace's first event. */
+  /** Unit of its figures; times and durations are in ns, times from the trace's first event. */
   unit: ColumnUnit;
   definition: string;
 }
@@ -20,7 +20,7 @@ export interface TableBlock {
   kind: "table";
   title: string;
   definition: string;
-  /** Why there is nothing to say, as the rest of "Not available:"; empty where there is. */
+  /** Why nothing is available, as the rest of "Not available:"; else empty. */
   cannot_say: string;
   columns: TableColumn[];
   rows: Cell[][];
@@ -33,9 +33,9 @@ export interface TableBlock {
   /** The column whose figures have bars, relative to the largest, and the colours of these: names of the palette, empty for a row without. */
   bar: number | null;
   colours: string[];
-  /** For each row what it is about, where it needs to be told; empty where no row does. */
+  /** An explanation for each row that needs one; empty if no row does. */
   hints: string[];
-  /** What is shown of a table that is longer. */
+  /** Which part of a longer table is shown. */
   note: string;
   /** For each row how long its events took; absent if the rows have no times. */
   histograms?: HistogramBins[];

@@ -4,11 +4,11 @@ import type { ChartHost } from "../charts/block";
 import type { TabContents } from "./blocks";
 
 export interface PanelsHost extends ChartHost {
-  /** Of the tabs, in their order. */
+  /** Titles of the tabs, in their order. */
   readonly titles: readonly string[];
   /**
-   * What a tab holds, always the same object; null while it is computed. Throws, with a readable message, where that
-   * went wrong.
+   * Contents of a tab, always the same object; null while they are computed. Throws with a readable message
+   * if that failed.
    */
   tab(index: number): TabContents | null;
   /** Call `changed` whenever there is more to show. */

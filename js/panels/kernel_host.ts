@@ -6,7 +6,7 @@ import { requestBokeh } from "../host/kernel_messages";
 import type { TabContents } from "./blocks";
 import type { PanelsHost } from "./host";
 
-/** A timeline that cannot be shown says nothing. */
+/** A timeline that cannot be shown sends no message. */
 const LATEST_START_MS = 20_000;
 
 export class KernelTabsHost implements PanelsHost {
@@ -28,7 +28,7 @@ export class KernelTabsHost implements PanelsHost {
       clearTimeout(timer);
       this.model.send({ kind: "start" });
     };
-    // The first thing that a timeline says is what it shows.
+    // The first message of a timeline is its view.
     joinLink(this.link, ({ kind }) => kind === "view" && start(), waiting.signal);
     const timer = setTimeout(start, LATEST_START_MS);
     this.signal.addEventListener("abort", () => clearTimeout(timer));

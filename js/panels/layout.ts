@@ -20,8 +20,9 @@ export function isWide(columns: readonly TableColumn[]): boolean {
 type Rows = Pick<TableBlock, "columns" | "rows" | "note">;
 
 /**
- * Indexes of the rows to show while the timeline shows one step alone (its number), and of the one to mark, -1 without
- * one. A table with one row a step keeps them all: what the step is compared with stays in sight.
+ * Indexes of the rows to show while the timeline shows one step alone (its number), and of the one to mark,
+ * -1 without one. A table with one row per step keeps them all, so that the step can be compared with the
+ * others.
  */
 export function rowsOfStep(
   { columns, rows }: Rows,

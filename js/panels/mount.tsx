@@ -51,7 +51,7 @@ export function mountPanels(
     // Tabs hear of each other only here.
     if (message.kind !== "select") return;
     const { start, events = [] } = message;
-    // The timeline does not say back which events are in a range that it was given.
+    // The timeline does not send back the events of a range that it was given.
     draw(start === undefined || events.length > 0 ? { events } : { events, isRange: true, inRange: null });
   };
   draw({});

@@ -12,7 +12,10 @@ function highlight(root: HTMLElement, names: readonly (string | null | undefined
     row.setAttribute("data-lit", "");
 }
 
-/** Light rows of `root` as the others on the link say. Not by drawing anew: a pointer passes many events a second. */
+/**
+ * Highlights rows of `root` on messages from the link. It does not redraw: a pointer passes many events a
+ * second.
+ */
 export function rowHighlighter(root: HTMLElement): (message: LinkMessage) => void {
   let selected: (string | undefined)[] = [];
   return (message) => {

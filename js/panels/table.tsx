@@ -179,7 +179,7 @@ function Rows({ block, shown, marked, publish }: RowsProps) {
   );
 }
 
-/** What is described by the hint, if there is one, and the hint, unseen. */
+/** Contents described by the hint, and the hint itself, hidden, if there is one. */
 function Hinted({
   hint,
   children,

@@ -1,4 +1,4 @@
-/** What a cell of a table shows: a figure, a name, a share with its bar, a change. */
+/** Contents of a table cell: a figure, a name, a share with its bar, a change. */
 
 import type { ComponentChildren } from "preact";
 import { formatCell } from "../model/format/column_units";
@@ -13,7 +13,7 @@ export function titleOf(cell: Cell): string | undefined {
   return typeof cell === "string" && cell.length > 20 ? cell : undefined;
 }
 
-/** A figure beside a bar that is long enough to be compared with others. */
+/** A figure next to a bar that is long enough to be compared with others. */
 export function Long(props: { part: number; colour: string | undefined; children: ComponentChildren }) {
   const { part, colour, children } = props;
   const background =

@@ -26,7 +26,7 @@ export interface Shown {
 
 interface PanelsProps {
   host: PanelsHost;
-  /** Says something to the timeline. */
+  /** Sends a message to the timeline. */
   publish: (told: LinkMessage) => void;
   signal: AbortSignal;
   shown: Shown;

@@ -3,7 +3,7 @@
 import type { Code, Place, Totals } from "../model/wire/code";
 import type { Store } from "./store";
 
-/** What a line took over its phases, or in one of them. */
+/** Totals of a line over its phases, or in one of them. */
 export type Line = Place & Totals;
 
 /** Why there is no code to be shown; empty where there is some. */

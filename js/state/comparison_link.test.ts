@@ -35,7 +35,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** What a pairing needs of an element: properties of its style. */
+/** An element as far as a pairing needs it: properties of its style. */
 function rootElement(): HTMLElement {
   const properties = new Map<string, string>();
   const style = {

@@ -12,7 +12,7 @@ import type { Store } from "./store";
 type Frame = Extract<LinkMessage, { kind: "frame" }>;
 
 export class ComparisonLink extends DashboardLink {
-  /** What the other one knows, or has said itself. */
+  /** The frame that the other one has sent or received. */
   #frame = "";
 
   constructor(

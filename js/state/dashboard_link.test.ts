@@ -93,7 +93,7 @@ describe("a linked timeline", () => {
     publish({ kind: "view", start: 2 * MS, end: 4 * MS });
     frame();
     expect(store.viewport).toEqual({ start: 2 * MS, end: 4 * MS });
-    // Beyond the run it shows less than it was asked for, and that is no news either.
+    // A request beyond the run is clamped, and that is not sent either.
     publish({ kind: "view", start: -50 * MS, end: 90 * MS });
     frame();
     expect(heard).toEqual([]);
@@ -143,7 +143,7 @@ describe("a linked timeline", () => {
     publish({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [41, 40] });
     expect(isInView(40)).toBe(true);
     const { scroll } = store;
-    // What is in view stays where it is.
+    // A selection in view does not scroll.
     publish({ kind: "select", start: 3 * MS, end: 4 * MS, lanes: [41] });
     expect(store.scroll).toBe(scroll);
     publish({ kind: "select", start: 3 * MS, end: 4 * MS, lanes: [0] });

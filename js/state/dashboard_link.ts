@@ -18,7 +18,7 @@ export type Selected = Extract<LinkMessage, { kind: "select" }>;
 
 export class DashboardLink {
   protected readonly publish: (message: LinkMessage) => void;
-  /** What the others know or have said themselves, and need not be told again. */
+  /** State that the others have sent or received, so that it need not be sent again. */
   #view: Viewport | null = null;
   protected known: string;
   #step: number | null = null;

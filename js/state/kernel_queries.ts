@@ -5,7 +5,7 @@ import type { RangeSelection, RangeStatistics } from "../model/search/range_stat
 import type { Matches } from "../model/search/search";
 
 export interface KernelQueries {
-  /** What a search finds; null while that is not known, after which the store is told. */
+  /** Matches of a search; null until they arrive, and then the store is notified. */
   matches(text: string, step: number | null): Matches | null;
   /** Search, and once something is found, fit it into the view; select it unless it is too much to list. */
   visit(text: string): void;
@@ -15,7 +15,7 @@ export interface KernelQueries {
   statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null>;
 }
 
-/** Shown in the status line: what is going on, and how far it is (0 to 1) where that is known. */
+/** Shown in the status line: the current activity, and its progress (0 to 1) if known. */
 export interface Notice {
   text: string;
   part: number | null;

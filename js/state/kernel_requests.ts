@@ -21,7 +21,7 @@ export class KernelRequests {
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
-  /** Say this from now on, whenever there is nothing to wait for. */
+  /** Shows this notice whenever there is nothing to wait for. */
   notice(notice: Notice | null): void {
     this.#idle = notice;
     this.store.setNotice(notice);

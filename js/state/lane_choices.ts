@@ -69,7 +69,10 @@ export class LaneChoices {
     this.changed();
   }
 
-  /** Pin these lanes to the top together, instead of those before; what the user has pinned stays below them. */
+  /**
+   * Pins these lanes to the top together, instead of those before; lanes that the user pinned stay below
+   * them.
+   */
   gather(keys: readonly string[]): void {
     const before = this.#gathered;
     if (before.length + keys.length === 0) return;

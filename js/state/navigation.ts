@@ -6,7 +6,7 @@ import { fit, type Viewport, zoomAt } from "../model/viewport";
 import { Motion } from "./motion";
 import type { Store } from "./store";
 
-/** What stands above a lane that is scrolled to: the names of its task and its device (CSS px). */
+/** Room above a lane that is scrolled to, for the headers of its task and its device (CSS px). */
 const HEADROOM = 2 * GROUP_HEIGHT;
 /** If there are more lanes, only the first are brought together. */
 const MOST_GATHERED = 4;

@@ -3,7 +3,7 @@
 import type { Place } from "../model/wire/code";
 import { HoverAndMarks } from "./hover_and_marks";
 
-/** A menu at a place in the window: of an event, or of the lane or group with a key alone. */
+/** A menu at a position in the window: for an event, or for the lane or group with a key alone. */
 export interface Menu {
   x: number;
   y: number;

@@ -22,7 +22,7 @@ export class SelectionState extends PanelState {
     host.watch("selection", () => this.emit("selection"), signal);
   }
 
-  /** What is drawn: the run, or its steps aligned. */
+  /** The drawn data: the run, or its steps aligned. */
   get drawn(): Drawn {
     return this.aligned?.drawn ?? this.#run;
   }
@@ -40,7 +40,7 @@ export class SelectionState extends PanelState {
     return (this.drawn.start[id] ?? 0) + (this.drawn.duration[id] ?? 0);
   }
 
-  /** What is selected, events by their indexes in `drawn`; one that is not there is left out. */
+  /** The selection, events by their indexes in `drawn`; those not in it are left out. */
   get selection(): Selection | null {
     const selection = this.host.get("selection");
     return byEntry(this.drawn, this.aligned ? this.aligned.fromRun(selection) : selection);

@@ -6,7 +6,7 @@ import { Topics } from "./topics";
 export class StatusMessages extends Topics {
   /** What went wrong last. */
   failure: string | null = null;
-  /** What is going on. */
+  /** The current activity. */
   notice: Notice | null = null;
 
   fail(message: string | null): void {

@@ -1,4 +1,4 @@
-/** What each task did in what is shown: the step, or the median step of the run; nothing of aligned steps. */
+/** Bars of each task for the step shown, or for the median step of the run; none for aligned steps. */
 
 import type { StepBar } from "../model/wire/overview";
 import type { Store } from "./store";

@@ -14,7 +14,7 @@ export function whyNoTensors({ tracks, details, remote, detailsError, aligned }:
   return detailsError ?? "Loading the rest …";
 }
 
-/** Show a bar for each buffer of each allocator, or no longer; `hint` is told why there are none. */
+/** Shows or hides a bar for each buffer of each allocator; `hint` gets the reason if there are none. */
 export function toggleTensors(store: Store, hint: (reason: string) => void): void {
   const reason = whyNoTensors(store);
   if (reason) hint(reason);

@@ -5,7 +5,7 @@ import { copyText } from "./clipboard";
 import { Popover } from "./popover";
 
 interface CopyTableProps {
-  /** What the table is called. */
+  /** Name of the table. */
   name: string;
   csv: () => string;
   markdown: () => string;

@@ -70,7 +70,7 @@ function Legend({ bars }: { bars: readonly StepBar[] }) {
   for (const part of all)
     if (isSeen(part) && !seen.has(part.name)) {
       const of = all.filter(({ name }) => name === part.name).map(({ share }) => share);
-      // A bar without the part has none of it.
+      // A bar without the part has a share of 0.
       const least = of.length < bars.length ? 0 : Math.min(...of);
       seen.set(part.name, `${categoryLabel(part.name)} ${percentRange(least, Math.max(...of))}`);
     }
@@ -107,7 +107,7 @@ function Line({ term, values, about }: { term: string; values: string[]; about: 
   );
 }
 
-/** In light and in dark, as the theme around it is. */
+/** For light and dark, by the surrounding theme. */
 function colourOf(name: string): string {
   return `light-dark(${categoryColour(name, "light")}, ${categoryColour(name, "dark")})`;
 }

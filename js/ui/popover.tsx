@@ -7,7 +7,7 @@ import { moveInMenu } from "./menu_keys";
 interface PopoverProps {
   /** On the button. */
   text: string;
-  /** What a screen reader calls the button, where its text does not tell. */
+  /** Name of the button for screen readers, if its text is not enough. */
   label?: string;
   title?: string;
   disabled?: boolean;

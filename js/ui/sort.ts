@@ -31,7 +31,7 @@ export interface Sortable<Row> {
   value: (row: Row) => Value;
 }
 
-/** The order that rows come in, as a click on a column would give it; null where no column explains it, or few rows. */
+/** The column and direction that the rows are already sorted by; null if no column fits, or with few rows. */
 export function presentOrder<Row>(
   rows: readonly Row[],
   columns: readonly Sortable<Row>[],
@@ -52,7 +52,10 @@ export function presentOrder<Row>(
   return rising === undefined ? null : { column: rising, up: true };
 }
 
-/** What a click on a column's head makes of the order: the other way round, or texts from A, figures from the largest. */
+/**
+ * The order after a click on a column's head: reversed if sorted by it, else texts from A, figures from the
+ * largest.
+ */
 export function nextOrder<Column>(
   order: Order<Column> | null,
   column: Column,

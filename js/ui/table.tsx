@@ -9,7 +9,7 @@ interface SortableHead<Column> {
   column: Column;
   title: string;
   class?: string;
-  /** What the column is, in a title or, at more length, in a tip (see tooltips.ts). */
+  /** Explains the column, in a title or, at more length, in a tip (see tooltips.ts). */
   hint?: string;
   definition?: string;
   /** Texts are sorted from A, figures from the largest. */

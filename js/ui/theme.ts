@@ -2,7 +2,7 @@
 
 import type { Theme } from "../model/paint/palette";
 
-/** Colours as "#rrggbb", as the style sheet has them after the page's own theme. */
+/** Colours as "#rrggbb", from the style sheet in the page's theme. */
 export interface Tokens {
   theme: Theme;
   ground: string;
@@ -67,7 +67,7 @@ function askNotebook(changed: () => void, signal: AbortSignal): void {
   parent.postMessage("tfvis-theme", "*");
 }
 
-/** Read the tokens of `root`, whose data-theme says which theme it has. */
+/** Reads the tokens of `root`, whose data-theme attribute is the theme. */
 export function readTokens(root: HTMLElement): Tokens {
   const style = getComputedStyle(root);
   const context = probe();

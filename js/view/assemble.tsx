@@ -28,7 +28,9 @@ import { bindScroll, bindSizes, fitHeight, followSize } from "./sizes";
 /** From the top of a bar to its middle (CSS px). */
 const HALF_BAR_PX = 8;
 
-/** What a mounted timeline answers to programs: where an event (by id) is on the screen, how long frames took. */
+/**
+ * The programmatic view of a mounted timeline: where an event (by id) is on the screen, how long frames took.
+ */
 export interface Mounted {
   store: Store;
   actions: Actions;
@@ -37,7 +39,7 @@ export interface Mounted {
   locate(event: number): { x: number; y: number } | null;
 }
 
-/** What two compared timelines have around them instead of each: toolbar, legend, details, help. */
+/** Parts that two compared timelines share: toolbar, legend, details, help. */
 export interface Around {
   root: HTMLElement;
 }
@@ -87,7 +89,7 @@ export function assemble(
   };
 }
 
-/** Renders the empty frame, with the text for screen readers, and finds parts in it from then on. */
+/** Renders the empty frame with the text for screen readers. Returns a function that finds its parts. */
 function renderSkeleton(root: HTMLElement, store: Store, isSide: boolean): FindPart {
   const { drawn } = store;
   const title = drawn.title ? ` of ${isolated(drawn.title)}` : "";
@@ -115,7 +117,7 @@ function focusTargets(root: HTMLElement, lanes: HTMLElement) {
   };
 }
 
-/** Opens the menu where the selected event is, as the menu key does. */
+/** Opens the menu at the selected event, for the menu key. */
 function openMenu(lanes: HTMLElement, store: Store): void {
   const { left, top } = lanes.getBoundingClientRect();
   const { x, y, event } = besideSelected(store);
@@ -173,7 +175,7 @@ function followTheme(root: HTMLElement, element: HTMLElement, store: Store, fram
   watchTheme(retheme, store.signal);
 }
 
-/** Shows a text over the lanes for a moment. */
+/** Shows a text over the lanes briefly. */
 function hinter(element: HTMLElement, signal: AbortSignal): (text: string) => void {
   let timer = 0;
   signal.addEventListener("abort", () => clearTimeout(timer));

@@ -1,4 +1,4 @@
-/** How high a timeline is, how its columns share the width, and what follows when either changes. */
+/** The height of a timeline, how its columns share the width, and reactions when either changes. */
 
 import type { Host } from "../host/host";
 import type { Actions } from "../input/actions";
@@ -9,7 +9,7 @@ import type { FindPart } from "./parts/skeleton";
 
 /** Activity, ruler and borders (CSS px). */
 const AXES_PX = 38 + 22 + 2;
-/** What stands above and below them. */
+/** The bars above and below them. */
 const BARS = ".toolbar, .headline-bar, .steps, .status";
 /** Details need some room, however few the lanes are. */
 const MIN_HEIGHT_PX = 340;
@@ -31,7 +31,7 @@ function leastHeight({ pair }: Host): number {
   return pair?.side === undefined ? MIN_HEIGHT_PX : MIN_SIDE_PX;
 }
 
-/** What a graph below the lanes wants (CSS px). */
+/** Preferred height of a graph below the lanes (CSS px). */
 function graphHeight(root: ParentNode): number {
   const graph = root.querySelector(".graph");
   return graph ? Number.parseFloat(getComputedStyle(graph).flexBasis) : 0;
@@ -68,7 +68,7 @@ export function fitHeight(root: HTMLElement, store: Store): void {
 }
 
 export function followSize(
-  /** What the details stand in: the timeline, or both that are compared. */
+  /** The element around the details: the timeline, or both that are compared. */
   outer: HTMLElement,
   lanes: HTMLElement,
   store: Store,
@@ -78,7 +78,7 @@ export function followSize(
   let isNarrow = false;
   let isClosed = false;
   const observer = new ResizeObserver(() => {
-    // Also the first size: at mount a restored or hidden output has none.
+    // This also sets the first size: a restored or hidden output has no size at mount.
     const wasNarrow = isNarrow;
     isNarrow = outer.clientWidth < NARROW_PX;
     if (isNarrow && !wasNarrow) {
@@ -151,7 +151,7 @@ export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, 
 export function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: Store, most: number): void {
   const moved = new AbortController();
   const shrink = () => {
-    // What is filtered or hidden for a while keeps its room.
+    // Lanes that are filtered out or hidden for now keep their room.
     if (store.host.get("lane_filter") || store.lanes.hidden.size) return;
     const root = pane.shadowRoot ?? pane;
     const part = Math.min(most, neededHeight(root, store) / innerHeight);

@@ -13,7 +13,7 @@ export interface Tick {
 
 export interface Ruler {
   ticks: Tick[];
-  /** What the labels count from when a full time would be too long, such as "12.345 ms +"; else null. */
+  /** Base that the labels count from if full times would be too long, such as "12.345 ms +"; else null. */
   base: string | null;
 }
 

@@ -26,7 +26,7 @@ export interface GraphLayout extends Size {
 
 const TIP = 7;
 
-/** `sizeOf` gives the size of a node, `labelOf` that of the label of an edge; null where it has none. */
+/** `sizeOf` gives the size of a node, `labelOf` the size of an edge's label, null without a label. */
 export function layoutGraph(
   { nodes, edges }: Neighbourhood,
   sizeOf: (node: GraphNode) => Size,

@@ -90,7 +90,7 @@ export class AlignedSteps {
   }
 }
 
-/** What the group of a step is called. */
+/** Label of a step's group. */
 function stepName(run: Drawn, index: number): string {
   return `step ${run.steps[index].step}`;
 }

@@ -93,7 +93,7 @@ describe("clockText", () => {
   });
 });
 
-/** The interval, in ns, that a text says. */
+/** The interval in a text, in ns. */
 function read(text: string): number[] {
   const ns: Record<string, number> = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
   const last = text.slice(text.lastIndexOf(" ") + 1);

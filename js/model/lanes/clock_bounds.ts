@@ -69,7 +69,7 @@ export function clockLabel(clock: Clock): string {
   return `clock ${Number.isFinite(clock.high - clock.low) ? "offset " : ""}${clockText(clock)}`;
 }
 
-/** For where there is little room: "±3.4 ms" also of an interval with other ends, "clock ?" of one without an end. */
+/** Short form: "±3.4 ms" even if the interval is asymmetric, "clock ?" if it is unbounded. */
 export function shortClockText(clock: Clock): string {
   const far = Math.max(-clock.low, clock.high);
   return far === Infinity ? "clock ?" : clockText({ ...clock, low: -far, high: far });

@@ -41,7 +41,7 @@ export function shortName(name: string, scopes = 2): string {
   return parts.length > scopes ? `…/${parts.slice(-scopes).join("/")}` : name;
 }
 
-/** How many of their last scopes tell names apart: two to four. */
+/** How many trailing scopes distinguish the names: two to four. */
 export function scopesToTell(names: Iterable<string>): number {
   const whole = [...new Set(names)];
   const differ = (scopes: number) =>

@@ -12,7 +12,7 @@ export interface Group {
   path: string;
   groups: Group[];
   lanes: Lane[];
-  /** What a lane's label needs before it, because the header does not show it. */
+  /** Prefix that a lane's label needs because the header does not show it. */
   context: (lane: Lane) => string;
 }
 
@@ -23,7 +23,7 @@ export function groupLanes(lanes: readonly Lane[], by: Exclude<GroupBy, "none">)
   return [...tasks].flatMap(([task, ofTask]) => {
     const devices = [...partition(ofTask, (lane) => lane.device)];
     const groups = devices.map(([device, ofDevice]) => deviceGroup(task, device, ofDevice));
-    // A header over one header says nothing.
+    // A header over a single header adds nothing.
     if (tasks.size === 1 || devices.length === 1) return groups;
     const inner = groups.map((group, index) => ({
       ...group,
@@ -38,7 +38,7 @@ function deviceGroup(task: string, device: string, lanes: Lane[]): Group {
   return { key: `${task}\0${device}`, label, path: device || task, groups: [], lanes, context: nothing };
 }
 
-/** A local task has no short name, but beside other tasks its header needs one. */
+/** A local task has no short name, but its header needs one next to other tasks. */
 function taskHeader(task: string): string {
   if (task === "") return "unknown task";
   return taskLabel(task) || "localhost";

@@ -5,7 +5,7 @@
 
 import type { Lane } from "../types";
 
-/** What a lane is called. */
+/** The fields that name a lane. */
 type Called = Pick<Lane, "task" | "device" | "lane">;
 
 /** Stands for the op type of events of which none was recorded, such as kernels that no op launched. */
@@ -70,7 +70,7 @@ export function laneSearchText({ task, device, lane }: Called): string {
 
 /**
  * Whether a lane is called by all `words` (lower case). A number is one only as a word of the short spelling:
- * in "/job:worker/replica:0/task:1" the 0 says nothing of worker 0.
+ * in "/job:worker/replica:0/task:1" the 0 does not mean worker 0.
  */
 export function matchesLane(lane: Called, words: readonly string[]): boolean {
   const { task, device, lane: name } = lane;

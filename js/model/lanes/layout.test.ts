@@ -84,7 +84,7 @@ describe("arrange", () => {
       );
     const everywhere = ["ps 0 · CPU:0 1", "worker 0 · GPU:0 -", "worker 1 2", "CPU:0 -", "GPU:0 -"];
     expect(clocks({})).toEqual(everywhere);
-    // What is hidden makes no clock common.
+    // A header's clock counts hidden lanes as well.
     expect(clocks({ hidden: new Set([key(0), key(1), key(2), key(3)]) })).toEqual(everywhere.slice(2));
     expect(clocks({ groupBy: "kind" })).toEqual(["op -", "transfer -", "kernel -", "memcpy 2"]);
   });

@@ -28,7 +28,7 @@ export interface GroupItem {
   events: number;
   /** All lanes in it that are not hidden or filtered, even when it is collapsed. */
   lanes: number[];
-  /** Of all its lanes, unless the group around it has the same. */
+  /** Clock of all its lanes; null if the enclosing group has the same. */
   clock: Clock | null;
 }
 
@@ -171,7 +171,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
 
 const groupKey = ({ task, device }: { task: string; device: string }) => `${task}\0${device}`;
 
-/** What is at `y` (CSS px from the top), and which of a lane's rows; null above, below and when there is nothing. */
+/** The item at `y` (CSS px from the top) and the row in its lane; null if there is nothing. */
 export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: number } | null {
   const { items, height } = arrangement;
   if (!(y >= 0 && y < height)) return null;

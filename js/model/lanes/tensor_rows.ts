@@ -15,7 +15,7 @@ export interface TensorRows {
   rows: TensorRow[];
   /** Height of all rows, with the room around them (CSS px). */
   height: number;
-  /** How many buffers have a bar, and how many smaller ones have none. */
+  /** How many buffers have a bar, and how many smaller ones are left out. */
   shown: number;
   leftOut: number;
 }

@@ -1,4 +1,4 @@
-/** What is drawn below the lanes of a device: memory, its buffers and counters. */
+/** Tracks below the lanes of a device: memory, its buffers and counters. */
 
 import { type CounterTrack, counterName } from "../wire/counters";
 import type { Track } from "../wire/memory";
@@ -89,7 +89,7 @@ export function shownTracks(
   return [...memory, ...counting].filter(({ items }) => items.length > 0);
 }
 
-/** What a track is called: its allocator or its counter. */
+/** Name of a track: its allocator or its counter. */
 export function trackName(item: AnyTrackItem): string {
   return item.type === "counter" ? counterName(item.track) : item.track.allocator;
 }

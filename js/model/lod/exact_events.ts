@@ -18,7 +18,7 @@ export interface WholeNumbers {
   degrees?: Degree[];
   /** By id, the events of which those are here that read what they made; of many those that end last. */
   holders?: number[];
-  /** Of one event: how many have its name, and how long they took together (ns). */
+  /** One event only: how many events have its name, and their total time (ns). */
   same?: SameName;
 }
 
@@ -150,7 +150,7 @@ export class SparseDetails implements DetailsView {
     return this.numbers.holders?.includes(eventAt(this.now(), entry)) ?? false;
   }
 
-  /** The details of an event, as it is. */
+  /** A lookup whose answers need no translation. */
   #alike<F extends Fact>(fact: F, unknown: ReturnType<Details[F]>) {
     const look = (own: number) => this.details[fact](own) as ReturnType<Details[F]>;
     return (entry: number): ReturnType<Details[F]> => this.#of(entry, look, unknown);

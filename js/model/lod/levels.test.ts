@@ -8,7 +8,7 @@ function rowOf(made: Made[]): Row {
   return packLanes(makeDrawn(made), null)[0][0];
 }
 
-/** What a level of this bucket must hold: one entry a run of short events in one bucket, made event by event. */
+/** The expected level for a bucket: one entry per run of short events in it, made event by event. */
 function expected(row: Row, bucket: number): number[][] {
   const entries: number[][] = [];
   let open = -1;

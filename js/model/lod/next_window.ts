@@ -9,7 +9,7 @@ export interface Window extends Viewport {
 
 /** Requests are this much finer than a pixel, so that a little zooming needs nothing new. */
 const FINER = 2;
-/** A part is asked for again when less than this of the view's width is left beside it. */
+/** A part is requested again if less than this share of the view's width is left on either side. */
 const LEAST_MARGIN = 0.25;
 
 /**

@@ -127,7 +127,7 @@ describe("compose", () => {
 
   it("translates selections between events and places", () => {
     const drawn = compose(outline, part, null);
-    // The part came last and so says what is shown of event 60.
+    // The part came last, so its entry stands for event 60.
     expect(byEntry(drawn, { events: [60, 12345] })).toEqual({ events: [6] });
     expect(byEntry(drawn, { events: [12345] })).toBeNull();
     expect(byEventId(drawn, { events: [6, 0] })).toEqual({ events: [60, 3] });

@@ -74,7 +74,10 @@ export function outlineIn(container: Container): Outline | null {
   };
 }
 
-/** What to draw: `part` takes the place of what it overlaps of the outline; `loose` events are known but in no row. */
+/**
+ * Joins what is to be drawn: `part` replaces the outline's entries that it overlaps; `exact` events are known
+ * but in no row.
+ */
 export function compose(outline: Outline, part: OutlinePart | null, exact: Entries | null): Drawn {
   const blocks = [outline.entries, ...(part ? [part.entries] : []), ...(exact ? [exact] : [])];
   const count = blocks.reduce((sum, block) => sum + block.length, 0);
@@ -110,7 +113,7 @@ export function compose(outline: Outline, part: OutlinePart | null, exact: Entri
   };
 }
 
-/** The columns of the blocks end to end; zeros where a block has none. */
+/** The columns of the blocks end to end; zeros for a block without the column. */
 export function concatColumns<T extends WireColumn>(
   blocks: readonly Entries[],
   make: new (length: number) => T,

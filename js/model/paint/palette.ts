@@ -21,7 +21,7 @@ export interface Paints {
 
 type Entry = { label: string } & (Record<Theme, string> | { like: string });
 
-/** What has a colour, by name: the categories of events, the activities of charts, memory, and changes. */
+/** Entries by name: categories of events, activities of charts, memory, and changes. */
 const ENTRIES: ReadonlyMap<string, Entry> = new Map(
   Object.entries({ ...palette.changes, ...palette.memory, ...palette.activities, ...palette.categories }),
 );
@@ -48,7 +48,7 @@ export function shadesOf(name: string, theme: Theme): string[] {
   return VARIANTS.map((by) => toHex(lighten(token, by)));
 }
 
-/** What a legend calls a category. */
+/** Name of a category in a legend. */
 export function categoryLabel(category: string): string {
   return ENTRIES.get(category)?.label ?? category;
 }

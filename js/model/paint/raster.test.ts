@@ -11,7 +11,7 @@ function rowOf(made: Made[]): Row {
   return packLanes(makeDrawn(made), null)[0][0];
 }
 
-/** What `rasterRow` draws; a paint is the place in the row, modulo 251. */
+/** Output of `rasterRow`; a paint is the index in the row, modulo 251. */
 function raster(
   row: Row,
   from: number,

@@ -24,7 +24,7 @@ export function counterpart(drawn: Drawn, { name, op, category, start }: Describ
   let least = Number.POSITIVE_INFINITY;
   for (let id = 0; id < drawn.count; id++) {
     if (drawn.op[id] !== opNumber || drawn.category[id] !== kind || !hasName(drawn.name[id])) continue;
-    // An entry that stands for several events is none of them.
+    // An entry that stands for several events is not one event to match.
     if (drawn.merged && drawn.merged.count[id] > 1) continue;
     const apart = Math.abs(drawn.start[id] - start);
     if (apart >= least) continue;

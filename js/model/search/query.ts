@@ -18,7 +18,7 @@ export interface Clause {
   negated: boolean;
 }
 
-/** Every filter, as the status line lists them where one is not known. */
+/** Every filter, in the order in which the status line lists them. */
 export const FILTERS = ["name", "op", "lane", "kind", "is", "file", "line", "step", "dur", "bytes"];
 
 const TEXT_FIELDS: ReadonlySet<string> = new Set<Field>(["name", "op", "lane", "kind", "is", "file"]);
@@ -48,7 +48,7 @@ export function parseQuery(text: string): Clause[] {
   return (spaced.match(WORD) ?? []).map(parseClause).filter(({ terms }) => terms.length > 0);
 }
 
-/** Filters whose values cannot be read, and words that look like filters but are none. */
+/** Filters whose values cannot be read, and words that only look like filters. */
 export function unknownFilters(clauses: readonly Clause[]): { unread: string[]; unnamed: string[] } {
   const terms = clauses.flatMap((clause) => clause.terms);
   const unnamed = terms.flatMap((term) =>
@@ -64,7 +64,7 @@ function parseClause(word: string): Clause {
   const terms = alternatives.flatMap((alternative) => {
     const colon = alternative.indexOf(":");
     const named = alternative.slice(0, Math.max(colon, 0));
-    // "op:a|b" looks for both in the field; "stream:13" and other texts with a colon are no filters.
+    // "op:a|b" looks for both in the field; "stream:13" and other texts with a colon are not filters.
     const isNamed = FILTERS.includes(named);
     if (isNamed) field = named;
     return parseTerm(field, isNamed ? alternative.slice(colon + 1) : alternative);

@@ -193,8 +193,8 @@ function addTexts(
 }
 
 /**
- * The CUDA name in the label of a kernel: what comes before its launch parameters, if it is not an op with
- * its inputs.
+ * The CUDA name in the label of a kernel: the text before its launch parameters. "" for an op with its
+ * inputs.
  */
 function kernelName(label: string): string {
   return label.includes(" = ") ? "" : label.split(" regs:", 1)[0];

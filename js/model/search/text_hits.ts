@@ -21,7 +21,8 @@ export function textHits(strings: Strings, text: string): Uint8Array {
   const hits = new Uint8Array(strings.length);
   const lower = lowerCase(strings);
   if (typeof lower !== "string") return Uint8Array.from(lower, (item) => (item.includes(text) ? 1 : 0));
-  // One pass over the end-to-end texts: offsets tell whose text a hit is in, and whether it runs into the next.
+  // One pass over the end-to-end texts: offsets show which text a hit is in, and whether it runs into the
+  // next.
   const { offsets } = strings;
   let id = 0;
   for (let at = lower.indexOf(text); at >= 0 && at < offsets[strings.length]; ) {

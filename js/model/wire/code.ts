@@ -36,14 +36,14 @@ export interface Totals {
   events: number;
 }
 
-/** What the events of one line took in one phase. */
+/** Totals of one line's events in one phase. */
 export interface LineTotals extends Totals {
   file: number;
   line: number;
   phase: string;
 }
 
-/** What the events took that are of no line for this reason, as named in analysis/source/source_lines.py. */
+/** Totals of the events without a line for this reason, as named in analysis/source/source_lines.py. */
 export interface Unattributed extends Totals {
   reason: string;
 }

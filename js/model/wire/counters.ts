@@ -59,7 +59,7 @@ export function withParts(
   return tracks.map((track, number) => ({ ...track, part: { ...parts[number], start, end } }));
 }
 
-/** What is known best of a track between two times. */
+/** The most detailed data of a track between two times. */
 export function lineIn(track: CounterTrack, start: number, end: number): CounterLine {
   const { part } = track;
   return part && part.start <= Math.max(start, 0) && end <= part.end ? part : track;
@@ -93,9 +93,9 @@ export function counterFigures(
   return figures;
 }
 
-/** What a series is called: its counter, and its own name where that is more specific. */
+/** Name of a series: its counter, and its own name if that is more specific. */
 export function counterName({ counter, series }: Pick<CounterTrack, "counter" | "series">): string {
-  // Of a stage of tf.data, as analysis/time_series/buffer_fill.py has it, the last part tells most.
+  // For a stage of tf.data (see analysis/time_series/buffer_fill.py) the last part is the most specific.
   if (counter === "tf.data buffer") return `${series.slice(series.lastIndexOf(":") + 1)} buffer`;
   if (!series || series === counter || series === "value") return counter || "counter";
   return counter ? `${counter} ${series}` : series;

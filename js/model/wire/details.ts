@@ -22,7 +22,7 @@ export async function readDetails(gzip: Uint8Array, drawn: Drawn): Promise<Detai
   return new Details(await openContainer(gzip), drawn);
 }
 
-/** What can be asked of details, wherever they are. */
+/** Questions that details can answer, wherever they are. */
 export type DetailsView = Pick<Details, keyof Details>;
 
 /** Answers by event id. Times are nanoseconds from the origin; null means not recorded. */
@@ -67,12 +67,12 @@ export class Details {
     this.code = readCode(container, this.strings);
   }
 
-  /** What the trace shows at a glance; null where only parts of it are here. */
+  /** The overview of the trace; null if only parts of it are here. */
   get overview(): Overview | null {
     return this.#header.overview ?? null;
   }
 
-  /** What each task did in a step, by its number; empty where only parts of the trace are here. */
+  /** Bars of a step by its number, one per task; empty if only parts of the trace are here. */
   stepBars(step: number): StepBar[] {
     return stepBarsOf(this.#container, step);
   }
@@ -123,7 +123,7 @@ export class Details {
     });
   }
 
-  /** What the graph knows about the event's node. */
+  /** Facts from the graph about the event's node. */
   node(event: number): NodeFacts {
     return nodeFacts(this.#container, this.strings, this.#number("node", this.#rows[event]));
   }
@@ -231,7 +231,7 @@ interface Header {
   tasks?: string[];
   allocators: string[];
   dtypes: Record<string, string>;
-  /** What stands in labels for the event's own name; "" when nothing does. */
+  /** Placeholder in labels for the event's own name; "" without one. */
   own_name: string;
   /** Columns that `ids` gives: their names, and the distinct ids as texts because they may exceed 2^53. */
   ids?: Record<string, { label: string; texts: string[] }>;

@@ -15,7 +15,7 @@ export interface Entries {
   busy: Float64Array;
   /** Events that an entry stands for. */
   count: Uint32Array;
-  /** The longest of them: its id, and what is drawn of it. */
+  /** The longest of them: its id, and the columns drawn of it. */
   event: Uint32Array;
   begin: Float64Array;
   duration: Float64Array;

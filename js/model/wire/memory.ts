@@ -36,7 +36,7 @@ export interface Track extends StepLine {
   aliases(at: number): Alias[];
 }
 
-/** What a buffer is to the op that allocated it; as ROLES of analysis/memory/tensor_lifetimes.py. */
+/** Role of a buffer for the op that allocated it; same as ROLES of analysis/memory/tensor_lifetimes.py. */
 const ROLES = ["output", "temporary", "kept", "allocated"] as const;
 export type Role = (typeof ROLES)[number];
 

@@ -1,4 +1,4 @@
-/** What a trace shows at a glance, as display/overview writes it. All of it is text, of traces or about them. */
+/** The overview of a trace, as display/overview writes it. All of it is text, of traces or about them. */
 
 /** Where in the timeline something is: times in ns from the first event, events by id, lanes by number. */
 export interface Zoom {
@@ -17,13 +17,13 @@ export interface StepPart {
   share: number;
 }
 
-/** What a task did in a step. */
+/** Parts of a step in one task. */
 export interface StepBar {
   label: string;
   parts: StepPart[];
 }
 
-/** Term, values, and what is meant. */
+/** Term, values, and definition. */
 export type OverviewLine = [string, string[], string];
 
 export interface OverviewCard {
@@ -50,15 +50,15 @@ export interface Finding {
 export interface FindingsBlock {
   kind: "findings";
   items: Finding[];
-  /** Why there is nothing to say, as the rest of "Not available:"; empty where there is. */
+  /** Why nothing is available, as the rest of "Not available:"; else empty. */
   cannot_say: string;
-  /** What stands instead of items where there are none. */
+  /** Text shown if there are no items. */
   nothing: string;
-  /** What has to be known to add shares up. */
+  /** Note on adding shares up. */
   note: string;
   /** How large everything is that findings look for, reported or not. */
   measured: string[];
 }
 
-/** What the panel next to the timeline shows of a whole run. */
+/** The panel next to the timeline, for a whole run. */
 export type Overview = OverviewCard & { findings: FindingsBlock };

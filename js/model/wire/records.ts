@@ -25,7 +25,7 @@ export interface Referenced {
   buffer: Buffer | null;
 }
 
-/** What one allocator did for one op, in bytes; null when not recorded. */
+/** Memory of one op in one allocator, in bytes; null if not recorded. */
 export interface Memory {
   allocator: string;
   total: number | null;
@@ -43,7 +43,7 @@ export interface OwnMemory {
   devicePersistentIds: string;
 }
 
-/** What the names in the records are, in the header as display/wire/records.py writes it. */
+/** Names that the records refer to, in the header as display/wire/records.py writes it. */
 interface Names {
   allocators: string[];
   dtypes: Record<string, string>;

@@ -33,11 +33,11 @@ export function optional(column: Uint32Array | Float64Array, at: number): number
   return value % 2 === 1 ? (value - 1) / 2 : -value / 2;
 }
 
-/** What a lane's times are made of, in nanoseconds. */
+/** Origin and unit of a lane's times, in nanoseconds. */
 export interface LaneClock {
   /** Start of the lane's first event, from the origin. */
   first: number;
-  /** What every distance to it and every duration of the lane is a multiple of. */
+  /** Common divisor of all distances to it and all durations of the lane. */
   unit: number;
 }
 

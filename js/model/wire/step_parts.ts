@@ -1,4 +1,4 @@
-/** What each task did in each step. */
+/** Parts of each step, by task. */
 import { type Container, oneOf } from "./container";
 import type { StepBar } from "./overview";
 

@@ -64,7 +64,7 @@ export class Waiting {
     return mask;
   }
 
-  /** Tells whether a piece of the idle time is of the device of one of `lanes`. */
+  /** Returns a test whether a piece of idle time belongs to the device of one of `lanes`. */
   isOf(lanes: readonly Lane[]): (at: number) => boolean {
     const isOf = this.#areOf(lanes);
     return (at) => isOf[this.#deviceOf[at]];
@@ -97,7 +97,7 @@ export class Waiting {
   }
 }
 
-/** What the pieces between two times are, the longest first; `isCounted` leaves some of them out. */
+/** Sums of the pieces between two times, the longest first; only pieces that pass `isCounted`. */
 export function sums(
   { start, end, kind, kinds }: Pieces,
   from: number,

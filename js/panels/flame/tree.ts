@@ -37,7 +37,7 @@ export interface Frame {
   /** The same for the same frame of another step. */
   id: string;
   label: string;
-  /** What the timeline calls it: the whole name of a scope, or an op type; null if it has no name for it. */
+  /** Its name in the timeline: the whole name of a scope, or an op type; null without one. */
   name: string | null;
   /** The labels from the root, but not the root's. */
   path: string[];

@@ -48,7 +48,8 @@ export function drawActivity(surface: Surface, store: Store): void {
     for (let bin = 0; bin < bins; bin++) {
       const amount = load[bin];
       if (amount <= 0) continue;
-      // A square root keeps a single busy lane visible beside dozens, and half a pixel a single event.
+      // The square root keeps a single busy lane visible among dozens; half a pixel keeps a single event
+      // visible.
       const low = Math.sqrt(base[bin] / peak) * (ACTIVITY_HEIGHT - 4);
       base[bin] += amount;
       const high = Math.max(Math.sqrt(base[bin] / peak) * (ACTIVITY_HEIGHT - 4), low + 0.5);

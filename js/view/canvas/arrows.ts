@@ -6,7 +6,7 @@ import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import type { Surface } from "./surface";
 
-/** More arrows than this make a knot that says nothing; the panel still lists them all. */
+/** More arrows than this are an unreadable knot; the panel still lists them all. */
 const MAX_ARROWS = 48;
 
 export function drawArrows(surface: Surface, store: Store, tokens: Tokens): void {

@@ -41,7 +41,7 @@ export class Names {
         if (pattern && split - x0 >= 2) {
           context.fillStyle = pattern;
           context.globalAlpha = dimmed ? 0.3 : 1;
-          // On whole device pixels, as the raster under it is.
+          // On whole device pixels, like the raster under it.
           const from = Math.max(Math.floor(x0 * surface.ratio) / surface.ratio, -8);
           const to = Math.round(Math.min(split, x1 - 1, surface.width + 8) * surface.ratio) / surface.ratio;
           context.fillRect(from, top, Math.max(to - from, 0), 15);
@@ -95,12 +95,12 @@ export class Names {
   }
 }
 
-/** TensorFlow gives a tensor that crosses devices the name of its node and a number, which says nothing on a bar. */
+/** TensorFlow names a tensor that crosses devices by its node and a number, which is useless on a bar. */
 function barName(name: string): string {
   return withoutControls(name).replace(/\/_\d+$/, "");
 }
 
-/** The hatching that says "waiting" besides its colour. */
+/** The hatching that marks waiting in addition to its colour. */
 export function hatch(
   context: CanvasRenderingContext2D,
   store: Store,
@@ -109,7 +109,7 @@ export function hatch(
   const tile = document.createElement("canvas");
   tile.width = tile.height = 7;
   const pen = tile.getContext("2d");
-  // Where colours mean ops or devices, waiting has none of its own.
+  // With colours by op or device, waiting has no colour of its own.
   const isByKind = store.host.get("color_by") === "kind";
   const wait = isByKind ? waitColour(store.painting.theme) : tokens.muted;
   if (!pen) return wait;

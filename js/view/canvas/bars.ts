@@ -79,7 +79,7 @@ export class Bars {
     return Math.min(Math.max(Math.round(y * ratio) * width, 0), this.#pixels.length);
   }
 
-  /** What lies under the bars of every row: ground, a grid line per tick, and the steps' boundaries. */
+  /** The background under every row's bars: ground, a grid line per tick, and the steps' boundaries. */
   #fillTemplate(store: Store, tokens: Tokens, ticks: readonly Tick[], surface: Surface): void {
     this.#template.fill(abgr(tokens.ground));
     const mark = (x: number, colour: string) => {

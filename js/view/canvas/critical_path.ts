@@ -31,7 +31,7 @@ export function drawPath({ context, width }: Surface, store: Store, tokens: Toke
       pen.lineTo(x(end[at]), y);
       isDown = true;
     } else if (kind[at] < waiting.runs) isDown = false;
-    // Pieces that end before the next pixel cannot be told apart.
+    // Pieces that end before the next pixel are indistinguishable.
     at = Math.max(at + 1, firstAbove(end, end[at] + pixel / 2));
   }
   for (const [colour, line] of [

@@ -32,7 +32,7 @@ interface Placed {
   line: number;
 }
 
-/** The title, steps, activity, ruler and lanes as they are on the screen with their labels, and the legend, as a PNG. */
+/** A PNG of the title, steps, activity, ruler, lanes with labels as on the screen, and the legend. */
 export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> {
   const main = root.querySelector<HTMLElement>(".main");
   const canvas = document.createElement("canvas");
@@ -131,7 +131,7 @@ function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: num
   pen.textAlign = "left";
 }
 
-/** What the picture is of, as the line above the timeline says it. */
+/** The title and summary, as in the line above the timeline. */
 function drawHead(pen: CanvasRenderingContext2D, root: HTMLElement, width: number): void {
   let x = MARGIN;
   for (const part of root.querySelectorAll<HTMLElement>(".toolbar .title, .toolbar .summary")) {

@@ -77,7 +77,7 @@ export class Minimap {
     this.store.setViewport(clampViewport(next, this.store.bounds), `brush ${x}`);
   }
 
-  /** A click beside the brush centres the view there. */
+  /** A click outside the brush centres the view there. */
   #end(): void {
     const drag = this.#drag;
     this.#drag = null;

@@ -14,7 +14,7 @@ import type { Surface } from "./surface";
 import { outlineTensors } from "./tensors";
 import { eachVisibleRow, eachWideBar } from "./visible_rows";
 
-/** At most this many bars of one name are lit; beyond it the lit ones cannot be told from the rest. */
+/** At most this many bars of one name are highlighted; with more they no longer stand out. */
 const MAX_HIGHLIGHTS = 4000;
 
 export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): void {

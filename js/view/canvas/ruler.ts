@@ -55,7 +55,7 @@ function chipAt({ context, width }: Surface, store: Store): { from: number; to: 
   return { from: from - CHIP_GAP_PX, to: from + wide + CHIP_GAP_PX };
 }
 
-/** Where each step begins and how far it reaches, as a thin bar at the axis's foot. */
+/** A thin bar at the axis's foot for each step, from its start to its end. */
 function drawSteps(surface: Surface, store: Store, tokens: Tokens): void {
   const { steps } = store.drawn;
   if (steps.length < 2 || store.step !== null) return;

@@ -8,7 +8,7 @@ import type { Surface } from "./surface";
 
 const ALPHA = 0.28;
 
-/** What a line is like: `y` gives the height of a value, and `end` is when the line ends (ns). */
+/** How to draw a line: `y` gives the height of a value, and `end` is when the line ends (ns). */
 interface Style {
   y: (level: number) => number;
   colour: string;

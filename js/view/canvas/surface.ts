@@ -11,8 +11,8 @@ export interface Surface {
 }
 
 /**
- * Canvases here are drawn by the CPU: without a GPU an "accelerated" canvas costs seconds a frame, and with one
- * the upload of a finished picture is cheap. willReadFrequently is how Chromium is told.
+ * Canvases here are drawn by the CPU: without a GPU an "accelerated" canvas costs seconds a frame, and with
+ * one the upload of a finished picture is cheap. willReadFrequently makes Chromium do so.
  */
 export function makeSurface(parent: HTMLElement, opaque: boolean): Surface {
   const element = document.createElement("canvas");

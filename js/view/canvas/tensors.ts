@@ -15,7 +15,7 @@ import { eachWideBar } from "./visible_rows";
 
 /** The palette's entries of outputs, and of what ops needed besides. */
 export const TENSOR_COLOURS = ["tensor", "scratch"] as const;
-/** Of each of them. */
+/** Number of shades of each. */
 const SHADES = shadesOf(TENSOR_COLOURS[0], "light").length;
 /** Lower bars carry no name. */
 const LABELLED_PX = 15;
@@ -23,7 +23,7 @@ const MIN_LABEL_PX = 22;
 
 const shades = new WeakMap<Track, Uint8Array>();
 
-/** The paint of each buffer: whether it is an output, in a shade by its name, as other bars are. */
+/** The paint of each buffer: its colour by whether it is an output, its shade by its name like other bars. */
 export function tensorShade(track: Track): Uint8Array {
   let shade = shades.get(track);
   if (!shade) {

@@ -31,7 +31,7 @@ export function shareText({ device, host }: Totals, whole: Totals): string {
     : `host ${formatDuration(host)}, ${formatPercent(host / whole.host)}`;
 }
 
-/** What the events of a line took. */
+/** Totals of a line's events, in words. */
 export function totalsText({ device, host, copied, events }: Totals): string {
   return [
     ...(device ? [`device ${formatDuration(device)}`] : []),

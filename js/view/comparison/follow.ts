@@ -1,4 +1,4 @@
-/** What the shared toolbar sets of one of two timelines holds for the other one too. */
+/** Applies what the shared toolbar sets in one of two timelines to the other as well. */
 
 import type { Store } from "../../state/store";
 

@@ -148,7 +148,7 @@ function ownStep({ run }: Store, id: number): Step | null {
   return step && step.step !== NO_STEP && step.end > step.start ? step : null;
 }
 
-/** When an event starts, as the axis counts it, and where there are several steps how far into its own that is. */
+/** Start of an event on the axis and, with several steps, within its own step. */
 function StartTime({ store, id }: { store: Store; id: number }) {
   const start = store.run.start[id];
   const step = ownStep(store, id);
@@ -192,7 +192,9 @@ function placeFacts(store: Store, id: number): Fact[] {
   return facts;
 }
 
-/** The events of the kind of event `id` that share its name, as an op and its kernel do; null while that is not known. */
+/**
+ * Events with the name and kind of event `id` (an op and its kernel share the name); null while not known.
+ */
 function sameName(store: Store, id: number): { count: number; total: number } | null {
   if (HAS_KERNEL && store.remote) return store.remote.sameName(id);
   const { category } = store.drawn;

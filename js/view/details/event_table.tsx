@@ -1,4 +1,6 @@
-/** Events as a table: the longest first, sorted by any column, and what they have in common said once above it. */
+/**
+ * Events as a table: the longest first, sorted by any column; a line above it has what they have in common.
+ */
 
 import { useState } from "preact/hooks";
 import { isolated, withoutControls } from "../../model/format/bidi";
@@ -35,7 +37,7 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
   const where = commonLocation(lanes);
   const ops = new Set(events.map(({ op }) => op));
   const [op] = ops;
-  // Of the longest it is not known what the others have in common with them.
+  // With only the longest events here, what all have in common is not known.
   const isAll = events.length === count;
   const hasLanes = lanes.length > 1 || !isAll;
   const isOneDevice = isAll && new Set(lanes.map(({ task, device }) => `${task} ${device}`)).size === 1;

@@ -10,7 +10,7 @@ interface FindingsProps {
   store: Store;
   actions: Actions;
   block: FindingsBlock;
-  /** What they are of, where that is more than what is shown. */
+  /** Scope of the findings, if wider than the part shown. */
   scope?: string;
 }
 

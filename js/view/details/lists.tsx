@@ -58,7 +58,7 @@ export function LinkList(props: {
   );
 }
 
-/** What the graph knows about the node that ran, or a compiled program of the instruction. */
+/** Facts from the graph about the node that ran, or from a compiled program about the instruction. */
 export function NodeSection({ title, facts }: { title: string; facts: [string, string][] }) {
   if (facts.length === 0) return null;
   return (

@@ -93,8 +93,8 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
 }
 
 /**
- * What is more than a frame of the program: frames contain each other and the ops in them, so that the outermost
- * would come first whatever is slow. Where there is nothing else they are all there is to say.
+ * Rows other than frames of the program: frames contain each other and their ops, so the outermost would
+ * always come first. Frames alone are kept if there is nothing else.
  */
 function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["rows"] {
   const others = rows.filter((row) => store.drawn.categories[row.category] !== "host");

@@ -119,7 +119,7 @@ export function StatisticsTable({
   );
 }
 
-/** What is there more than once. */
+/** Labels that occur more than once. */
 function repeated(labels: readonly string[]): Set<string> {
   const seen = new Set<string>();
   return new Set(labels.filter((label) => seen.size === seen.add(label).size));
@@ -129,7 +129,7 @@ interface NameProps {
   store: Store;
   actions: Actions;
   row: StatisticsRow;
-  /** Whether another row has this label: an op and its kernel are told apart in words too. */
+  /** Whether another row has this label: then words distinguish an op from its kernel. */
   isAlike: boolean;
 }
 

@@ -40,7 +40,7 @@ export function makerOf(store: Store, { track, at }: Tensor): number | null {
   return track.events[at] === 0 ? null : entryOfEvent(store.run, track.events[at] - 1);
 }
 
-/** The output that was allocated in it; null where it is none, or not here. */
+/** The output allocated in this buffer; null if it is not an output, or not here. */
 export function outputOf(store: Store, { track, at }: Tensor): Output | null {
   const maker = makerOf(store, { track, at });
   if (track.role(at) !== "output" || maker === null || !store.details) return null;

@@ -15,7 +15,7 @@ import type { EventProps, Fact } from "./types";
 
 const MOVES = new Set(["transfer", "h2d", "d2h", "d2d"]);
 
-/** How long it waited and how long it moved, as a bar and in words. */
+/** Waiting and moving time, as a bar and in words. */
 function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
   const waited = store.drawn.wait?.[id] ?? 0;
   const duration = store.drawn.duration[id];
@@ -47,7 +47,7 @@ function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
 export function TransferCard({ store, id }: EventProps) {
   const { details } = store;
   const category = categoryOf(store.drawn, id);
-  // A collective waits for its last rank, where the ranks' traces tell.
+  // A collective waits for its last rank, if the ranks' traces show it.
   if (category === "collective" && store.drawn.wait?.[id]) return <WaitSplit store={store} id={id} />;
   const source = details?.source(id);
   const destination = details?.destination(id);

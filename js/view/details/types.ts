@@ -1,4 +1,4 @@
-/** What the parts of an event's details are given, and what they list. */
+/** Props of the parts of an event's details, and the facts they list. */
 
 import type { ComponentChildren } from "preact";
 import type { Actions } from "../../input/actions";

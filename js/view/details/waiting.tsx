@@ -1,4 +1,4 @@
-/** What a step waited for and why devices were idle, in sums; each leads to the longest of its pieces. */
+/** Sums of a step's waits and of devices' idle times by cause; each links to the longest of its pieces. */
 
 import type { Actions } from "../../input/actions";
 import { formatDuration, formatPercent } from "../../model/format/units";

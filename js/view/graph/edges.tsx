@@ -7,7 +7,7 @@ import { categoryOf } from "../../model/lanes/event_text";
 import type { Store } from "../../state/store";
 
 const MOVES = ["transfer", "h2d", "d2h", "d2d"];
-/** Of a character, and of a label's line. */
+/** Width of a character, height of a label's line. */
 const LETTER_PX = 6.2;
 const LINE_PX = 14;
 

@@ -13,9 +13,9 @@ import type { Store } from "../../state/store";
 
 const WIDTH_PX = 156;
 const HEIGHT_PX = 40;
-/** What a line about another device adds. */
+/** Extra height for a line about another device. */
 const PLACE_PX = 15;
-/** What stands next to the texts of a node, and between those of one line. */
+/** Room next to the texts of a node, and between those of one line. */
 const BESIDE_PX = 19;
 const BETWEEN_PX = 8;
 

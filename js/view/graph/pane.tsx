@@ -123,7 +123,7 @@ function Extent({ around: { nodes, edges, leftOut } }: { around: Neighbourhood }
   );
 }
 
-/** What the lines mean, of the kinds that there are. */
+/** Key to the kinds of lines that are drawn. */
 function Key({ around: { edges } }: { around: Neighbourhood }) {
   return (
     <span class="graph-key" aria-hidden="true">

@@ -1,4 +1,4 @@
-/** What a screen reader hears of the selection, and the time that the pointer is at. */
+/** Announces the selection and the time at the pointer to screen readers. */
 
 import { isolated } from "../../model/format/bidi";
 import { formatDuration } from "../../model/format/units";

@@ -1,4 +1,4 @@
-/** What can be done with the event or lane that was clicked with the right button, or asked about by the menu key. */
+/** The context menu of an event or a lane, opened by a right click or the menu key. */
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";

@@ -11,7 +11,7 @@ import { pictureOf } from "../canvas/export_png";
 interface ExportMenuProps {
   store: Store;
   root: HTMLElement;
-  /** Of more than this timeline. */
+  /** Picture of more than this timeline. */
   picture?: () => Promise<Blob>;
 }
 

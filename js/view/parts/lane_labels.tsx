@@ -65,7 +65,7 @@ export function LaneLabels({ store, column }: { store: Store; column: HTMLElemen
 
 function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?: boolean }) {
   const { store, item, top, sticky } = props;
-  // Over the header that says it of several devices lies the one of the device in view.
+  // The sticky header of the device in view covers the header that shows the clock of several devices.
   const known = item.clock ?? (sticky ? commonClock(item.lanes.map((id) => store.drawn.lanes[id])) : null);
   const sentence = known && clockSentence(known);
   return (

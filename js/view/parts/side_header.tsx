@@ -1,4 +1,4 @@
-/** The line over one of two compared timelines: what it shows, and its own headline. */
+/** The line over one of two compared timelines: its title and its own headline. */
 
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";

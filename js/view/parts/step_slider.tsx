@@ -20,7 +20,7 @@ const MIN_HIGHLIGHT_PX = 8;
 interface StepSliderProps {
   store: Store;
   figures: StepBars;
-  /** What the busy time of devices is called, if any is known: "GPU busy". */
+  /** Label of the devices' busy time, if any is known: "GPU busy". */
   busyName: string | null;
   show: (index: number) => void;
   onHover: (bar: StepBar | null) => void;
@@ -115,7 +115,7 @@ function Bar({ bar, number, isShown, title }: BarProps) {
   );
 }
 
-/** What the marks of a bar mean. */
+/** Legend of a bar's marks. */
 function legend(busyName: string | null): string {
   const height = `Height: duration of the step; orange: ${SLOW_RATIO} × the median or more; cut: over ${MAX_BAR_RATIO} × the median`;
   if (busyName === null) return height;

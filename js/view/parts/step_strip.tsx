@@ -20,7 +20,7 @@ import { useTopics } from "../../state/use_store";
 import { StepSlider } from "./step_slider";
 
 const MAX_BARS = 400;
-/** Narrower than this (CSS px, with the gap beside it) no bar can be told from its neighbours. */
+/** Bars narrower than this (CSS px, with the gap) are hard to distinguish. */
 const MIN_BAR_PX = 3;
 const PADDING_PX = 12;
 
@@ -118,7 +118,7 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
   );
 }
 
-/** A part of the line says that much of the median a time is; nothing without one. */
+/** A part of the line: the ratio of a time to the median; nothing without a median. */
 function Ratio({ before, ns, median }: { before: string; ns: number; median: number }) {
   if (median <= 0) return null;
   return (

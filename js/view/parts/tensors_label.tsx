@@ -1,4 +1,4 @@
-/** The label of an allocator's tensors, which says to those who do not see them what the largest bars are. */
+/** The label of an allocator's tensors; it lists the largest bars for screen readers. */
 
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";

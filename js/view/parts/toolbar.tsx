@@ -1,4 +1,4 @@
-/** The line at the top: what this is, which step, search, and what to do with it. */
+/** The line at the top: title, step, search, and commands. */
 
 import type { ComponentChildren } from "preact";
 import type { Options } from "../../host/host";
@@ -33,7 +33,7 @@ export function Toolbar({ store, actions, root }: ToolbarProps) {
   );
 }
 
-/** What is shown: the trace, its step, how long it is. */
+/** The trace shown, its step and its duration. */
 export function ShownTrace({ store }: { store: Store }) {
   useTopics(store, ["layout", "details"]);
   const { drawn } = store;
@@ -65,7 +65,7 @@ interface ControlsProps {
   actions: Actions;
   /** All that are coloured and grouped alike. */
   stores: readonly Store[];
-  /** What can be exported. */
+  /** The export menu. */
   menu: ComponentChildren;
 }
 

@@ -1,4 +1,4 @@
-/** What is under the pointer, in short. */
+/** A short description of the item under the pointer. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
@@ -21,7 +21,7 @@ import { handedOn, lengthText, lifeText, makerOf, outputOf, partText } from "../
 
 interface TooltipProps {
   store: Store;
-  /** What it stays inside of: the lanes with their labels and axes, or the graph. */
+  /** The element it stays inside: the lanes with their labels and axes, or the graph. */
   main: HTMLElement;
   isInGraph?: boolean;
 }
@@ -35,7 +35,7 @@ export function Tooltip({ store, main, isInGraph = false }: TooltipProps) {
   useLayoutEffect(() => {
     const element = box.current;
     if (!element || !place) return;
-    // Beside the pointer, on the side with room, never over the edge of the timeline.
+    // Next to the pointer, on the side with room, never over the edge of the timeline.
     const left = isInGraph ? place.x : main.clientWidth - store.width + place.x;
     const top = isInGraph ? place.y : 60 + place.y;
     const flipX = left + 16 + element.offsetWidth > main.clientWidth - 8;
