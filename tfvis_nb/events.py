@@ -16,7 +16,7 @@ import pyarrow as pa
 from tfvis_nb.texts import Text
 
 KINDS = ("op", "kernel", "memcpy", "memset", "transfer", "collective", "sync", "host")
-"""What a row is. Every row of every format is one of these."""
+"""Kinds of rows. Every row of every format has one of them."""
 
 COLUMNS: dict[str, str] = {
     "step": "int32",

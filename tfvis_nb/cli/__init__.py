@@ -19,7 +19,7 @@ OK, FAILED, USAGE, BROKEN_PIPE, INTERRUPTED = 0, 1, 2, 141, 130
 """Exit codes. The last two are a shell's for a program that SIGPIPE or SIGINT ended."""
 
 VERBS = {
-    "open": "show traces in a browser, as one page that needs no network",
+    "open": "show traces in a browser, in a single page that needs no network",
     "export": "write traces as a page, a Chrome trace or a table",
     "convert": "alias of export",
     "info": "summarize traces: steps, devices, busy times, longest ops, transfers",

@@ -20,7 +20,7 @@ from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.texts import Text
 
 _QUARTER_US = 15 * 60 * 1_000_000
-"""Of what time zones are whole multiples."""
+"""Time zones are whole multiples of this."""
 
 _FARTHEST_US = 15 * 3600 * 1_000_000
 _MOST_NS = 1 << 62

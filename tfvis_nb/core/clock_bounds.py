@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Bounds = Mapping[str, tuple[float, float]]
 
 UNKNOWN = (-inf, inf)
-"""Of a clock that nothing bounds, or that is bounded by what contradicts itself."""
+"""The interval of a clock without bounds, or with contradictory ones."""
 
 
 def validate_bounds(bounds: Bounds) -> dict[str, tuple[float, float]]:

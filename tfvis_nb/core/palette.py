@@ -13,10 +13,10 @@ _PALETTE: dict[str, dict[str, dict[str, str]]] = json.loads(
 _CATEGORIES, _ACTIVITIES = _PALETTE["categories"], _PALETTE["activities"]
 
 CATEGORY_LABELS = {name: category["label"] for name, category in _CATEGORIES.items()}
-"""What a legend calls a category of events; every category is here, in the order of their numbers."""
+"""Names of event categories in legends: all categories, in the order of their numbers."""
 
 LABELS = {name: activity["label"] for name, activity in _ACTIVITIES.items()}
-"""What a legend calls an activity."""
+"""Names of activities in legends."""
 
 COLOURS = {name: category["light"] for name, category in _CATEGORIES.items()} | {
     name: _CATEGORIES.get(activity.get("like", ""), activity)["light"]

@@ -10,7 +10,7 @@ _PASSED = re.compile("_(?:send|arg|retval)_")
 """What names of nodes begin with that pass a value on: that of another node follows."""
 
 GRADIENTS = re.compile(r"(?:^|/)(?P<kind>gradient_tape|gradients(?:_\d+)?)/")
-"""The scope of the gradients' ops; what follows is the forward op's name."""
+"""The scope of the gradients' ops, followed by the forward op's name."""
 
 _TRANSPOSED = re.compile(r"transpose\((?:\w+\()*jvp\(")
 _OPTIMIZER = re.compile(

@@ -6,9 +6,9 @@ TRACING = "tracing"
 """Nested column of the events in which TensorFlow traces a function; null where nothing was recorded."""
 
 CHANGES = ("shape", "dtype", "value", "structure", "context", "function")
-"""What can differ from the most similar earlier tracing of a function: an argument's shape, data type, Python
-value or structure; no argument, but where it is called, such as another device; or the function itself, one
-made anew from the same code."""
+"""Possible differences from the most similar earlier tracing of a function: an argument's shape, data type,
+Python value or structure; no argument, but the context of the call, such as another device; or the function
+itself, made anew from the same code."""
 
 MOST_CHANGES = 16
 """Changed arguments of one tracing that are kept."""

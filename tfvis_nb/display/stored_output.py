@@ -24,7 +24,7 @@ _OUTPUT = Template(files(__package__).joinpath("stored_output.html").read_text(e
 _FRAME = Template(files(__package__).joinpath("stored_frame.html").read_text(encoding="utf-8"))
 
 KEPT_BYTES = 2_000_000
-"""Of the page in the frame, with its code: each cell of a notebook may have one."""
+"""Limit for the page in the frame, code included: each cell of a notebook may have one."""
 
 
 class StoredWidget(anywidget.AnyWidget):

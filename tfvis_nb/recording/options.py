@@ -13,7 +13,7 @@ MODES = ("auto", "session", "profiler")
 """How to record: whatever the code turns out to run, session runs alone, or the profiler alone."""
 
 DEVICE_LEVELS = (0, 1, 2)
-"""What a profile records of devices: nothing, kernels and copies, or what the device's tracer has beyond."""
+"""How much of devices a profile records: nothing, kernels and copies, or all that the device's tracer has."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ MESSAGES = (".pb", PICKLE, f".pb{_PACKED}", f"{PICKLE}{_PACKED}")
 """Suffixes of TensorFlow's own messages, which only a trace that keeps its messages can be written as."""
 
 PROFILE = ".xplane"
-"""What stands before the suffix of a profile."""
+"""Precedes the suffix of a profile's file name."""
 
 
 def suffix_of(path: Path) -> str:

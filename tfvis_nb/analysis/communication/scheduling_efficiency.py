@@ -20,7 +20,7 @@ FIGURES: dict[str, str] = {
     "cost_min_ns": "max(M, P), in ns: the shorter is completely hidden behind the longer.",
     "efficiency": "(M + P - U) / min(M, P): 1 if everything that can overlap does, 0 if nothing does "
     f"({_TICTAC}).",
-    "possible_speedup": "min(M, P) / max(M, P), at most 1: what a perfect order gains over no overlap "
+    "possible_speedup": "min(M, P) / max(M, P), at most 1: the gain of a perfect order over no overlap "
     f"({_TICTAC}).",
     "ratio": "M / P: communication to computation.",
     "bounded": "Whether max(M, P) <= U <= M + P. If not, something else takes time, such as waiting for "

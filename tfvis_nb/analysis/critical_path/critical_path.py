@@ -13,7 +13,7 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 CATEGORIES = (*ACTIVITIES[1:], "other", *WAITS)
-"""What each piece of a path is; see `FIGURES`."""
+"""Categories of the pieces of a path; see `FIGURES`."""
 
 FIGURES: dict[str, str] = {
     "duration_ns": "How long the step waited for this piece of its path, in ns; the pieces of a step "
@@ -43,7 +43,7 @@ FIGURES: dict[str, str] = {
     "scheduling": "From the end of what an event waited for until the event was ready or started, in ns.",
     "unknown": "No record shows what was waited for, in ns.",
 }
-"""What the pieces of a path are. Activities are those of `tfvis_nb.analysis.events.activity.activity`."""
+"""Meanings of the categories. Activities are those of `tfvis_nb.analysis.events.activity.activity`."""
 
 _COLUMNS = {
     "step": "int64",

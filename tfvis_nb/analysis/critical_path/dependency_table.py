@@ -28,7 +28,7 @@ KINDS = (
     "collective",
     "order",
 )
-"""What a dependency is; see `tfvis_nb.analysis.critical_path.dependencies.dependencies`."""
+"""Kinds of dependencies; see `tfvis_nb.analysis.critical_path.dependencies.dependencies`."""
 
 KIND = {name: index for index, name in enumerate(KINDS)}
 """The index of each in `KINDS`."""

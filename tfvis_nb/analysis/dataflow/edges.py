@@ -15,7 +15,7 @@ from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.core.trace import Trace
 
 KINDS = ("data", "control", "transfer", "launch", "flow")
-"""What an edge is; see `edges`."""
+"""Kinds of edges; see `edges`."""
 
 _TRANSFERRED = r"^(?:edge_\d+_)?(?P<node>.+)$"
 

@@ -8,7 +8,7 @@ from tfvis_nb.core.categories import containing
 from tfvis_nb.core.devices import HOROVOD
 
 LAUNCHED, AWAITED = 0, 1
-"""What an edge is: an op handed over its tensor, or a phase could not begin without it."""
+"""Kinds of edges: an op handed over its tensor, or a phase could not begin without it."""
 
 
 def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

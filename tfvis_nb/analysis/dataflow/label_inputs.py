@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 _INPUTS = r"(?s) = [^ (]+\((?P<inputs>.*)\)$"
 PARTITIONED = r"^(?P<node>.+?)(?:/_\d+|_S\d+)$"
-"""What a node is called that sends or receives between two partitions of a graph."""
+"""Names of nodes that send or receive between two partitions of a graph."""
 
 
 @dataclass

@@ -22,7 +22,7 @@ class Finding(NamedTuple):
     id: str
     """The rule, and after a point which of its cases it is."""
     share: float
-    """Of the time of the steps; NaN for what is outside of them, or a first step that is set apart."""
+    """Share of step time; NaN for time outside steps and for a first step that is set apart."""
     figures: dict[str, Any]
     step: int
     start_ns: int

@@ -47,7 +47,7 @@ _MAX_EVENTS = 50
 _LONGEST_LABEL = 60
 _ONE_TIME = ("autotuning", "compiling")
 _BY_ONE_TIME = ("launches", "idle device", "cpu ops", "copies")
-"""What is not typical of a step whose one-time work takes this much of it."""
+"""Kinds that are not typical of a step if one-time work takes `_MUCH_ONE_TIME` of it."""
 _MUCH_ONE_TIME = 0.25
 
 

@@ -26,7 +26,7 @@ from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
     APART,
-    "excess of the first step over the median of the others, as a share of the time of all steps; such a step"
+    "excess of the first step over the median of the others, divided by the time of all steps; such a step"
     " is set apart, and shares of step time are those of the others",
 )
 

@@ -28,14 +28,14 @@ class TimeShare(NamedTuple):
 
     task: str
     share: float
-    """Of all its steps."""
+    """Share of the time of all its steps."""
     step: int
-    """Where it spends most."""
+    """The step in which it spends most."""
     here_ns: int
     step_ns: int
     steps: int
     later_share: float
-    """Of its steps but the first, if that is among them; NaN where there are no others."""
+    """The same without the first step; NaN if there are no other steps."""
     mean_ns: float
     later_mean_ns: float
 

@@ -11,8 +11,8 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "name": "The function, as the program names it; functions of the same name are one row. Empty for what is"
-    " traced outside calls and has no recorded name, such as the functions of a tf.data pipeline.",
+    "name": "Name of the function in the program; functions of the same name share a row. Empty for functions"
+    " that are traced outside calls without a recorded name, such as those of a tf.data pipeline.",
     "calls": "Number of calls from Python, including those made while another function is traced.",
     "traces": "How often it was traced while the trace was recorded. A first call that creates variables"
     " traces twice.",

@@ -10,7 +10,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "name": "The function, as the program names it.",
+    "name": "Name of the function in the program.",
     "argument": "The argument that changed, such as x or state['step']; empty if none did.",
     "change": "What differs from the most similar earlier tracing: shape, dtype, value (of a Python object),"
     " structure (of nested arguments), context (where it is called, such as another device), or function: a"

@@ -9,7 +9,7 @@ from tfvis_nb.core.data_types import REFERENCE
 
 _MODULE = "tensorflow.python.framework.kernels"
 _ON_GPU = ("GPU", "DEFAULT")
-"""Kernels of DEFAULT serve devices that have none of their own, from host memory."""
+"""Devices without kernels of their own use those of DEFAULT, which work on host memory."""
 
 
 def has_gpu_kernel(node: Any) -> bool | None:

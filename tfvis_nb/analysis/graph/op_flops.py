@@ -268,7 +268,7 @@ FORMULAS: Mapping[str, _Formula] = {
         lambda op: 11 * op.input(1).elements,
     ),
 }
-"""What is counted, by the type of the op."""
+"""Counting rules by op type."""
 
 COPIES = _words("Cast ConcatV2 Pad PadV2 Pack Reverse ReverseV2 Select SelectV2 Tile Transpose")
 """Ops that read and write all of their inputs and outputs, and compute nothing."""

@@ -22,7 +22,7 @@ FIGURES: dict[str, str] = {
     "memory_bandwidth": "Highest bandwidth of the device's memory, in bytes a second.",
     "peak_flops": "Highest rate, in floating-point operations a second; profiles of TPUs have it.",
 }
-"""All but the first two are as the profile has them, and missing where it has none."""
+"""All but the first two are copied from the profile; values that it lacks are missing."""
 
 _COLUMNS = {name: "str" if SUBJECTS[DEVICES][name] == TEXT else "Int64" for name in FIGURES}
 

@@ -28,8 +28,8 @@ BY: dict[str, tuple[str, ...]] = {
     "layer": ("layer", "phase"),
     "step": ("step",),
 }
-"""What is added up: the first five instructions of compiled programs, ``name`` and ``op`` nodes and types of
-TensorFlow's ops, and the rest both."""
+"""Columns to group by: the first five for instructions of compiled programs, ``name`` and ``op`` for nodes
+and types of TensorFlow's ops, the others for both."""
 
 _OF_OPS = ("name", "op")
 _OF_INSTRUCTIONS = ("hlo_op", "category", "op_name", "source", "program")
@@ -53,8 +53,8 @@ FIGURES: dict[str, str] = {
     " peak_bytes, in ns, added up over the instructions.",
     "efficiency": "ideal_ns / self_ns. More than 1 where data came from a cache, which is faster.",
 }
-"""Williams, Waterman and Patterson, "Roofline", Communications of the ACM 52 (2009). Left out are ops and
-instructions whose flops or bytes are not known, and instructions that only start what another one ends."""
+"""Williams, Waterman and Patterson, "Roofline", Communications of the ACM 52 (2009). It leaves out ops and
+instructions without known flops or bytes, and instructions that only start what another one ends."""
 
 _COLUMNS = {
     "count": "int64",

@@ -15,7 +15,7 @@ _ELIGIBLE = re.compile(
     r"|dot(?:_general)?|conv(?:olution|_general_dilated)|gemm"
 )
 _FIRST_WITH = 7
-"""Compute capability. GeForce GTX 16 has 7.5 without them; its profiles do not tell it from RTX 20."""
+"""Compute capability. GeForce GTX 16 has 7.5 without them; its profiles do not distinguish it from RTX 20."""
 
 
 def uses_tensor_cores(kernel: str, op: str) -> bool | None:

@@ -41,7 +41,7 @@ FIGURES: dict[str, str] = {
     "unknown": "No record shows what the device waited for, in ns. This includes the host's turn if no event "
     "shows what the host did.",
 }
-"""What the columns and causes of gaps are."""
+"""Meanings of the columns and of the causes of gaps."""
 
 CAUSES = tuple(FIGURES)[2:]
 """Every cause; see `FIGURES`."""

@@ -39,7 +39,7 @@ FIGURES: dict[str, str] = {
 }
 
 WHERE = ("step", "task", "allocator")
-"""The columns that say which curve a row is of."""
+"""The columns that identify the curve of a row."""
 
 _WHERE = {"step": "int32", "task": "category", "allocator": "category"}
 _HEAP = {"free_bytes": "Int64", "fragmentation": "Float64"}

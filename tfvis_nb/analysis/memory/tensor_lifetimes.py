@@ -24,8 +24,8 @@ FIGURES: dict[str, str] = {
     "to blocks that were not worth splitting. Missing where not recorded, as for buffers in a RunMetadata "
     "that are not outputs.",
     "alloc_ns": "Epoch nanoseconds at which it was allocated; in a RunMetadata, whole microseconds.",
-    "free_ns": "Epoch nanoseconds at which it was freed; missing if it outlived the recording, as a "
-    "variable or a fetched value does.",
+    "free_ns": "Epoch nanoseconds at which it was freed; missing if it outlived the recording, like "
+    "a variable or a fetched value.",
     "lifetime_ns": "free_ns - alloc_ns; on a GPU by the host's clock, while kernels may still be queued.",
     "role": "output: an output of its op; temporary: not an output and freed before its op was done; "
     "kept: not an output and not freed by then. A profile does not record it: allocated.",

@@ -12,7 +12,7 @@ from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, PARAMETER_BYTES, wi
 from tfvis_nb.core.trace import Trace
 
 _MOST_PAIRS = 20_000_000
-"""Of a scope and a layer: none of a real model has as many, and each takes time."""
+"""Pairs of a scope and a layer. Each pair takes time, and no real model has this many."""
 
 
 def put_layers(trace: Trace, models: Sequence[LiveLayer]) -> None:

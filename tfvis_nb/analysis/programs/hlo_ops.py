@@ -33,11 +33,12 @@ FIGURES: dict[str, str] = {
     "self_ns": "Sum of the durations without those of other events within them on the same lane, in ns.",
     "share": "self_ns / sum of self_ns of all instructions, from 0 to 1.",
     "flops": "Floating-point operations of one run. From shapes: 2 for each product that a dot or convolution"
-    " adds up, 1 for each element of other arithmetic, including exp or tanh; what a fusion calls adds up.",
+    " adds up, 1 for each element of other arithmetic, including exp or tanh. A fusion has the sum of its"
+    " instructions.",
     "bytes_accessed": "Bytes that one run reads and writes. From shapes: each operand once and the result "
     "once; of an operand that is only sliced, gathered or updated in part, that part.",
     "cost": "Who counted flops and bytes_accessed: XLA, as recorded in the profile, or here from the shapes "
-    "in the program's HLO. Empty if neither is known.",
+    "in the program's HLO. Empty if both are unknown.",
     "expression": "The instruction as XLA writes it, without layouts.",
     "longest": "The event with the longest duration.",
 }

@@ -12,10 +12,10 @@ import numpy as np
 from tfvis_nb.analysis.programs.hlo_shapes import elements, is_floating
 
 _MOST_POSITIONS = 1 << 22
-"""Positions of a convolution's kernel in one dimension that are looked at one by one."""
+"""Limit on the positions of a convolution's kernel, in one dimension, that are examined one by one."""
 
 GEMMS = (b"__cublas$gemm", b"__cublas$lt$matmul", b"__cublas$lt$matmul$f8")
-"""Calls of cuBLAS that say in their configuration which dimensions they multiply."""
+"""Calls of cuBLAS whose configuration has the dimensions they multiply."""
 
 
 def product(*counts: int | None) -> int | None:

@@ -29,8 +29,8 @@ FIGURES: dict[str, str] = {
     "where": "CPU: an op placed on a CPU; host memory: an op placed on a GPU that launched nothing and "
     "put its outputs into host memory; GPU: an op that computed on its GPU and copied to or from the "
     "host.",
-    "count": "How often the node ran. Runs that ended before the first kernel of their step and task "
-    "started do not count, nor do runs that started after the last one.",
+    "count": "How often the node ran, excluding runs that ended before the first kernel of their step and "
+    "task or started after the last one.",
     "total_ns": "Sum of the durations of these ops, in ns.",
     "gpu_idle_ns": "The part of total_ns during which nothing ran on any GPU of the task, in ns; two "
     "simultaneous ops count it twice.",

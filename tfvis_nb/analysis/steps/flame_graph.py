@@ -18,7 +18,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FRAMES = ("scope", "layer", "stack", "thread")
-"""What the frames of a flame graph can be."""
+"""Kinds of frames of a flame graph."""
 SIDES = ("device", "host")
 """Whose time a flame graph can show."""
 

@@ -38,7 +38,7 @@ FIGURES: dict[str, str] = {
     "host_ns": "Sum of the self times of ops and calls on the host, such as launches, in ns; self_ns of"
     " op_statistics.",
     "launches": "Number of kernels, copies and memsets.",
-    "output_bytes": "Sum of the sizes of the outputs of its ops, in bytes; NA where the trace has none.",
+    "output_bytes": "Sum of the sizes of the outputs of its ops, in bytes; NA if they are not recorded.",
     "parameter_bytes": "Bytes of the layer's weights, without those of layers in it that have rows; the same"
     " in each phase. NA where the layer is of no live model.",
     "device_share": "device_ns / device_ns of all rows, from 0 to 1.",

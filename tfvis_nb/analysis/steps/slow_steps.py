@@ -92,7 +92,7 @@ class FirstStep(NamedTuple):
     """The median of the other steps; of an even number the shorter of the two in the middle."""
     others: int
     share: float
-    """Its excess over that median, as a share of the time of all steps."""
+    """Its excess over that median, divided by the time of all steps."""
 
 
 def times_median(first: Mapping[str, Any]) -> str:

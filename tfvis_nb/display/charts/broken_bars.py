@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 MOST_MEDIANS = 3
-"""A longer bar is cut, with its length beside it."""
+"""A longer bar is cut and labelled with its length."""
 _ROOM = 1.25
 """A cut bar is this many times as long as the longest other one."""
 _GAP = (0.84, 0.89)
@@ -28,7 +28,7 @@ class BrokenBars(NamedTuple):
     """How bars are drawn: a cut one in two pieces, another in one."""
 
     lengths: np.ndarray
-    """Of the bars."""
+    """Lengths of the bars."""
     limit: float
     """Length of a cut bar; infinite where none is."""
     rows: np.ndarray

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 MOST_POINTS = 4000
-"""Of one curve; of more the highest of each part of the time is kept."""
+"""Points of one curve. A longer curve keeps the highest point of each part of the time."""
 
 _ALLOCATORS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "allocator")
 

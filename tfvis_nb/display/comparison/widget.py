@@ -24,7 +24,7 @@ from tfvis_nb.display.timeline.widget import as_trace
 from tfvis_nb.texts import Text
 
 HEIGHT = 300
-"""Of each timeline, in CSS pixels, unless given."""
+"""Default height of each timeline, in CSS pixels."""
 
 Steps = tuple[int | None, int | None]
 

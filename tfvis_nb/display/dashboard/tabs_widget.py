@@ -19,9 +19,9 @@ HEIGHT = 440
 
 PATIENCE_S = 1.5
 EVENTS_PER_S = 100_000
-"""A timeline is surely drawn after so long, and so many events a second."""
+"""A timeline is surely drawn after `PATIENCE_S`, plus a second for this many events."""
 FIRST_S = 3.0
-"""For so long others wait for the first tab."""
+"""How long other tabs wait for the first one."""
 
 
 class PanelsWidget(anywidget.AnyWidget):

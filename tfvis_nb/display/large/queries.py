@@ -32,7 +32,7 @@ from tfvis_nb.texts import Text
 OUTLINE_BUCKETS = 2**15
 """An outline has at least this many buckets of time, unless that makes too many entries."""
 MOST_ENTRIES = 120_000
-"""Of an outline or a part."""
+"""Limit for an outline or a part."""
 MOST_EXACT = 60_000
 """A part of at most this many events is sent without merging."""
 MOST_PART_VALUES = 200_000

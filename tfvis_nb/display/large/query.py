@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 TEXT_FIELDS = ("name", "op", "lane", "kind", "is", "file")
-"""What a text can be looked for in alone, as in ``op:MatMul``."""
+"""Fields that can be searched alone, as in ``op:MatMul``."""
 
 _NANOSECONDS = {"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9}
 _BYTES = {

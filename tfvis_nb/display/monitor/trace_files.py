@@ -20,7 +20,7 @@ from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.save import MESSAGES, message_file
 
 FORMATS = ("html", "dashboard", "json", "parquet", "pb", "pickle")
-"""What a trace can be downloaded as; the last two are TensorFlow's own message."""
+"""Formats for downloading a trace; the last two hold TensorFlow's own message."""
 
 MOST_COPIED = 256_000_000
 """Bytes of a session that a browser is made to hold at once, to save a copy of it."""

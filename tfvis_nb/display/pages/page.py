@@ -28,7 +28,7 @@ _SAMPLES = 3
 _SAMPLE = 8_000
 """Events that are packed, at each of some places, to estimate the rest."""
 _ESTIMATE_MARGIN = 1.5
-"""An estimate is trusted only if it exceeds the limit by this factor."""
+"""Factor by which an estimate must exceed the limit to be trusted."""
 
 
 class PageTooLargeError(ValueError):

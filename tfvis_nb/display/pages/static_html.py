@@ -18,7 +18,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _FOLDERS = re.compile(r"(?s).*[/\\](?=.)")
 _MOST_LETTERS = 60
 QUICK = 200_000
-"""Up to this many events the overview and the findings take a moment; of more they would hold up a cell."""
+"""With more events than this, the overview and the findings would hold up a cell."""
 
 
 def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> str:

@@ -10,7 +10,7 @@ from tfvis_nb.display.tabs import comparison
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _LONGEST = 24
-"""Of a title in a column's head."""
+"""Characters of a title in a column's head."""
 
 
 def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:

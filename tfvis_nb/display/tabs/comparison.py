@@ -65,7 +65,7 @@ def differences(
     """Return a table of `compare`: `shown` are its columns of times, `zoom` leads from rows to events."""
     columns = [
         key(by, _HEADS[by], "name"),
-        TableColumn("kind", "Kind", "text", "What the events are; those of one kind are compared."),
+        TableColumn("kind", "Kind", "text", "Kind of the events; only events of the same kind are compared."),
         *figures(
             compare.FIGURES,
             ("change", "Status", "text"),
@@ -116,7 +116,7 @@ def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str,
 def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict[str, Any]:
     """Return a table of the durations of both, and of their steps; `heads` are of their columns."""
     columns = [
-        TableColumn("what", "What", "text", "What was measured of both."),
+        TableColumn("what", "What", "text", "The time that is compared."),
         TableColumn("difference", "Change", "change", "B - A, in ns."),
         TableColumn("a", heads[0], "ns", "Of A, in ns."),
         TableColumn("b", heads[1], "ns", "Of B, in ns."),

@@ -17,7 +17,7 @@ WHOLE_BYTES = 4_000_000
 MOST_HELD = 2_000_000
 """Events that a browser is made to hold; of a longer trace it gets the parts that are looked at."""
 CHUNK_BYTES = 4_000_000
-"""Of one message: tens of megabytes at once would hold up everything behind them."""
+"""Size of one message: tens of megabytes at once would hold up everything behind them."""
 
 
 class Delivery:

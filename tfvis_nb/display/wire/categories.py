@@ -11,7 +11,7 @@ from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.palette import CATEGORY_LABELS
 
 CATEGORIES = tuple(CATEGORY_LABELS)
-"""Every category, as the palette has them."""
+"""All categories, in the palette's order."""
 
 _OF_KIND = {
     "op": "op",

@@ -23,14 +23,14 @@ from tfvis_nb.display.wire.lane_times import optional_column
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 
 _MOST_TEXT = 1 << 19
-"""Letters of all files together: of later ones the lines on stacks are sent."""
+"""Characters of all files together; of later files only the lines on stacks are sent."""
 _FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "copied", "events": "events"}
 _TOTALS = ("file", "line", "phase", *_FIGURES.values())
 _COMPUTED = (
     *("_cache", "findings", "functions", "hlo_ops", "out_of_memory", "overview", "program_memory"),
     "source_lines",
 )
-"""What a trace keeps that may have been computed with its code."""
+"""Cached attributes of a trace that may have been computed with its code."""
 TEXTS = ("code_function", "code_text")
 """The columns of texts that `code` returns."""
 

@@ -18,7 +18,7 @@ from tfvis_nb.display.wire.lane_times import length_column
 MOST_TRACKS = 100
 """If there are more series, only the first are drawn."""
 MOST_VALUES = 1_000_000
-"""Of more values in all, those of each bucket of time are sent that draw the same line."""
+"""If there are more values in total, each bucket of time sends only those that draw the same line."""
 _PER_BUCKET = 4
 
 

@@ -24,7 +24,7 @@ from tfvis_nb.events import NO_STEP
 VERSION = 1
 
 MOST_LANES = 2**16
-"""Of a timeline: the front end holds the lane of an event in two bytes."""
+"""Lanes of a timeline: the front end holds the lane of an event in two bytes."""
 
 _DRAWN = ["step", "device", "lane", "kind", "name", "op", "start_ns", "duration_ns"]
 

@@ -24,7 +24,7 @@ BINDING = "bind_id"
 """The key of a bar by which arrows start or end in it; kept with its arguments."""
 
 INSTANT = "", -1
-"""In the place of the arrow of a bar: an instant, in which no arrow starts or ends."""
+"""Stands for the arrow of an instant, in which no arrow starts or ends."""
 
 _START, _STEP, _END = range(3)
 _MOST_OPEN = 1000

@@ -27,14 +27,14 @@ OPERATIONS = {
     "JOIN": "HorovodJoin",
     "ADASUM": "HorovodAdasum",
 }
-"""What Horovod calls a collective in its timeline, to the op type that it has in TensorFlow."""
+"""The name of a collective in Horovod's timeline, to its op type in TensorFlow."""
 
 _NEGOTIATE = "NEGOTIATE_"
 _CYCLE = "CYCLE_START"
 
 LANES = ("negotiate", "rank ready", "collective", "activities", "cycles")
-"""What each row is in: waiting for the other ranks, each of them being ready, communicating, what that is
-made of, and the starts of the cycles in which Horovod looks for work."""
+"""Lanes of the rows: waiting for the other ranks, each of them being ready, communicating, the parts of that,
+and the starts of the cycles in which Horovod looks for work."""
 
 
 class HorovodReader:

@@ -13,7 +13,7 @@ from tfvis_nb.reading.protobuf.schema import MESSAGES, Field
 from tfvis_nb.texts import Text
 
 Data = bytes | memoryview
-"""What is read: a whole file, in memory."""
+"""The input: a whole file, in memory."""
 
 VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
 

@@ -26,7 +26,7 @@ MESSAGES = ("RunMetadata", "StepStats")
 
 _LARGE = 1 << 22
 _TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
-"""What can be iterated over, and holds no traces."""
+"""Iterables that hold no traces."""
 
 
 class Piece(NamedTuple):

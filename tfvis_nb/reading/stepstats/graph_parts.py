@@ -9,7 +9,7 @@ _FUNCTION_GRAPHS = 4
 _KEPT = {2: "cost_graph", _FUNCTION_GRAPHS: "function_graphs", 5: "session_metadata"}
 _MOST_GRAPHS = 100_000
 _MOST_BYTES = 1 << 26
-"""Of one message, beside its partition graphs: a graph before optimisation may hold weights as constants."""
+"""Limit for a message without its partition graphs: a graph before optimisation may hold weights."""
 
 
 class GraphParts:

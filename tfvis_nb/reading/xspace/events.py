@@ -14,7 +14,7 @@ from tfvis_nb.reading.xspace.planes import Plane, Span, message
 from tfvis_nb.reading.xspace.stats import Stats
 
 _PIECE = 1 << 16
-"""Events that are read at a time: what is put together of their stats takes memory only for this many."""
+"""Events that are read at a time, which bounds the memory that their stats take."""
 
 
 @dataclass

@@ -23,7 +23,7 @@ from tfvis_nb.reading.xspace.stats import Values
 from tfvis_nb.texts import Text
 
 STATS = ("hlo_op", "hlo_module", "program_id")
-"""Stats that say which instruction an event ran."""
+"""Stats that identify the instruction an event ran."""
 
 _PLANE = "/host:metadata"
 _NAMED = re.compile(r"(?P<module>.*)\((?P<program>\d+)\)", re.DOTALL)

@@ -81,10 +81,10 @@ class Rows:
 
 
 MARKS = {
-    "launch": "what a launch on the host has in common with what it launched",
-    "launched": "the same for its launch",
-    "produced": "what other threads take up from this event",
-    "consumed": "what this event took up",
+    "launch": "the number that a launch on the host shares with the work it launched",
+    "launched": "the same number, on the launched work",
+    "produced": "the number of the work that other threads take up from this event",
+    "consumed": "the number of the work that this event took up",
     "step_num": "the number a program gave a step that this event is",
     "function": "1 for a call of a tf.function",
     "session": "1 for a run of a session",
@@ -100,6 +100,6 @@ MARKS = {
     "fragmentation": "the part of its free bytes that is not in their largest block",
     "address": "where the memory is that was allocated or freed",
     "instruction": "the number of the instruction of a compiled program that it ran",
-    "instance": "what the same collective has in common on all its devices",
+    "instance": "the number that a collective has on all its devices",
 }
 """The marks of events and their meaning."""

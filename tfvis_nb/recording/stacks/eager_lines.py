@@ -26,7 +26,7 @@ _NEXT_CALLS = 16
 """Calls after the start of a row that it may be of."""
 
 CONSTANT = "_EagerConst"
-"""The op that makes a tensor of a value of Python's; it has a row, the call around it has none."""
+"""The op that makes a tensor of a Python value; it has a row, but the call around it does not."""
 
 Line = tuple[CodeType, int]
 """Code, and the instruction in it."""

@@ -12,7 +12,7 @@ OF_TRACED_RUN = {
     "untraced_runs": count,
     "batch": count_or_none,
 }
-"""What is known of a traced run besides its time, and the checks of these columns."""
+"""Columns about a traced run besides its time, and their checks."""
 
 _UNKNOWN = dict.fromkeys(("traced", "traced_ns", "untraced_runs"), "0")
 _UNKNOWN |= dict.fromkeys(("tracing_ns", "untraced_ns", "batch", "layers"), "NULL")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 QUERY_S = 60.0
-"""How long what somebody asks of a session may take before it is given up."""
+"""How long a query of a session may take before it is cancelled."""
 
 _STEPS = 100_000
 """Of SQLite's machine, some milliseconds: how often the time is looked at."""
@@ -27,7 +27,7 @@ _CHANGES = {
     for name, value in vars(sqlite3).items()
     if name.startswith(("SQLITE_CREATE_", "SQLITE_DROP_", "SQLITE_ALTER_")) or name == "SQLITE_RECURSIVE"
 }
-"""What no statement of ours does to the tables of a session."""
+"""Actions that no statement of ours takes on the tables of a session."""
 
 
 class Guarded(sqlite3.Connection):

@@ -18,7 +18,7 @@ from tfvis_nb.session.file.errors import DamagedSessionError
 from tfvis_nb.session.file.schema import begins_as_session
 
 PATIENCE_S = 5.0
-"""How long to wait for others, each of whom takes milliseconds. Then it goes on beside them."""
+"""How long to wait for others, each of whom takes milliseconds, before continuing without the lock."""
 
 NEW = ".new-"
 """After the name of a session, in that of one which is being made."""

@@ -16,7 +16,7 @@ from tfvis_nb.session.file.rows import count, text, validate_rows, whole
 from tfvis_nb.session.file.run_counts import end_writer, save_counts
 
 OPENED_WITHIN_NS = 60_000_000_000
-"""How long a process may take from its entry in the file to its ledger beside it."""
+"""How long a process may take from its entry in the file to the creation of its ledger."""
 
 CLOCKS_NS = 60_000_000_000
 """By how much the start of a process may seem later than it was, as where the clock was set."""

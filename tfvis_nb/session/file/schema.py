@@ -12,7 +12,7 @@ from tfvis_nb.texts import Text, text_of
 APPLICATION = 0x74667673
 VERSION = 3
 BEFORE_TRACED_RUNS = 1
-"""The version of files that do not tell traced runs from others; they are read and continued as they are."""
+"""The version of files that do not distinguish traced runs; they are read and continued as they are."""
 BEFORE_LAYERS = 2
 """The version of those that do not keep the layers of models."""
 
