@@ -14,8 +14,8 @@ from tfvis_nb.core.palette import LABELS
 STEP_TIME = "Step time"
 _ABOUT_PARTS = (
     "Activities of a task in the median step. At each point in time one activity counts, the first in the"
-    " order of the breakdown: launch is the time in which the task launches ops and computes nothing, even if its"
-    " devices are idle for another cause."
+    " order of the breakdown: launch is the time in which the task launches ops and computes nothing, even if"
+    " its devices are idle for another cause."
 )
 _MOST_DEVICES = 4
 _MOST_PARTS = 4
