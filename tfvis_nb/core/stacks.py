@@ -53,8 +53,7 @@ class StackTable:
     files
         One row per file: ``name``, ``text`` (all of it, null where it was not kept), ``own``, ``edited``
         (whether other code ran than is in it because it was edited after it was loaded; False if the column
-        is
-        missing).
+        is missing).
     frames
         One row per line that was called from or ran: ``file`` (a row of `files`), ``line``, ``function``,
         ``text`` (of the line).

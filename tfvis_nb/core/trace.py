@@ -56,8 +56,8 @@ class Trace(TraceTables, HtmlExport):
         the first task, with (0, 0).
     stacks
         The Python stacks that the nested column ``stack`` refers to; None where none were recorded.
-    metadata What is known besides the events, such as of devices: tables of
-    `tfvis_nb.core.metadata.SUBJECTS`.
+    metadata
+        Facts beyond the events, such as about devices: tables of `tfvis_nb.core.metadata.SUBJECTS`.
     recorded_counters
         The counters that the source recorded, as `tfvis_nb.core.counters.build` makes them; None for none.
     programs

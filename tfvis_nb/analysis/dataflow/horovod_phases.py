@@ -14,10 +14,9 @@ LAUNCHED, AWAITED = 0, 1
 def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return source, target and kind of the edges to the phases of a Horovod timeline.
 
-    The kind is `LAUNCHED` or `AWAITED`.
-    An op and the phases of its tensor have the same name and step. The op of the rank that wrote the
-    timeline leads to each phase during which it was running. Ops of other ranks lead to the
-    negotiation, or without one to the communication: it waited for them.
+    The kind is `LAUNCHED` or `AWAITED`. An op and the phases of its tensor have the same name and step. The
+    op of the rank that wrote the timeline leads to each phase during which it was running. Ops of other ranks
+    lead to the negotiation, or without one to the communication: it waited for them.
     """
     none = np.zeros(0, np.int64)
     is_phase = containing(events["device"], HOROVOD)

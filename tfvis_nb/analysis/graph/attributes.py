@@ -21,8 +21,7 @@ def attributes(node: Any) -> str:
     """Write the attributes of a NodeDef, ordered by name: ``T=float32, transpose_a=true``.
 
     These are left out: TensorFlow's own (``_output_shapes``), empty ones, and names that repeat the node's. A
-    tensor
-    has dtype and shape. Long values are cut off with an ellipsis.
+    tensor has dtype and shape. Long values are cut off with an ellipsis.
     """
     own = bytes(node.name)
     found = []

@@ -46,8 +46,7 @@ def fused_instructions(trace: Trace, program: str, hlo_op: str) -> pd.DataFrame:
         One row per instruction inside, in the program's order: ``hlo_op``, ``category``, ``op_name``,
         ``source``, ``expression`` (str) and ``flops`` (Int64) as in `FIGURES`. Instructions that only pass
         values on are left out: parameters, constants and tuples. No rows for an instruction that calls no
-        others;
-        `cannot_say` where the trace does not have the program or the instruction.
+        others; `cannot_say` where the trace does not have the program or the instruction.
 
     Examples
     --------

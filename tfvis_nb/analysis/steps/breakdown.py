@@ -67,15 +67,13 @@ def breakdown(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per step and task, with an empty ``device``, over all that the task did, and
-        one per device, over what happened on it. ``step`` (int64), ``task`` and ``device`` (category),
-        ``step_ns`` (int64) and `PARTS` (int64 and Int64 nanoseconds). All rows of a step
-        have the same ``step_ns``: the time a task waits for others before its first event and after its last
-        is
-        part of its step. Parts that only a GPU's tracer could measure, and ``idle_ns``, are NA on tasks
-        whose GPUs ran ops but have no rows of kernels or copies; their combined time is then ``unknown_ns``.
-        Events of no step count nowhere, except as `during_steps` defines. `cannot_say` where no event belongs
-        to a step.
+        One row per step and task, with an empty ``device``, over all that the task did, and one per device,
+        over what happened on it. ``step`` (int64), ``task`` and ``device`` (category), ``step_ns`` (int64)
+        and `PARTS` (int64 and Int64 nanoseconds). All rows of a step have the same ``step_ns``: the time a
+        task waits for others before its first event and after its last is part of its step. Parts that only a
+        GPU's tracer could measure, and ``idle_ns``, are NA on tasks whose GPUs ran ops but have no rows of
+        kernels or copies; their combined time is then ``unknown_ns``. Events of no step count nowhere, except
+        as `during_steps` defines. `cannot_say` where no event belongs to a step.
 
     Notes
     -----

@@ -78,11 +78,10 @@ def table(
 
     `rows` are in the order to show; `row_count` is how many there would be, where they are not all, and
     `order` how the shown ones were chosen, such as ``longest``. `zoom` is for each row where it is in the
-    timeline (see `tfvis_nb.display.tabs.zoom_targets`), `light` the column that the timeline can
-    highlight: an op type, a node or a scope. `bar` is the column whose figures have bars, relative to the
-    largest; such a table has all the width. `colours` are the palette's names for each of them, empty for a
-    row without one. `hints`
-    explain rows whose first text does not. `reason` explains why there is nothing to show.
+    timeline (see `tfvis_nb.display.tabs.zoom_targets`), `light` the column that the timeline can highlight:
+    an op type, a node or a scope. `bar` is the column whose figures have bars, relative to the largest; such
+    a table has all the width. `colours` are the palette's names for each of them, empty for a row without
+    one. `hints` explain rows whose first text does not. `reason` explains why there is nothing to show.
     """
     for column in columns:
         if column.unit not in UNITS or not column.definition:

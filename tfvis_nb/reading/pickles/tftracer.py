@@ -26,8 +26,7 @@ _NAME = re.compile(r"<tf\.\w+ '([^'\n]+)'")
 class SavedRun:
     """The runs with one ``SessionRunArgs``, as stored by tftracer.
 
-    - `fetches`, `targets`, `feeds`: The names of tensors and ops. For a fetch that was stored without names,
-    its text.
+    - `fetches`, `targets`, `feeds`: The names of tensors and ops; of a fetch stored without names, its text.
     - `options`: The ``RunOptions`` as text.
     - `runs`: How many ended.
     - `mean_us`: How long they took on average.

@@ -1,8 +1,7 @@
 """Separate the logical GPUs of one card.
 
 CUPTI knows only the card: with two logical GPUs every lane is named ``/device:GPU:0``. The executor rows know
-better: a kernel belongs to the
-device its op ran on, a copy to the GPU that made or uses its tensor, and a
+better: a kernel belongs to the device its op ran on, a copy to the GPU that made or uses its tensor, and a
 stream to one logical GPU.
 """
 
