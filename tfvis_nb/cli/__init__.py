@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:  # as where the shell has closed it
             sys.stdout.flush()
     except BrokenPipeError:
-        _write_no_more()  # whoever read has seen enough
+        _write_no_more()  # the reader has seen enough
         return BROKEN_PIPE
     except click.UsageError as error:
         verb_name = f" {arguments[0]}" if arguments[0] in VERBS else ""

@@ -15,7 +15,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class _File(click.Path):
-    """A file's name, which shells complete; ``~`` is the user's folder. Whether it is there is not asked."""
+    """A file's name, which shells complete; ``~`` is the user's folder. It need not exist."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
         return Path(value).expanduser()

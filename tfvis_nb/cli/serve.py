@@ -114,7 +114,7 @@ def _serve(path: Path, arguments: SimpleNamespace) -> int:
 
 @contextmanager
 def _as_session(path: Path) -> Iterator[Path]:
-    """Give the path, or that of what is made of a session of tftracer."""
+    """Give the path, or that of the session converted from tftracer's."""
     from tfvis_nb.compat.import_tftracer import converted, may_be_tftracers
     from tfvis_nb.core.errors import TraceFormatError
 

@@ -1,1 +1,1 @@
-"""Clocks of several tasks laid on one: no figure, no file format."""
+"""Aligning the clocks of several tasks: no figure, no file format."""

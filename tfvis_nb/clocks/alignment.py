@@ -126,8 +126,8 @@ def _used(low: float, high: float, found: list[Evidence], task: int) -> int:
 def aligned(trace: Trace) -> Trace:
     """Return the trace with the clocks of its tasks brought together, and a note on each that was moved.
 
-    How far they may still be apart is in its ``clock_bounds``. A note names those that were left although
-    they may be far apart.
+    How far they may still be apart is in its ``clock_bounds``. A note names the clocks left unaligned
+    although they may be far apart.
     """
     from tfvis_nb.events import order
 

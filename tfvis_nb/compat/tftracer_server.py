@@ -164,7 +164,7 @@ class TracingServer:
             self._server = self._served_at(0)
             self._server.start()
             _log.warning(Text("port_in_use", port=self._port))
-        # Without the token: others than those who may use it read a log.
+        # Without the token, because a log has readers who may not use the page.
         _log.warning(Text("monitor_at", address=self._server.address))
         if not self._server.loopback and not self._server.secure:
             _log.warning(Text("monitor_not_encrypted"))
@@ -187,7 +187,7 @@ class TracingServer:
         Parameters
         ----------
         filename
-            Where to write. A session or another file that is there is replaced.
+            Where to write. An existing session or other file is replaced.
 
         Raises
         ------

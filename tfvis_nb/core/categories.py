@@ -34,7 +34,7 @@ def beginning(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
 
 
 def is_kind(events: pd.DataFrame, kind: str) -> np.ndarray:
-    """Return which events are of a kind."""
+    """Return which events have a kind."""
     codes, categories = _codes(events["kind"])
     found: np.ndarray = codes == (categories.get_loc(kind) if kind in categories else len(categories))
     return found

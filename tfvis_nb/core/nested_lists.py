@@ -11,7 +11,7 @@ from tfvis_nb import events as event_table
 
 
 def exploded(lists: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """Return which list each item is of, int64, and the items of all lists."""
+    """Return the index of each item's list, int64, and the items of all lists."""
     which = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)
     return which.astype(np.int64), pc.list_flatten(lists)
 

@@ -57,7 +57,7 @@ def _say(progress: Progress, ended: threading.Event) -> None:
 
 
 def _screen() -> TextIO | None:
-    """Return where a line can be taken back; None where nobody looks on."""
+    """Return where a line can be taken back; None where nobody is watching."""
     # A notebook keeps an output that was blanked out: of standard error that is a red strip.
     if type(sys.stdout).__module__.partition(".")[0] == "ipykernel":
         return sys.stdout

@@ -129,7 +129,7 @@ def _source_label(source: Any, titles: list[str]) -> str:
 
 
 def _title(source: Any, titles: list[str]) -> str:
-    """Return what a trace of some files is called that nobody has given a title."""
+    """Return the title of a trace of some files, if the caller gives none."""
     first, *others = titles
     if not others or not first:
         return first

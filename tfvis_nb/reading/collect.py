@@ -98,7 +98,7 @@ class _Collector:
         return EmptyTraceError(unread[0].reason if unread else Text("source_empty", type=what))
 
     def collection(self) -> Collection:
-        """Return what was read, with the ranks of a job laid together."""
+        """Return the contents read, with the ranks of a job merged."""
         if len(self.items) > 1:
             name_steps([item.content for item in self.items], [item.file for item in self.items])
         # Horovod's timeline alone is a trace like any other; with others it adds to their steps.

@@ -1,4 +1,4 @@
-"""Whether traces that are read together are of different runs or processes."""
+"""Whether traces that are read together come from different runs or processes."""
 
 import re
 
@@ -15,7 +15,7 @@ _CLUSTER = "of jobs of a cluster"
 
 
 def unlike_runs(trace: Trace) -> list[str]:
-    """Return a note if some steps are of one process and others of a cluster, or of unlike processes.
+    """Return a note if some steps come from one process and others from a cluster, or from unlike processes.
 
     Steps of one run name their tasks alike. Hosts that are recorded at the same time need not.
     """

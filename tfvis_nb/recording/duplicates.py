@@ -30,7 +30,7 @@ def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
 
 
 def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    """Give all rows of a profile's step to the session run that most of its repeated rows are of.
+    """Give all rows of a profile's step to the session run with most of its repeated rows.
 
     For each row of the profile, `step` is its step there, `run` the session run that it repeats a row of
     (`NO_STEP` for none), `otherwise` its step if that is not a session run's.

@@ -50,7 +50,7 @@ _NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 def out_of_memory(
     error: BaseException | None, functions: Callable[[], dict[str, Any]] | None, graphs: Iterable[Any]
 ) -> Metadata:
-    """Return what is known of a failed allocation; nothing if an error is of no such.
+    """Return the facts about a failed allocation; nothing for other errors.
 
     `functions` returns the graphs of functions by name, `graphs` are those of sessions. Without `functions`
     nothing of the code is kept.
@@ -68,7 +68,7 @@ def out_of_memory(
             asked["available_bytes"] = psutil.virtual_memory().available
     live = live_buffers(message)
     if functions is not None:
-        # Graphs are of any program, in any release of TensorFlow.
+        # Graphs can come from any program, in any release of TensorFlow.
         with contextlib.suppress(Exception):
             _put_code(exhausted, [asked, *live], functions(), graphs)
     failed = {OUT_OF_MEMORY: table_of(OUT_OF_MEMORY, [asked])}

@@ -58,7 +58,7 @@ def is_number(name: str) -> bool:
 
 
 class Access:
-    """Lets pass whoever may ask, and refuses everybody else.
+    """Accepts permitted requests and refuses all others.
 
     `hosts` are names and numbers under which this machine may be asked, besides those of the loopback; any
     other in the header ``Host`` is of a page that made its own name point here. With `any_number` it may be
@@ -101,7 +101,7 @@ class Access:
             raise Refusal(403, Text("foreign_page"))
 
     def check_token(self, request: HTTPServerRequest, *, cookie: bool) -> None:
-        """Refuse whoever has not the token, or, if a `cookie` will do, the key that the page got for it."""
+        """Refuse requests without the token or, if a `cookie` will do, the key that the page got for it."""
         given = request.headers.get("Authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")

@@ -224,7 +224,7 @@ class LimitedServer(HTTPServer):
 
 
 class _Late(httputil.HTTPMessageDelegate):
-    """Takes no request: nobody is there to get the answer."""
+    """Takes no request, because nobody would get the answer."""
 
     def headers_received(self, start_line: object, headers: object) -> None:  # noqa: ARG002
         raise httputil.HTTPInputError("the connection is closed")

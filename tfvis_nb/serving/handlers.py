@@ -29,7 +29,7 @@ _PIECE = 1 << 18
 _STALLED_S = 60.0
 """How long a client may take for a piece of an answer; then it holds a connection, and a file, for nobody."""
 
-# A page of somebody's graph is for nobody else: not for a cache, a frame or another site.
+# A page with a user's graph must not reach a cache, a frame or another site.
 _ALWAYS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": NOTHING_ALLOWED,
@@ -97,7 +97,7 @@ class Handler(RequestHandler):
             self.set_header(name, value)
 
     def prepare(self) -> None:
-        """Refuse whoever may not ask, and a body that is announced as too large."""
+        """Refuse forbidden requests, and bodies announced as too large."""
         self.site.access.check_place(self.request)
         self.check_token()
         self.settings["trust"](self.request)
@@ -107,7 +107,7 @@ class Handler(RequestHandler):
             raise _too_large()
 
     def check_token(self) -> None:
-        """Refuse whoever has not the token."""
+        """Refuse requests without the token."""
         self.site.access.check_token(self.request, cookie=self.lets_in_by_cookie)
 
     def data_received(self, chunk: bytes) -> None:
@@ -235,7 +235,7 @@ class PageHandler(Handler):
     _has_come_with_token = False
 
     def check_token(self) -> None:
-        """Let in whoever has the token in the address."""
+        """Accept requests with the token in the address."""
         given = token_in_address(self.request) if self.request.method == "GET" else None
         if given is None:
             super().check_token()

@@ -1,4 +1,4 @@
-"""The pages that the monitor sends: itself, a step on the way to it, and a sentence to who cannot have it."""
+"""The monitor's pages: itself, a step on the way to it, and a sentence for refused requests."""
 
 import base64
 import hashlib

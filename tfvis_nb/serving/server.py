@@ -1,4 +1,4 @@
-"""`MonitorServer`: a session's monitor for a browser, over HTTP, to whoever has the token."""
+"""`MonitorServer`: a session's monitor for a browser, over HTTP, for anybody with the token."""
 
 import asyncio
 import contextlib
@@ -132,7 +132,7 @@ class MonitorServer:
         return self
 
     def stop(self) -> None:
-        """End it, and whatever it is just answering; a job that is watched goes on."""
+        """End it and the requests under way; a watched job continues."""
         loop, ended = self._loop, self._ended
         if loop is not None and ended is not None:
             # It may be ending already.

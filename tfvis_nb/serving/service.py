@@ -88,7 +88,7 @@ class MonitorService:
             changed = self._watch.changed()
             if changed is not None:
                 body = json.dumps(changed, allow_nan=False).encode()
-                # When it was read makes no other state of it.
+                # The time of reading does not make it a new state.
                 del changed["now_ms"]
                 self._state = StateResponse(
                     body, f'"{hashlib.sha256(json.dumps(changed).encode()).hexdigest()[:32]}"'
@@ -148,7 +148,7 @@ class MonitorService:
         return f"{file_stem(path.stem)}.tfvis", MadeFile(folder, copy)
 
     def close(self) -> None:
-        """Close the session if it is nobody else's; not waiting for long for who is reading it."""
+        """Close the session if it is nobody else's, without waiting long for its readers."""
         if self._own:
             closing = threading.Thread(target=self._session.close, name="tfvis-nb-serve-close", daemon=True)
             closing.start()

@@ -1,4 +1,4 @@
-"""Threads that work for the server, one thing after another, and that nobody waits for at the end."""
+"""Threads that do the server's work in order, and that nothing waits for at the end."""
 
 import asyncio
 import threading

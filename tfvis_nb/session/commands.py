@@ -62,7 +62,7 @@ def _whole(value: object, name: str) -> int:
 def _trace_next(session: SavedSession, command: Mapping[str, Any]) -> None:
     signature = _signature(command)
     ends = session.processes["end"]
-    # A session that nobody has recorded into waits for its first job.
+    # A session without a recording waits for its first job.
     if len(ends) and ends.notna().all():
         raise ValueError(Text("command_after_end"))
     session.trace_next(signature)

@@ -20,7 +20,7 @@ class ChromeRows:
 
     Threads are numbered from 1 in the order of the lanes, by which Perfetto sorts them. The number of a
     process is made of the names of its device and lanes, and of their first threads, so that the events of
-    two files can be laid together: devices with the same lanes are one process.
+    two files can be merged: devices with the same lanes are one process.
     """
 
     pid: np.ndarray

@@ -184,7 +184,7 @@ def _flows(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     start, end = _microseconds(trace.events)
     # A viewer ties an arrow to the bar that is open at its time, and at its end a bar is open no more.
     leave = np.maximum(end - 1, start).tolist()
-    # Files that are laid together must not share the numbers of their arrows.
+    # Merged files must not share the numbers of their arrows.
     own = zlib.crc32(f"{start[:1]}{end[-1:]}{len(start)}{trace.title}".encode("utf-8", "replace"))
     arrive, pid, tid = start.tolist(), rows.pid.tolist(), rows.tid.tolist()
     flows = []

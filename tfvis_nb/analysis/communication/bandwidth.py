@@ -107,7 +107,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
     pandas.DataFrame
         One row per ``channel`` (category) and bin in which something moved: ``start_ns``, ``duration_ns``
         (`bin_ns`), ``busy_ns`` (int64), ``bytes`` and ``bandwidth`` (float64; bytes / duration), as in
-        `FIGURES`. Bytes add up to those of what is not left out. As `bandwidth` otherwise.
+        `FIGURES`. Bytes add up to those of all rows that are not left out. As `bandwidth` otherwise.
 
     Raises
     ------
@@ -190,7 +190,7 @@ class _Rates(NamedTuple):
 
 
 def _rates(moved: _Moved) -> _Rates:
-    """Add up the rates of what moves at once."""
+    """Add up the rates of simultaneous transfers."""
     rate = moved.size * 1e9 / (moved.end - moved.start)
     channel, time = np.concatenate([moved.channel] * 2), np.concatenate([moved.start, moved.end])
     order = np.lexsort((time, channel))

@@ -46,8 +46,8 @@ def computes(events: pd.DataFrame) -> np.ndarray:
 def communication_overlap(trace: Trace) -> pd.DataFrame:
     """Return how long each task communicated, computed, and did both in each step.
 
-    With C the union of the intervals ``[start, end]`` of what communicates, K that of what computes
-    and |X| the length of X:
+    With C the union of the intervals ``[start, end]`` of communication, K that of computation and |X| the
+    length of X:
 
     * ``step_ns`` = latest end - earliest start of all events;
     * ``communication_ns`` = |C|, ``computation_ns`` = |K|;

@@ -139,7 +139,7 @@ class _Ends:
         source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
         launch = (edges["kind"] == "launch").to_numpy()
         count, rows = len(self._names), len(event)
-        # Index -1 is of no event.
+        # Index -1 means no event.
         self.start = np.append(trace.events["start_ns"].to_numpy(np.int64), 0)
         self.end = self.start + np.append(trace.events["duration_ns"].to_numpy(np.int64), 0)
         self.latest_input = np.full(count + 1, np.iinfo(np.int64).min)

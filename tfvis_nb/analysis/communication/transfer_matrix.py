@@ -65,7 +65,7 @@ def transfer_matrix(
     between
         One of `ENDS`: ``device``; or ``task``, where the copies of a task are one row.
     steps
-        Numbers of the steps to add up; None for all events, those of no step too.
+        Numbers of the steps to add up; None for all events, including those outside steps.
 
     Returns
     -------

@@ -181,7 +181,7 @@ def categories(activity: np.ndarray, pieces: PathSegments) -> np.ndarray:
 def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
     """Return the event of each step that ends last, of several the one that began last (int64 ids).
 
-    Rows that repeat others are it only where a step has no other.
+    Rows that repeat others count only if a step has no other.
     """
     times = backtracker(trace).times
     rows = np.flatnonzero(times.step != NO_STEP)

@@ -137,7 +137,7 @@ class Times:
         satisfied_at: np.ndarray,
         kind: str,
     ) -> Dependencies:
-        """Make dependencies of one kind, without those that cannot be.
+        """Make dependencies of one kind, without impossible ones.
 
         A thread's event that goes on while another runs within it stands for that inner one.
         """

@@ -52,10 +52,10 @@ def stream_order(times: Times, stream: np.ndarray) -> Dependencies:
 
 
 def launches(times: Times, launch: Pairs) -> list[Dependencies]:
-    """Return when a device's work was launched, and who waited for what he had launched.
+    """Return when a device's work was launched, and which launching calls waited for it.
 
-    A kernel is released when the call that launched it began. What launches a copy to the host that
-    ends before it does has waited for it.
+    A kernel is released when the call that launched it began. A call that launches a copy to the host and
+    ends after it has waited for it.
     """
     source, target = launch
     released_at = np.clip(times.ready[target], times.start[source], times.end[source])

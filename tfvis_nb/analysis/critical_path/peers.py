@@ -10,7 +10,7 @@ from tfvis_nb.core.trace import Trace
 
 
 def last_arrivals(trace: Trace, times: Times) -> Dependencies:
-    """Return whom the ranks of each collective waited for: the one that came last."""
+    """Return the rank that each collective waited for: the one that came last."""
     arrived = trace.collective_waits
     event, group = (arrived[name].to_numpy(np.int64) for name in ("event", "collective"))
     # Within a collective, rows are ordered by arrival.

@@ -1,4 +1,4 @@
-"""Which phases in a Horovod timeline are of which op: by name and time, for `trace.edges`."""
+"""The phases of each op in a Horovod timeline, by name and time, for `trace.edges`."""
 
 import numpy as np
 import pandas as pd

@@ -141,7 +141,7 @@ def activity(trace: Trace) -> np.ndarray:
 
 
 def accelerators(events: pd.DataFrame) -> np.ndarray:
-    """Return which events are of a GPU or TPU: what ran there, and the executor rows of its ops."""
+    """Return which events belong to a GPU or TPU: its work, and the executor rows of its ops."""
     return containing(events["device"], _ACCELERATOR)
 
 
@@ -192,7 +192,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
 
 
 def _in_tasks_of(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
-    """Return which events are of a task that has a chosen one."""
+    """Return which events belong to a task that has a chosen one."""
     task = events["task"].cat.codes.to_numpy()
     has = np.zeros(int(task.max(initial=0)) + 2, bool)
     has[task[chosen]] = True

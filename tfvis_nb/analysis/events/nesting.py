@@ -34,7 +34,7 @@ What happens in the meantime has rows of its own.
 
 
 def nests(events: pd.DataFrame) -> np.ndarray:
-    """Return which events are of a lane on which one that lies within another is a part of it.
+    """Return which events are on lanes where an event within another is a part of it.
 
     That is so of threads, and of the lines of a TPU. An executor's ops run on several threads that
     are not recorded, a GPU's kernels on several streams: there, events only happen at the same time.

@@ -1,4 +1,4 @@
-"""Why events are of no line of code."""
+"""Why events belong to no line of code."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How far the clocks of tasks may be apart, where that is of the size of a figure."""
+"""How far the clocks of tasks may be apart, if that is as large as a figure."""
 
 from math import isinf
 

@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 
 @per_trace
 def whole_tasks(trace: Trace) -> pd.DataFrame:
-    """Return the rows of ``trace.breakdown`` that are of whole tasks."""
+    """Return the rows of ``trace.breakdown`` for whole tasks."""
     table = trace.breakdown
     return table[table["device"].astype(str) == ""]
 
@@ -58,7 +58,7 @@ def step_range(trace: Trace, step: int) -> tuple[int, int]:
 
 
 def of_task(trace: Trace, task: str) -> np.ndarray:
-    """Return which events are of a task; those of none are of the task that has no name."""
+    """Return which events belong to a task; the others belong to the task without a name."""
     tasks = trace.events["task"]
     mask = map_categories(tasks, lambda name: name == task)
     return mask if task else mask | tasks.isna().to_numpy()

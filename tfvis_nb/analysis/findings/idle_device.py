@@ -91,7 +91,7 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
 
 def _word(_key: str, figures: Figures) -> Texts:
     name, cause = device_name(figures["task"], figures["device"]), figures["cause"]
-    # The share is of this cause alone.
+    # The share is this cause's alone.
     while_waiting = while_idle(cause)
     title = f"{name} idles {while_waiting}"
     text = f"{name} is busy {format_percent(figures['busy_share'])} of step time."

@@ -94,7 +94,7 @@ def _outside(outer: np.ndarray, events: np.ndarray, passed: np.ndarray) -> np.nd
 
 
 def _count(calls: pd.DataFrame, details: pd.Series, tracings: pd.DataFrame) -> None:
-    """Count the tracings of each call, and mark those that are not of a function's first call."""
+    """Count the tracings of each call, and mark those outside a function's first call."""
     code, texts = pd.factorize(details)
     traced = np.array([_TRACED.search(text) is not None for text in texts], bool)[code]
     matches = [_COUNT.search(text) for text in texts]

@@ -131,7 +131,7 @@ def _input(made: Mapping[tuple[int, str, int], Tensor | None], step: int, given:
     node, slot = found["node"], int(found["slot"] or 0)
     if (step, node, slot) in made:
         return made[step, node, slot]
-    # A node that received it from another partition is called like the node that made it.
+    # A node that receives a tensor from another partition has the name of the node that made it.
     origin = _PARTITIONED.fullmatch(node)
     return made.get((step, origin["node"], slot)) if origin else None
 

@@ -109,15 +109,13 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
 
     Notes
     -----
-    A device is idle when nothing keeps it busy as
-    `tfvis_nb.analysis.utilisation` has it, so all durations of a step and device add
-    up to its ``idle_ns``. Holistic Trace Analysis distinguishes causes of gaps by whether a kernel was
-    launched before the one ahead of it ended (``hta/analyzers/breakdown_analysis.py``), as ``late launch``
-    and ``kernel gap`` here.
+    A device is idle when it is not busy as defined in `tfvis_nb.analysis.utilisation`, so all durations of a
+    step and device add up to its ``idle_ns``. Holistic Trace Analysis distinguishes causes of gaps by whether
+    a kernel was launched before the one ahead of it ended (``hta/analyzers/breakdown_analysis.py``), as
+    ``late launch`` and ``kernel gap`` here.
 
-    At a collective a rank waits until the last one has come, as
-    `tfvis_nb.analysis.collective_waits` has it; that is ``recv wait`` and its
-    event the rank's own collective, what follows ``recv transfer``.
+    At a collective a rank waits until the last one arrives (see `tfvis_nb.analysis.collective_waits`). That
+    wait is ``recv wait`` and its event the rank's own collective; the rest is ``recv transfer``.
 
     Examples
     --------

@@ -119,7 +119,7 @@ def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
     device_row, since, start = ran.device_row[rows], ran.reached[rows], ran.start[rows]
     known, launch = ran.launched[rows], ran.launch[rows]
     late = known & (launch >= since)
-    # A clock that was repaired may have a launch a little after the start of what it launched.
+    # With a repaired clock a launch may be slightly later than the start of its kernel or copy.
     until = np.where(late, np.minimum(launch, start), since)
     launching = overlap(_launching(trace, ran.here), ran.here.whole[device_row], since, until)
     gap = start - since

@@ -19,9 +19,9 @@ _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 def estimated_allocations(trace: Trace) -> pd.DataFrame | None:
     """Return one row per buffer, by ``alloc_ns``; None where no output has a size and an allocator.
 
-    Outputs at one address of an allocator are of one buffer, while it lives. One that no op reads, and
-    that of a variable, is not known to be freed: ``free_ns`` is `NEVER`. ``slot`` is the output's;
-    ``aliases`` the other outputs, ``node`` or ``node:slot``, joined by ", ".
+    Outputs at one address of an allocator share a buffer, while it lives. One that no op reads, and that of a
+    variable, is not known to be freed: ``free_ns`` is `NEVER`. ``slot`` is the output's; ``aliases`` the
+    other outputs, ``node`` or ``node:slot``, joined by ", ".
     """
     outputs = recorded_outputs(trace)
     most = MOST_IN_ALL // max(len(outputs), 1)

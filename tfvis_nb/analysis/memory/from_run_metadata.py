@@ -106,8 +106,8 @@ def _records(trace: Trace) -> _Records | None:
 def bytes_in_use(trace: Trace) -> pd.DataFrame:
     """Return the ``bytes`` that allocators themselves reported as allocated, each time an op was done.
 
-    That is of all they allocated, also for variables and before the step. Without rows where no allocator
-    counts, such as TensorFlow's plain one for CPUs.
+    That includes everything they allocated, even for variables and before the step. Without rows where no
+    allocator counts, such as TensorFlow's plain one for CPUs.
     """
     if trace.nested is None or "memory" not in trace.nested.column_names:
         nothing = np.zeros(0, np.int64)

@@ -223,7 +223,7 @@ def _most_in_use(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
 
 
 def curve_numbers(table: pd.DataFrame) -> np.ndarray:
-    """Number the curves that the rows of a table are of, by step, task and allocator; int64.
+    """Number the curve of each row of a table, by step, task and allocator; int64.
 
     Tables of one trace number them alike.
     """

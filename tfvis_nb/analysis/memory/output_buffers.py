@@ -69,7 +69,7 @@ def _aliases(trace: Trace, buffers: pd.DataFrame, handed_on: pd.DataFrame) -> li
     held = placed(buffers.assign(buffer=np.arange(len(buffers))), buffers["alloc_ns"].to_numpy())
     held = held.loc[held["ptr"] > 0, ["step", "task", "allocator", "ptr", "when", "free_ns", "buffer"]]
     found = pd.merge_asof(wanted, held, on="when", by=["step", "task", "allocator", "ptr"])
-    # Frees are of whole microseconds, rounded down; an op's start is not.
+    # Frees are in whole microseconds, rounded down; an op's start is not.
     found = found[found["buffer"].notna() & (found["free_ns"] + _MICROSECOND > found["start"])]
     names = events["name"].to_numpy()
     for buffer, event, slot in zip(found["buffer"].astype(int), found["event"], found["slot"], strict=True):

@@ -133,7 +133,7 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
     done = np.where(known, here["compute_end_ns"].to_numpy(np.int64, na_value=0), end)
     found = output_buffers(trace, buffers)
     is_output = found.slot >= 0
-    # Records are of whole microseconds, rounded down; an op's end is not.
+    # Records are in whole microseconds, rounded down; an op's end is not.
     temporary = ~is_output & (buffers["free_ns"].to_numpy() <= done)
     return pd.DataFrame(
         {
@@ -162,7 +162,7 @@ def _estimated(trace: Trace) -> pd.DataFrame | None:
 
 
 def _of_ops(trace: Trace, buffers: pd.DataFrame, slot: np.ndarray) -> dict[str, object]:
-    """Describe which ops buffers are of, and which tensors, by the output each was allocated for or -1."""
+    """Describe the ops and tensors of buffers, by the output each was allocated for or -1."""
     row = buffers["event"].to_numpy()
     here = trace.events[["step", "task", "name", "op"]].take(row)
     names = here["name"].fillna("").to_numpy(object)

@@ -1,4 +1,4 @@
-"""The layers of models, put into the trace of what they ran."""
+"""The layers of models, put into the trace of their runs."""
 
 import contextlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which live layer the name scopes of ops are of.
+"""The live layers behind the name scopes of ops.
 
 TensorFlow numbers scopes of a name that was used: ``net_1/dense_2`` may be of the layer ``dense`` of ``net``.
 """

@@ -68,7 +68,7 @@ def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | Non
         ``"own"``: the innermost frame of the user's own code on each stack. ``"all"``: the innermost frame,
         of installed packages too.
     steps
-        Numbers of the steps to add up; None for all events, those of no step too.
+        Numbers of the steps to add up; None for all events, including those outside steps.
 
     Returns
     -------

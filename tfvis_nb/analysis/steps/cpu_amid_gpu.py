@@ -208,7 +208,7 @@ def _where(trace: Trace, between: np.ndarray, copies: _Copies) -> np.ndarray:
 
 
 def _caused(where: np.ndarray, copies: _Copies) -> pd.DataFrame:
-    """Return each ``copy`` once, with the first ``op`` of the table that took or made it."""
+    """Return each ``copy`` once, with the first ``op`` of the table that used or made it."""
     on_host = np.isin(where, (WHERE.index("CPU"), WHERE.index("host memory")))
     read = where[copies.read[1]] >= 0
     written = on_host[copies.written[0]]

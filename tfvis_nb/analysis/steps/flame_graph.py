@@ -53,7 +53,7 @@ def flame_graph(
     side
         One of `SIDES`: ``device`` for kernels, copies and memsets, ``host`` for ops and calls on CPUs.
     steps
-        Numbers of the steps to add up; None for all events, those of no step too.
+        Numbers of the steps to add up; None for all events, including those outside steps.
 
     Returns
     -------

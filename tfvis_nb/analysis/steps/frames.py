@@ -45,7 +45,7 @@ def events_of(trace: Trace, by: str, side: str, rows: np.ndarray) -> np.ndarray:
 
 
 def frames(trace: Trace, by: str, side: str, rows: np.ndarray) -> Frames:
-    """Return the frames of those of `rows` that are of a side; see `tfvis_nb.analysis.flame_graph`."""
+    """Return the frames of the `rows` on a side; see `tfvis_nb.analysis.flame_graph`."""
     events = trace.events
     chosen = events_of(trace, by, side, rows)
     if by == "scope":

@@ -1,4 +1,4 @@
-"""The layer that a node is of, by its name scopes."""
+"""The layer of a node, by its name scopes."""
 
 import re
 from collections.abc import Collection

@@ -67,7 +67,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     trace
         Any trace.
     steps
-        Numbers of the steps to add up; None for all events, those of no step too.
+        Numbers of the steps to add up; None for all events, including those outside steps.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     names, code = distinct_nodes(events, np.arange(len(events)))
     op = events["op"].cat.codes.to_numpy().astype(np.int64)
     ops = [*(str(text) for text in events["op"].cat.categories), ""]
-    # What threads of the host call is of no node, whatever it is called.
+    # Calls on host threads belong to no node, whatever their names.
     code = np.where(is_kind(events, "host") | is_kind(events, "sync"), len(names), code)
     names = [*names, ""]
     made_of = _nested(trace, OP_NAME)
@@ -167,7 +167,7 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     pair, pairs = pd.factorize(code * len(ops) + op % len(ops))
     call, kernel = launches(trace)
     call, first, kernels = np.unique(call, return_index=True, return_counts=True)
-    # A call that launches a graph of kernels is of several layers.
+    # A call that launches a graph of kernels belongs to several layers.
     pair[call[kernels == 1]] = pair[kernel[first[kernels == 1]]]
     nodes = {without_calls(name) for name in set(names) if name and not GRADIENTS.search(name)}
     layers_of, phases_of = [], []

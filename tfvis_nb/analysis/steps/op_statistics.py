@@ -73,7 +73,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
         One of `GROUPINGS`: ``op`` type; ``name`` of the node, or function; ``scope``, the name up
         to its last slash, empty without one; ``device``.
     steps
-        Numbers of the steps to add up; None for all events, those of no step too.
+        Numbers of the steps to add up; None for all events, including those outside steps.
 
     Returns
     -------

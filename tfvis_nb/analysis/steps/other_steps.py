@@ -31,7 +31,7 @@ def is_set_apart(first: Mapping[str, Any] | None) -> bool:
 def other_steps(trace: Trace) -> Trace:
     """Return the trace without its first step if that is set apart, and else the trace itself.
 
-    Shares of step time in findings and the overview are of these steps.
+    Shares of step time in findings and the overview refer to these steps.
 
     Examples
     --------

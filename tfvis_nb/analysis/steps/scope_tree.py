@@ -53,7 +53,7 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     trace
         Any trace.
     steps
-        Numbers of the steps to add up; None for all events, those of no step too.
+        Numbers of the steps to add up; None for all events, including those outside steps.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
         first. ``scope`` (str; the whole name), ``part`` (str; of it what follows the last slash),
         ``parent`` (int64; a row number, -1 for the first row), ``depth`` (int64; 0 for the first row),
         ``events`` and the times of `FIGURES` (int64), shares (float64; NaN of nothing). The last parts of a
-        name that has more than 32 stay together. `cannot_say` where no event is of a node.
+        name that has more than 32 stay together. `cannot_say` if no event belongs to a node.
 
     Raises
     ------

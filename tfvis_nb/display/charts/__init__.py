@@ -26,7 +26,7 @@ class CannotSayError(ValueError):
 class Charts:
     """The charts of one trace; ``trace.charts`` is it.
 
-    Each method returns a ``bokeh.plotting.figure``, made anew, to change as any other. As the last
+    Each method returns a new ``bokeh.plotting.figure``, which can be changed like any other. As the last
     expression of a cell, or by ``display``, a notebook draws it in its theme, offline: with the BokehJS of
     the installed bokeh, without ``bokeh.io.output_notebook``, which fetches one. In a script
     ``bokeh.plotting.save`` and ``show`` take it.

@@ -1,4 +1,4 @@
-"""A chart of what ops and instructions achieve, under the ceilings of their device."""
+"""A chart of the rates of ops and instructions, under the ceilings of their device."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class _Differences(PanelsWidget):
 
 
 class Comparison(HtmlExport, ipywidgets.VBox):
-    """Two timelines one above the other, aligned at their starts, and tables of what differs.
+    """Two timelines one above the other, aligned at their starts, and tables of the differences.
 
     Zooming and panning one moves the other, even while the kernel is busy. Selecting an event in one
     selects its counterpart in the other: the event of the same node and kind that is nearest in time.

@@ -1,4 +1,4 @@
-"""The HTML around what is exported: one file that asks nobody for anything, with its data and code inside."""
+"""The HTML around an export: one file with its data and code inside, which contacts no host."""
 
 import base64
 import functools
@@ -12,7 +12,7 @@ from typing import Any
 
 # The page may contact no host: it must not be able to leak somebody's graph.
 _PAGE = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
-# The code takes half as much room compressed. What unpacks it is all that a browser too old for it can run.
+# The code takes half as much room compressed. A browser too old for it can run only the unpacking code.
 _START = files(__package__).joinpath("unpack.js").read_text(encoding="utf-8")
 
 

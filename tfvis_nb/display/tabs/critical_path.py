@@ -15,7 +15,7 @@ _WHAT = TableColumn("category", "Activity", "text", "Cause of the wait; point at
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return what the paths are made of, the ops on them, their longest pieces, and who had time left."""
+    """Return the kinds of pieces on the paths, their ops, the longest pieces, and the ops with slack."""
     return [_lengths(trace), _ops(trace), _pieces(trace), _slack(trace)]
 
 

@@ -1,4 +1,4 @@
-"""The tab of memory: how much was allocated over time, and for what at the peak."""
+"""The tab of memory: the allocated bytes over time, and their use at the peak."""
 
 from typing import Any
 

@@ -140,7 +140,7 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _roofline(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of what ops achieve, where it is known."""
+    """Return the chart of the rates of ops, if they are known."""
     block = chart(trace, "roofline", _ROOFLINE)
     return [] if block["cannot_say"] else [block | {"wide": True}]
 

@@ -18,7 +18,7 @@ _CHART = "Latest end minus earliest start of each step's events; the dashed line
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of steps, each step's figures, and of several tasks who came last."""
+    """Return the chart of steps, each step's figures, and with several tasks the stragglers."""
     found = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)]
     return [*found, _late_tasks(trace)] if trace.events["task"].nunique() > 1 else found
 

@@ -1,4 +1,4 @@
-"""The tab of what moved: between tasks over the network, and between host and devices."""
+"""The tab of transfers: between tasks over the network, and between host and devices."""
 
 from typing import Any
 

@@ -79,7 +79,7 @@ class _Runs:
         node, _, slot = name.rpartition(":")
         whole = (step, task, name) in self._runs
         starts, ids = self._runs.get((step, task, name if whole else node), ([], []))
-        # Records are of whole microseconds, rounded down.
+        # Records are in whole microseconds, rounded down.
         for at in range(bisect_left(starts, start), len(starts)):
             if starts[at] >= end + _MICROSECOND:
                 break

@@ -33,7 +33,7 @@ class AsyncEvents:
     """Collects the asynchronous events and the objects of a document while it is read.
 
     An end belongs to the innermost event that is open with its category, scope, id and name. Ids of objects
-    and ``id2.local`` are of a process, others of all processes; the category of an object may change. Writers
+    and ``id2.local`` are local to a process, others global; the category of an object may change. Writers
     buffer by thread, so that events are put in the order of time first.
     """
 

@@ -88,7 +88,7 @@ class FlowEvents:
         notes: list[str] = [Text("flow_ends_left_out", ends=lost)] if lost else []
         if not arrows:
             return {}, notes
-        # Traces that are laid together must not share the numbers of their arrows.
+        # Merged traces must not share the numbers of their arrows.
         salt = zlib.crc32(columns.start.tobytes() + columns.duration.tobytes()) << 31
         found = {}
         for name, side in ((FLOWS_OUT, 0), (FLOWS_IN, 1)):

@@ -1,4 +1,4 @@
-"""Trace events that `Trace.to_chrome_trace` wrote: read back exactly, also several files laid together."""
+"""Trace events written by `Trace.to_chrome_trace`: read back exactly, even from several merged files."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -125,7 +125,7 @@ def is_own(named: Sequence[tuple[Any, dict[str, Any]]]) -> bool:
 
 
 def _files(event: list[Any]) -> np.ndarray:
-    """Return which of the files that were laid together each bar is from: each numbers its bars upwards."""
+    """Return which of the merged files each bar is from: each numbers its bars upwards."""
     number, known = integers(event)
     again = np.zeros(len(number), np.int64)
     numbered = np.flatnonzero(known)

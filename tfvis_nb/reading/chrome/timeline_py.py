@@ -45,7 +45,7 @@ class Bar(NamedTuple):
 
 
 class TimelineReader:
-    """Reads timeline.py's files, also several of them laid into one."""
+    """Reads timeline.py's files, even several merged into one."""
 
     def __init__(self) -> None:
         self._processes: dict[Any, str] = {}

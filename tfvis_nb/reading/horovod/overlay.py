@@ -35,7 +35,7 @@ def is_horovod_timeline(trace: Trace) -> bool:
 
 
 def overlay(trace: Trace, timelines: Sequence[Trace], *, ranked: bool) -> Trace:
-    """Add the rows of Horovod timelines that are of traced steps to a trace, with a note on each timeline.
+    """Add the rows of Horovod timelines in traced steps to a trace, with a note on each timeline.
 
     A row belongs to the step during which its tensor began to be communicated: by then every rank
     has come to that collective, and none has left it. Rows of the trace stay what they were. Those
@@ -103,7 +103,7 @@ def _anchors(timeline: pd.DataFrame) -> np.ndarray:
 
 
 def _steps(anchor: np.ndarray, events: pd.DataFrame, task: str) -> np.ndarray:
-    """Return the step that each row is of: rank 0's, where that was traced."""
+    """Return the step of each row: rank 0's, if that was traced."""
     spans = _spans(events)
     own = _spans(events[events["task"] == task])
     spans.loc[own.index] = own

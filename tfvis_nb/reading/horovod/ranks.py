@@ -50,7 +50,7 @@ def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> 
 
 
 def _is_local(item: Any) -> bool:
-    """Return whether something is of one process that calls itself by no task."""
+    """Return whether something comes from one process without a task name."""
     if isinstance(item, RecordedStep):
         return {where.task for where in item.places} <= {"", _LOCAL}
     return isinstance(item, Trace) and set(item.events["task"].unique()) == {_LOCAL}

@@ -65,7 +65,7 @@ def messages(data: Data, label: str, notes: list[str]) -> list[RunBytes]:
 def tftracer_session(data: Data, label: str) -> list[SavedRun]:
     """Return the runs of a pickled tftracer session, with its traces as serialised messages.
 
-    A message that is there several times is in it once.
+    A message that occurs several times is in it once.
     """
     built = load(data, label, _ALLOWED)
     if not isinstance(built, Object) or built.made_by != SESSION:

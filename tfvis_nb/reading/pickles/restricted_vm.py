@@ -51,7 +51,7 @@ _BYTES = Global("__builtin__", "bytes")
 
 
 class RefusedError(Exception):
-    """A pickle that asks for what no trace asks for."""
+    """A pickle that asks for something no trace needs."""
 
 
 class Machine:

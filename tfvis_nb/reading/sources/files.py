@@ -114,11 +114,11 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        return False  # nobody may look at it
+        return False  # no permission to read it
 
 
 def _devices(folders: Iterable[Path]) -> set[int]:
-    """Return the file systems that some folders are of."""
+    """Return the file systems of some folders."""
     devices = set()
     for folder in folders:
         with suppress(OSError):

@@ -28,7 +28,7 @@ TRANSFER_NODES = ("RecvTensor", "RecvBuf")
 
 
 def executor_ops(labels: pa.Array) -> pa.Array:
-    """Return the op type of each executor label, null where a label is of another form."""
+    """Return the op type of each executor label, null where a label has another form."""
     plain = _extract(labels, _PLAIN_EXECUTOR, "op")
     if not plain.null_count:
         return plain

@@ -29,7 +29,7 @@ class Line:
 class Events:
     """The events of some lines.
 
-    - `plane`: The plane they are of.
+    - `plane`: Their plane.
     - `lines`: The lines, by their index in the plane.
     - `line`: For each event the index of its line in the plane (int32).
     - `meta`: For each event the index of its name in ``plane.events`` (int32).

@@ -1,4 +1,4 @@
-"""Rows of one XSpace laid end to end, and what links them: who launched what, who took up whose work."""
+"""The concatenated rows of one XSpace and their links: launches, and work handed to other threads."""
 
 from collections.abc import Sequence
 

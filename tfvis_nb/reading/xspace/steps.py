@@ -85,7 +85,7 @@ def roots(links: Links, threads: Threads) -> np.ndarray:
     """Return the rows that are steps, by thread and time; empty when there are none."""
     marked = _on_threads(links.mark("step_num").rows, threads)
     if len(marked):
-        # A marked epoch holds marked steps: those count that hold no other.
+        # A marked epoch holds marked steps: only marks without others inside count.
         first, last = threads.inside(marked)
         inner = marked[np.append(first[1:], len(threads.rows)) >= last]
         return _or_sessions(inner, links, threads)
@@ -169,7 +169,7 @@ def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:
     thread = threads.thread[begins_at]
     following = np.searchsorted(stops, begins_at)
     stop = np.append(stops, len(threads.rows))[following]
-    # Work that was not laid down when the profile ended goes on to the end of its thread.
+    # Work still under way when the profile ended lasts to the end of its thread.
     end = np.searchsorted(threads.thread, thread, "right")
     ends[threads.rows[begins_at]] = np.minimum(stop + 1, end)
     return ends

@@ -23,7 +23,7 @@ def session_run_hook(session: TraceSession) -> Any:
             session.start(self)
 
         def after_create_session(self, made: Any, coord: Any) -> None:  # noqa: ARG002 - of its threads
-            session.start(self)  # again, where a worker was lost and the session is made anew
+            session.start(self)  # again, if a worker was lost and the session is recreated
             close = made.close
 
             def closing() -> None:

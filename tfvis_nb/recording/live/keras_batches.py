@@ -1,4 +1,4 @@
-"""Counting Keras's batches, and profiling those that are asked for."""
+"""Counting Keras's batches, and profiling the requested ones."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def keras_callback(session: TraceSession) -> Any:
     import keras
 
     class Recording(keras.callbacks.Callback):  # type: ignore[misc] # keras has no types
-        """Counts batches, and traces those that are asked for."""
+        """Counts batches, and traces the requested ones."""
 
         def __init__(self) -> None:
             super().__init__()

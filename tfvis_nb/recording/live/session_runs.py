@@ -1,4 +1,4 @@
-"""Counting every run of every ``tf.compat.v1`` session, and tracing those that are asked for."""
+"""Counting every run of every ``tf.compat.v1`` session, and tracing the requested ones."""
 
 import time
 from collections.abc import Callable, Iterable

@@ -55,7 +55,7 @@ def watch(phases: Phases) -> None:
 
 
 def forget(phases: Phases) -> None:
-    """Let go of those of whom no phase is under way."""
+    """Forget phases of which none is under way."""
     with _lock:
         _all.pop(phases, None)
 

@@ -130,7 +130,7 @@ class ProfileTracer:
 
     def _put_off(self, why: str) -> None:
         self.remarks[why] = None
-        self._wait_s = 0.0  # whoever has it may be waiting for this very call
+        self._wait_s = 0.0  # its holder may be waiting for this very call
         self._retry_at = time.monotonic() + RETRY_S
 
     def _start(self) -> bool:

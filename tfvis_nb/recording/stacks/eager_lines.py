@@ -98,7 +98,7 @@ class EagerLines:
 def earliness(rows: np.ndarray, noted: np.ndarray) -> int:
     """Return by how many ns rows begin too early, up to `_MOST_EARLY_NS`: that most are right after calls.
 
-    Rows of a profile whose start is estimated begin before the calls that they are of. `noted` is sorted.
+    Rows of a profile with an estimated start begin before their calls. `noted` is sorted.
 
     >>> earliness(np.array([70_000, 95_000, 170_000]), np.array([100_000, 125_000, 200_000]))
     31000

@@ -57,7 +57,7 @@ class GraphNodes:
         return self._found[key]
 
     def forward(self, op: Any) -> Any:
-        """Return the op that `op` is of the gradient of: None if it is of none, `op` if that is not known."""
+        """Return the forward op of a gradient's `op`: None if it is not part of one, `op` if unknown."""
         origin = op
         for _ in range(_DEEPEST):
             found = self._forward_once(origin)
@@ -75,7 +75,7 @@ class GraphNodes:
         caller = None
         for prefix, rest in _split(name):
             lowered = _LOWERED.match(rest)
-            # A loop that has gradients is made anew, under a new name.
+            # A loop with gradients is rebuilt under a new name.
             op = nodes.get(prefix) or (nodes.get(_AGAIN.sub("", prefix)) if lowered else None)
             if op is None or op.type not in _BODIES:
                 continue

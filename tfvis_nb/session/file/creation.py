@@ -1,8 +1,8 @@
-"""Making the files of a session, one process at a time, so that those that a killed one left are known.
+"""Making the files of a session, one process at a time, so that leftovers of killed processes are known.
 
-A file has a temporary name until it is complete. Whoever makes something holds a
-lock on the folder: under it, what is there under such a name is of nobody who lives. Only a
-file is removed that has such a name and, inside, what this package or SQLite writes there.
+A file has a temporary name until it is complete. A process that makes a file holds a lock on the folder, so
+files with such names that are there before belong to no living process. A file is removed only if it has such
+a name and the content that this package or SQLite writes.
 """
 
 import os
@@ -37,8 +37,8 @@ _SHARED_VERSION = 3_007_000
 def making_files(path: Path) -> Iterator[None]:
     """Make files of the session at `path`, after removing those that killed processes have left unfinished.
 
-    Where there is no session, what lies next to it is of one that was deleted, and is also removed: SQLite
-    would take its log for that of the new one.
+    Without a session, files next to its path are a deleted one's and are also removed: SQLite would take the
+    old log for the new session's.
     """
     try:
         folder = os.open(path.parent, os.O_RDONLY)

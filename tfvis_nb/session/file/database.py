@@ -67,7 +67,7 @@ def connect(path: Path, *, create: bool = False) -> Guarded:
 def _look(path: Path) -> None:
     """Check the file read-only: opening it for writing would merge its companion files."""
     for look in range(_LOOKS):
-        # Without a log nobody writes it, and reading it needs no companion files.
+        # Without a log it has no writers, and reading it needs no companion files.
         alone, before = file_at(_log(path)) is None, _state(path)
         connection = opened(path, "ro&immutable=1" if alone else "ro", PATIENCE_S)
         try:

@@ -43,9 +43,9 @@ class WriteAheadLog:
     def keep_short(self, connection: Guarded) -> None:
         """Move over what is in it from time to time, if readers have kept SQLite from doing so.
 
-        Readers that come while it is moved over read the session alone, so it waits only for those that
-        read already. Near the limit that is for as long as a transaction may wait: many short readers
-        whose times overlap must not look like one without end.
+        Readers that arrive during the move read the session alone, so it waits only for earlier ones. Near
+        the limit that is for as long as a transaction may wait: many short readers whose times overlap must
+        not look like one without end.
 
         Raises
         ------
