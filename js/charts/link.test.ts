@@ -55,13 +55,13 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe("a chart along the run's time", () => {
-  it("asks what is in view, and tells nothing while it lays itself out", () => {
+  it("asks for the view and sends nothing while it lays itself out", () => {
     const { range, heard } = linked();
     range.setv({ start: -5, end: 105 });
     expect(heard).toMatchObject([{ kind: "ask" }]);
   });
 
-  it("follows the timeline, and says so", () => {
+  it("follows the timeline and calls back", () => {
     const { range, publish, heard, shown } = linked();
     publish({ kind: "view", start: 10 * MS, end: 20 * MS });
     expect([range.start, range.end]).toEqual([10, 20]);
@@ -124,7 +124,7 @@ describe("a chart of rows", () => {
     expect(heard.at(-1)).toMatchObject({ kind: "select", events: [4, 9, 7] });
   });
 
-  it("says what the pointer is over", () => {
+  it("sends the row under the pointer", () => {
     const { inspected, heard } = linked();
     heard.length = 0;
     inspected.setv({ indices: [1] });

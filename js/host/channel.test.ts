@@ -7,7 +7,7 @@ function joined(id: string, signal = new AbortController().signal) {
 }
 
 describe("joinLink", () => {
-  it("brings to all others what one says, and not back to it", () => {
+  it("sends messages to all others and not back to the sender", () => {
     const [one, two, three] = [joined("a"), joined("a"), joined("a")];
     one.tell({ kind: "hover", name: "MatMul" });
     expect(one.heard).toEqual([]);
@@ -30,7 +30,7 @@ describe("joinLink", () => {
     expect([gone.heard, other.heard]).toEqual([[], []]);
   });
 
-  it("lets bundles meet that know nothing of each other", () => {
+  it("connects independent bundles", () => {
     const heard = joined("e").heard;
     const links = (globalThis as unknown as Record<symbol, Map<string, EventTarget>>)[
       Symbol.for("tfvis_nb.links")

@@ -17,7 +17,7 @@ describe("new traces", () => {
     expect(newTraces(before, after)).toEqual([]);
   });
 
-  it("are none of those that were there when one began to look", () => {
+  it("exclude traces from before the first look", () => {
     expect(newTraces(null, before)).toEqual([]);
   });
 
@@ -36,7 +36,7 @@ describe("new traces", () => {
 describe("runs a second", () => {
   const at = (now_ms: number, runs: number) => state({ now_ms, signatures: [signature({ runs })] });
 
-  it("are not known of one moment", () => {
+  it("are unknown after a single reading", () => {
     const rate = new Rate();
     rate.seen(at(0, 10));
     expect(rate.at(500)).toBeNull();

@@ -23,7 +23,7 @@ describe("a session", () => {
     expect(recording({ ...running, problem: "the disk is full" }).kind).toBe("stopped");
   });
 
-  it("says in words why it lists nothing", () => {
+  it("explains why it lists nothing", () => {
     expect(nothing(absent)).toEqual({
       title: "There is no file a; b yet",
       text: "It comes when a job records.",
@@ -36,8 +36,8 @@ describe("a session", () => {
   });
 });
 
-describe("an order", () => {
-  it("tells how many will carry it out, and when nobody can now", () => {
+describe("a request", () => {
+  it("names how many processes will trace, or that none can now", () => {
     expect(pendingText(0, true)).toBe("");
     expect(pendingText(1, true)).toBe("The next run will be traced");
     expect(pendingText(4, true)).toContain("in 4 processes");

@@ -21,7 +21,7 @@ describe("ago", () => {
   });
 });
 
-describe("a moment", () => {
+describe("a time", () => {
   const at = new Date(2026, 10, 20, 9, 3, 4).getTime();
 
   it("of today has seconds and no day", () => {
@@ -39,7 +39,7 @@ describe("the other machine's clock", () => {
     expect(new Clock().now(5000)).toBe(5000);
   });
 
-  it("is not behind because an old state was lying there", () => {
+  it("is not behind because of an old state", () => {
     const clock = new Clock();
     clock.seen(1000, false, 9000);
     expect(clock.now(9500)).toBe(9500);
@@ -51,7 +51,7 @@ describe("the other machine's clock", () => {
     expect(clock.now(9500)).toBe(12_500);
   });
 
-  it("is what a new state says, whichever came before", () => {
+  it("is that of a new state, whichever came before", () => {
     const clock = new Clock();
     clock.seen(12_000, false, 9000);
     clock.seen(8000, true, 10_000);

@@ -39,7 +39,7 @@ describe("a rule as text", () => {
   });
 });
 
-describe("what a rule costs", () => {
+describe("the cost of a rule", () => {
   it("is paid by every run where every run has to be traced", () => {
     const costly = ["all", "slower 3", "every 1", "every 2", ""].map((text) =>
       rules.isCostly(rules.parseRule(text)),
@@ -48,22 +48,22 @@ describe("what a rule costs", () => {
   });
 });
 
-describe("what is typed", () => {
-  it.each([0, -1, 1.5, Number.NaN])("is no number of runs: %d", (value) => {
+describe("a typed rule", () => {
+  it.each([0, -1, 1.5, Number.NaN])("rejects %d as a number of runs", (value) => {
     expect(rules.ruleFault({ kind: "every", value })).toContain("whole number");
   });
 
-  it.each([0, -2, Number.NaN, Number.POSITIVE_INFINITY])("is no factor: %d", (value) => {
+  it.each([0, -2, Number.NaN, Number.POSITIVE_INFINITY])("rejects %d as a factor", (value) => {
     expect(rules.ruleFault({ kind: "slower", value })).toContain("median, such as");
   });
 
-  it("is taken otherwise", () => {
+  it("accepts other values", () => {
     expect(rules.ruleFault({ kind: "every", value: 10 })).toBeNull();
     expect(rules.ruleFault({ kind: "slower", value: 1.2 })).toBeNull();
     expect(rules.ruleFault({ kind: "all", value: 0 })).toBeNull();
   });
 
-  it("becomes a command", () => {
+  it("turns into a command", () => {
     expect(rules.ruleCommand({ kind: "every", value: 10 }, 3)).toEqual({
       do: "trace_every",
       n: 10,

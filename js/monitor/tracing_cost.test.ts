@@ -19,7 +19,7 @@ it("compares with nothing where there is nothing to compare with", () => {
   expect(ratio(trace({ untraced_ns: 0 }))).toBeNull();
 });
 
-it("knows what the trace took beside the run, or does not", () => {
+it("knows the extra time of the trace, if recorded", () => {
   expect(tracingText(trace({ tracing_ns: 45e6 }))).toContain("45.0 ms");
   expect(tracingText(trace({ tracing_ns: null }))).toBe("");
 });

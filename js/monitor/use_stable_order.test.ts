@@ -11,7 +11,7 @@ describe("an order that is held", () => {
     expect(numbers(shown)).toEqual([1, 3, 5, 4]);
   });
 
-  it("tells how many are not where they belong because they are new", () => {
+  it("counts rows that are out of order because they are new", () => {
     const sorted = new Set([2, 1]);
     expect(lateOnes([4, 3, 2, 1], [2, 1, 4, 3], sorted)).toBe(2);
     expect(lateOnes([1, 2, 3], [1, 2, 3], sorted)).toBe(0);

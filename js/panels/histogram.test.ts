@@ -4,11 +4,11 @@ import { binText } from "./histogram";
 describe("binText", () => {
   const bins = { edges: [1000, 2000, 2000], counts: [3, 1], events: [[4, 2], [9]] };
 
-  it("says when fewer events are listed than counted", () => {
+  it("mentions that fewer events are listed than counted", () => {
     expect(binText(bins, 0)).toBe("1.00 µs to 2.00 µs: 3 events, selects the 2 longest");
   });
 
-  it("says one length once", () => {
+  it("shows a single length once", () => {
     expect(binText(bins, 1)).toBe("2.00 µs: 1 event");
   });
 });

@@ -60,7 +60,7 @@ function linked(made: Parameters<typeof makeDrawn>[0] = TWO) {
 }
 
 describe("a linked timeline", () => {
-  it("says what it shows when it begins, and to who comes later", () => {
+  it("sends its view at the start and on request", () => {
     const { store, heard, publish, first } = linked();
     expect(first).toMatchObject([{ kind: "view", ...store.viewport }]);
     publish({ kind: "ask" });
@@ -68,7 +68,7 @@ describe("a linked timeline", () => {
     expect(heard).toMatchObject([{ kind: "view", ...store.viewport }]);
   });
 
-  it("says which step it shows alone, and once more to who comes later", () => {
+  it("sends the step it shows alone, and again on request", () => {
     const { store, heard, publish } = linked();
     store.setStep(1);
     publish({ kind: "ask" });
@@ -80,7 +80,7 @@ describe("a linked timeline", () => {
     );
   });
 
-  it("says where it moved once a frame", () => {
+  it("sends its view once a frame", () => {
     const { store, heard } = linked();
     for (let ms = 1; ms < 6; ms++) store.setViewport({ start: ms * MS, end: 20 * MS });
     expect(heard).toEqual([]);
@@ -88,7 +88,7 @@ describe("a linked timeline", () => {
     expect(heard).toMatchObject([{ kind: "view", start: 5 * MS, end: 20 * MS }]);
   });
 
-  it("follows others and does not say it back", () => {
+  it("follows others without an echo", () => {
     const { store, heard, publish } = linked();
     publish({ kind: "view", start: 2 * MS, end: 4 * MS });
     frame();
@@ -175,7 +175,7 @@ describe("a linked timeline", () => {
     expect(store.placement.lane(0)).toBeDefined();
   });
 
-  it("says what was selected here, once", () => {
+  it("sends a selection made here, once", () => {
     const { store, heard } = linked();
     store.select({ events: [1] });
     store.emit("selection");
@@ -186,7 +186,7 @@ describe("a linked timeline", () => {
     ]);
   });
 
-  it("says what the pointer is over", () => {
+  it("sends the event under the pointer", () => {
     const { store, heard } = linked();
     store.setHover({ id: 0, count: 1, x: 5, y: 5 }, 1);
     store.setHover({ id: 0, count: 1, x: 6, y: 5 }, 2);
@@ -197,7 +197,7 @@ describe("a linked timeline", () => {
     ]);
   });
 
-  it("dims what is not called as the pointer elsewhere says, when it rests", () => {
+  it("dims other names once a pointer elsewhere rests on one", () => {
     const { store, publish } = linked();
     const { shade } = store.painting;
     publish({ kind: "hover", name: "MatMul" });

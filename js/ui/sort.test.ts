@@ -20,7 +20,7 @@ describe("sortRows", () => {
     expect(byCount(false)).toEqual(["add", "conv_10", "Add", "conv_2"]);
   });
 
-  it("has equal rows as they are told to be, whichever way the rest is sorted", () => {
+  it("orders equal rows by the tie-break, in either direction", () => {
     const byName = (up: boolean) =>
       names(
         sortRows(

@@ -10,7 +10,7 @@ describe("formatCell", () => {
     expect(formatCell(0.184, "share")).toBe(formatPercent(0.184));
   });
 
-  it("writes moments from the first event, numbers of steps without groups", () => {
+  it("writes times from the first event and step numbers without commas", () => {
     expect(formatCell(2_092_000, "time")).toBe("+2.092 ms");
     expect(formatCell(12_345, "number")).toBe("12345");
     expect(formatCell(12_345, "count")).toBe("12,345");

@@ -53,7 +53,7 @@ describe("ticks", () => {
     },
   );
 
-  it("are none where there is no room or no time", () => {
+  it("are absent without room or time", () => {
     expect(ticks({ start: 5, end: 5 }, 100).ticks).toEqual([]);
     expect(ticks({ start: 0, end: 5 }, 0).ticks).toEqual([]);
   });

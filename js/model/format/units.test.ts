@@ -40,7 +40,7 @@ describe("unbroken", () => {
 });
 
 describe("formatNumber", () => {
-  it("says one of one", () => {
+  it("uses the singular for one", () => {
     expect([0, 1, 2, 1_234_567].map((count) => units.formatNumber(count, "event"))).toEqual([
       "0 events",
       "1 event",

@@ -52,7 +52,7 @@ describe("the neighbourhood of an event", () => {
     }
   });
 
-  it("counts hops to the left and to the right, and what lies beyond them", () => {
+  it("counts hops to the left and right, and the events beyond them", () => {
     const chain = flow(
       7,
       [0, 1, 2, 3, 4, 5].map((event) => data(event, event + 1)),
@@ -92,7 +92,7 @@ describe("the neighbourhood of an event", () => {
     expect(leftOut).toBe(40 - MOST_PER_HOP);
   });
 
-  it("ends at so many nodes", () => {
+  it("stops at the maximum number of nodes", () => {
     const tree = flow(
       600,
       Array.from({ length: 599 }, (_, at) => data(Math.floor(at / 9), at + 1)),

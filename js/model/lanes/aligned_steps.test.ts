@@ -35,7 +35,7 @@ describe("AlignedSteps", () => {
     expect(ids.sort()).toEqual([0, 1, 2, 3]);
   });
 
-  it("says a range in the run's times and lanes, and back", () => {
+  it("converts a range to the run's times and lanes, and back", () => {
     const here = { start: 1, end: 4, lanes: [2], step: null };
     const there = { start: 101, end: 104, lanes: [0], step: 1 };
     expect(aligned.toRun(here)).toEqual(there);

@@ -39,7 +39,7 @@ describe("clocks of lanes", () => {
     expect(commonClock([])).toBeNull();
   });
 
-  it("are none where nothing is told", () => {
+  it("are absent without any bounds", () => {
     expect(withClocks(lanes, [])).toBe(lanes);
   });
 });
@@ -51,7 +51,7 @@ describe("clockBand", () => {
     expect(clockBand(clock(-100, 3000), 4000, viewport, 100)).toEqual({ from: 10, to: 41 });
   });
 
-  it("is none where it is too narrow to see or has no end", () => {
+  it("is null if too narrow to see or unbounded", () => {
     expect(clockBand(clock(-100, 99), 4000, viewport, 100)).toBeNull();
     expect(clockBand(clock(-100, 100), 4000, viewport, 100)).not.toBeNull();
     expect(clockBand(clock(-100, Infinity), 4000, viewport, 100)).toBeNull();
@@ -76,11 +76,11 @@ describe("clockText", () => {
     ["at most 2.4 s late", -Infinity, 2_310_000_000],
     ["at least 5.1 ms early", -Infinity, -5_190_000],
     ["unknown", -Infinity, Infinity],
-  ])("says %s", (text, low, high) => {
+  ])("returns %s", (text, low, high) => {
     expect(clockText(clock(low, high))).toBe(text);
   });
 
-  it("says an interval that holds the known one and is hardly wider", () => {
+  it("gives an interval that contains the known one and is hardly wider", () => {
     for (let seed = 1; seed < 2000; seed++) {
       const low = -((seed * 7919) % 10_007) * 10 ** (seed % 5);
       const high = ((seed * 104_729) % 10_009) * 10 ** (seed % 4);
@@ -110,11 +110,11 @@ it.each([
   ["clock ?", -20_217_299, Infinity],
   ["clock ?", -Infinity, 3],
   ["clock ?", -Infinity, Infinity],
-])("says %s where there is little room", (text, low, high) => {
+])("the short clock text is %s", (text, low, high) => {
   expect(shortClockText(clock(low, high))).toBe(text);
 });
 
-it("says in a label what the sentence says", () => {
+it("the clock label matches the sentence", () => {
   expect(clockLabel(clock(-20_217_299, Infinity))).toBe("clock at most 21 ms early");
   expect(clockLabel(clock(-Infinity, Infinity))).toBe("clock unknown");
 });
@@ -127,7 +127,7 @@ describe("clockSentence", () => {
     ["Relative to worker 0, times of these lanes are at most 21 ms early. How late", -20_217_299, Infinity],
     ["times of these lanes are at most 3 ns late. How early they may be is unknown.", -Infinity, 3],
     ["does not bound the clock difference between worker 1 and worker 0.", -Infinity, Infinity],
-  ])("says: %s", (part, low, high) => {
+  ])("contains: %s", (part, low, high) => {
     expect(clockSentence(clock(low, high))).toContain(part);
   });
 });

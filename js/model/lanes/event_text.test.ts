@@ -11,7 +11,7 @@ it.each([
   expect(inputsIn(label)).toEqual(inputs);
 });
 
-it("names are told apart by as few scopes as that takes", () => {
+it("names are distinguished by the fewest scopes possible", () => {
   const names = ["net/block1/left/conv", "net/block2/left/conv", "relu"];
   const scopes = scopesToTell([...names, ...names]);
   expect(names.map((name) => shortName(name, scopes))).toEqual([

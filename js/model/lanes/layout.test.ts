@@ -51,7 +51,7 @@ function outline(arrangement: Arrangement): string[] {
 const key = (lane: number) => `${lanes[lane].task}\0${lanes[lane].device}\0${lanes[lane].lane}`;
 
 describe("arrange", () => {
-  it("groups by task and device, and spares headers that say nothing", () => {
+  it("groups by task and device, and omits redundant headers", () => {
     const arrangement = arranged({});
     expect(outline(arrangement)).toEqual([
       "- ps 0 · CPU:0 (2)",
@@ -75,7 +75,7 @@ describe("arrange", () => {
     expect(arrangement.items[5]).toMatchObject({ key: key(3), lane: 3, height: 2 * 17 + 7 });
   });
 
-  it("tells the clock of a task once, at the topmost header of its lanes", () => {
+  it("shows the clock of a task once, at the topmost header of its lanes", () => {
     const told = [WORKER_0, PS, WORKER_1].map((task, place) => ({ task, low: -place, high: place }));
     const timed = { ...drawn, lanes: withClocks(drawn.lanes, told) };
     const clocks = (options: Partial<ArrangeOptions>) =>
@@ -166,7 +166,7 @@ describe("arrange", () => {
     expect(outline(pinned)).not.toContain("  - GPU:0 (1)");
   });
 
-  it("groups by kind and not at all, and then says where a lane is", () => {
+  it("groups by kind or not at all, and then labels lanes with their device", () => {
     expect(outline(arranged({ groupBy: "kind" }))).toEqual([
       "- op (3)",
       "    ps 0 · CPU:0 | ops",

@@ -41,14 +41,14 @@ function outline(options: Partial<ArrangeOptions> = {}): string[] {
 }
 
 describe("counters", () => {
-  it("stand under the lanes of their device, and at the end where it has none", () => {
+  it("are under the lanes of their device, or at the end if it has no lanes", () => {
     expect(outline()).toEqual([
       ...["worker 1 · CPU:0", "ops", "heap used", "worker 1 · GPU:0", "stream 1", "power"],
       "system | load avg",
     ]);
   });
 
-  it("say where they are when no header does", () => {
+  it("name their device when no header does", () => {
     expect(outline({ groupBy: "none" }).slice(2)).toEqual([
       "worker 1 · CPU:0 | heap used",
       "worker 1 · GPU:0 | power",

@@ -50,7 +50,7 @@ function outline(options: Partial<ArrangeOptions>): string[] {
 }
 
 describe("memory", () => {
-  it("stands under the lanes of its device, and at the end where that has none", () => {
+  it("is under the lanes of its device, or at the end if that has no lanes", () => {
     expect(outline({})).toEqual([
       ...["> ps 0 · CPU:0 1", "ops", " | cpu"],
       ...["> worker 1 2", "> CPU:0 1", "ops", " | gpu_host_bfc", "> GPU:0 1", "ops", " | GPU_0_bfc"],
@@ -58,7 +58,7 @@ describe("memory", () => {
     ]);
   });
 
-  it("says where it is when no header does", () => {
+  it("names its device when no header does", () => {
     const every = ["ps 0 · CPU:0 | cpu", "worker 1 · CPU:0 | gpu_host_bfc", "worker 1 · GPU:0 | GPU_0_bfc"];
     for (const groupBy of ["kind", "none"] as const)
       expect(outline({ groupBy }).slice(-4)).toEqual([...every, "worker 1 | device 7"]);
@@ -95,7 +95,7 @@ describe("memory", () => {
     expect(outline({ tensors }).filter((each) => each.endsWith("device 7"))).toHaveLength(2);
   });
 
-  it("is found by its place", () => {
+  it("is found by its position", () => {
     const { items } = arrange(drawn, packLanes(drawn, null), {
       groupBy: "none",
       ...{

@@ -25,7 +25,7 @@ it("knows what is of no step", () => {
   expect(liesIn(run, { events: [0, 1] }, null)).toBe(false);
 });
 
-it("goes by a range's own step, and by its times where it has none", () => {
+it("uses a range's own step, or its times without one", () => {
   const range = { start: 101, end: 105, lanes: null };
   expect(liesIn(run, { ...range, step: 0 }, 1)).toBe(true);
   expect(liesIn(run, { ...range, step: 0 }, 2)).toBe(false);

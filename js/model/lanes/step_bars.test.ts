@@ -104,7 +104,7 @@ describe("stepBars", () => {
     expect([bar.described, bar.isSlow, bar.isBusy]).toEqual([28, true, true]);
   });
 
-  it("lights steps from 1.5 times the median on, as the analyses do", () => {
+  it("marks steps of at least 1.5 times the median, like the analyses", () => {
     const { bars } = stepBars(worked([100, 10], [149, 14], [100, 10], [150, 15], [100, 10]), 10);
     expect(bars.map((bar) => bar.isSlow)).toEqual([false, false, false, true, false]);
     expect(bars.map((bar) => bar.isBusy)).toEqual([false, false, false, true, false]);

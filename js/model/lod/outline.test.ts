@@ -98,7 +98,7 @@ describe("compose", () => {
     expect(drawn.names.get(drawn.name[1])).toBe("b/c");
   });
 
-  it("puts a part in the place of all that it overlaps, in the order of time", () => {
+  it("replaces all entries that a part overlaps, in order of time", () => {
     const drawn = compose(outline, part, null);
     const [[row, below]] = mergedRows(drawn, drawn.merged as never, null);
     expect([...row.start]).toEqual([0, 128, 200, 300, 720]);
@@ -150,7 +150,7 @@ describe("a merged row", () => {
     }
   });
 
-  it("says how many events are under the pointer", () => {
+  it("knows how many events are under the pointer", () => {
     expect(hitRow(row, levels, 50, 200, 3)).toMatchObject({ count: 90 });
     expect(hitRow(row, levels, 50, 1, 3)).toEqual({ id: 0, count: 50 });
     expect(hitRow(row, levels, 500, 1, 3)).toEqual({ id: 2, count: 1 });

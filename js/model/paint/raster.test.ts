@@ -113,7 +113,7 @@ describe("rasterRow", () => {
     for (const scale of [1, 10, 300, 1e4, 1e9]) expectOracle(row, far + 1000, scale, 90);
   });
 
-  it("colours at least one pixel at, or beside, every event", () => {
+  it("colours at least one pixel at or next to every event", () => {
     const row = packLanes(makeBursts(2000, 1, 12), null)[0][0];
     for (let scale = 1; scale < 1e6; scale *= 2.3) {
       const from = row.start[700];

@@ -15,11 +15,11 @@ it.each([
   ],
   ["colour:red", "Unknown filter colour:. Filters: name: op:"],
   ["((", "Each word is looked for in names, ops, lanes, tensors and kernels. Filters: name: op:"],
-])("says what to type instead of %s", (text, said) => {
+])("suggests what to type instead of %s", (text, said) => {
   expect(hint(text)).toContain(said);
 });
 
-it("says nothing where something is found, unless a word cannot be read", () => {
+it("is null if something is found, unless a word cannot be read", () => {
   expect(["MatMul", "gradients:0"].map((text) => hint(text, true))).toEqual([null, null]);
   expect(hint("MatMul|dur:abc", true)).toContain("dur:abc");
 });

@@ -125,7 +125,7 @@ it("counts time once in which several of the events run, in aligned steps once f
   expect(search({ ...drawn, lanes, isAligned: true }, null, "dur:>0ns", null).busy).toBe(20);
 });
 
-it("finds steps also where they are aligned", () => {
+it("finds steps even if they are aligned", () => {
   const aligned = new AlignedSteps(drawn).drawn;
   expect([...search(aligned, null, "step:1", null).ids]).toEqual([2, 3]);
 });

@@ -59,7 +59,7 @@ describe("openContainer", () => {
     expect(container.column("one")).toEqual(Uint8Array.of(7));
   });
 
-  it("says what is wrong with bytes that are no container", async () => {
+  it("explains why bytes are not a container", async () => {
     const whole = await gzip(
       writeContainer({}, { column: { encoding: "plain", values: new Uint32Array(5000) } }),
     );

@@ -37,7 +37,7 @@ async function read(header: Record<string, unknown> = {}): Promise<CounterTrack[
 }
 
 describe("readCounters", () => {
-  it("has times from the origin, also of a track without values here", async () => {
+  it("has times from the origin, even for a track without values here", async () => {
     const [queue, load] = await read();
     expect([...queue.times]).toEqual([5, 10, 20]);
     expect([...queue.levels]).toEqual([4, 0, 9]);
@@ -51,7 +51,7 @@ describe("readCounters", () => {
     expect((await read({ counters_unsent: 0 })).map(({ unsent }) => unsent)).toEqual([undefined, undefined]);
   });
 
-  it("has none where there are no counters", async () => {
+  it("returns nothing without counters", async () => {
     expect(readCounters(await openContainer(await gzip(writeContainer({}, {}))))).toEqual([]);
   });
 });
@@ -83,7 +83,7 @@ describe("counterFigures", () => {
     return { least: Math.min(...all), mean, most: Math.max(...all) };
   }
 
-  it("is what every nanosecond says", () => {
+  it("matches a sum over every nanosecond", () => {
     for (let start = 0; start < 12; start++) {
       for (let end = start; end < 14; end++) {
         const [found, expected] = [counterFigures(line, start, end), slowly(start, end)];
@@ -99,7 +99,7 @@ describe("counterFigures", () => {
 });
 
 describe("the name of a counter", () => {
-  it("has that of its series where it says more", () => {
+  it("includes its series if that is more specific", () => {
     const name = (counter: string, series: string) => counterName({ counter, series });
     expect(name("heap", "used")).toBe("heap used");
     expect(name("heap", "value")).toBe("heap");

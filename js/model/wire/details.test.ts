@@ -82,7 +82,7 @@ beforeAll(async () => {
 });
 
 describe("Details", () => {
-  it("tells what was recorded from what was not", () => {
+  it("distinguishes recorded values from missing ones", () => {
     expect([0, 1, 2].map((event) => details.scheduled(event))).toEqual([null, 5, 0]);
     expect([0, 1].map((event) => details.compute(event))).toEqual([{ start: 1, end: 3 }, null]);
     expect([1, 2].map((event) => details.moved(event))).toEqual([null, { least: 3, most: 9 }]);

@@ -86,14 +86,14 @@ describe("Waiting", () => {
     expect(waiting.stretch(kernels, 50)).toEqual({ start: 50, end: 70 });
   });
 
-  it("has none where the device is busy, or in a lane that says when its ops were launched", () => {
+  it("finds no stretch while the device is busy, or in a lane of launches", () => {
     expect(waiting.stretch(kernels, 40)).toBeNull();
     expect(waiting.stretch(ops, 12)).toBeNull();
     expect(waiting.stretch(recv, 12)).toBeNull();
     expect(waiting.stretch(host, 12)).toBeNull();
   });
 
-  it("says nothing where nothing was sent", async () => {
+  it("is empty if nothing was sent", async () => {
     const none = new Waiting(await opened({}, {}), rows);
     expect([none.path, none.idle, none.stretch(kernels, 12)]).toEqual([null, null, null]);
     expect([...none.onPath(4)]).toEqual([0, 0, 0, 0]);
