@@ -88,7 +88,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     commands: [
       { id: "click", keys: "click", label: "an event; Ctrl adds another" },
       { id: "idle", keys: "click an idle device", label: "the gap and its cause" },
-      { id: "range", keys: "drag", label: "a range; its edges stick to events, Alt lets go" },
+      { id: "range", keys: "drag", label: "a range; its edges snap to events, Alt turns that off" },
       { id: "event-zoom", keys: "double click", label: "zoom to an event, or to everything" },
       {
         id: "fit",
@@ -200,7 +200,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       { id: "fields", keys: "op: name: lane: kind:", label: "search that field only, e.g. op:MatMul" },
       { id: "words", keys: '"a b"  -a  a|b', label: "a phrase, without a, either" },
       { id: "steps-searched", keys: "step:3  step:3-7", label: "only these steps" },
-      { id: "lines", keys: "line:12  file:model.py", label: "only ops made there" },
+      { id: "lines", keys: "line:12  file:model.py", label: "only ops of that line" },
       { id: "is-critical", keys: "is:critical", label: "only the critical path" },
       { id: "lengths", keys: ">5ms  dur:<10us", label: "longer, shorter" },
       { id: "bytes", keys: "bytes:>1MB", label: "moved or produced more; < for less" },

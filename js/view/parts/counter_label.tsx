@@ -11,7 +11,7 @@ import { useTopics } from "../../state/use_store";
 import { HideLane } from "./hide_lane";
 
 const APPROXIMATE =
-  "≈: the value at the cursor can be an earlier one, as only those values are loaded that draw the line";
+  "≈: the value at the cursor may be an earlier one, because only the values that draw the line are loaded";
 
 export function CounterLabel({ store, item }: { store: Store; item: CounterItem }) {
   useTopics(store, ["hover"], () => store.cursor);
