@@ -58,7 +58,7 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def _hashable(name: str, value: Any) -> tuple[str, type, Hashable] | None:
-    """Return what is equal for equal arguments only, as 1 and True are not; None if nothing is."""
+    """Return a key that is equal only for equal arguments, unlike 1 and True; None if there is none."""
     if isinstance(value, list | set | frozenset | np.ndarray):
         value = tuple(value)
     try:

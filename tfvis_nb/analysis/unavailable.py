@@ -81,7 +81,7 @@ def _empty(columns: tuple[tuple[str, str], ...]) -> UnavailableTable:
 
 
 def dtypes(columns: Mapping[str, str]) -> dict[str, Any]:
-    """Return what pandas takes for the dtypes of columns, where ``"str"`` is the dtype of texts."""
+    """Return the dtypes of columns for pandas, where ``"str"`` is the dtype of texts."""
     return {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in columns.items()}
 
 

@@ -109,7 +109,7 @@ def jupyterlab(prefix: Path | None = None) -> Check:
 
 
 def tensorflow(found: Probe) -> list[Check]:
-    """Judge what recording has shown, in the order in which one needs the other."""
+    """Judge the results of recording, in the order in which they depend on each other."""
     if not found.version:
         return [_not_imported(found)]
     checks = [_version(found)]

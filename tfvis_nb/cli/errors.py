@@ -17,7 +17,7 @@ def unreadable(path: object, error: OSError) -> Failure:
 
 
 def one_line(message: str) -> str:
-    r"""Make a message, which may name what a trace holds, into one line that no terminal acts on."""
+    r"""Make a message, which may contain names from a trace, into one line that no terminal acts on."""
     text = " ".join(message.split())
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 

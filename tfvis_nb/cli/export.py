@@ -71,7 +71,7 @@ def command(
     no_source: bool,
     **options: Any,
 ) -> int:
-    """Write what was asked for; return the exit code."""
+    """Write the requested files; return the exit code."""
     from tfvis_nb.writing.save import MESSAGES, SUFFIXES, save, suffix_of
 
     suffixes = [suffix_of(path) for path in files]

@@ -59,7 +59,7 @@ def command(traces: tuple[Path, ...], *, max_unpacked: int | None, as_json: bool
 
 
 def summary(trace: Trace) -> dict[str, Any]:
-    """Gather what a trace holds: times in ns, sizes in bytes, None for unknown."""
+    """Gather the content of a trace: times in ns, sizes in bytes, None for unknown."""
     events = trace.events
     end = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 0
     start = int(events["start_ns"].iloc[0]) if len(events) else 0

@@ -1,4 +1,4 @@
-"""``tfvis-nb run``: a script as Python itself would run it, with what TensorFlow does in it recorded."""
+"""``tfvis-nb run``: a script run as by Python itself, with its TensorFlow work recorded."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _show(error: BaseException) -> None:
 class WhenImported(importlib.abc.MetaPathFinder):
     """Begins a recording when TensorFlow has been imported: a script may set its variables before.
 
-    ``trace`` is what was recorded, once `end` was called; None when that is nothing.
+    ``trace`` is the recording, once `end` was called; None when that is nothing.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -235,7 +235,7 @@ class WhenImported(importlib.abc.MetaPathFinder):
 
 
 def write(trace: RecordedTrace, outputs: Sequence[Path]) -> str | None:
-    """Write a trace to each file; return what could not be written, or None.
+    """Write a trace to each file; return a text about the failed ones, or None.
 
     A page that would be too large for a browser is written as a table instead: the run is not lost.
     """

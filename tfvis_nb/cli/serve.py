@@ -204,7 +204,7 @@ def _what_helps(error: OSError, port: int) -> str:
 
 
 def _say(server: MonitorServer, path: Path, arguments: SimpleNamespace) -> None:
-    """Describe what there is to know, and the address last: who waits for it may end this at once."""
+    """Print the facts, and the address last: a program that waits for it may end this at once."""
     if arguments.token_file is not None:
         note(Text("address_of_token_file", path=arguments.token_file))
     if not path.exists():

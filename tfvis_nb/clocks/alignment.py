@@ -1,4 +1,4 @@
-"""How far the clocks of several tasks are apart, by what cannot have happened the other way round.
+"""How far the clocks of several tasks are apart, from events whose order is certain.
 
 A tensor is not received before it was made, and no rank leaves a collective before
 the last one has entered it. Each such fact bounds the difference of two clocks from one

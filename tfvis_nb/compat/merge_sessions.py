@@ -1,4 +1,4 @@
-"""Adding what one session holds to another, and keeping only the newest traces."""
+"""Adding the content of one session to another, and keeping only the newest traces."""
 
 import tempfile
 from contextlib import closing

@@ -35,7 +35,7 @@ _injected: TracingServer | None = None
 
 
 class TracingServer:
-    """Records what a job runs, with a page that lists it and traces what is clicked.
+    """Records the runs of a job, with a page that lists them and traces those that are clicked.
 
     The page is at `url`, which has the token: it is served on this machine, to whoever has that. The log has
     the address without the token. The runs are recorded by a `tfvis_nb.TraceSession`, `session`.

@@ -70,7 +70,7 @@ def _bound_ns(value: Any, none: float) -> float | None:
 
 
 def combined(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
-    """Return what holds of the clocks in all of several traces.
+    """Return the bounds that hold for the clocks in all of several traces.
 
     A task that is in several traces has the widest of its intervals, and none where one trace does not
     bound it or compares it with another task.

@@ -1,4 +1,4 @@
-"""Refusing what is not an option, of a call or of a magic, with the names it may have been meant for."""
+"""Refusing unknown options of a call or a magic, with the names that may have been meant."""
 
 import difflib
 import functools

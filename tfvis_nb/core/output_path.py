@@ -38,8 +38,8 @@ def writable(path: str | Path) -> Path:
 def whole(path: Path) -> Iterator[Path]:
     """Yield a new file next to `path` to write to; it replaces `path` when it is complete.
 
-    Until then, and if it fails, what was there stays. A link goes on leading where it led. Anything but a
-    plain file, or lies in a folder that takes no new ones, is written to itself.
+    Until then, and if it fails, the old file stays. A link goes on leading where it led. Anything but a plain
+    file, and a file in a folder that takes no new ones, is written in place.
     """
     target = path.resolve()
     beside = _created_beside(target)

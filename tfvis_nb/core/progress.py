@@ -23,7 +23,7 @@ class Progress:
 
 @contextlib.contextmanager
 def progress_after(what: str) -> Iterator[Progress]:
-    """Show in a terminal or notebook what the program waits for, and for how long, once that takes its time.
+    """Show in a terminal or notebook what the program waits for, and for how long, once that is noticeable.
 
     The line is removed when the block ends, so outputs that keep it, such as a log file, do not get it. It
     is kept up by a thread, so the block must let others run, as TensorFlow 2.15 to 2.21 does while it writes

@@ -211,7 +211,7 @@ class StackBuilder:
             self._edited.add(file)
 
     def table(self) -> StackTable:
-        """Return what was collected so far."""
+        """Return the table collected so far."""
         number = {name: at for at, name in enumerate(self._files)}
         files = {
             "name": list(self._files),

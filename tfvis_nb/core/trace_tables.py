@@ -30,7 +30,7 @@ class TraceTables:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """One row per device, with what is known of its hardware: `tfvis_nb.analysis.devices`."""
+        """One row per device, with its known hardware: `tfvis_nb.analysis.devices`."""
         from tfvis_nb.analysis.hardware.devices import devices
 
         return devices(self._trace)
@@ -58,7 +58,7 @@ class TraceTables:
 
     @cached_property
     def roofline(self) -> pd.DataFrame:
-        """How near instructions come to what their device can do: `tfvis_nb.analysis.roofline`."""
+        """How near instructions come to their device's limits: `tfvis_nb.analysis.roofline`."""
         from tfvis_nb.analysis.hardware.roofline import roofline
 
         return roofline(self._trace)

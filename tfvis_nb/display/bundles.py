@@ -22,7 +22,7 @@ def bundle(name: str) -> str:
 
 
 def widget_bundle(name: str) -> Path | str:
-    """Return what a widget has as its ``_esm``.
+    """Return a widget's ``_esm``.
 
     anywidget watches a path, to reload the view (ANYWIDGET_HMR), but never lets go of a widget that has one:
     closed ones would stay in memory with their traces.

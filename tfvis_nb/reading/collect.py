@@ -1,4 +1,4 @@
-"""Everything that a source holds, piece by piece -> what was read, and notes on the rest."""
+"""All pieces of a source -> the traces read, and notes on the rest."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

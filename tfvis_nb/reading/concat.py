@@ -90,7 +90,7 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
 
 
 def _nested(trace: Trace) -> pa.Table:
-    """Return the nested columns; of a trace without any, what its devices are called."""
+    """Return the nested columns; for a trace without any, its devices' names."""
     if trace.nested is not None:
         return trace.nested
     names = pa.array(trace.events["device"].astype(object), pa.string())

@@ -24,7 +24,7 @@ Read = RecordedStep | RecordedHost | Trace
 
 
 class Format(NamedTuple):
-    """A format: its name in messages, how its bytes are recognised, and what reads them.
+    """A format: its name in messages, how its bytes are recognised, and its reader.
 
     `options` are what `read` takes of ``threadpool`` and ``allowance``, besides the bytes and their name.
     """

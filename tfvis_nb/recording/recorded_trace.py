@@ -17,7 +17,7 @@ from tfvis_nb.texts import Text
 
 
 class RecordedTrace(Trace):
-    """A `tfvis_nb.Trace` of what ran in the block; its contents are there when the block has ended.
+    """A `tfvis_nb.Trace` of the code in the block; its contents are there when the block has ended.
 
     Beyond a Trace read from a file it has what it was read from: in ``sources`` the
     ``RunMetadata`` of each session run, in ``profiles`` the ``XSpace`` of each profile,
@@ -95,7 +95,7 @@ class RecordedTrace(Trace):
         self.notes = [*notes, *remarks, *trace.notes]
 
     def __getattr__(self, name: str) -> object:
-        # Only what was not found gets here. IPython looks for many underscored names in vain.
+        # Only names that were not found get here. IPython looks for many underscored names in vain.
         if name.startswith("_") or self.ready:
             return object.__getattribute__(self, name)  # which raises, including errors inside a property
         raise AttributeError(

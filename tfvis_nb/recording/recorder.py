@@ -161,10 +161,9 @@ def trace(
         the profiler before the first eager call: afterwards the profile has the GPU's rows of
         both.
     level
-        Of session runs. ``"full"`` records ops, GPU kernels and copies, and what moves
-        between the tasks of a cluster; ``"hardware"`` leaves out the latter, ``"software"``
-        records the ops alone. Sessions without a GPU record the same at each; those of a
-        cluster record at ``"full"`` only, and so always do.
+        Of session runs. ``"full"`` records ops, GPU kernels and copies, and transfers between the tasks of a
+        cluster; ``"hardware"`` leaves out the latter, ``"software"`` records the ops alone. Sessions without
+        a GPU record the same at each; those of a cluster record at ``"full"`` only, and so always do.
     partition_graphs
         Whether to keep the graphs that were executed, after placement and optimisation: of
         each session run, and of the functions that were first called in the block.

@@ -123,7 +123,7 @@ class Handler(RequestHandler):
             self._working.cancel()
 
     async def made(self, worker: Worker, make: Callable[[], T]) -> T:
-        """Return what a worker makes; whatever it raises becomes a `Refusal`."""
+        """Return a worker's result; any exception becomes a `Refusal`."""
 
         def guarded() -> T:
             try:
@@ -265,7 +265,7 @@ class ScriptHandler(Handler):
 
 
 class StateHandler(Handler):
-    """Describe what the session has counted and keeps."""
+    """Describe the session's counts and traces."""
 
     async def get(self) -> None:
         """Answer."""

@@ -17,7 +17,7 @@ _LZ4 = b"\x04\x22\x4d\x18"
 
 
 def compress(data: bytes) -> bytes:
-    """Compress what TensorFlow gave."""
+    """Compress TensorFlow's message."""
     codec = pa.Codec("lz4") if len(data) <= SMALL else pa.Codec("zstd", 1)
     return bytes(codec.compress(data, asbytes=True))
 

@@ -267,7 +267,7 @@ class SavedSession:
         return f"{type(self).__name__}({str(self.path)!r})"
 
     def _write(self, write: Callable[[Guarded], None]) -> None:
-        """Write what the session is asked for; an OSError names the file where that is not possible."""
+        """Write a request to the session; an OSError names the file if that is not possible."""
         try:
             with self.connected() as connection:
                 write(connection)

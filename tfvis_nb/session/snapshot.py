@@ -37,7 +37,7 @@ _NS_OF_MS = 1e6
 
 
 def session_state(session: SavedSession) -> dict[str, Any]:
-    """Return what a session has counted and kept, and what it is asked for, as of now; JSON values only.
+    """Return the counts, traces and requests of a session as of now; JSON values only.
 
     Times are in epoch milliseconds (``_ms``), durations in nanoseconds (``_ns``). If there are many, only the
     signatures that took the most time and the newest traces are included; ``signatures_total``,

@@ -23,7 +23,7 @@ _QUERY = (
 
 
 def stored_row(connection: Guarded, number: int) -> tuple[Any, ...] | None:
-    """Return what the file has of a trace, or None; DamagedSessionError if it is listed and not found."""
+    """Return the stored row of a trace, or None; DamagedSessionError if it is listed and not found."""
     query = _QUERY.format(layers=selected(connection, ["layers"]))
     found = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
     numbers = (rows.data, rows.count, rows.trace_format, rows.count)

@@ -62,7 +62,7 @@ def process_numbers(connection: sqlite3.Connection) -> dict[int, int]:
 
 
 def signature_rows(connection: sqlite3.Connection, after: int = 0) -> list[tuple[Any, ...]]:
-    """Return what is known of the signatures whose numbers are greater, in the order of these."""
+    """Return the rows of signatures with numbers above `after`, in order."""
     query = f"SELECT {_SIGNATURE} FROM signatures WHERE id > ? ORDER BY id"  # noqa: S608 - constants
     return list(validate_rows(connection.execute(query, (after,)), count, *(text for _ in range(6))))
 

@@ -1,4 +1,4 @@
-"""Checking what a session is asked for, before its file is touched."""
+"""Checking requests to a session before its file is touched."""
 
 import math
 import numbers

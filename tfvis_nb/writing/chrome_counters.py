@@ -32,7 +32,7 @@ def counter_events(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
                 "tid": 0,
                 "ts": micros,
                 "args": {series: value},
-                # Viewers pass over what is not in the arguments.
+                # Viewers ignore values that are not in the arguments.
                 "time_ns": str(exact),
                 "task": task,
                 "device": device,

@@ -159,7 +159,7 @@ class _Moved(NamedTuple):
 
 
 def _moved(trace: Trace, by: str) -> _Moved:
-    """Find what has a size and moved for some time."""
+    """Find tensors and copies with a size and a duration."""
     if by not in CHANNELS:
         raise ValueError(Text("not_one_of", choices=", ".join(CHANNELS), by=by))
     table = trace.transfers

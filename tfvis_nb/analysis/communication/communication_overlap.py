@@ -32,7 +32,7 @@ def communicates(events: pd.DataFrame) -> np.ndarray:
 def computes(events: pd.DataFrame) -> np.ndarray:
     """Return which events compute: ops and kernels, without those that wait for a tensor or for their body.
 
-    The latter are ``_Recv``, functions and loops as a whole, and those that get the next input. Copies
+    The latter are ``_Recv``, functions and loops as a whole, and those that fetch the next input. Copies
     between host and device are neither computing nor communication.
     """
     op = events["op"].cat

@@ -46,7 +46,7 @@ class _Visits(NamedTuple):
 
 
 class Backtracker:
-    """Finds what events of a trace had waited for, and what that had waited for, back in time.
+    """Finds the events that an event had waited for, and those they had waited for, back in time.
 
     Attributes: `times` of the events; `dependencies`, ordered by time; `activity`, of each event the
     highest index in `tfvis_nb.analysis.events.activity.ACTIVITIES` of itself and those that it lies within on

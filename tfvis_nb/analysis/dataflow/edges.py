@@ -120,7 +120,7 @@ class _Finder:
         return np.where(column.notna(), column.to_numpy(np.int64, na_value=0), otherwise)
 
     def _feed(self) -> None:
-        """Link inputs with what made them, directly or through a transfer."""
+        """Link inputs with their producers, directly or through a transfer."""
         listed = inputs(_texts(self.events["detail"].iloc[self.executor]), self.names)
         row, given = graph_inputs(self.trace, self.executor)
         if len(row):

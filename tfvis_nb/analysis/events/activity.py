@@ -214,7 +214,7 @@ def _eager(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
 
 
 def _markers(trace: Trace, is_host: np.ndarray) -> np.ndarray:
-    """Return which host rows are what their step is called by: ``train`` for the step ``train 13``."""
+    """Return which host rows gave their step its name: ``train`` for the step ``train 13``."""
     names = {_NUMBER.sub("", label) for label in trace.step_labels.values()} - {""}
     marked = np.zeros(len(is_host), bool)
     if names:

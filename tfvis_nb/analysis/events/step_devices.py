@@ -20,7 +20,7 @@ class StepDevices(NamedTuple):
       is empty.
     * ``first``, ``last``: for each row the start and end of its step (ns), over all tasks.
     * ``whole``: for each row the row of its task as a whole.
-    * ``nowhere``: whether a row only collects what a task has on no device.
+    * ``nowhere``: whether a row only collects a task's events without a device.
     * ``untraced``: whether accelerators ran ops there that no tracer recorded.
     * ``event``, ``device_row``, ``start``, ``end``: what counts to a step, in which row of ``table``, from
       when to when (ns); see `tfvis_nb.analysis.events.activity.during_steps`.

@@ -53,7 +53,7 @@ _MUCH_ONE_TIME = 0.25
 
 @validate_input
 def findings(trace: Trace) -> pd.DataFrame:
-    """Return what made the steps slow: problems first, then the rest, the most costly of each first.
+    """Return why the steps were slow: problems first, then the rest, the most costly of each first.
 
     What ended the program, such as an allocation that failed, comes before all of it, also without steps.
 

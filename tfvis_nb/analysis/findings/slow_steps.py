@@ -140,13 +140,13 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
 
 
 def _mostly_not_work(figures: Figures) -> bool:
-    """Return whether most of what a step takes longer is not its devices' work, and what it is instead."""
+    """Return whether most of a step's extra time is not its devices' work, and what it is instead."""
     is_work = figures["work_excess_ns"] >= _MOST * figures["excess_ns"] or figures["op_kind"] == "kernel"
     return bool(figures["activity"]) and not is_work
 
 
 def _stalls(trace: Trace, longest: pd.Series) -> bool:
-    """Return whether one event on the host is most of what a step takes longer."""
+    """Return whether one event on the host is most of a step's extra time."""
     if longest.op_kind not in _HOST_KINDS:
         return False
     durations = trace.events["duration_ns"]
@@ -159,7 +159,7 @@ def _finding(trace: Trace, key: str, longest: pd.Series, figures: dict[str, Any]
 
 
 def _event(trace: Trace, longest: pd.Series) -> list[int]:
-    """Return the longest event of what differs most, if the step has it."""
+    """Return the longest event of the part that differs most, if the step has it."""
     if pd.isna(longest.op_event):
         return []
     event = int(longest.op_event)

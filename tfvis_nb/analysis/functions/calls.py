@@ -107,7 +107,7 @@ def _count(calls: pd.DataFrame, details: pd.Series, tracings: pd.DataFrame) -> N
 
 
 def _name(trace: Trace, calls: pd.DataFrame, tracings: pd.DataFrame) -> None:
-    """Add what was recorded of tracings, and which are not the first ones."""
+    """Add the recorded facts about tracings, and which are not the first ones."""
     recorded = _recorded(trace, tracings["event"].to_numpy(np.int64))
     for field in ("function", "source", "nodes", "changes"):
         tracings[field] = pd.Series([one.get(field) for one in recorded], dtype=object)

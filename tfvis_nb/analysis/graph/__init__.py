@@ -1,1 +1,1 @@
-"""The graphs of a trace: nodes, where they were to run, what they were estimated to cost."""
+"""The graphs of a trace: nodes, their requested and actual devices, and their estimated costs."""

@@ -1,4 +1,4 @@
-"""The devices of a trace, and what its profile records about their hardware."""
+"""The devices of a trace, and its profile's facts about their hardware."""
 
 import pandas as pd
 

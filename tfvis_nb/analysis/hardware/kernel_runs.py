@@ -1,4 +1,4 @@
-"""Each run of a kernel: what ran, for which op, on how much of which GPU."""
+"""Each run of a kernel: its name, its op, its GPU and its blocks."""
 
 import re
 

@@ -63,7 +63,7 @@ def op_work(trace: Trace) -> pd.DataFrame:
 
 
 def _executions(trace: Trace) -> Iterator[tuple[int, Op]]:
-    """Yield the executions of ops that have a formula, with what is known of them."""
+    """Yield the executions of ops that have a formula, with their known inputs, outputs and attributes."""
     events = trace.events
     counted = [*FORMULAS, *COPIES]
     rows = executor_rows(events)

@@ -1,4 +1,4 @@
-"""How near ops and instructions come to what their device can compute and load: the roofline model."""
+"""The roofline model: how near ops and instructions come to the limits of their device."""
 
 import numpy as np
 import pandas as pd
@@ -102,9 +102,9 @@ def roofline(
         One row per instruction, node or group, the largest self time first: the columns of `BY` (str,
         ``step`` int32), ``count``, ``self_ns`` (int64), ``flops``, ``bytes``, ``intensity``, ``flop_rate``,
         ``byte_rate``, ``peak_flops``, ``peak_bytes``, ``ideal_ns``, ``efficiency`` (float64) and ``bound``
-        (str) as in `FIGURES`, and ``longest`` (int64), the event with the longest duration. What needs a
-        highest rate is NaN, and ``bound`` empty, where that is not known or, ``peak_flops``, not the same in
-        a group. `cannot_say` where nothing has both operations and bytes.
+        (str) as in `FIGURES`, and ``longest`` (int64), the event with the longest duration. Columns that need
+        a highest rate are NaN, and ``bound`` is empty, if that rate is not known or, for ``peak_flops``, not
+        the same in a group. `cannot_say` where nothing has both operations and bytes.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def _instructions(trace: Trace) -> tuple[pd.DataFrame, Text]:
 
 
 def _events(trace: Trace, by: str) -> tuple[pd.DataFrame, Text]:
-    """Return the events whose work is known with what they are added up by, the longest first."""
+    """Return the events whose work is known with their groups, the longest first."""
     table = of_ops(trace) if by in _OF_OPS else work(trace)
     reason = Text("no_op_costs") if table.empty else Text("no_kernels")
     if by == "kernel":

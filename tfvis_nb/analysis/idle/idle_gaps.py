@@ -104,8 +104,8 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
         One row per gap and cause, the longest gap first, in a gap by time: ``step`` (int64), ``task``,
         ``device`` (category), ``start_ns``, ``duration_ns`` (int64), ``cause`` (category of `CAUSES`),
         ``cause_event`` (int64 id: what took most of that time), ``gap`` (int64, from 0) and ``gap_ns``
-        (int64). Devices are accelerators, and the CPUs of tasks without accelerators. `cannot_say` where no
-        device of a step has a row that records what it did.
+        (int64). Devices are accelerators, and the CPUs of tasks without accelerators. `cannot_say` if no
+        device of a step has a row of its work.
 
     Notes
     -----
@@ -236,7 +236,7 @@ def _with_waits(
     first = np.maximum(times.start[collective], pieces.start)
     last = np.minimum(last_arrival[collective], pieces.end)
     waits &= first < last
-    # Going back: what came after the wait, the wait, what was before it.
+    # Going back: the time after the wait, the wait, the time before it.
     moments = np.stack([pieces.end, last, first, pieces.start], 1)
     moments[~waits, 1:3] = pieces.start[~waits][:, None]
     row, part = np.divmod(np.flatnonzero(moments[:, :-1] != moments[:, 1:]), 3)

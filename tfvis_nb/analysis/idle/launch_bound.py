@@ -188,7 +188,7 @@ def _launch_waits(trace: Trace, here: StepDevices, gaps: pd.DataFrame) -> np.nda
     """Return how much of each gap has the cause ``late launch``; ``device_row`` is a row of `here`."""
     idle = trace.idle_gaps
     idle = idle[(idle["cause"] == "late launch").to_numpy()]
-    # A task as a whole is named like what it has on no device.
+    # A task as a whole has the name of its events without a device.
     of_device = np.flatnonzero(here.whole != np.arange(len(here.table)))
     rows, wanted = (
         pd.MultiIndex.from_frame(table[list(_WHERE)].astype({"task": "str", "device": "str"}))

@@ -59,7 +59,7 @@ class OnDevices(NamedTuple):
 
 @validate_input
 def launch_gaps(trace: Trace) -> pd.DataFrame:
-    """Return the gaps between what accelerators ran in a step, and what of each is due to its launch.
+    """Return the gaps between accelerators' events in a step, and the part of each due to its launch.
 
     A gap is late when the event that ends it was launched after everything before on the device had ended:
     with nothing to do, the device waited for the host. If several events end it together, the one launched

@@ -25,7 +25,7 @@ def stage_of(name: str) -> str:
 
 
 def awaits(stage: str) -> bool:
-    """Return whether a stage hands out what other threads have prepared.
+    """Return whether a stage hands out elements prepared by other threads.
 
     >>> awaits("Root::Prefetch"), awaits("Root::Prefetch::Map")
     (True, False)
@@ -57,7 +57,7 @@ def boolean(value: str | None) -> Any:
 
 
 def given_names(dataset: str) -> str:
-    """Return the names that a program gave to what a dataset is made of, without those that TensorFlow gives.
+    """Return a program's names for the parts of a dataset, without TensorFlow's own.
 
     >>> given_names("fused(decode,BatchDatasetV2:3)"), given_names("MapDataset:1")
     ('decode', '')

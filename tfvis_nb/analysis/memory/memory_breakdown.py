@@ -36,7 +36,7 @@ _COLUMNS = {
 
 @validate_input
 def memory_breakdown(trace: Trace, by: str = "op") -> pd.DataFrame:
-    """Return what the memory was used for at the peak of each allocator in each step.
+    """Return the uses of memory at the peak of each allocator in each step.
 
     Parameters
     ----------

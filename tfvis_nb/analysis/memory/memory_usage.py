@@ -99,7 +99,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
 
 
 def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
-    """Add up what was allocated and freed."""
+    """Add up allocated and freed bytes."""
     freed = np.flatnonzero(buffers["free_ns"].notna().to_numpy())
     row = np.concatenate([np.arange(len(buffers)), freed])
     size = buffers["bytes"].to_numpy()

@@ -124,7 +124,7 @@ def _event(trace: Trace, name: str) -> int:
 
 
 def _heap(trace: Trace, event: int, allocator: str) -> dict[str, Any]:
-    """Return what an allocator had allocated and free while an op ran, when that was the most."""
+    """Return an allocator's allocated and free bytes at their peak while an op ran."""
     curve = trace.memory
     curve = curve[(curve["allocator"] == allocator) & (curve["step"] == event_table.NO_STEP)]
     start = int(trace.events["start_ns"].iloc[event])

@@ -100,7 +100,7 @@ def overview(trace: Trace) -> Overview:
     Overview
         A mapping with the keys ``headline``, ``steps``, ``first_step``, ``median_step``, ``clocks``,
         ``devices``, ``outside``, ``host_ns``, ``top_ops``, ``memory`` and ``notes``, as in `FIGURES`: times
-        in ns, sizes in bytes, shares from 0 to 1, None for what the trace does not show.
+        in ns, sizes in bytes, shares from 0 to 1, None for values that the trace does not show.
 
     Examples
     --------

@@ -32,7 +32,7 @@ class Computation:
         return self.instructions.get(self._root)
 
     def operands(self, instruction: Any) -> list[Any]:
-        """Return what an instruction takes, in order."""
+        """Return the operands of an instruction, in order."""
         found = map(self.instructions.get, instruction.operand_ids)
         return [one for one in found if one is not None]
 
@@ -136,7 +136,7 @@ class Modules:
 
 
 def without_sources(data: bytes) -> bytes:
-    """Return an ``HloProto`` with what is read here only: without files and lines; empty if it is damaged."""
+    """Return an ``HloProto`` with only the fields read here, so without lines; empty if it is damaged."""
     try:
         with gate("HloProto"):
             proto = hlo_class().FromString(data)

@@ -171,7 +171,7 @@ def _described(trace: Trace, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def instructions(trace: Trace, programs: list[str], names: list[str]) -> list[_Instruction]:
-    """Return what its program records about each instruction."""
+    """Return the program's record of each instruction."""
     counters: dict[str, Flops] = {}
     found = []
     for program, name in zip(programs, names, strict=True):

@@ -63,8 +63,8 @@ def program_memory(trace: Trace) -> pd.DataFrame:
 
     Notes
     -----
-    The sum over a program is what it needs at its peak, without gaps between temporaries. Programs share
-    buffers when the output of one is the parameter of another: their sums do not add up.
+    The sum over a program is its need at its peak, without gaps between temporaries. Programs share buffers
+    when the output of one is the parameter of another: their sums do not add up.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def program_memory(trace: Trace) -> pd.DataFrame:
 
 
 def _row(trace: Trace, program: str, module: HloModule, buffer: _Buffer, place: Any | None) -> dict[str, Any]:
-    """Describe a buffer by the instruction that defines what is in it, at `place`."""
+    """Describe a buffer by the instruction that defines its content, at `place`."""
     one = None if place is None else module.defining(place.instruction_id, text(place.instruction_name))
     shape = None if one is None else one.shape
     for index in () if place is None else place.shape_index:

@@ -75,9 +75,9 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     Notes
     -----
     The time of a row is its own plus those of the rows right below it, to the nanosecond. Rows of host
-    threads that are not ops have no scope; what repeats others is left out, and so is the time of functions
-    and loops as a whole in an executor's lane, whose ops have rows of their own. A copy counts to the node
-    whose tensor it moves; kernels of unknown nodes count to the first row alone.
+    threads that are not ops have no scope; rows that repeat others are left out, and so is the time of
+    functions and loops as a whole in an executor's lane, whose ops have rows of their own. A copy counts to
+    the node whose tensor it moves; kernels of unknown nodes count to the first row alone.
 
     Examples
     --------

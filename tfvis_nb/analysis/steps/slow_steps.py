@@ -192,7 +192,7 @@ def _add_work(table: pd.DataFrame, trace: Trace) -> None:
 
 
 def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:
-    """Add what differs most of the parts of all tasks."""
+    """Add the part that differs most, of all tasks."""
     parts = trace.breakdown
     parts = parts[(parts["device"] == "").to_numpy()]
     task, tasks = pd.factorize(parts["task"].astype(str), sort=True)

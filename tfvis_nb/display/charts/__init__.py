@@ -80,7 +80,7 @@ class Charts:
         return steps_chart(self._shown_in("steps"))
 
     def roofline(self, *, peak_flops: float | None = None, memory_bandwidth: float | None = None) -> figure:
-        """What ops achieve of what their device can do; rates as in `tfvis_nb.analysis.roofline`."""
+        """The rates of ops next to their device's limits, as in `tfvis_nb.analysis.roofline`."""
         return roofline_chart(self._shown_in("roofline"), peak_flops, memory_bandwidth)
 
     def why_not(self, name: str) -> Text:

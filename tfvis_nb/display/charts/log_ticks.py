@@ -22,7 +22,7 @@ _DECADE = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 
 
 def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:
-    """Return marks, in microseconds, and what they are called."""
+    """Return marks, in microseconds, and their labels."""
     powers = range(math.floor(math.log10(least_us)) - 1, math.ceil(math.log10(most_us)) + 2)
     every = -(-len(powers) // _MOST)
 
@@ -39,7 +39,7 @@ def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:
 
 
 def byte_marks(least: float, most: float) -> list[tuple[float, str]]:
-    """Return marks, in bytes, and what they are called."""
+    """Return marks, in bytes, and their labels."""
     first, last = math.floor(math.log2(least)), math.ceil(math.log2(most))
 
     def marks(every: int) -> list[float]:
@@ -56,7 +56,7 @@ def byte_marks(least: float, most: float) -> list[tuple[float, str]]:
 def decade_marks(
     least: float, most: float, units: Sequence[Unit] = (Unit("", 1),)
 ) -> list[tuple[float, str]]:
-    """Return powers of ten and what they are called."""
+    """Return powers of ten and their labels."""
     first, last = math.floor(math.log10(least)), math.ceil(math.log10(most))
     every = -(-(last - first + 1) // _MOST)
     last = max(last, first + 1)

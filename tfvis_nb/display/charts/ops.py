@@ -23,11 +23,11 @@ _NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
 
 def top_ops_chart(trace: Trace) -> figure:
-    """Return the op types with the most self time on devices and hosts, in the colour of what they are.
+    """Return the op types with the most self time on devices and hosts, in the colour of their category.
 
     A bar is ``self_ns`` of `tfvis_nb.analysis.op_statistics`, the events of one
-    op type and kind without what lies within them. What ran at once counts each. The colour is the
-    activity (see `tfvis_nb.analysis.events.activity.activity`) of the longest of them.
+    op type and kind without what lies within them. Simultaneous events each count. The colour is the activity
+    (see `tfvis_nb.analysis.events.activity.activity`) of the longest of them.
     """
     from bokeh.models import ColumnDataSource, HoverTool
 

@@ -1,4 +1,4 @@
-"""Charts along the run's time, which follow the timeline: memory, and what moved when."""
+"""Charts along the run's time, which follow the timeline: memory and transfers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ALLOCATORS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", 
 
 
 def memory_chart(trace: Trace) -> figure:
-    """Return what each allocator had allocated over time, with its peak marked."""
+    """Return each allocator's allocated bytes over time, with the peak marked."""
     curve = trace.memory
     origin = int(trace.events["start_ns"].iloc[0])
     unit = axis_unit(trace)

@@ -163,7 +163,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         )
 
     def close(self) -> None:
-        """Remove the comparison from the notebook and free what it holds for it."""
+        """Remove the comparison from the notebook and free its memory."""
         # The box goes first: it would look for its removed children.
         super().close()
         for part in self._parts:

@@ -94,7 +94,7 @@ class PanelsWidget(anywidget.AnyWidget):
         timer.start()
 
     def tabs(self) -> list[dict[str, Any]]:
-        """Compute what has not been computed, and return all tabs."""
+        """Compute missing tabs, and return all."""
         return [self._tab(title) for title in self._titles]
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class PanelsWidget(anywidget.AnyWidget):
         return tab_names(self._against)
 
     def _compute(self, title: str) -> dict[str, Any]:
-        """Return what a tab holds."""
+        """Return the content of a tab."""
         return tab(self._trace, title, self._against)
 
     def _tab(self, title: str) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         )
 
     def close(self) -> None:
-        """Remove the dashboard from the notebook and free what it holds for it."""
+        """Remove the dashboard from the notebook and free its memory."""
         # The box goes first: it would look for its removed children.
         super().close()
         for part in self._parts:

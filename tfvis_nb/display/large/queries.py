@@ -61,7 +61,7 @@ class Windows:
         return outline_bytes(self._layout, self.outline, title=title, shift=self._shift, rest=rest)
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer one query with JSON and bytes; ValueError if it asks for what the trace does not have."""
+        """Answer one query with JSON and bytes; ValueError if it asks for something the trace lacks."""
         kind = question.get("kind")
         if kind == "window":
             return self._window(question)

@@ -1,4 +1,4 @@
-"""Reads what is typed into the search field, as ``js/model/search/query.ts`` does."""
+"""Reads the text of the search field, as ``js/model/search/query.ts`` does."""
 
 import re
 from typing import NamedTuple

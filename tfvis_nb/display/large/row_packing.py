@@ -27,7 +27,8 @@ def pack_rows(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> np
 
 
 def _pack_lane(start: np.ndarray, until: np.ndarray, rows: np.ndarray) -> None:
-    # Where everything before has ended, packing begins anew: what overlaps nothing is in row 0 already.
+    # Where everything before has ended, packing starts anew: events that overlap nothing are in row 0
+    # already.
     reached = np.maximum.accumulate(until[:-1])
     apart = np.concatenate([[True], start[1:] >= reached, [True]])
     left = np.flatnonzero(~(apart[:-1] & apart[1:]))

@@ -33,7 +33,7 @@ class Found:
 def find(layout: Layout, text: str, step: int | None) -> Found:
     """Find the events, of one step or of all, that match all words of `text`.
 
-    See `parse_query` for what can be asked.
+    See `parse_query` for the syntax.
     """
     clauses = parse_query(text)
     mask = np.full(len(layout.event), bool(clauses), "?")

@@ -12,7 +12,7 @@ _MOST_LETTERS = 60
 
 
 def monitor_line(state: Mapping[str, Any]) -> str:
-    """Describe in one line what a session holds."""
+    """Describe the content of a session in one line."""
     name = printable(" ".join(state["name"].split()), 80)
     if state["waiting"] and not state["problem"]:
         return printable(state["waiting"], 300)

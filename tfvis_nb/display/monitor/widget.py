@@ -170,9 +170,9 @@ class MonitorWidget(StoredWidget):
 def monitor(path: str | Path, **options: Any) -> MonitorWidget:
     """Show a live session; in a notebook, as the last expression of a cell.
 
-    It lists what the job runs, with live counts and times, and the stored traces, which can be opened
-    in place, downloaded or deleted. Traces are requested there. The job may run in this notebook, in
-    another one or in a script on this machine, and the file need not exist yet.
+    It lists the job's runs, with live counts and times, and the stored traces, which can be opened in place,
+    downloaded or deleted. Traces are requested there. The job may run in this notebook, in another one or in
+    a script on this machine, and the file need not exist yet.
 
     Parameters
     ----------

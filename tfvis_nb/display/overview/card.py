@@ -11,7 +11,7 @@ _LONGEST = 400
 
 
 def card(trace: Trace) -> dict[str, Any]:
-    """Return what is drawn of the overview: ``headline``, ``step_time``, ``lines`` and ``bars``.
+    """Return the drawn parts of the overview: ``headline``, ``step_time``, ``lines`` and ``bars``.
 
     The bars show the median step, one for each task, with the ``name`` of each activity, its time in ns and
     its ``share`` of the step; the rest is text. A line is a term, its values and its meaning; ``step_time``

@@ -1,4 +1,4 @@
-"""The block of findings: what made the steps slow, in words."""
+"""The block of findings: why the steps were slow, in words."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""The exported comparison: two timelines and what differs, as one HTML file that opens offline."""
+"""The exported comparison: two timelines and their differences, as one HTML file that opens offline."""
 
 import gzip
 import html

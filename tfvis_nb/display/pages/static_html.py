@@ -25,8 +25,7 @@ def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> s
     """Write a still picture of a trace, its longest lines of code and ops, in under 20 kB of plain HTML.
 
     Only elements that sites keep when they clean a notebook are used: no script,
-    no style sheet, and the picture as an image. Below it stands the headline of the overview,
-    or what is given as HTML.
+    no style sheet, and the picture as an image. Below it is the headline of the overview, or the given HTML.
     """
     heading = html.escape(one_line(trace, title))
     parts = [f"<p><b>{heading}</b></p>"]

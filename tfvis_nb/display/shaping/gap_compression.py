@@ -25,7 +25,7 @@ def compress_gaps(trace: Trace) -> Trace:
     """Return a trace whose axis can be drawn: this one, or with its long pauses cut to a second each.
 
     Only a trace that spans more than `LONGEST_NS` is changed, and only where nothing ran for an hour.
-    Its rows keep their numbers and their order, and a note shows what was done.
+    Its rows keep their numbers and their order, and a note describes the change.
     """
     events = trace.events
     start = events["start_ns"].to_numpy()

@@ -1,4 +1,4 @@
-"""A timeline's selection, between what the front end holds and what Python users work with.
+"""A timeline's selection, converted between the front end's form and the Python user's.
 
 The front end (``Selection`` in ``js/model/types.ts``) holds ``None``, ``{"events": [event ids]}``
 or a range ``{"start", "end", "lanes", "step"}`` in nanoseconds from the trace's
@@ -63,7 +63,7 @@ def validate_selection(events: pd.DataFrame, lanes: LaneOrder, selection: Any) -
 
 
 def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
-    """Turn what a Python user selects into what the front end holds; ValueError if it is not of this trace.
+    """Convert a Python user's selection into the front end's form; ValueError if it is not of this trace.
 
     `value` may be rows of `events`, or of a table that names them in a column ``event``, such as
     ``trace.transfers``; a boolean mask over `events`; event ids (a list, array or index); a tuple

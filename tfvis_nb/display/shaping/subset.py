@@ -1,4 +1,4 @@
-"""A trace of some events of another, which keeps what was found out about them in the whole."""
+"""A trace of some events of another, which keeps the facts found about them in the whole."""
 
 import numpy as np
 import pandas as pd

@@ -38,10 +38,10 @@ def tab_names(against: Trace | None = None) -> list[str]:
 
 
 def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]:
-    """Compute what one tab holds: ``title``, and ``blocks`` as of `tfvis_nb.display.tabs.blocks`.
+    """Compute the content of a tab: ``title``, and ``blocks`` as of `tfvis_nb.display.tabs.blocks`.
 
-    It is nothing but what JSON can hold, without infinite or undefined numbers. `trace` is as the timeline
-    shows it: times are counted from its first event.
+    It contains only JSON values, without infinite or undefined numbers. `trace` is as the timeline shows it:
+    times are counted from its first event.
     """
     if name == COMPARISON and against is not None:
         from tfvis_nb.display.tabs import compare as comparison

@@ -14,7 +14,7 @@ _LONGEST = 24
 
 
 def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
-    """Return what differs as a whole, by activity and by op type; `against` is A, `trace` is B."""
+    """Return the differences as a whole, by activity and by op type; `against` is A, `trace` is B."""
     heads = _heads(trace, against)
     whole = comparison.whole(compared(against, None), compared(trace, None), heads)
     found = compare.compare_activities(against, trace)

@@ -141,7 +141,7 @@ _HINTS = {
 
 
 def _times(side: Compared) -> dict[str, int]:
-    """Return what can be measured of a side, by name."""
+    """Return the measurable figures of a side, by name."""
     steps = side.trace.steps[side.trace.steps["step"] != NO_STEP]
     if side.step is not None:
         steps = steps[steps["step"] == side.step]

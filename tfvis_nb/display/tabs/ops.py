@@ -146,7 +146,7 @@ def _roofline(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:
-    """Return what the longest event of each row is, and nothing for what is received.
+    """Return the activity of each row's longest event, empty for received tensors.
 
     Tensors that are received at the same time all count, so that together they exceed the step many times.
     """

@@ -137,7 +137,7 @@ class TimelineWidget(HtmlExport, StoredWidget):
         return page_text(self._shown, title=title, selection=self._selection, **payloads, **limits, **values)
 
     def close(self) -> None:
-        """Remove the timeline from the notebook and free what it holds for it."""
+        """Remove the timeline from the notebook and free its memory."""
         super().close()
         self._drawn = b""
         self._details = b""

@@ -63,7 +63,7 @@ def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.
 def _add_instructions(
     trace: Trace, events: pd.DataFrame, index: np.ndarray, facts: dict[tuple[str, ...], int]
 ) -> None:
-    """Give events that ran an instruction of a compiled program what is known of it."""
+    """Give events that ran an instruction of a compiled program the facts about it."""
     if trace.nested is None or trace.hlo_ops.empty:
         return
     code = np.zeros(len(events), np.int64)

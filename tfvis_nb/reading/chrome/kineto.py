@@ -39,7 +39,7 @@ _STEP = re.compile(r"ProfilerStep#(\d+)")
 
 
 class KinetoReader:
-    """Reads PyTorch's traces: its ops, what the GPU ran for them, and the calls that launched it."""
+    """Reads PyTorch's traces: its ops, their GPU events, and the calls that launched those."""
 
     def __init__(self) -> None:
         self._bars = Slices(("correlation", "bytes", "device"))
@@ -98,7 +98,7 @@ class KinetoReader:
     def _names(
         self, columns: Columns, kinds: np.ndarray, owner: np.ndarray, on_gpu: np.ndarray
     ) -> dict[str, Any]:
-        """Name what ran on a GPU for the op that launched it, and keep its own name in the detail."""
+        """Name GPU events after the op that launched them, and keep their own names in the detail."""
         owned = pa.array(on_gpu & (owner >= 0))
         by_op = columns.name.take(pa.array(np.maximum(owner, 0)))
         name = pc.if_else(owned, by_op, columns.name)

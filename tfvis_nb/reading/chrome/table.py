@@ -134,6 +134,6 @@ def thread_numbers(columns: Columns) -> Any:
 
 
 def activities(names: pa.Array) -> pd.Categorical:
-    """Make the ``op`` column of host activities: what names have in common that differ in numbers."""
+    """Make the ``op`` column of host activities: the common part of names that differ in numbers."""
     encoded = names.dictionary_encode()
     return category([class_of(name) for name in encoded.dictionary.to_pylist()], encoded.indices.to_numpy())

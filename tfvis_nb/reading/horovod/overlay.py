@@ -24,7 +24,7 @@ _UNTRACED = -2
 
 
 def is_horovod_timeline(trace: Trace) -> bool:
-    """Return whether a trace is what a HOROVOD_TIMELINE file holds, and nothing else."""
+    """Return whether a trace holds a HOROVOD_TIMELINE file and nothing else."""
     events = trace.events
     return bool(
         len(events)

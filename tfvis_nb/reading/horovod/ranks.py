@@ -81,7 +81,7 @@ def _together(steps: dict[int, Any]) -> Trace:
 
 
 def _as_task(trace: Trace, task: str) -> Trace:
-    """Put what ran on the local machine under a task."""
+    """Put events of the local machine under a task."""
     for name in ("task", "device", "source", "destination"):
         column = trace.events[name].cat
         categories = [

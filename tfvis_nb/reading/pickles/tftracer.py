@@ -57,7 +57,7 @@ def kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
 
 
 def saved_runs(session: Object, label: str) -> list[SavedRun]:
-    """Return what a session holds of each run; TraceFormatError without even an empty list of traces."""
+    """Return a session's record of each run; TraceFormatError without even an empty list of traces."""
     kept = kept_traces(session, label)
     return list(_runs(_items(_items(session.state).get("_run_profile")), kept))
 

@@ -145,7 +145,7 @@ def message_class(message: str) -> Any:
 
 @cache
 def hlo_class() -> Any:
-    """Return the class of an ``HloProto`` with what is needed to count the work of instructions."""
+    """Return the class of an ``HloProto`` with the fields needed to count the work of instructions."""
     from google.protobuf import message_factory
 
     descriptor = register(PACKAGE + ".hlo", messages("hlo_whole"), {})["HloProto"]

@@ -39,7 +39,7 @@ def damaged_message(
     `error` is what decoding raised: the reason where nothing else is found.
     """
     damage = wire.find_damage(data, message, messages) or error
-    # Some repositories and mail programs take a binary file for text and replace what is not UTF-8.
+    # Some repositories and mail programs treat a binary file as text and replace invalid UTF-8.
     replaced = bytes(data).count(_REPLACED)
     if replaced > _MANY:
         return Text("not_utf8_any_more", what=what, damage=text_of(damage), replaced=replaced)

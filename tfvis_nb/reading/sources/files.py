@@ -66,7 +66,7 @@ def _of_pattern(pattern: Path) -> Found:
 
 
 def _of_folder(folder: Path) -> Found:
-    """Return what may be a trace: files of moderate size in the folder, below it those named like one."""
+    """Return possible traces: files of moderate size in the folder, below it those named like one."""
     files: list[Path] = []
     large: list[Path] = []
     runs: dict[Path, list[Path]] = {}

@@ -140,7 +140,7 @@ def _unpacked(label: str, data: Data, budget: Budget, title: str = "", found_in:
 
 
 def _members(piece: Piece) -> Iterator[Piece | Skipped]:
-    """Yield a piece, or what it holds where it is an archive."""
+    """Yield a piece, or its members if it is an archive."""
     if not is_tar(piece.data):
         yield piece
         return

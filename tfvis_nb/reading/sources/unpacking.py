@@ -1,4 +1,4 @@
-"""Packed bytes -> what is in them, within bounds: a few kilobytes can unpack to more than any memory."""
+"""Packed bytes -> their content, within bounds: a few kilobytes can unpack to more than any memory."""
 
 from __future__ import annotations
 

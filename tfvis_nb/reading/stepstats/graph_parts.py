@@ -1,4 +1,4 @@
-"""The graphs of a RunMetadata, and what else is in it besides the step; everything stays serialised."""
+"""The graphs of a RunMetadata, and its other parts besides the step; everything stays serialised."""
 
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data, WireField

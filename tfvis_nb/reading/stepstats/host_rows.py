@@ -1,4 +1,4 @@
-"""Rows of ``/host:CPU`` (TF 1.14 to 2.3): what host threads did, named by thread.
+"""Rows of ``/host:CPU`` (TF 1.14 to 2.3): the work of host threads, named by thread.
 
 They repeat the executors' ops, seen from the thread that ran or merely
 enqueued them, so they keep lanes and a kind of their own.

@@ -21,7 +21,7 @@ def is_text(data: Data) -> bool:
 
 
 def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
-    """Parse text into a serialised RunMetadata or StepStats, and notes on what was skipped.
+    """Parse text into a serialised RunMetadata or StepStats, and notes on the skipped parts.
 
     Fields that are not read are skipped: old traces have names that were changed since.
     """

@@ -27,7 +27,7 @@ _MOST = 2**63
 
 
 def devices(planes: Sequence[Plane]) -> pd.DataFrame:
-    """Return what is known of the devices in a profile: a table of `tfvis_nb.core.metadata`."""
+    """Return the facts about devices in a profile: a table of `tfvis_nb.core.metadata`."""
     return table_of(DEVICES, filter(None, map(_device, planes)))
 
 

@@ -1,4 +1,4 @@
-"""Lines of a plane -> its events as columns: times, what they are called, their stats."""
+"""Lines of a plane -> its events as columns: times, names, stats."""
 
 from __future__ import annotations
 

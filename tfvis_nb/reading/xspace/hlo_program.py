@@ -29,7 +29,7 @@ class Instruction(NamedTuple):
     - `op_name`: The name that TensorFlow or JAX gives the op, empty if unknown.
     - `frames`: The Python stack that made it, the outermost frame first.
     - `cut`: Whether outer frames are missing or make no sense.
-    - `name`: Its own name, empty if only what it was made of is known.
+    - `name`: Its own name, empty if only its origin is known.
     """
 
     op_name: str = ""
@@ -57,7 +57,7 @@ class Program:
         }
 
     def find(self, op: str, kernel: str) -> Instruction:
-        """Return what an instruction was made of, given its name and that of its kernel.
+        """Return the origin of an instruction, given its name and that of its kernel.
 
         Only the kernels' names distinguish the instructions of a command buffer. Kernels of libraries have
         names of their own: they are known as far as all calls of libraries have the same origin.

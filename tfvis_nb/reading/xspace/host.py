@@ -1,4 +1,4 @@
-"""Events of host threads -> rows: ops, what runs them, input pipelines, launches, memory."""
+"""Events of host threads -> rows: ops, executors, input pipelines, launches, memory."""
 
 from collections.abc import Callable
 

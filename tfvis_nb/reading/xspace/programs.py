@@ -32,7 +32,7 @@ _MOST_FRAMES = 1 << 20
 
 
 class _Ran(NamedTuple):
-    """An instruction that events ran: the name of its program, its own, what it is, and what it costs."""
+    """An instruction that events ran: its program, name, origin, operations and bytes."""
 
     program: str
     op: str

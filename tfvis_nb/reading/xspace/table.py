@@ -286,7 +286,7 @@ def _heap(links: Links, order: np.ndarray) -> dict[str, pa.Array]:
 
 
 def _labels(parts: Sequence[LineRows], links: Links, chosen: np.ndarray) -> dict[int, str]:
-    """Return what each step is called: the name of the event that is the step, and its number."""
+    """Return each step's label: the name of the event that is the step, and its number."""
     numbered = links.mark("step_num")
     numbers = dict(zip(numbered.rows.tolist(), numbered.numbers.tolist(), strict=True))
     labels = {}

@@ -21,7 +21,7 @@ from tfvis_nb.texts import Text
 
 
 def failure_of(error: BaseException, graphs: list[Any], functions: Callable[[], dict[str, Any]]) -> Metadata:
-    """Return what is known of the allocation of which this is the error; nothing if it is another one.
+    """Return the facts about the failed allocation behind an error; nothing for other errors.
 
     Unlike in a recording, the error that led to it counts for nothing: the program may have survived that.
     """
@@ -72,7 +72,7 @@ class FailedAllocations:
         self._failed[threading.get_ident()] = {}
 
     def take(self, thread: int) -> Metadata:
-        """Return what was noted in a thread, and note no more."""
+        """Return the notes of a thread, and stop noting."""
         return self._failed.pop(thread, {})
 
     def _noting(self, original: Any) -> Any:

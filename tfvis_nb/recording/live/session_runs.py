@@ -18,7 +18,7 @@ REMEMBERED = 10_000
 
 
 class _OwnTime:
-    """Times a call of TensorFlow's method, without what is done around it to trace it."""
+    """Times a call of TensorFlow's method, without the work around it to trace it."""
 
     def __init__(self, original: Any) -> None:
         self._original = original
@@ -187,7 +187,7 @@ class RunObserver:
         graph: Any,
         order: TraceRequest | None = None,
     ) -> None:
-        """Count a run that raised, and keep what is known of it if it ran out of memory."""
+        """Count a run that raised, and keep the facts about it if it ran out of memory."""
         duration = time.perf_counter_ns() - began
         self._book.failed(counted, order)
         if failure := failure_of(error, [graph], dict):

@@ -58,7 +58,7 @@ def layers_of_model(model: Any) -> LiveLayer:
 
 
 def _kinds() -> set[type]:
-    """Return the classes of layers and modules of what is imported, and all that derive from them."""
+    """Return the classes of layers and modules in imported packages, and all that derive from them."""
     bases = [("keras", "Layer"), ("tf_keras", "layers", "Layer"), ("tensorflow", "Module")]
     todo = [kind for module, *names in bases if (kind := _class(sys.modules.get(module), names)) is not None]
     kinds: set[type] = set()

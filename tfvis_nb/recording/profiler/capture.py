@@ -59,7 +59,7 @@ class Profile:
             raise
 
     def stop(self) -> XSpace:
-        """End the profile and return what it recorded; OSError if TensorFlow could not write it."""
+        """End the profile and return its recording; OSError if TensorFlow could not write it."""
         from tensorflow.python.framework import errors
 
         session, self._session = self._session, None

@@ -37,7 +37,7 @@ class FunctionGraphs:
             self._context.enable_graph_collection()
 
     def taken(self) -> list[FunctionGraph]:
-        """End, and return what was collected, one a function and device."""
+        """End, and return the collected graphs, one per function and device."""
         eager, self._context = self._context, None
         if eager is None or _user_collects():
             return []

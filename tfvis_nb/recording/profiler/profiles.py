@@ -1,4 +1,4 @@
-"""Profiling what runs eagerly, in a ``tf.function`` or in Keras, in every thread.
+"""Profiling eager code, ``tf.function`` and Keras, in every thread.
 
 The profiler starts with the first eager call, not before: if only sessions run, their full traces have more
 detail, and the two exclude each other. While it runs, sessions are traced at ``SOFTWARE_TRACE``, and the
@@ -160,7 +160,7 @@ class ProfileTracer:
 
 
 def finish_devices() -> None:
-    """Wait until the accelerators have done what they were given: it would be missing in the profile."""
+    """Wait until the accelerators are done: unfinished work would be missing in the profile."""
     from tensorflow.python.eager import context
     from tensorflow.python.framework import errors, ops
     from tensorflow.python.ops import gen_sync_ops

@@ -21,7 +21,7 @@ class ProfilerHandover(Protocol):
         """End the own profile: the user's starts."""
 
     def take_back(self, recorded: XSpace | None) -> None:
-        """Go on: the user's profile has ended, and this is what it recorded, if that was saved."""
+        """Continue: the user's profile has ended, and this is its recording, if that was saved."""
 
 
 class Bindings:

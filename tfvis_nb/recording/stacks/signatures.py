@@ -25,7 +25,7 @@ def nearest_changes(new: Any, earlier: Sequence[Any]) -> list[dict[str, str | No
 
 
 def changes(old: Any, new: Any) -> list[dict[str, str | None]]:
-    """Return what differs between the arguments of two ``FunctionType``."""
+    """Return the differences between the arguments of two ``FunctionType``."""
     before, after = (
         {name: one.type_constraint for name, one in kind.parameters.items()} for kind in (old, new)
     )

@@ -1,4 +1,4 @@
-"""What functions are traced while a recording is on, and why each was traced again."""
+"""The functions traced during a recording, and why each was traced again."""
 
 import functools
 import time
@@ -45,7 +45,7 @@ class TracingWatch:
         self._replacements.undo()
 
     def put(self, trace: Trace) -> None:
-        """Give the events of a profile in which functions are traced what was noted of these."""
+        """Give the events of a profile in which functions are traced the notes on those."""
         rows = np.flatnonzero(
             (trace.events["op"] == "tf.function-graph_building").fillna(value=False).to_numpy(bool)
         )

@@ -72,6 +72,6 @@ def opened(path: Path, mode: str, patience_s: float) -> Guarded:
 
 
 def _authorized(action: int, *named: str | None) -> int:
-    """Refuse what comes of a trigger or a view, which is named last; there are none in a session."""
+    """Refuse access from a trigger or a view, which is named last; a session has neither."""
     source = named[-1]
     return sqlite3.SQLITE_DENY if source is not None or action in _CHANGES else sqlite3.SQLITE_OK

@@ -11,7 +11,7 @@ from tfvis_nb.session.file.schema import check_schema
 
 
 def write_copy(connection: Guarded, counted: Mapping[int, Mapping[int, Counts]], path: Path) -> None:
-    """Write what a session holds into a new file, of which nothing is left if that fails.
+    """Write the content of a session into a new file, which is removed if that fails.
 
     `counted` has its counts, also those that are not in it yet.
     """

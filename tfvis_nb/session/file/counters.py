@@ -112,7 +112,7 @@ class Ledger:
         return put
 
     def counts(self) -> dict[int, Counts]:
-        """Return what is in it, of the slots that have counts."""
+        """Return its content for the slots that have counts."""
         return _counts(os.pread(self._file, _LARGEST, 0))[0]
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ def deleted(path: Path) -> Text:
 
 
 def damage(reason: str) -> Text:
-    """Describe what is left of a damaged file."""
+    """Describe the damage of a session's file."""
     return Text("session_damaged", reason=reason)
 
 

@@ -93,7 +93,7 @@ def numbers_by_signature(connection: sqlite3.Connection, table: str) -> dict[int
 
 
 def rules_by_signature(connection: sqlite3.Connection) -> dict[int, tuple[str, float]]:
-    """Return what is to be traced of each signature."""
+    """Return the rule for automatic traces of each signature."""
     found = connection.execute("SELECT signature, kind, value FROM rules")
     return {number: (kind, float(value)) for number, kind, value in validate_rows(found, whole, rule, factor)}
 

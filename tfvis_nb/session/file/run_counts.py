@@ -18,6 +18,6 @@ def save_counts(connection: Guarded, writer: int, counts: Mapping[int, Counts]) 
 
 
 def end_writer(connection: Guarded, writer: int, ended_ns: int) -> None:
-    """Note that a process has ended, and forget what it was asked for; part of a transaction."""
+    """Note that a process has ended, and drop its requests; part of a transaction."""
     connection.execute("UPDATE writers SET ended_ns = ? WHERE id = ?", (ended_ns, writer))
     connection.execute("DELETE FROM requests WHERE writer = ?", (writer,))

@@ -41,7 +41,7 @@ class WriteAheadLog:
         connection.execute(f"PRAGMA journal_size_limit = {WAL_PAGES * 4096}")
 
     def keep_short(self, connection: Guarded) -> None:
-        """Move over what is in it from time to time, if readers have kept SQLite from doing so.
+        """Move its content over from time to time, if readers have kept SQLite from doing so.
 
         Readers that arrive during the move read the session alone, so it waits only for earlier ones. Near
         the limit that is for as long as a transaction may wait: many short readers whose times overlap must

@@ -117,7 +117,7 @@ class Writer:
         self._ledger.put(slot, counts)
 
     def orders(self) -> Orders | None:
-        """Return what is asked for, if another connection has written since the last time.
+        """Return the requests, if another connection has written since the last time.
 
         FileNotFoundError if the file was deleted or replaced: nobody will read what is written.
         """
@@ -153,7 +153,7 @@ class Writer:
         return found
 
     def tidy(self) -> None:
-        """Delete what is beyond what is kept, if there is something."""
+        """Delete traces beyond those to keep, if there may be any."""
         with self._lock:
             if self._grown:
                 with self._transaction() as connection:
@@ -201,7 +201,7 @@ class Writer:
                     self._delete_oldest(connection)
 
     def _delete_oldest(self, connection: Guarded) -> None:
-        """Delete what is beyond what is kept; part of a transaction."""
+        """Delete traces beyond those to keep; part of a transaction."""
         for signature in self._grown:
             connection.execute(
                 "DELETE FROM traces WHERE signature = ?1 AND id <="
