@@ -265,6 +265,8 @@ def test_a_failing_cell_shows_its_error_once_and_what_was_traced(shell: Any, err
     assert error.partition("(")[0] in str(ran.error)
     assert len(ran.views) == 1
     assert shell.user_ns["t"].steps["label"].tolist() == ["total"]
+    said = error.replace("('", ": ").removesuffix("')")
+    assert Text("ended_by_error", error=said) in shell.user_ns["t"].notes
     assert Ran(shell, "%%trace -q t\nsession.run(other);").error is None
 
 

@@ -25,6 +25,7 @@ KNOWN = [
     ),
     (["deep4000.pb.xz"], "launch_bound", {"late": 22_871, "launches": 36_550}),
     (["mlp_60steps.tar.xz"], "slow_steps.more_work", {"steps": [13, 33, 53]}),
+    (["two_logical_gpus_step0.pb"], "copies.variables", {"variables": 8, "variable_bytes": 8 * 2**22}),
     (["mixed_sparse_embedding_step0.pb"], "cpu_ops", {"op_types": 6, "op_types_on_cpu": 0, "copies": 13}),
     (
         ["mixed_sparse_embedding_step2.pb"],

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.labels import printable
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.out_of_memory import out_of_memory
@@ -25,6 +26,9 @@ from tfvis_nb.writing.save import check_target, save
 _switching = threading.Lock()
 _active: Recorder | None = None
 _latest: RecordedTrace | None = None
+
+_LONGEST_ERROR = 300
+"""Characters of an error in a note."""
 
 SUSPENDABLE = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 """Code whose frame can be off every stack and yet go on later."""
@@ -81,6 +85,8 @@ class Recorder(ContextDecorator):
             graphs = [run.graph for run in sessions.runs]
             functions = None if sources is None else sources.functions.graphs
             failure = {} if error is None else out_of_memory(error, functions, graphs)
+            if error is not None and not failure:
+                self._remarks.append(Text("ended_by_error", error=_in_a_line(error)))
             self._trace.fill(sessions, profiles, self._options, self._remarks, sources, failure)
         except EmptyTraceError:
             # The user's own exception is more useful than the message that nothing ran.
@@ -232,6 +238,14 @@ def trace(
 def latest() -> RecordedTrace | None:
     """Return what was recorded last in this process; ``tfvis_nb.last_trace`` is this."""
     return _latest
+
+
+def _in_a_line(error: BaseException) -> str:
+    """Return the type of an error and the first line of its message."""
+    if type(error).__module__.startswith("tfvis_nb."):
+        error = error.__cause__ or error  # a cell's failure, which has the error of the code as its cause
+    first, *_ = str(error).splitlines() or [""]
+    return printable(f"{type(error).__name__}: {first}".removesuffix(": "), _LONGEST_ERROR)
 
 
 def _target(path: str | Path) -> Path:

@@ -1,7 +1,7 @@
 /** Buffers of an allocator at one time, the largest first. */
 
 import type { Actions } from "../../input/actions";
-import { formatBytes, formatCount, formatTime } from "../../model/format/units";
+import { formatBytes, formatNumber, formatTime } from "../../model/format/units";
 import { NO_NAME } from "../../model/lanes/labels";
 import { aliveAt, levelAt, type Moment } from "../../model/wire/memory";
 import type { Store } from "../../state/store";
@@ -31,7 +31,7 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
         <dt>At</dt>
         <dd>{formatTime(time, 1)}</dd>
       </dl>
-      <h3>{formatCount(alive.length)} buffers</h3>
+      <h3>{formatNumber(alive.length, "buffer")}</h3>
       <ul class="links">
         {alive.slice(0, MAX_BUFFERS).map((buffer) => (
           <li key={buffer}>

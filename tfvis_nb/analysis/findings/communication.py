@@ -206,6 +206,6 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
-    below="late task",
+    below=("late task",),
     headline=_headline,
 )

@@ -1,5 +1,7 @@
 """Copies between host and device run while no device computes."""
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -16,11 +18,16 @@ from tfvis_nb.analysis.findings.rule import (
     example,
     step_time,
 )
+from tfvis_nb.core.format import format_bytes
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 SHARE = Threshold(0.1, "share of step time of copies while no device computes, `h2d_ns` and `d2h_ns`")
+
+VARIABLES = Threshold(
+    0.5, "fraction of the bytes copied to devices that are variables on the CPU, from which the text says so"
+)
 
 _COPIES = ["h2d_ns", "d2h_ns"]
 _DIRECTIONS = {"h2d": "from the host to a device", "d2h": "from a device to the host"}
@@ -29,6 +36,13 @@ _ADVICE = {
     " (tf.data.experimental.prefetch_to_device).",
     "d2h": "Fetch fewer results, less often. Keep results on the device if they are used there again.",
 }
+_PLACE_VARIABLES = (
+    "Place the variables on the GPU that uses them; with several GPUs, tf.distribute.MirroredStrategy keeps a"
+    " copy on each."
+)
+_READS = re.compile(r"ReadVariableOp|Variable(?:V2)?")
+_READS_OF_REFERENCES = re.compile(r".*/read")
+"""Names of the ops of type Identity that read variables before TensorFlow 2."""
 
 
 @per_trace
@@ -68,18 +82,59 @@ def _find(trace: Trace) -> list[Finding]:
         "steps": len(own),
         "here_ns": int(amount[index]),
         "step_ns": int(worst["step_ns"]),
+        **_variables(trace, moved),
     }
     longest = moved.sort_values("duration_ns", ascending=False, kind="stable")["event"].tolist()
-    return [Finding("copies", share, figures, step, start, end, longest)]
+    case = "copies.variables" if figures["variables"] else "copies"
+    return [Finding(case, share, figures, step, start, end, longest)]
+
+
+def _variables(trace: Trace, moved: pd.DataFrame) -> Figures:
+    """Return how many copies bring variables from a CPU to devices, and their bytes; 0 below `VARIABLES`.
+
+    The source of such a copy is an op that reads a variable.
+    """
+    events, edges = trace.events, trace.edges
+    to_device = moved[activity(trace)[moved["event"].to_numpy()] == NUMBER["h2d"]]
+    size = to_device.set_index("event")["bytes"].astype("float64").fillna(0)
+    made = edges[(edges["kind"] == "transfer").to_numpy() & np.isin(edges["target"], size.index)]
+    source = events.iloc[made["source"].to_numpy()]
+    op, name = source["op"].astype(str), source["name"].astype(str)
+    reads = op.str.fullmatch(_READS) | (op.eq("Identity") & name.str.fullmatch(_READS_OF_REFERENCES))
+    copies = np.unique(made["target"].to_numpy()[reads.to_numpy()])
+    copied = float(size.loc[copies].sum())
+    if not copied or copied < VARIABLES.value * float(size.sum()):
+        return {"variables": 0, "variable_bytes": 0}
+    return {"variables": len(copies), "variable_bytes": int(copied)}
 
 
 def _word(_key: str, figures: Figures) -> Texts:
-    return Texts(
-        "Copies between host and device are not hidden",
+    text = (
         f"Copies run while no device computes for {step_time(figures['share'])}, most of them"
-        f" {_DIRECTIONS[figures['most']]}: {example(figures)}.",
-        _ADVICE[figures["most"]],
+        f" {_DIRECTIONS[figures['most']]}: {example(figures)}."
     )
+    if not figures["variables"]:
+        return Texts("Copies between host and device are not hidden", text, _ADVICE[figures["most"]])
+    return Texts(
+        "Variables on the CPU are copied to the devices",
+        f"{text} {_brought(figures)} in this step.",
+        _PLACE_VARIABLES,
+    )
+
+
+def _brought(figures: Figures) -> str:
+    count = figures["variables"]
+    return (
+        f"{count:,} {'copies bring' if count > 1 else 'copy brings'}"
+        f" {format_bytes(figures['variable_bytes'])} of variables from the CPU"
+    )
+
+
+def _headline(figures: Figures) -> str:
+    if not figures["variables"]:
+        return ""
+    share = step_time(figures["share"])
+    return f"{_brought(figures)} in a step; copies run for {share} while no device computes."
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -99,4 +154,12 @@ def _summarise(figures: Figures) -> str:
     )
 
 
-RULE = Rule("copies", {"SHARE": SHARE}, _find, _word, _measure, _summarise)
+RULE = Rule(
+    "copies",
+    {"SHARE": SHARE, "VARIABLES": VARIABLES},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    headline=_headline,
+)

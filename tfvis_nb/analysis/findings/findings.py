@@ -58,7 +58,8 @@ def findings(trace: Trace) -> pd.DataFrame:
     What ended the program, such as an allocation that failed, comes before all of it, also without steps.
 
     Communication ranks below a straggler even if its share is larger, because waiting for the straggler is
-    communication too. So do launches below CPU ops between kernels that are half of their share.
+    communication too. So do launches below CPU ops between kernels, and below copies of variables that are
+    on the CPU, that are half of their share.
 
     Parameters
     ----------
@@ -98,7 +99,8 @@ def findings(trace: Trace) -> pd.DataFrame:
     run = max(int(trace.steps["end_ns"].max() - trace.steps["start_ns"].min()), 1) if total else 1
     largest: dict[str, float] = {}
     for rule, finding in found:
-        largest[rule.kind] = max(finding.share, largest.get(rule.kind, 0.0))
+        for key in (rule.kind, finding.id):
+            largest[key] = max(finding.share, largest.get(key, 0.0))
     one_time = max((largest.get(kind, 0.0) for kind in _ONE_TIME), default=0.0) >= _MUCH_ONE_TIME
     is_atypical = one_time and bool(total) and len(trace.breakdown["step"].unique()) == 1
 
@@ -109,8 +111,11 @@ def findings(trace: Trace) -> pd.DataFrame:
             return OBSERVATION
         return finding.rated()
 
+    def above(rule: Rule) -> float:
+        return max((largest[key] for key in rule.below if key in largest), default=-math.inf)
+
     def is_below(rule: Rule, finding: Finding) -> bool:
-        return rule.below in largest and largest[rule.below] >= rule.below_from * finding.share
+        return above(rule) >= rule.below_from * finding.share
 
     def added(rule: Rule, finding: Finding) -> dict[str, Any]:
         label = _misleading_label(trace, finding.step)
@@ -121,7 +126,7 @@ def findings(trace: Trace) -> pd.DataFrame:
         rule, finding = pair
         share = finding.lost_ns / run if math.isnan(finding.share) else finding.share
         below = is_below(rule, finding)
-        most = min(share, largest[rule.below]) if below else share
+        most = min(share, above(rule)) if below else share
         return not rule.fatal, level(*pair) != PROBLEM, -most, below
 
     rows = [

@@ -103,7 +103,7 @@ def _word(_key: str, figures: Figures) -> Texts:
             f" it is idle {format_duration(figures['mean_late_ns'])} per late launch.{worst}"
         )
     if figures["is_below"]:
-        text += " CPU ops and copies between kernels, which rank first, cause part of it."
+        text += " What ranks above causes part of it."
     if figures["devices"] > 1:
         text += f" {figures['devices']:,} devices wait like this; {name} waits longest."
     text += tracing_sentence(figures["tracing_share"])
@@ -171,7 +171,7 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
-    below="cpu ops",
+    below=("cpu ops", "copies.variables"),
     below_from=0.5,
     leads=True,
 )

@@ -51,8 +51,8 @@ class Rule(NamedTuple):
     measure: Callable[[Trace], Measurement]
     summarise: Callable[[Figures], str]
     """A sentence for the figures of a measurement."""
-    below: str = ""
-    """The kind of findings that include this one and rank above it."""
+    below: tuple[str, ...] = ()
+    """The kinds or ids of findings that include this one and rank above it."""
     below_from: float = 0.0
     """The least fraction of this one's share that they must have for that."""
     leads: bool = False
