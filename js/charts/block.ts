@@ -20,7 +20,7 @@ export interface BokehItem {
 }
 
 export interface ChartHost {
-  /** Which link it shares with the timeline; see host/channel.ts. */
+  /** The link that it shares with the timeline; see host/channel.ts. */
   readonly link: string;
   /** Version of BokehJS that the charts were made for. */
   readonly bokehVersion: string;

@@ -121,7 +121,7 @@ interface Drawn {
   link: ChartLink;
   /** Show all again. */
   reset: () => void;
-  /** Whether a drag has changed what is shown; a figure along the run's time shows what the timeline does. */
+  /** Whether a drag has changed the view; a figure along the run's time shows the timeline's view. */
   isZoomed: () => boolean;
 }
 

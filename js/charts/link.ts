@@ -71,7 +71,7 @@ export class ChartLink {
     if (this.#times.length) this.#publish({ kind: "ask" });
   }
 
-  /** A chart that nobody sees follows when it is shown again. */
+  /** A hidden chart catches up when it is shown again. */
   setShown(isShown: boolean): void {
     this.#isShown = isShown;
     if (isShown && this.#isStale) this.#follow();

@@ -23,7 +23,7 @@ export type LinkMessage =
       op?: string;
       /** And its category, for a timeline whose events have other numbers: see comparison_link.ts. */
       category?: string;
-      /** The lanes by what they are called, for one that has others. */
+      /** The lanes by name, for a timeline with other lane numbers. */
       places?: readonly string[];
       /** The events of the upper and of the lower one of two timelines. */
       sides?: readonly (readonly number[])[];
@@ -34,7 +34,7 @@ export type LinkMessage =
   | { kind: "hover"; name: string | null; op?: string }
   /** How wide the labels are (CSS length) and whether details are open: of two timelines, lanes stand above each other. */
   | { kind: "frame"; panelOpen: boolean; labels: string }
-  /** Somebody new asks what is in view. */
+  /** A new member asks for the view. */
   | { kind: "ask" };
 
 const LINKS = Symbol.for("tfvis_nb.links");

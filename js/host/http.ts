@@ -13,7 +13,7 @@ export function nameIn(header: string): string | null {
   return /filename="([^"]*)"/i.exec(header)?.[1] ?? null;
 }
 
-/** How long to wait (ms) before asking again: longer and longer while nobody answers. */
+/** How long to wait (ms) before asking again: longer and longer while there is no answer. */
 export function pauseAfter(failures: number): number {
   return Math.min(1000 * 2 ** Math.min(failures, 5), 10_000);
 }

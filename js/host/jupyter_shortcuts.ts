@@ -1,4 +1,4 @@
-/** Which keys JupyterLab may take for commands of its own while the focus is inside one of our elements. */
+/** The keys that JupyterLab may use for its own commands while the focus is inside one of our elements. */
 
 /** Lumino takes no key for a command while the focused element, which it sees only from outside, has this. */
 const SUPPRESS = "data-lm-suppress-shortcuts";

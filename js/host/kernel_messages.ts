@@ -46,7 +46,7 @@ export function requestKernel<T>(
   });
 }
 
-/** Sends a message that nobody waits for an answer to. */
+/** Sends a message without waiting for an answer. */
 export function send(model: AnyModel, message: Record<string, unknown>): void {
   try {
     model.send(message);

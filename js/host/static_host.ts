@@ -10,11 +10,11 @@ const DEFAULTS: Options = {
   selection: null,
 };
 
-/** Where the two containers come from, each asked for once. */
+/** Sources of the two containers, each requested once. */
 export interface Payload {
   drawn(): Promise<Uint8Array>;
   details(): Promise<Uint8Array>;
-  /** Makes files of the trace, where somebody can. */
+  /** Makes files of the trace, if possible. */
   make?: (format: "html" | "json") => Promise<{ name: string; bytes: Uint8Array }>;
 }
 
@@ -36,7 +36,7 @@ export class StaticHost implements Host {
   }
 
   async details(): Promise<Uint8Array> {
-    // The first picture goes before what only a click needs.
+    // The first picture comes before data that only a click needs.
     await new Promise((resolve) => setTimeout(resolve, 50));
     return this.#payload.details();
   }

@@ -22,7 +22,7 @@ export interface Surroundings {
   fullScreen: () => Promise<void>;
   /** Put a text into the clipboard. */
   copy: (text: string) => Promise<void>;
-  /** Open the menu of what is selected. */
+  /** Opens the menu of the selection. */
   openMenu: () => void;
   /** Show a short message for a while. */
   hint: (text: string) => void;
@@ -104,7 +104,7 @@ export class Actions extends Navigation {
     if (next !== null) this.visit(next);
   }
 
-  /** Along the dataflow: to what fed the selected event, or to what it fed; the strongest link first. */
+  /** Along the dataflow: to a producer or a consumer of the selected event; the strongest link first. */
   follow(direction: 1 | -1): void {
     const { store } = this;
     const id = store.selected;

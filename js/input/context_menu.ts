@@ -58,7 +58,7 @@ function isByKey(event: MouseEvent & { pointerType?: string }): boolean {
   return event.button !== 2 && event.pointerType !== "touch";
 }
 
-/** Where the selected event is in view, else the first lane that is. */
+/** Position of the selected event if in view, else of the first lane in view. */
 export function besideSelected(store: Store): { x: number; y: number; event: number | null } {
   const { selected, scroll, height, width, viewport } = store;
   const top = selected === null ? null : store.placement.top(selected);

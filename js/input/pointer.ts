@@ -9,7 +9,7 @@ import { endOf } from "../state/tensors";
 import type { Actions } from "./actions";
 import { selectMaker, tensorAt } from "./tensor_pointer";
 
-/** A drag begins after this many pixels; below it is a click. */
+/** A drag starts after this many pixels; below that it is a click. */
 const CLICK_SLOP_PX = 4;
 /** Edges of a range stick to the edges of events within this distance. */
 const SNAP_PX = 6;

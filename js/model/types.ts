@@ -22,7 +22,7 @@ export interface Clock {
   against: string;
 }
 
-/** The number of what belongs to no step. */
+/** The number for events outside steps. */
 export const NO_STEP = -1;
 
 /** Start and end in nanoseconds from the origin. */
@@ -68,7 +68,9 @@ export interface Drawn {
   names: Strings;
   /** Set where starts count from each step's own, so that the ids are not in their order. */
   isAligned?: true;
-  /** The events of the lanes with ids below this are not shown: aligned steps leave out what is of no step. */
+  /**
+   * The events of the lanes with ids below this are not shown: aligned steps leave out events outside steps.
+   */
   leftOut?: number;
   /** Set where an entry can stand for several events; then an id is the index of an entry. */
   merged: Merged | null;

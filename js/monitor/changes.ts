@@ -14,7 +14,7 @@ export function newTraces(before: MonitorState | null, after: MonitorState): Tra
   return after.traces.filter((row) => row.trace > newest);
 }
 
-/** The arrived traces that were waited for: something had been asked for, or everything had. */
+/** The new traces that were requested, by signature or for whatever runs next. */
 export function awaited(before: MonitorState | null, after: MonitorState): TraceRow[] {
   if (!before) return [];
   const requested = new Set(before.signatures.filter((row) => row.requested > 0).map((row) => row.signature));
@@ -31,12 +31,12 @@ export class Rate {
     while (this.#samples.length > 2 && last - this.#samples[1].at >= RATE_OVER_MS) this.#samples.shift();
   }
 
-  /** Runs a second, 0 when there were none of late; null before two states have been seen. */
+  /** Runs per second, 0 without recent runs; null before the second state. */
   at(nowMs: number): number | null {
     const first = this.#samples[0];
     const last = this.#samples.at(-1);
     if (!first || !last || last.at <= first.at) return null;
-    // Where nothing ends, no new state comes to show it.
+    // If no run ends, no new state arrives.
     const until = nowMs - last.at > RATE_OVER_MS ? nowMs : last.at;
     const rate = (1000 * Math.max(last.runs - first.runs, 0)) / (until - first.at);
     return nowMs - last.at > 4 * RATE_OVER_MS ? 0 : rate;

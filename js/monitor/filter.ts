@@ -1,4 +1,4 @@
-/** Which signatures the filter finds. */
+/** Finds the signatures that match the filter. */
 
 import type { SignatureRow } from "./host";
 

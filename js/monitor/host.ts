@@ -18,9 +18,9 @@ export interface MonitorState {
   problem: string;
   /** Why there is nothing to read yet; "" where there is something. */
   waiting: string;
-  /** Those that run, and the last ones. */
+  /** The running processes, and the last ones. */
   processes: ProcessRow[];
-  /** Those that took the most time, when there are very many. */
+  /** The signatures; if there are very many, those that took the most time. */
   signatures: SignatureRow[];
   signatures_total: number;
   /** Runs that have ended, and how long they took together, of all signatures, including those that are not

@@ -73,7 +73,7 @@ export class HttpMonitorHost implements MonitorHost {
     return { name, content: await answer.blob() };
   }
 
-  /** Ask for the state now, and again and again while somebody looks. */
+  /** Requests the state now, and repeatedly while the page is visible. */
   async #look(): Promise<void> {
     clearTimeout(this.#timer);
     if (document.visibilityState === "hidden" || this.signal.aborted) return;

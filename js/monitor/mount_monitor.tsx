@@ -11,7 +11,7 @@ import { Monitor } from "./monitor";
 import { MonitorStore } from "./store";
 import { STYLES } from "./styles";
 
-/** How high the monitor is (CSS px), and who remembers what the user makes of that. */
+/** Height of the monitor (CSS px), and where the user's choice is stored. */
 export interface Height {
   read(): number;
   write(height: number): void;

@@ -1,4 +1,4 @@
-/** Which runs are traced of themselves: of one signature, or of all. */
+/** The form for the runs to trace automatically: of one signature, or of all. */
 
 import { useState } from "preact/hooks";
 import { isCostly, parseRule, type Rule, type RuleKind, ruleCommand, ruleFault, USUAL } from "./rules";

@@ -7,7 +7,7 @@ export type RuleKind = "none" | "all" | "every" | "slower";
 
 export interface Rule {
   kind: RuleKind;
-  /** Of "every" a number of runs, of "slower" a factor; otherwise 0. */
+  /** The number of runs for "every", the factor for "slower"; otherwise 0. */
   value: number;
 }
 
@@ -27,7 +27,7 @@ export function isCostly(rule: Rule): boolean {
   return rule.kind === "all" || rule.kind === "slower" || (rule.kind === "every" && rule.value === 1);
 }
 
-/** "every run", "every 1 000th run", "runs over 3× the median of the last 64"; "" of none. */
+/** "every run", "every 1,000th run", "runs over 3× the median of the last 64"; "" for no rule. */
 export function ruleName(rule: Rule): string {
   if (rule.kind === "all") return "every run";
   if (rule.kind === "every") return `every ${ordinal(rule.value)} run`;
@@ -42,7 +42,7 @@ export function ruleMark(rule: Rule): string {
   return rule.kind === "slower" ? `> ${formatCount(rule.value)}×` : "";
 }
 
-/** "1st", "2nd", "11th", "1 000th". */
+/** "1st", "2nd", "11th", "1,000th". */
 export function ordinal(value: number): string {
   const last = value % 100;
   const suffix = last > 10 && last < 14 ? "th" : (["th", "st", "nd", "rd"][value % 10] ?? "th");

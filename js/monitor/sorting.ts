@@ -1,4 +1,4 @@
-/** By what signatures and traces are sorted, and what of that is not in their rows. */
+/** Sorts signatures and traces, also by values that are not in their rows. */
 
 import { type Order, sortRows } from "../ui/sort";
 import type { MonitorState, SignatureRow, TraceRow } from "./host";

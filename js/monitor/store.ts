@@ -28,14 +28,14 @@ export class MonitorStore {
   sort: Order<SignatureColumn> = { column: "total_ns", up: false };
   traceSort: Order<TraceColumn> = { column: "start_ms", up: false };
   filter = "";
-  /** The number of the signature that is looked at. */
+  /** The number of the selected signature. */
   selected: number | null = null;
   panelOpen = true;
   /** Whether there is little room next to the tables. */
   isNarrow = false;
   /** Traces that are shown as timelines, the last one opened first. */
   opened: TraceRow[] = [];
-  /** Traces that have come while somebody waited for them. */
+  /** Traces that arrived after they were requested. */
   readonly arrived = new Set<number>();
   notice: Notice | null = null;
   failure: string | null = null;
@@ -92,7 +92,7 @@ export class MonitorStore {
     return this.state && nextRefusal(this.state);
   }
 
-  /** Whether a trace of whatever runs next has been asked for, and nobody has carried that out for a while. */
+  /** Whether a trace of the next run has been requested and not made for a while. */
   get isLongAsked(): boolean {
     return this.#askedSince !== null && Date.now() - this.#askedSince > LONG_ASKED_MS;
   }
@@ -107,7 +107,7 @@ export class MonitorStore {
   }
 
   closeDetails(): void {
-    // Where there is little room, it is the tables that are wanted back.
+    // With little room, closing the details brings back the tables.
     if (this.isNarrow || this.selected === null) this.set({ panelOpen: false });
     else this.set({ selected: null });
   }
@@ -167,7 +167,7 @@ export class MonitorStore {
 
   #take(isNew: boolean): void {
     const isInTrouble = this.host.trouble() !== null;
-    // What failed because nobody answered is over when somebody does.
+    // An answer clears the failure caused by a missing one.
     if (this.#wasInTrouble && !isInTrouble) this.failure = null;
     this.#wasInTrouble = isInTrouble;
     const before = this.state;

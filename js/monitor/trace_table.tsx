@@ -1,4 +1,4 @@
-/** The traces that are kept, of all signatures or of the one that is looked at. */
+/** The traces kept, of all signatures or of the selected one. */
 
 import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";

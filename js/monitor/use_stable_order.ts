@@ -26,8 +26,8 @@ export function useStableOrder<Row>(rows: Row[], number: (row: Row) => number, c
 }
 
 /**
- * The order to show while somebody is at the rows: as it was, without those that are gone, new ones at the end. A row
- * must not go away from under the pointer because its total has passed another's.
+ * The order to show while the user is at the rows: unchanged, without rows that are gone, new ones at the
+ * end. A row must not go away from under the pointer because its total has passed another's.
  */
 export function stableOrder<Row>(
   rows: readonly Row[],

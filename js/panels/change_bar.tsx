@@ -1,4 +1,4 @@
-/** A change with a bar from a zero line: to the right what is slower, to the left what is faster. */
+/** A change with a bar from a zero line: slower to the right, faster to the left. */
 
 import { categoryColour } from "../model/paint/palette";
 import type { Cell } from "./blocks";

@@ -1,4 +1,4 @@
-/** Which tables need all the width, and which of their rows are shown. */
+/** Decides which tables need the whole width, and which of their rows are shown. */
 
 import { formatCount } from "../model/format/units";
 import { NO_STEP } from "../model/types";

@@ -12,7 +12,7 @@ import { rowHighlighter } from "./row_highlight";
 import { STYLES } from "./styles";
 import { Panels, type Shown } from "./tabs";
 
-/** How high the panels are at most (CSS px), and who remembers what the user makes of that. */
+/** Maximum height of the panels (CSS px), and where the user's choice is stored. */
 export interface Height {
   read(): number;
   write(height: number): void;
@@ -81,7 +81,7 @@ function bindHeight(root: HTMLElement, height: Height, signal: AbortSignal): voi
   grip.setAttribute("role", "separator");
   grip.setAttribute("aria-label", "Height of the dashboard's tabs");
   root.append(grip);
-  // Few contents take no more room than they need, until somebody drags it to a height.
+  // Few contents take no more room than they need, until the user drags it to a height.
   root.style.maxHeight = `${height.read()}px`;
   const write = (size: number) => {
     root.style.height = root.style.maxHeight = `${size}px`;

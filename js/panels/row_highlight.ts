@@ -2,7 +2,7 @@
 
 import type { LinkMessage } from "../host/channel";
 
-/** Whatever in `root` has one of these names as its data-light is lit, and nothing else. */
+/** Highlights only the elements of `root` whose data-light is one of these names. */
 function highlight(root: HTMLElement, names: readonly (string | null | undefined)[]): void {
   for (const row of root.querySelectorAll("[data-lit]")) row.removeAttribute("data-lit");
   const [name, op] = names.map((each) => each && CSS.escape(each));

@@ -109,7 +109,7 @@ export function Panels({ host, publish, signal, shown }: PanelsProps) {
   );
 }
 
-/** Which part of the run the tabs are about, where the timeline is about less. */
+/** The part of the run that the tabs cover, if the timeline shows less. */
 function scopeText({ step, isRange, inRange }: Shown): string {
   const others = inRange ? "Flame graphs cover its events where they can; tables and" : "Tables and";
   if (isRange && step === null) return `A range is selected. ${others} charts cover the whole trace.`;

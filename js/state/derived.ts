@@ -39,7 +39,7 @@ export class DerivedRows {
     return levels;
   }
 
-  /** Whether a lane is one row unless somebody has chosen. */
+  /** Whether a lane is one row unless the user has chosen. */
   beginsFolded(lane: number): boolean {
     this.#beginsFolded[lane] ??= beginsFolded(this.rows[lane], this.#span);
     return this.#beginsFolded[lane];

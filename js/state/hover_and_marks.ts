@@ -36,7 +36,7 @@ export class HoverAndMarks extends StatusMessages {
   isWallClock = false;
   /** The key of the lane or group under the pointer, or null when it is elsewhere. */
   pointed: string | null = null;
-  /** Where an allocator's memory was looked at last, unless something else was selected since. */
+  /** Where an allocator's memory was last inspected, unless something else was selected since. */
   moment: Moment | null = null;
   marks: readonly Mark[] = [];
 

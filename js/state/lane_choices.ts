@@ -13,10 +13,10 @@ export class LaneChoices {
   /** Whether buffers of memory are shown as bars. */
   tensors = false;
 
-  /** Those of them that were not pinned by the user. */
+  /** The pinned lanes that the user did not pin. */
   #gathered: readonly string[] = [];
 
-  /** `changed` lays the lanes out anew. */
+  /** `changed` repeats the layout of the lanes. */
   constructor(readonly changed: () => void) {}
 
   /** Fold a group, or unfold it. */

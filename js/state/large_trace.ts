@@ -46,7 +46,7 @@ export class LargeTrace implements KernelQueries {
   #hasMemory = false;
   #exact: Entries | null = null;
   #search: Search | null = null;
-  /** Where to go when it is found. */
+  /** The search whose result to go to once it arrives. */
   #visited: Search | null = null;
   #same: { event: number; same: SameName } | null = null;
   /** The selected events that were last asked for, and how far around them. */
@@ -98,7 +98,7 @@ export class LargeTrace implements KernelQueries {
     const { text, step } = search;
     const number = step === null ? null : this.store.drawn.steps[step].step;
     const answer = await this.requests.ask({ kind: "search", text, step: number });
-    // Somebody who types has asked for something else by now.
+    // The user may have typed another search by now.
     if (!answer || this.#search !== search || this.signal.aborted) return;
     const [ids, isMatch] = answer.buffers;
     search.found = answer.answer as Search["found"];

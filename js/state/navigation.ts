@@ -74,14 +74,14 @@ export class Navigation {
     if (entryOfEvent(store.drawn, event) !== null) this.revealSelection();
   }
 
-  /** Bring what is selected into view: its step, its lane, its time. */
+  /** Brings the selection into view: its step, its lane, its time. */
   revealSelection(): void {
     const { store } = this;
     const { selected, range } = store;
     const named = store.drawn.steps.findIndex((each) => each.step === range?.step);
     const step = selected !== null ? store.drawn.step?.[selected] : named;
     if (store.step !== null && step !== undefined && step >= 0 && step !== store.step) store.showStep(step);
-    // Aligned steps leave out what is of no step.
+    // Aligned steps leave out events outside steps.
     if (store.aligned && selected !== null && !store.placement.isShown(selected)) store.showStep(null);
     if (selected !== null) {
       this.uncover(selected);
@@ -140,7 +140,10 @@ export class Navigation {
       store.scrollTo(highest - HEADROOM);
   }
 
-  /** Scroll until the first of some lanes is in view, with what stands above it; show it where none is shown. */
+  /**
+   * Scroll until the first of some lanes is in view, with the headers above it; show it if none of them is
+   * shown.
+   */
   keepLanesInSight(lanes: readonly number[]): void {
     const { store } = this;
     if (!lanes.some((lane) => store.placement.lane(lane))) this.#uncoverLane(lanes[0]);
@@ -169,7 +172,7 @@ export class Navigation {
     } else this.show({ start: (start + end - span) / 2, end: (start + end + span) / 2 }, 0);
   }
 
-  /** From the first start to the last end of what is selected; null without a selection. */
+  /** From the first start to the last end of the selection; null without one. */
   protected selectedSpan(): Viewport | null {
     const { store } = this;
     const { range, selection } = store;

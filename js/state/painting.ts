@@ -1,4 +1,4 @@
-/** Which colour every event has now: by what the user chose, in the page's theme, dimmed by a search. */
+/** The current colour of every event: by the user's choice, in the page's theme, dimmed by a search. */
 
 import { type ColorBy, colourTable, type Paints, paints, type Theme } from "../model/paint/palette";
 import type { Drawn } from "../model/types";

@@ -35,7 +35,7 @@ export class PanelState extends HoverAndMarks {
   graphOpen = false;
   graphHops = 2;
   graphFit = false;
-  /** Whether the code is shown, and the line that is looked at in it. */
+  /** Whether the code is shown, and its current line. */
   codeOpen = false;
   codePlace: Place | null = null;
   /** Why there are no details; null while they may come. */

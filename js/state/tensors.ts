@@ -44,7 +44,7 @@ export function tensorsOf(store: Store, event: number): Tensor[] {
   });
 }
 
-/** When a buffer was freed, or what was recorded of its life ended. */
+/** When a buffer was freed, or when its record ended. */
 export function endOf({ track, at }: Tensor): number {
   return track.starts[at] + track.lengths[at] * track.unit;
 }

@@ -20,7 +20,7 @@ export function timelinePane(
   splitter.setAttribute("aria-orientation", "horizontal");
   splitter.setAttribute("aria-label", label);
   const read = () => pane.clientHeight;
-  // As a part of the window, which may change its size as well.
+  // As a share of the window, because that may change its size too.
   const write = (size: number) => (pane.style.height = `${(100 * size) / innerHeight}vh`);
   const others = () => [...(pane.parentElement?.querySelectorAll(".tfvis-timeline") ?? [])];
   const taken = () => others().reduce((sum, each) => sum + (each === pane ? 0 : each.clientHeight), 0);

@@ -1,4 +1,4 @@
-/** Which theme the page has, and the colours the canvases take from it. */
+/** The page's theme, and the colours that the canvases take from it. */
 
 import type { Theme } from "../model/paint/palette";
 

@@ -103,7 +103,7 @@ function renderSkeleton(root: HTMLElement, store: Store, isSide: boolean): FindP
   return (name) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
 }
 
-/** Where actions put the keyboard focus. */
+/** Targets of actions for the keyboard focus. */
 function focusTargets(root: HTMLElement, lanes: HTMLElement) {
   lanes.tabIndex = 0;
   return {
@@ -155,8 +155,9 @@ function linkPanels(root: HTMLElement, store: Store, actions: Actions): void {
 }
 
 /**
- * Focuses the lanes of a page that holds nothing else which could want the keys, so that shortcuts work without a
- * click. A focus ring would point out a move that nobody made: `data-quiet` keeps it away until the focus leaves.
+ * Focuses the lanes of a page that holds nothing else which could want the keys, so that shortcuts work
+ * without a click. A focus ring would point out a move that the user did not make: `data-quiet` keeps it away
+ * until the focus leaves.
  */
 function focusQuietly(lanes: HTMLElement, store: Store, actions: Actions): void {
   actions.focusLanes();

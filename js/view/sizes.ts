@@ -13,7 +13,7 @@ const AXES_PX = 38 + 22 + 2;
 const BARS = ".toolbar, .headline-bar, .steps, .status";
 /** Details need some room, however few the lanes are. */
 const MIN_HEIGHT_PX = 340;
-/** Those of a compared timeline stand next to both. */
+/** Details of compared timelines are next to both. */
 const MIN_SIDE_PX = 160;
 /** A timeline with tabs below it leaves them the rest of the window, and so do two that are compared. */
 const TABBED_PART = 0.5;
@@ -147,7 +147,10 @@ export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, 
     );
 }
 
-/** Leaves what is below a page's timeline the room that its lanes do not need, until somebody moves the line under it. */
+/**
+ * Leaves what is below a page's timeline the room that its lanes do not need, until the user moves the
+ * splitter under it.
+ */
 export function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: Store, most: number): void {
   const moved = new AbortController();
   const shrink = () => {

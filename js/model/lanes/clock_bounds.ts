@@ -38,7 +38,10 @@ export function commonClock(lanes: readonly Lane[]): Clock | null {
   return clock && lanes.every((lane) => lane.clock === clock) ? clock : null;
 }
 
-/** Where an event shown at `time` may be by the clock compared with, in CSS px; null where that is nowhere to be drawn. */
+/**
+ * The range in CSS px where an event shown at `time` may be by the reference clock; null if there is nothing
+ * to draw.
+ */
 export function clockBand(
   { low, high }: Clock,
   time: number,

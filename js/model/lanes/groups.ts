@@ -1,4 +1,4 @@
-/** Which lanes stand together under one header. */
+/** Groups lanes under headers. */
 
 import type { Lane } from "../types";
 import { deviceLabel, locationLabel, taskLabel } from "./labels";

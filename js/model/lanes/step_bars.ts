@@ -64,7 +64,7 @@ export function timeOutside({ steps, span }: Pick<Drawn, "steps" | "span">): num
   return outside + Math.max(span - reached, 0);
 }
 
-/** How many events are in what is shown: a step (its index), all steps aligned, or the run. */
+/** The number of events shown: of a step (its index), all steps aligned, or the run. */
 export function eventsShown(shown: { run: Drawn; step: number | null; aligned: object | null }): number {
   const { run, step, aligned } = shown;
   if (step !== null) return run.steps[step].events;

@@ -6,7 +6,7 @@ import type { Details, DetailsView, Edge } from "../wire/details";
 import type { Entries } from "../wire/entries";
 import { entryOfEvent, eventAt } from "./merged";
 
-/** What of a few events is numbered as in the whole trace; one item an event. */
+/** Numbers of a few events in the whole trace; one item per event. */
 export interface WholeNumbers {
   events: number[];
   rows: number[];

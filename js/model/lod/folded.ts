@@ -2,13 +2,13 @@
 
 import type { Row } from "../types";
 
-/** A lane with more rows begins folded. */
+/** A lane with more rows starts folded. */
 const MOST_ROWS = 12;
-/** So does one whose further rows have so small a part of its events, or whose rows are so empty. */
+/** It also starts folded if its further rows have a smaller share of its events, or its rows are emptier. */
 const FEW_FURTHER = 0.01;
 const SPARSE = 0.01;
 
-/** Whether a lane is shown as one row until somebody unfolds it; `span` is the time that is shown (ns). */
+/** Whether a lane is shown as one row until the user unfolds it; `span` is the time shown (ns). */
 export function beginsFolded(rows: readonly Row[], span: number): boolean {
   if (rows.length < 2) return false;
   if (rows.length > MOST_ROWS) return true;
@@ -70,7 +70,7 @@ export function foldRows(rows: readonly Row[]): Row {
   };
 }
 
-/** Which of several rows has the next event, of those that begin at once the upper row. A heap of indexes. */
+/** Finds the row with the next event; of equal starts, the upper row. A heap of indexes. */
 class Queue {
   readonly #heap: number[] = [];
 

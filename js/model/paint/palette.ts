@@ -33,7 +33,7 @@ const MAX_LEGEND = 12;
 const DIMMED_SHARE = 0.22;
 /** The part of a pixel's column in which nothing ran: enough to see that there is an event. */
 const FAINT_SHARE = 0.28;
-/** So dark that it or white can be read on any colour. */
+/** Dark enough that either it or white is readable on any colour. */
 const DARK_TEXT = "#000";
 
 /** The colour of a category or an activity; one that is not known looks like `host`. */

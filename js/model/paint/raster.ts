@@ -1,4 +1,4 @@
-/** Which colour each pixel of a row has and how full it is, and which event is under a pixel. */
+/** The colour and fill level of each pixel of a row, and the event under a pixel. */
 
 import { firstAtLeast } from "../lod/bisect";
 import type { RowLevels } from "../lod/levels";
@@ -8,7 +8,7 @@ import type { Row } from "../types";
 const FULL_BAR = 3;
 /** The level of a pixel that is busy all its time. */
 export const FULL_LEVEL = 15;
-/** That of one that is hardly busy: less could not be seen. */
+/** The level of a pixel that is hardly busy: a lower one would be invisible. */
 const LEAST_LEVEL = 2;
 
 /**

@@ -1,4 +1,4 @@
-/** Which events have the same name. */
+/** Finds events with the same name. */
 
 import type { Drawn } from "../types";
 export class NameIndex {

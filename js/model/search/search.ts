@@ -29,13 +29,13 @@ export interface Matches {
   busy: number;
   /** The longest of them. */
   longest: Found[];
-  /** From the first start to the last end, where the kernel has looked for them. */
+  /** From the first start to the last end, if the kernel has searched for them. */
   span?: { start: number; end: number } | null;
 }
 
 type Range = Pick<Extract<Term, { type: "steps" | "lines" }>, "first" | "last">;
 
-/** So many of the longest matches are listed. */
+/** At most this many of the longest matches are listed. */
 const MOST_LISTED = 50;
 
 /**
@@ -212,7 +212,7 @@ function addKernels(
   const isKernel = Uint8Array.from(categories, (each) =>
     each === "kernel" || each === "collective" ? 1 : 0,
   );
-  /** For each text: 1 for a name that holds `text`, 2 for one that does not, 0 where nobody has looked. */
+  /** For each text: 1 for a name that holds `text`, 2 for one that does not, 0 if not tested yet. */
   const seen = new Uint8Array(hits.length);
   for (let id = 0; id < found.length; id++) {
     const label = labelIds[id];

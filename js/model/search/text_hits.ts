@@ -1,4 +1,4 @@
-/** Which texts of a table hold a text, upper and lower case alike. */
+/** Finds the texts of a table that contain a text, ignoring case. */
 
 import type { Strings } from "../wire/string_table";
 

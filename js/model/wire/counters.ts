@@ -15,7 +15,7 @@ export interface CounterTrack extends CounterLine {
   device: string;
   counter: string;
   series: string;
-  /** Such as "bytes" or "%"; "" where that is not known. */
+  /** Such as "bytes" or "%"; "" if not known. */
   unit: string;
   /** The extremes of all its values, and when it first has the highest. */
   least: number;

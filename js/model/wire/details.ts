@@ -138,7 +138,7 @@ export class Details {
     return this.code?.ownFrame(this.#rows[event]) ?? null;
   }
 
-  /** Such as "backward"; "" where that is not known. */
+  /** Such as "backward"; "" if not known. */
   phase(event: number): string {
     return this.code?.phase(this.#rows[event]) ?? "";
   }
@@ -227,7 +227,7 @@ export class Details {
 interface Header {
   count: number;
   devices: string[];
-  /** Those of the ranks, where there are any. */
+  /** The tasks of the ranks, if there are any. */
   tasks?: string[];
   allocators: string[];
   dtypes: Record<string, string>;

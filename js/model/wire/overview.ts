@@ -40,10 +40,10 @@ export interface Finding {
   title: string;
   text: string;
   advice: string;
-  /** Of step time; null for what is outside of steps. */
+  /** Share of step time; null for findings outside steps. */
   share: number | null;
   zoom: Zoom | null;
-  /** How many of its events are selected, where that is not all of them. */
+  /** How many of its events are selected, if not all of them. */
   selects: string;
 }
 

@@ -55,7 +55,7 @@ export function Boxes(props: BoxesProps) {
     event.stopPropagation();
   };
   const say = (box: Box) => {
-    // Not by drawing anew: a pointer passes many frames a second.
+    // This does not redraw: a pointer passes many frames a second.
     if (info.current) info.current.textContent = `${pathOf(box)}: ${figures(box)}`;
     publish({ kind: "hover", name: box.merged > 1 ? null : box.frame.name });
   };

@@ -1,11 +1,11 @@
-/** Where the frames of a flame graph are drawn. */
+/** Positions of the frames of a flame graph. */
 
 import type { Frame } from "./tree";
 
 /** A rectangle in a row; x and width from 0 to 1. */
 export interface Box {
   frame: Frame;
-  /** From the root or the frame that is enlarged, 0. */
+  /** 0 at the root or the enlarged frame. */
   row: number;
   x: number;
   width: number;

@@ -1,4 +1,4 @@
-/** Arrows from what fed the selected event, and to what it fed. */
+/** Arrows from the producers of the selected event and to its consumers. */
 
 import { xAt } from "../../model/viewport";
 import type { Edge } from "../../model/wire/details";

@@ -159,7 +159,7 @@ const BOUNDARY_SHARE = 0.28;
 /** Boundaries closer together than this (CSS px) would be a grey veil. */
 const BOUNDARY_SPACING = 40;
 
-/** Where steps begin (CSS px), as far as they lie apart enough for a line each. */
+/** Starts of steps (CSS px), if far enough apart for a line each. */
 function stepBoundaries(store: Store): number[] {
   if (store.drawn.steps.length < 2 || store.step !== null) return [];
   const positions: number[] = [];

@@ -120,7 +120,7 @@ function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: num
   if (!told) return;
   const own = getComputedStyle(told);
   const { bottom } = told.getBoundingClientRect();
-  // Parts without room stand in lines below the one that is seen.
+  // Parts without room wrap to lines below the visible one.
   const seen = [...told.children].flatMap((part) =>
     part.getBoundingClientRect().top < bottom ? (part.textContent ?? "") : [],
   );
@@ -159,7 +159,7 @@ function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOM
   if (!labels) return;
   for (const label of main.querySelectorAll<HTMLElement>(NAMES)) {
     const box = label.getBoundingClientRect();
-    // Where there is no room for some of it, the style sheet leaves it a pixel for screen readers.
+    // Without room for a part, the style sheet leaves it one pixel for screen readers.
     if (box.width < 2 || box.bottom < labels.top || box.top > labels.bottom) continue;
     const own = getComputedStyle(label);
     pen.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;

@@ -24,7 +24,7 @@ export interface FrameTimes {
   work: number[];
 }
 
-/** Which pictures no longer show the present state; the overlay is drawn every time. */
+/** The pictures that are out of date; the overlay is always drawn. */
 interface Stale {
   bars: boolean;
   minimap: boolean;

@@ -44,7 +44,7 @@ export function drawRuler(surface: Surface, store: Store, tokens: Tokens, ruler:
   }
 }
 
-/** Where the time of the cursor stands over the axis; null without one. */
+/** Position of the cursor's time over the axis; null without a cursor. */
 function chipAt({ context, width }: Surface, store: Store): { from: number; to: number } | null {
   const { cursor, viewport } = store;
   if (cursor === null) return null;

@@ -13,7 +13,7 @@ import type { Names } from "./bar_labels";
 import type { Surface } from "./surface";
 import { eachWideBar } from "./visible_rows";
 
-/** The palette's entries of outputs, and of what ops needed besides. */
+/** The palette's entries for outputs and for other memory of ops. */
 export const TENSOR_COLOURS = ["tensor", "scratch"] as const;
 /** Number of shades of each. */
 const SHADES = shadesOf(TENSOR_COLOURS[0], "light").length;
@@ -49,7 +49,7 @@ function eachTensorRow(store: Store, visit: (item: TensorsItem, row: TensorRow, 
   }
 }
 
-/** The names on the bars that have room for them, and the hatching of what is estimated. */
+/** The names on bars with room for them, and the hatching of estimated bars. */
 export function drawTensorNames({ context, width }: Surface, store: Store, names: Names): void {
   const pattern = hatching(context, store.painting.theme);
   const text = TENSOR_COLOURS.map((name) => readable(shadesOf(name, store.painting.theme)));

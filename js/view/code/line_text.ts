@@ -4,7 +4,7 @@ import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatDuration, formatNumber, formatPercent } from "../../model/format/units";
 import type { Place, Totals } from "../../model/wire/code";
 
-/** Why events are of no line. */
+/** Reasons why events have no line. */
 export const REASON_TEXTS: Readonly<Record<string, string>> = {
   waiting: "Waiting",
   compiling: "Compiling",

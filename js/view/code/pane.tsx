@@ -179,7 +179,7 @@ function TopLines(props: {
   );
 }
 
-/** The time that is of no line, in all and by reason. */
+/** Time without a line: the total and by reason. */
 function NotAttributed({ code, rest }: { code: Code; rest: Totals }) {
   const { lines, unattributed } = code;
   const whole = totalsOf([...lines, rest]);

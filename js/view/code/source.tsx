@@ -15,10 +15,10 @@ interface SourceProps {
   file: string;
   /** The lines of the file that are known, by number. */
   texts: ReadonlyMap<number, string>;
-  /** Those that took time. */
+  /** The lines that took time. */
   timed: ReadonlyMap<number, Line>;
   longest: number;
-  /** The line that is looked at. */
+  /** The current line. */
   current: number;
   look: (place: Place) => void;
   choose: (place: Place) => void;

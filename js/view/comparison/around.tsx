@@ -21,7 +21,7 @@ interface AroundProps {
   /** Holds the panes of both. */
   both: HTMLElement;
   panes: readonly HTMLElement[];
-  /** Those that could be shown; none until they are. */
+  /** The timelines that could be shown; empty until they are. */
   shown: readonly Mounted[];
   root: HTMLElement;
 }

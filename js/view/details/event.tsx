@@ -142,7 +142,7 @@ function timeFacts(store: Store, id: number): Fact[] {
   return facts;
 }
 
-/** The step of an event, with its length; null for what is of none, and where all is one step. */
+/** The step of an event, with its length; null outside steps, and without several steps. */
 function ownStep({ run }: Store, id: number): Step | null {
   const step = run.step && run.steps[run.step[id]];
   return step && step.step !== NO_STEP && step.end > step.start ? step : null;

@@ -12,7 +12,7 @@ const PAUSE_MS = 150;
 /** Stands for a total that is not known yet. */
 export const UNKNOWN = "…";
 
-/** Sums over a range; null while they are asked for. Made again only when the question changes. */
+/** Sums over a range; null while they are requested. Made again only when the question changes. */
 export function useStatistics(store: Store, range: Range): RangeStatistics | null {
   const { remote, statisticsBy: by } = store;
   const { start, end, lanes, step } = range;
@@ -21,7 +21,7 @@ export function useStatistics(store: Store, range: Range): RangeStatistics | nul
   useEffect(() => {
     if (!HAS_KERNEL || !remote) return;
     let isWanted = true;
-    // A range that is being dragged is asked for when it rests.
+    // A range that is being dragged is requested once it rests.
     const timer = setTimeout(async () => {
       const statistics = await remote.statistics(range, by);
       if (isWanted && statistics) setAnswer({ question, statistics });

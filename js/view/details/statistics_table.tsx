@@ -137,7 +137,7 @@ function RowName({ store, actions, row, isAlike }: NameProps) {
   const category = store.drawn.categories[row.category];
   const { paints, theme } = store.painting;
   const longest = entryOfEvent(store.drawn, row.longest);
-  // Where colours mean op types, an op has here the one that it has in the lanes.
+  // With colours by op type, an op has the same colour here as in the lanes.
   const isByOp = store.host.get("color_by") === "op" && longest !== null;
   const colour = isByOp ? paints.css[paints.colour[longest]] : categoryColour(category, theme);
   return (

@@ -9,13 +9,13 @@ import type { Output } from "../../model/wire/records";
 import type { Store } from "../../state/store";
 import { endOf, type Tensor } from "../../state/tensors";
 
-/** Of most records. */
+/** Resolution of most records. */
 const RESOLUTION_NS = 1000;
 
 export const ESTIMATED =
   "Lifetimes are estimated, because no allocations were recorded: from the start of the op to the end of the last op that reads its output";
 
-/** From when to when it was allocated. */
+/** Its allocation and its free. */
 export function lifeText(tensor: Tensor): string {
   const { track, at } = tensor;
   const from = `${track.estimated ? "estimated: " : ""}allocated at ${formatTime(track.starts[at], RESOLUTION_NS)}`;
@@ -49,7 +49,7 @@ export function outputOf(store: Store, { track, at }: Tensor): Output | null {
   return store.details.outputs(maker).find((output) => output.slot === slot) ?? null;
 }
 
-/** Which of the buffers of its op it is. */
+/** Its role among the buffers of its op. */
 export function partText(store: Store, tensor: Tensor): string {
   const role = tensor.track.role(tensor.at);
   const output = outputOf(store, tensor);

@@ -21,7 +21,7 @@ export function ExportMenu({ store, root, picture = () => pictureOf(root, store)
     const file = await store.host.export(format, store.signal);
     save(file.name, new Blob([file.bytes as BlobPart]));
   };
-  // As they are when the menu opens: more is known then than when its button is made.
+  // Items are made when the menu opens: more is known then than at the first render.
   const items = () => {
     const all: [label: string, suffix: string, run: () => Promise<void>][] = [
       ["Picture of this view", ".png", async () => save(`${name}.png`, await picture())],

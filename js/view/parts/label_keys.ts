@@ -28,7 +28,7 @@ export function moveAmongLabels(labels: HTMLElement, event: KeyboardEvent): void
   event.stopPropagation();
   const line = lines[Math.min(Math.max(at + down, 0), lines.length - 1)];
   const place = lines[at].indexOf(event.target as HTMLElement);
-  // From the right, as labels differ in what is at their left.
+  // Counted from the right, because labels differ at their left.
   const wanted = right ? place + right : line.length - (lines[at].length - place);
   line[Math.min(Math.max(wanted, 0), line.length - 1)].focus();
 }

@@ -46,7 +46,7 @@ export function StepStrip({ store }: { store: Store }) {
   );
 }
 
-/** Which steps are shown: all as they came, or all aligned. */
+/** Chooses between all steps as recorded and all steps aligned. */
 function Scope({ store }: { store: Store }) {
   const count = formatCount(countSteps(store.run.steps));
   return (

@@ -8,7 +8,7 @@ import { endOf } from "../../state/tensors";
 import { ESTIMATED, tensorSentence } from "../details/tensor_texts";
 import { HideLane } from "./hide_lane";
 
-/** So many of the largest bars are listed. */
+/** At most this many of the largest bars are listed. */
 const LISTED = 50;
 const TEXT_PX = 56;
 
