@@ -88,7 +88,7 @@ describe("a chart along the run's time", () => {
     expect(shown).toHaveBeenCalledTimes(2);
   });
 
-  it("waits while nobody sees it", () => {
+  it("waits while hidden", () => {
     const { link, range, publish } = linked();
     link.setShown(false);
     publish({ kind: "view", start: 10 * MS, end: 20 * MS });
@@ -109,7 +109,7 @@ describe("a chart along the run's time", () => {
 });
 
 describe("a chart of rows", () => {
-  it("shows what is tapped in the timeline", () => {
+  it("shows the tapped rows in the timeline", () => {
     const { selected, heard } = linked();
     heard.length = 0;
     selected.setv({ indices: [0, 1] });
@@ -118,7 +118,7 @@ describe("a chart of rows", () => {
     expect(heard.length).toBe(1);
   });
 
-  it("selects the events of what is tapped, where it knows them", () => {
+  it("selects the events of the tapped rows, if known", () => {
     const { selected, heard } = linked(MS, { start_ms: undefined, events: [[4, 9], [7], [1]] });
     selected.setv({ indices: [0, 1] });
     expect(heard.at(-1)).toMatchObject({ kind: "select", events: [4, 9, 7] });
@@ -135,7 +135,7 @@ describe("a chart of rows", () => {
     ]);
   });
 
-  it("lights rows of a node or of its op type, then again what was chosen", () => {
+  it("highlights rows of a node or of its op type, then the earlier selection again", () => {
     const { selected, publish, heard } = linked();
     selected.setv({ indices: [0] });
     heard.length = 0;

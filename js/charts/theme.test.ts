@@ -28,7 +28,7 @@ describe("colourChart", () => {
     expect(legend).toMatchObject({ label_text_color: "#eee", label_text_font: "sans" });
   });
 
-  it("leaves what is drawn its colours", () => {
+  it("leaves the colours of drawn models alone", () => {
     const text = part("Text", { text_color: "red" });
     colourChart({ references: () => [text] } as unknown as BokehModel, tokens);
     expect(text).toMatchObject({ text_color: "red" });

@@ -50,7 +50,7 @@ describe("pan, fit and clampViewport", () => {
     expect(clampViewport({ start: -1e12, end: 1e12 }, bounds)).toEqual({ start: -10_000, end: 1_010_000 });
   });
 
-  it("leave a margin around what is fitted, and widen an instant around its middle", () => {
+  it("leave a margin around the fitted range, and widen an instant around its middle", () => {
     expect(fitTo({ start: 1000, end: 2000 }, bounds, 0.1)).toEqual({ start: 900, end: 2100 });
     expect(fitTo({ start: 1000, end: 1000 }, bounds, 0.1)).toEqual({ start: 995, end: 1005 });
   });
@@ -87,7 +87,7 @@ describe("History", () => {
     expect(history.back(a)).toBeNull();
   });
 
-  it("forgets what was undone when the user moves on, and the oldest after 200", () => {
+  it("forgets undone views when the user moves on, and the oldest after 200", () => {
     const history = new History();
     history.push(a, "drag 1");
     history.back(b);

@@ -21,7 +21,7 @@ describe("new traces", () => {
     expect(newTraces(null, before)).toEqual([]);
   });
 
-  it("count as waited for where they, or whatever came, had been asked for", () => {
+  it("count as awaited if they, or any traces, had been requested", () => {
     const traces = [trace({ trace: 6, signature: 1 }), trace({ trace: 5, signature: 2 })];
     const after = state({ traces });
     const one = state({

@@ -19,7 +19,7 @@ describe("a session", () => {
     expect(recording(ended).kind).toBe("ended");
   });
 
-  it("has stopped where something is wrong, whoever still runs", () => {
+  it("has stopped if there is a problem, even if a process still runs", () => {
     expect(recording({ ...running, problem: "the disk is full" }).kind).toBe("stopped");
   });
 
@@ -44,7 +44,7 @@ describe("a request", () => {
     expect(pendingText(1, false)).toContain("when a job records again");
   });
 
-  it("is for the first job where none has recorded, and for nobody after the end", () => {
+  it("is for the first job if none has recorded, and refused after the end", () => {
     expect(nextRunText(running)).toBe("Trace next run");
     expect(nextRunText(state({}))).toBe("Trace run of next job");
     expect([running, state({})].map(nextRefusal)).toEqual([null, null]);
@@ -52,7 +52,7 @@ describe("a request", () => {
     expect(nextRefusal(absent)).toBe("There is no file");
   });
 
-  it("cannot be given where nobody could find it", () => {
+  it("is refused if no job could read it", () => {
     expect(refusal(state({}))).toBeNull();
     expect(refusal(absent)).toBe("There is no file");
     expect(refusal(state({ controllable: false }))).toContain("Read-only");

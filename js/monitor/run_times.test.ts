@@ -28,7 +28,7 @@ it("joins intervals when they become too many, and keeps all runs", () => {
   expect(intervals.reduce((sum, each) => sum + each.runs, 0)).toBe(500);
 });
 
-it("has nothing of a signature that has not run, and begins anew with another file", () => {
+it("is empty for a signature that has not run, and starts over with another file", () => {
   const times = new RunTimes();
   seen(times, 0, 0, 0);
   expect(runTimesChart(times.of(1), [])).toBeNull();

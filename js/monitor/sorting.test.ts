@@ -48,7 +48,7 @@ describe("traces", () => {
     expect(order({ column: "ratio", up: true })).toEqual([9, 8, 7]);
   });
 
-  it("are sorted by what the trace took, the unknown last", () => {
+  it("are sorted by the time of the trace, unknown ones last", () => {
     expect(order({ column: "tracing_ns", up: false })).toEqual([7, 8, 9]);
   });
 

@@ -14,7 +14,7 @@ it("compares a traced run with the untraced ones before it", () => {
   expect(texts(12e6, 12e6)).toEqual([1, "1.00×", "0 ns"]);
 });
 
-it("compares with nothing where there is nothing to compare with", () => {
+it("has no ratio without untraced runs", () => {
   expect(texts(30e6, null)).toEqual([null, "–", ""]);
   expect(ratio(trace({ untraced_ns: 0 }))).toBeNull();
 });

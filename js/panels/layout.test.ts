@@ -45,7 +45,7 @@ describe("rowsOfStep", () => {
     expect(rowsOfStep({ columns: columns.slice(0, 1), rows, note: "" }, 0).shown).toEqual([0, 1, 2]);
   });
 
-  it("counts what is left out", () => {
+  it("counts the rows left out", () => {
     expect(rowsNote(block(0, 0, 1), 2, 0)).toBe("Of 3 rows, 2 are in step 0.");
     expect(rowsNote({ ...block(0, 0, -1), note: "The 3 longest of 9 rows." }, 1, -1)).toBe(
       "The 3 longest of 9 rows. Of these, 1 is outside steps.",

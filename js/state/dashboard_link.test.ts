@@ -106,7 +106,7 @@ describe("a linked timeline", () => {
     expect(store.history.back(store.viewport)).toEqual(before);
   });
 
-  it("changes the step shown where another one is asked for", () => {
+  it("changes the step shown on request", () => {
     const { store, publish } = linked();
     store.setStep(0);
     publish({ kind: "select", start: 22 * MS, end: 23 * MS });

@@ -34,7 +34,7 @@ function made() {
   };
 }
 
-it("keeps of the selection what lies in the step that is chosen, and no tooltip", () => {
+it("keeps the part of the selection in the chosen step, and no tooltip", () => {
   const { store, host } = made();
   store.select({ events: [1] });
   store.setHover({ id: 1, count: 1, x: 5, y: 5 }, 105);
@@ -76,7 +76,7 @@ function many() {
   return { store, actions: new Actions(store, NOWHERE) };
 }
 
-it("scrolls to what it zooms to", () => {
+it("scrolls to the target of a zoom", () => {
   const { store, actions } = many();
   store.select({ events: [39] });
   actions.fitSelection();
@@ -86,7 +86,7 @@ it("scrolls to what it zooms to", () => {
   expect(store.scroll).toBeGreaterThan(100);
 });
 
-it("folds the lane of what is selected, or the one under the pointer, and all lanes at once", () => {
+it("folds the lane of the selection, or the one under the pointer, and all lanes at once", () => {
   const { store, actions } = many();
   const folded = () =>
     store.arrangement.items.flatMap((item) => (item.type === "lane" && item.folded ? [item.lane] : []));

@@ -14,7 +14,7 @@ describe("sortRows", () => {
     expect(names(sortRows(rows, true, ({ name }) => name)).slice(2)).toEqual(["conv_2", "conv_10"]);
   });
 
-  it("has what is not known last either way, and equal rows as they came", () => {
+  it("sorts unknown values last either way, and keeps the order of equal rows", () => {
     const byCount = (up: boolean) => names(sortRows(rows, up, ({ count }) => count));
     expect(byCount(true)).toEqual(["conv_10", "Add", "add", "conv_2"]);
     expect(byCount(false)).toEqual(["add", "conv_10", "Add", "conv_2"]);
@@ -36,12 +36,12 @@ describe("sortRows", () => {
 });
 
 describe("nextOrder", () => {
-  it("begins with the largest figure, with the first text", () => {
+  it("starts with the largest figure or the first text", () => {
     expect(nextOrder(null, "count", false)).toEqual({ column: "count", up: false });
     expect(nextOrder({ column: "count", up: false }, "name", true)).toEqual({ column: "name", up: true });
   });
 
-  it("turns round", () => {
+  it("reverses on a second click", () => {
     expect(nextOrder({ column: "count", up: false }, "count", false)).toEqual({ column: "count", up: true });
   });
 });
@@ -50,7 +50,7 @@ describe("presentOrder", () => {
   const text = { isText: true, value: (row: (string | number)[]) => row[0] };
   const figure = (at: number) => ({ isText: false, value: (row: (string | number)[]) => row[at] });
 
-  it("is that of the first figure that falls, else of what rises", () => {
+  it("is that of the first falling figure, else of the first rising column", () => {
     const falling = [
       ["b", 1, 9],
       ["a", 1, 7],

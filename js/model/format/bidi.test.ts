@@ -18,6 +18,6 @@ describe("a name within a sentence", () => {
   });
 });
 
-it("keeps all letters of what is drawn", () => {
+it("keeps all letters that are drawn", () => {
   expect(withoutControls(`\u202e${SHALOM}\u202c x\u200f`)).toBe(`${SHALOM} x`);
 });

@@ -22,7 +22,7 @@ describe("formatCell", () => {
     expect(formatCell("n/a", "ns")).toBe("n/a");
   });
 
-  it("does not write 0 for what is not known", () => {
+  it("does not write 0 for unknown values", () => {
     expect(formatCell(null, "ns")).toBe("–");
     expect(formatCell(Number.NaN, "bytes")).toBe("–");
   });

@@ -34,7 +34,7 @@ function reaching(edges: readonly GraphEdge[], middle: number, hops: number): Se
 const backwards = ({ source, target, kind }: GraphEdge) => ({ source: target, target: source, kind });
 
 describe("the neighbourhood of an event", () => {
-  it("is what reaches it and what it reaches, with all edges between those", () => {
+  it("has its producers and consumers, with all edges between them", () => {
     const random = randomNumbers(7);
     for (let round = 0; round < 40; round++) {
       const edges = Array.from({ length: 30 }, () => {

@@ -50,7 +50,7 @@ describe("AlignedSteps", () => {
     expect(aligned.fromRun({ start: 0, end: 3, lanes: null, step: null })).toBeNull();
   });
 
-  it("leaves out what is of no step", () => {
+  it("leaves out events outside steps", () => {
     const long = makeDrawn([
       { start: 0, duration: 5000, lane: 1, step: -1, name: "a" },
       { start: 100, duration: 5, lane: 0, step: 0, name: "a" },

@@ -20,7 +20,7 @@ it("takes events for a step's when all of them are", () => {
   expect(liesIn(run, { events: [99] }, 1)).toBe(false);
 });
 
-it("knows what is of no step", () => {
+it("recognizes events outside steps", () => {
   expect(liesIn(run, { events: [1, 2] }, null)).toBe(true);
   expect(liesIn(run, { events: [0, 1] }, null)).toBe(false);
 });

@@ -17,7 +17,7 @@ it("names steps by number and label", () => {
   expect(stepName({ ...step, step: -1 })).toBe("Outside steps");
 });
 
-it("takes for the time outside steps the run without them, not the span of what is of none", () => {
+it("takes the run without its steps as the time outside them, not the span of the events outside", () => {
   const times = [
     [0, 100],
     [10, 30],
@@ -28,7 +28,7 @@ it("takes for the time outside steps the run without them, not the span of what 
   expect(timeOutside({ steps: all, span: 100 })).toBe(40);
 });
 
-it("counts the events of what is shown", () => {
+it("counts the events shown", () => {
   const run = { ...makeDrawn([{ start: 0 }, { start: 1 }, { start: 2 }]), steps: steps(10, 10, 10) };
   run.steps[0].step = -1;
   expect(eventsShown({ run, step: 1, aligned: null })).toBe(1);
@@ -70,7 +70,7 @@ describe("stepBars", () => {
     expect(stepBars(steps(10, 10, 20), 10).bars.some((bar) => bar.isCut)).toBe(false);
   });
 
-  it("has no bar for what belongs to no step", () => {
+  it("has no bar for events outside steps", () => {
     const [outside, ...rest] = steps(5000, 10, 30, 10);
     const { bars, slowest, median } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
     expect(bars.map((bar) => bar.first)).toEqual([1, 2, 3]);
@@ -81,7 +81,7 @@ describe("stepBars", () => {
     expect(stepBars(steps(0, 0), 10).bars.map((bar) => bar.height)).toEqual([0, 0]);
   });
 
-  it("lights the steps in which a device was busy longer than usual, by the same measure as their lengths", () => {
+  it("highlights steps with a device busy longer than usual, by the same ratio as for durations", () => {
     const { bars, busyMedian } = stepBars(worked([40, 8], [40, 10], [60, 10], [40, 20], [40, 13]), 10);
     expect(busyMedian).toBe(10);
     expect(bars.map((bar) => bar.busy)).toEqual([8, 10, 10, 20, 13].map((busy) => busy / 60));
@@ -110,13 +110,13 @@ describe("stepBars", () => {
     expect(bars.map((bar) => bar.isBusy)).toEqual([false, false, false, true, false]);
   });
 
-  it("lights no device where none was busy in most steps", () => {
+  it("highlights no device if none was busy in most steps", () => {
     const { bars, busyMedian } = stepBars(worked([9, 0], [9, 0], [9, 0], [9, 2], [9, 4]), 10);
     expect(busyMedian).toBe(0);
     expect(bars.some((bar) => bar.isBusy)).toBe(false);
   });
 
-  it("lights no device where none is known, or none was busy", () => {
+  it("highlights no device if none is known or busy", () => {
     for (const all of [steps(10, 40, 10), worked([10, 0], [40, 0], [10, 0])]) {
       const { bars, busyMedian } = stepBars(all, 10);
       expect(busyMedian).toBe(0);
@@ -124,7 +124,7 @@ describe("stepBars", () => {
     }
   });
 
-  it("leaves what a device did outside of steps out of the median", () => {
+  it("leaves device time outside steps out of the median", () => {
     const [outside, ...rest] = worked([5000, 900], [9, 2], [9, 2], [9, 4]);
     const { bars, busyMedian } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
     expect(busyMedian).toBe(2);

@@ -10,7 +10,7 @@ const pieces = (made: Made[]) => {
 };
 
 describe("foldRows", () => {
-  it("leaves out what is covered and cuts what is covered in part", () => {
+  it("leaves out covered events and cuts those covered in part", () => {
     expect(
       pieces([
         { start: 0, duration: 10 },
@@ -26,7 +26,7 @@ describe("foldRows", () => {
     ]);
   });
 
-  it("keeps events without length where nothing else runs", () => {
+  it("keeps events of zero length if nothing else runs", () => {
     expect(pieces([{ start: 0, duration: 4 }, { start: 4 }, { start: 4 }, { start: 9 }])).toEqual([
       [0, 0, 4],
       [1, 4, 4],

@@ -21,7 +21,7 @@ describe("wantedWindow", () => {
     expect(wanted(4e8, 4e8 + 20)).toEqual({ start: 4e8 - 20, end: 4e8 + 40, bucket: 1 });
   });
 
-  it("stays inside of what can be looked at", () => {
+  it("stays inside the bounds", () => {
     expect(wanted(-1e6, 9e6)).toEqual({ start: 0, end: 1.9e7, bucket: 4096 });
     expect(wanted(2e9, 2.1e9)).toBeNull();
   });
@@ -32,19 +32,19 @@ describe("wantedWindow", () => {
     expect(part.start).toBeLessThanOrEqual(100.25 - 40.5);
   });
 
-  it("is content with what is there while it is fine enough and reaches beyond the view", () => {
+  it("keeps the part while it is fine enough and reaches beyond the view", () => {
     const held = wanted(4e8, 4.1e8);
     expect(wanted(4e8, 4.1e8, held)).toBeNull();
     expect(wanted(4.03e8, 4.13e8, held)).toBeNull();
     expect(wanted(4.02e8, 4.07e8, held)).toBeNull();
   });
 
-  it("asks again shortly before panning reaches the end of what is there", () => {
+  it("asks again shortly before panning reaches the end of the part", () => {
     const held = wanted(4e8, 4.1e8);
     expect(wanted(4.09e8, 4.19e8, held)).toEqual({ start: 3.99e8, end: 4.29e8, bucket: 4096 });
   });
 
-  it("asks again when zooming makes what is there too coarse, never below single events", () => {
+  it("asks again when zooming makes the part too coarse, never below single events", () => {
     const held = wanted(4e8, 4.1e8);
     expect(wanted(4.04e8, 4.06e8, held)?.bucket).toBe(512);
     const single = { start: 4.03e8, end: 4.07e8, bucket: 1 };
@@ -52,7 +52,7 @@ describe("wantedWindow", () => {
     expect(wanted(4.05e8, 4.05e8 + 3, single)).toBeNull();
   });
 
-  it("is content at the ends of the run, where there is nothing beyond", () => {
+  it("keeps the part at the ends of the run", () => {
     const held = wanted(0, 1e7);
     expect(held?.start).toBe(0);
     expect(wanted(-2e5, 1e7, held)).toBeNull();

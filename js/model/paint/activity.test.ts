@@ -52,7 +52,7 @@ describe("activity", () => {
     },
   );
 
-  it("is nothing where there is no time or no bin", () => {
+  it("is empty without time or bins", () => {
     expect(activity(drawn, rows, null, 5, 5, 3)).toMatchObject({ peak: 0 });
     expect(activity(drawn, rows, null, 0, 9, 0)).toMatchObject({ peak: 0 });
   });

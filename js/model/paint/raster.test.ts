@@ -199,7 +199,7 @@ describe("hitRow", () => {
     expect(hit(103, 0.01, 0)).toEqual({ id: 2, count: 1 });
   });
 
-  it("counts what shares the pixel and names the longest", () => {
+  it("counts the events in the pixel and names the longest", () => {
     expect(hit(103, 10, 0)).toEqual({ id: 0, count: 3 });
     expect(hit(500, 2000, 0)).toEqual({ id: 0, count: 4 });
     expect(hit(5000, 20_000, 0)).toEqual({ id: 0, count: 5 });

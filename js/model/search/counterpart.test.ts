@@ -23,7 +23,7 @@ describe("the counterpart of an event", () => {
     expect(counterpart(drawn, { ...kernel, start: 25 })).toBe(1);
   });
 
-  it("is missing where nothing is the same", () => {
+  it("is null if no event matches", () => {
     expect(counterpart(drawn, { ...kernel, name: "c", start: 0 })).toBeNull();
     expect(counterpart(drawn, { ...kernel, op: "Relu", start: 0 })).toBeNull();
     expect(counterpart(drawn, { ...kernel, name: "b", category: "op", start: 0 })).toBeNull();

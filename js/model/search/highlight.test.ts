@@ -10,13 +10,13 @@ const drawn = makeDrawn([
 ]);
 
 describe("highlightMask", () => {
-  it("lights an op type, a node, and all of a scope", () => {
+  it("highlights an op type, a node, and all of a scope", () => {
     expect([...(highlightMask(drawn, "MatMul") ?? [])]).toEqual([1, 1, 0, 1]);
     expect([...(highlightMask(drawn, "tower/dense_1/MatMul") ?? [])]).toEqual([0, 1, 0, 0]);
     expect([...(highlightMask(drawn, "tower/dense") ?? [])]).toEqual([1, 0, 1, 0]);
   });
 
-  it("is nothing where nothing is called so", () => {
+  it("is null if the name is unknown", () => {
     expect(highlightMask(drawn, "Conv2D")).toBeNull();
     expect(highlightMask(drawn, "tower/den")).toBeNull();
   });

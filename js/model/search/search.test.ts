@@ -24,7 +24,7 @@ function found(text: string, step: number | null = null, details: Details | null
 }
 
 describe("search", () => {
-  it("keeps to a step and marks what it finds", () => {
+  it("keeps to a step and marks its matches", () => {
     expect(found("tensor", 1)).toEqual([2]);
     expect(found("tensor", 0)).toEqual([]);
     expect(search(drawn, null, "tower", null).mask).toEqual(Uint8Array.of(1, 1, 0, 0));
@@ -70,7 +70,7 @@ describe("search", () => {
 });
 
 describe("neighbour", () => {
-  it("goes round in both directions, also from an event that does not match", () => {
+  it("wraps around in both directions, even from an event that does not match", () => {
     const matches = { ids: Uint32Array.of(2, 5, 9) };
     expect([0, 2, 4, 5, 9, 11].map((id) => neighbour(matches, id, 1))).toEqual([2, 5, 5, 9, 2, 2]);
     expect([0, 2, 4, 5, 9, 11].map((id) => neighbour(matches, id, -1))).toEqual([9, 9, 2, 2, 5, 9]);
@@ -78,7 +78,7 @@ describe("neighbour", () => {
     expect(neighbour({ ids: new Uint32Array(0) }, 1, 1)).toBeNull();
   });
 
-  it("finds what is on the critical path, once that is known", () => {
+  it("finds events on the critical path, once that is known", () => {
     const onPath = { waiting: { onPath: () => Uint8Array.of(1, 0, 1, 0) } } as unknown as Details;
     const strings = {
       strings: makeStrings([""]),
@@ -96,7 +96,7 @@ describe("neighbour", () => {
 });
 
 describe("unknownFilters", () => {
-  it("names what cannot be read, and words that only look like filters", () => {
+  it("names unreadable values and words that only look like filters", () => {
     expect(unknownFilters(parseQuery('step:x foo:bar op:MatMul -bytes:many stream:13 "a b:c"'))).toEqual({
       unread: ["step:x", "bytes:many"],
       unnamed: ["foo:", "stream:"],
@@ -104,7 +104,7 @@ describe("unknownFilters", () => {
   });
 });
 
-it("lists the longest first, the earlier of two that are as long", () => {
+it("lists the longest first, and of equal ones the earlier", () => {
   const many = Array.from({ length: 3000 }, (_, start) => ({ start, duration: start % 1000 }));
   const { longest, total } = search(makeDrawn(many), null, "stream", null);
   expect(longest.length).toBe(50);

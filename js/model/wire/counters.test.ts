@@ -57,7 +57,7 @@ describe("readCounters", () => {
 });
 
 describe("a part of a track", () => {
-  it("is taken where it covers what is looked at", async () => {
+  it("is used if it covers the view", async () => {
     const whole = await read();
     const parts = whole.map((track) => ({ ...track, times: Float64Array.of(7), levels: Uint32Array.of(3) }));
     const [queue] = withParts(whole, parts, 6, 12);

@@ -31,6 +31,6 @@ it("gives each task's parts of a step, without those that took no time", async (
   expect(stepBarsOf(container, 5)).toEqual([]);
 });
 
-it("knows nothing of a trace whose steps were not sent", async () => {
+it("is empty for a trace whose steps were not sent", async () => {
   expect(stepBarsOf(await open({}, {}), 0)).toEqual([]);
 });

@@ -82,7 +82,7 @@ describe("a flame graph", () => {
     ]);
   });
 
-  it("merges what is narrower than half a pixel", () => {
+  it("merges frames narrower than half a pixel", () => {
     const small = Array.from({ length: 5000 }, (_, at) => at + 1);
     const frames = topDown(
       {
