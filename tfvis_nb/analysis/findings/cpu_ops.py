@@ -125,7 +125,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         f" During that time the GPU is idle for {format_duration(figures['idle_ns'])},"
         f" {step_time(figures['share'])}.{_placement(figures)}",
         "Prepare indices and shapes in the input pipeline and keep shapes static. Replace ops whose result"
-        " the host has to read before it can go on (Unique, SparseToDense, Where) with dense ones.",
+        " the host has to read before it can continue (Unique, SparseToDense, Where) with dense ones.",
     )
 
 

@@ -55,7 +55,7 @@ _AWAITING = re.compile(
 
 ONCE = (
     "One-time work such as starting the input pipeline and filling its shuffle buffer happens in the first"
-    " step. Trace later steps to see what they take."
+    " step. Trace later steps to see how long they take."
 )
 
 

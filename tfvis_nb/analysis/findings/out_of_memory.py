@@ -63,7 +63,7 @@ def _word(key: str, figures: Figures) -> Texts:
     if figures["live"]:
         pairs = zip(figures["live"], figures["live_bytes"], strict=True)
         largest = ", ".join(f"{name} {format_bytes(size)}" for name, size in pairs)
-        text += f" The largest buffers then: {largest}."
+        text += f" The largest buffers at that time: {largest}."
     if case == "fragmented":
         advice = (
             "Set the environment variable TF_GPU_ALLOCATOR=cuda_malloc_async before TensorFlow starts, which"
@@ -75,7 +75,7 @@ def _word(key: str, figures: Figures) -> Texts:
             advice += " The Memory tab lists what was allocated."
         if figures["fitting_rows"]:
             rows = f"At most {figures['fitting_rows']:,} rows of the tensor, its first dimension, would have"
-            advice = f"{rows} fitted, if all free memory was one block. {advice}"
+            advice = f"{rows} fitted if all free memory had been one block. {advice}"
     return Texts("The program ran out of memory", text, advice)
 
 

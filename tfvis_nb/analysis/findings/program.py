@@ -134,7 +134,7 @@ def fewer_compilations(figures: Mapping[str, Any]) -> str:
 def larger_kernels(figures: Mapping[str, Any]) -> str:
     """Advise how the kernels of a program fill the GPU."""
     _, xla = _FEWER[figures["program"]]
-    text = "Use a larger batch: as long as SMs have no block, more blocks hardly take longer."
+    text = "Use a larger batch: while some SMs have no block, more blocks take hardly any longer."
     return f"{text} XLA, which fuses small ops, may help as well: turn it on {xla}." if xla else text
 
 

@@ -130,7 +130,7 @@ def _advice(figures: Figures) -> str:
     if change == "value" and _NUMBER.fullmatch(figures["after"]):
         return f"Pass a tensor instead of a Python number for {argument}: tf.constant({figures['after']})."
     if change == "value":
-        return f"Pass the same object for {argument} each time, or tensors: each other one is traced."
+        return f"Pass the same object for {argument} each time, or pass tensors: every new object is traced."
     if change == "shape":
         return (
             f"Give @tf.function an input_signature with tf.TensorSpec({_common(figures)}) for {argument}, or"
@@ -143,7 +143,7 @@ def _advice(figures: Figures) -> str:
     if change == "structure":
         return f"Pass {argument} with the same nested structure and the same keys in each call."
     if change == "function":
-        return "Call tf.function once, outside of the loop or method, and keep what it returns."
+        return "Call tf.function once, outside of the loop or method, and keep the function it returns."
     if change == "context":
         return "Call the function on the same device and in the same strategy each time."
     return (
