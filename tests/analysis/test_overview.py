@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from IPython.core.formatters import HTMLFormatter
 
@@ -30,6 +31,7 @@ from tfvis_nb.cli.info import lines, summary
 from tfvis_nb.core.format import format_percent, unbroken
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.palette import LABELS
+from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.overview.card import card
 from tfvis_nb.display.tabs import gaps
 from tfvis_nb.display.wire.waiting import waiting
@@ -320,6 +322,21 @@ def test_a_notebook_shows_the_full_texts_of_findings() -> None:
     part = trace.findings[["title", "share"]]
     assert "<table" in shown(part)
     assert "No dominant bottleneck" in shown(_steps([5]).findings)
+
+
+def test_the_lines_that_take_most_are_named() -> None:
+    builder = StackBuilder()
+    for line in (7, 3, 9, 5):
+        builder.stack([Frame("Cell [2]", line)])
+    took = [10_000, 40_000, 30_000, 20_000, 90_000]
+    columns = {"start_ns": [0, 10_000, 50_000, 80_000, 100_000], "duration_ns": took, "kind": ["op"] * 5}
+    nested = pa.table({"stack": pa.array([0, 1, 2, 3, None], pa.int32())})
+    trace = Trace(events.build(columns), nested=nested, stacks=builder.table())
+    most = [(each["line"], each["side"], each["self_ns"]) for each in trace.overview["top_lines"]]
+    assert most == [(3, "host", 40_000), (9, "host", 30_000), (5, "host", 20_000)]
+    (shown,) = [line for line in overview_lines(trace.overview) if line.term == "Top lines, whole trace"]
+    assert shown.values[0].startswith("Cell [2]:3 40.0")
+    assert Trace(events.build(columns)).overview["top_lines"] == []
 
 
 def test_names_in_an_overview_stay_text() -> None:

@@ -47,6 +47,7 @@ def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
         *_clock_lines(facts["clocks"]),
         *_time_lines(facts),
         *_op_lines(facts["top_ops"]),
+        *_code_lines(facts["top_lines"]),
         *_memory_lines(facts["memory"]),
     ]
 
@@ -166,6 +167,18 @@ def _op_lines(top: Mapping[str, list[dict[str, Any]]]) -> list[Line]:
         for side in ("device", "host")
         if top[side]
     ]
+
+
+def _code_lines(top: list[dict[str, Any]]) -> list[Line]:
+    values = tuple(
+        f"{printable(each['file'], _LONGEST_NAME)}:{each['line']} {format_duration(each['self_ns'])}"
+        for each in top
+    )
+    about = (
+        "Lines of your code by the self time of the events that they made, on devices if any of these has a"
+        " line, else on hosts. The Code button opens all of them."
+    )
+    return [Line("Top lines, whole trace", values, about)] if values else []
 
 
 def _memory_lines(memory: list[dict[str, Any]]) -> list[Line]:

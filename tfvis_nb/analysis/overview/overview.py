@@ -50,12 +50,15 @@ FIGURES: dict[str, str] = {
     " including time when a device computed.",
     "top_ops": "The five op types with the largest self time, on devices and on hosts, over the whole trace."
     " Host events that only wrap others or wait for them do not count.",
+    "top_lines": "The three lines of the user's code with the largest self time on devices, or on hosts if no"
+    " event of a device has a line, over the whole trace; see source_lines. Empty without stacks.",
     "memory": "For each allocator the largest peak_bytes and in_use_bytes; see memory_usage.",
     "notes": "Repairs, merged and estimated data, and data left out while reading.",
 }
 
 _LONGEST = 400
 _TOP = 5
+_TOP_LINES = 3
 _FEWEST_FOR_P95 = 20
 _WRAPPING = ("none", "runtime")
 
@@ -99,8 +102,9 @@ def overview(trace: Trace) -> Overview:
     -------
     Overview
         A mapping with the keys ``headline``, ``steps``, ``first_step``, ``median_step``, ``clocks``,
-        ``devices``, ``outside``, ``host_ns``, ``top_ops``, ``memory`` and ``notes``, as in `FIGURES`: times
-        in ns, sizes in bytes, shares from 0 to 1, None for values that the trace does not show.
+        ``devices``, ``outside``, ``host_ns``, ``top_ops``, ``top_lines``, ``memory`` and ``notes``, as in
+        `FIGURES`: times in ns, sizes in bytes, shares from 0 to 1, None for values that the trace does not
+        show.
 
     Examples
     --------
@@ -125,6 +129,7 @@ def overview(trace: Trace) -> Overview:
         "outside": _outside(trace),
         "host_ns": None if middle is None else _host_ns(trace, middle),
         "top_ops": _top_ops(trace),
+        "top_lines": _top_lines(trace),
         "memory": _memory(trace),
         "notes": [str(note) for note in trace.notes],
     }
@@ -215,6 +220,18 @@ def _top_ops(trace: Trace) -> dict[str, list[dict[str, Any]]]:
         ]
         for side in ("device", "host")
     }
+
+
+def _top_lines(trace: Trace) -> list[dict[str, Any]]:
+    table = trace.source_lines
+    table = table[table["line"].notna()]
+    side = "device" if (table["device_ns"] > 0).any() else "host"
+    sums = table.groupby(["file", "line"], sort=False)[f"{side}_ns"].sum().rename("self_ns").reset_index()
+    top = sums[sums["self_ns"] > 0].nlargest(_TOP_LINES, "self_ns")
+    return [
+        {"file": str(row["file"]), "line": int(row["line"]), "side": side, "self_ns": int(row["self_ns"])}
+        for _, row in top.iterrows()
+    ]
 
 
 def _memory(trace: Trace) -> list[dict[str, Any]]:
