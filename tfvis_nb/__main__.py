@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command line of the process; Ctrl-C while its modules are imported ends it like later on."""
+    """Run the command line of the process; Ctrl-C ends it cleanly even while its modules are imported."""
     try:
         from tfvis_nb.cli import main as run
     except KeyboardInterrupt:

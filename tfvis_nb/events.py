@@ -230,7 +230,7 @@ def check(table: pd.DataFrame) -> None:
 
 
 def _check_sizes(table: pd.DataFrame) -> None:
-    """Refuse numbers whose differences and sums do not fit 64 bits: they would wrap around without a word."""
+    """Refuse numbers whose differences and sums do not fit 64 bits: they would silently wrap around."""
     for name in _TIMES:
         _refuse_beyond(name, table[name], -LATEST_NS, LATEST_NS)
     _refuse_beyond("duration_ns", table["duration_ns"], 0, LATEST_NS - table["start_ns"].to_numpy())

@@ -1,4 +1,4 @@
-"""``tfvis-nb doctor``: what recording and showing lack here, each with the command that mends it."""
+"""``tfvis-nb doctor``: what recording and showing lack here, each with the command that fixes it."""
 
 import importlib.metadata
 import importlib.util
@@ -37,7 +37,7 @@ class Check(NamedTuple):
 @verb("doctor", "Exits with 1 if something needs a fix.", "tfvis-nb doctor")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
 def command(*, as_json: bool) -> int:
-    """Show the findings; return 1 if one of them has to be mended, else 0."""
+    """Show the findings; return 1 if one of them has to be fixed, else 0."""
     checks = [*packages(), front_end(), jupyterlab(), *tensorflow(probe())]
     if as_json:
         print(json.dumps([one.as_json() for one in checks], indent=1))  # noqa: T201

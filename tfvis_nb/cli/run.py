@@ -105,7 +105,7 @@ def command(
         if complaint is None and recording.trace is not None:
             complaint = write(recording.trace, outputs)
     except KeyboardInterrupt:
-        # The first one ended the script, another one what comes after it.
+        # The first one ended the script, another one ends the work after it.
         note(f"{script}: {Text('interrupted_again')}")
         return INTERRUPTED
     if complaint is None:
@@ -172,7 +172,7 @@ def _exit_code(code: object) -> int:
 
 
 def _show(error: BaseException) -> None:
-    # The first frame is run_script's, which the script knows nothing of.
+    # The first frame is run_script's, which the script does not know.
     shown = error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
     if sys.excepthook is sys.__excepthook__:
         traceback.print_exception(shown)

@@ -97,7 +97,7 @@ def _serve(path: Path, arguments: SimpleNamespace) -> int:
         )
     except ValueError as error:
         raise click.UsageError(text_of(error)) from None
-    # It warns of each client that does not trust a certificate.
+    # It warns about each client that does not trust a certificate.
     logging.getLogger("tornado.general").setLevel(logging.ERROR)
     with _ended_by_signals():
         _start(server, arguments)
@@ -234,7 +234,7 @@ def _ended_by_signals() -> Iterator[None]:
         raise SystemExit(_BY_SIGNAL + number)
 
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # Under nohup the end of the terminal is nothing to it.
+    # Under nohup the end of the terminal does not concern it.
     heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, end) for number in heard}
     try:

@@ -74,7 +74,7 @@ def tftracer_traces(path: Path) -> list[Trace]:
 
 
 def _check_whole(session: SavedSession, path: Path) -> None:
-    """Look through a session without traces: it may be that they are what is damaged."""
+    """Look through a session without traces: the damage may be in them."""
     with session.connected() as connection:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":

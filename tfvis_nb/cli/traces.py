@@ -1,4 +1,4 @@
-"""The parameters of the verbs that read traces: which traces, sessions among them, and which part."""
+"""The parameters of the verbs that read traces or sessions: which ones, and which part."""
 
 import re
 from collections.abc import Sequence

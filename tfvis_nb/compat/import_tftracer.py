@@ -88,7 +88,7 @@ def _span(message: Data, left: Counter[str]) -> tuple[int, int]:
 
 
 def _zone_us(ended: Sequence[tuple[int | None, int]]) -> int:
-    """Return what the clock on the wall was ahead of UTC."""
+    """Return how far the wall clock was ahead of UTC."""
     ahead = [wall_us - end_ns // 1000 for wall_us, end_ns in ended if wall_us is not None and end_ns]
     ahead = [each for each in ahead if abs(each) < _FARTHEST_US]
     if ahead:
@@ -129,7 +129,7 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 
 def _as_recorded_there(target: Path, name: str, counts: Sequence[Counts]) -> None:
-    """State that it was not this process which recorded it."""
+    """State that another process recorded it."""
     connection = connect(target)
     try:
         with Transaction(connection):

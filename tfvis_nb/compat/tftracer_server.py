@@ -59,12 +59,12 @@ class TracingServer:
     path
         The file to record into, as for `tfvis_nb.TraceSession`. It is made when the recording begins.
     token
-        What those who open the page must have, at least 16 characters; a random one unless given.
+        The secret for opening the page, at least 16 characters; a random one unless given.
 
     Raises
     ------
     TypeError, ValueError
-        If there is no such option, or one cannot be what it is.
+        If an option is unknown or has an invalid value.
 
     Notes
     -----

@@ -30,11 +30,11 @@ class Timeline:
         A ``RunMetadata``, or anything else that `tfvis_nb.read_trace` reads; a ``with`` block
         makes a new one. A text is taken as `comm_op_name`, tfvis's first argument, with a DeprecationWarning.
     horovod
-        Whether Horovod's ops alone communicate. Otherwise every collective does, and what
-        `comm_op_name` names.
+        Whether Horovod's ops alone communicate. Otherwise every collective does, and ops that `comm_op_name`
+        names.
     comm_op_name
-        The name or op type of what receives from other tasks; ``"RecvTensor"`` and
-        ``"RecvBuf"`` unless given.
+        The name or op type of ops that receive from other tasks; ``"RecvTensor"`` and ``"RecvBuf"`` unless
+        given.
 
     Raises
     ------
@@ -269,7 +269,7 @@ class Timeline:
             file.write_bytes(pickled(message))
 
     def _serialized(self) -> bytes | None:
-        """Return the bytes of the RunMetadata, None where there is none but something else or nothing."""
+        """Return the bytes of the RunMetadata, None without one."""
         descriptor = getattr(self._recorded, "DESCRIPTOR", None)
         if str(getattr(descriptor, "full_name", "")).rpartition(".")[2] == "RunMetadata":
             return bytes(self._recorded.SerializeToString())
@@ -282,7 +282,7 @@ class Timeline:
         *,
         communicating: bool = False,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return when the rows asked for began and ended, in nanoseconds."""
+        """Return the starts and ends of the requested rows, in nanoseconds."""
         trace = self.trace
         events = trace.events
         chosen = np.ones(len(events), bool)

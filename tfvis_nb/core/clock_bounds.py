@@ -48,7 +48,7 @@ def to_json(bounds: Bounds) -> list[dict[str, Any]]:
 
 
 def from_json(values: Any) -> dict[str, tuple[float, float]]:
-    """Read what `to_json` wrote, and pass over all else: somebody may have edited the file."""
+    """Read the result of `to_json`, and ignore all else: somebody may have edited the file."""
     found = {}
     for one in values if isinstance(values, list) else []:
         if not isinstance(one, dict) or not isinstance(one.get("task"), str):

@@ -17,6 +17,6 @@ _DTYPES = {"FLOAT": "float32", "DOUBLE": "float64", "HALF": "float16"}
 
 
 def dtype_names() -> dict[int, str]:
-    """Return what Python calls each type, by number; a reference to a variable is ``float32 ref``."""
+    """Return Python's name of each type, by number; a reference to a variable is ``float32 ref``."""
     names = {number: _DTYPES.get(name, name.lower()) for number, name in enumerate(DATA_TYPES) if number}
     return names | {number + REFERENCE: f"{name} ref" for number, name in names.items()}

@@ -1,4 +1,4 @@
-"""Short texts for people: what tasks, devices and lanes are called, and one-line summaries.
+"""Short texts for people: names of tasks, devices and lanes, and one-line summaries.
 
 `js/model/lanes/labels.ts` gives the same names; `tests/data/conformance` has the cases that both must pass.
 """
@@ -64,7 +64,7 @@ def device_location(device: str) -> str:
 
 
 def lane_search_text(task: str, device: str, lane: str) -> str:
-    """Return all that a lane is called, in full and briefly and in lower case, to look for words in."""
+    """Return all names of a lane, full and brief, in lower case, to look for words in."""
     return f"{task} {device} {lane} {_brief(task, device, lane)}".lower()
 
 
@@ -86,10 +86,10 @@ def _brief(task: str, device: str, lane: str) -> str:
 
 
 def printable(text: str, most: int) -> str:
-    r"""Cut a text from a trace to `most` characters, with a mark for each that would act or not be seen.
+    r"""Cut a text from a trace to `most` characters, with a mark for each invisible or control character.
 
-    Terminals act on control characters, pages on those that turn the direction of
-    writing, and XML has no way to write some of them at all.
+    Terminals act on control characters, pages on those that change the direction of writing, and XML cannot
+    contain some of them at all.
     """
     cut = text if len(text) <= most else text[: most - 1] + "\u2026"
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in cut)

@@ -127,7 +127,7 @@ def to_json(metadata: Metadata) -> dict[str, list[dict[str, Any]]]:
 
 
 def from_json(values: Any) -> Metadata:
-    """Read what `to_json` wrote; subjects of later versions are passed over.
+    """Read the result of `to_json`; subjects of later versions are ignored.
 
     Raises
     ------

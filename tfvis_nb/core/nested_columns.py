@@ -38,7 +38,7 @@ GRAPH_INPUTS = "graph_inputs"
 
 
 def validate_nested(table: pa.Table) -> pa.Table:
-    """Return `table`, or raise ValueError that names a column of a type which its readers do not take.
+    """Return `table`, or raise a ValueError that names a column of a type that its readers do not accept.
 
     Columns with other names may hold anything.
     """

@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 def near(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean ...?"`` for the known names most like `name`, or nothing."""
-    # Dashes and dots that all begin with make no two of them alike.
+    # Dashes and dots that all names begin with do not make them similar.
     bare = {one.lstrip("-."): one for one in known}
     names = [bare[one] for one in difflib.get_close_matches(name.lstrip("-."), bare, n=2)]
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""

@@ -1,4 +1,4 @@
-"""Shows the user who waits for this package or TensorFlow that it is still at work."""
+"""Shows a waiting user that this package or TensorFlow is still at work."""
 
 import contextlib
 import sys
@@ -57,8 +57,8 @@ def _say(progress: Progress, ended: threading.Event) -> None:
 
 
 def _screen() -> TextIO | None:
-    """Return where a line can be taken back; None where nobody is watching."""
-    # A notebook keeps an output that was blanked out: of standard error that is a red strip.
+    """Return a stream where a line can be removed; None where nobody is watching."""
+    # A notebook keeps a blanked output, which for standard error is a red strip.
     if type(sys.stdout).__module__.partition(".")[0] == "ipykernel":
         return sys.stdout
     return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None

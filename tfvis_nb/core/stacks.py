@@ -238,7 +238,7 @@ class StackBuilder:
 
 
 def joined(tables: Sequence[StackTable | None]) -> tuple[StackTable | None, list[int]]:
-    """Lay stacks of several traces behind one another; return them and what to add to the numbers of each."""
+    """Concatenate stacks of several traces; return them and the number to add to each one's numbers."""
     firsts, found = [], []
     files = frames = stacks = 0
     for table in tables:

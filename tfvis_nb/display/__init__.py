@@ -1,1 +1,1 @@
-"""From a `tfvis_nb.Trace` to what a person looks at: the timeline, its exported page, its static picture."""
+"""From a `tfvis_nb.Trace` to the displays: the timeline, its exported page, its static picture."""

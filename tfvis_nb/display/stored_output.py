@@ -1,7 +1,7 @@
 """The part of a widget that a notebook file keeps: a still picture, and small timelines in a frame.
 
-JupyterLab 4.6 writes "model not found" where a widget was once its kernel has ended, whatever else that
-output holds. So the picture is in an output of its own, which is hidden as long as the widget lives.
+JupyterLab 4.6 replaces a widget with "model not found" once its kernel has ended, whatever else that output
+holds. So the picture is in an output of its own, which is hidden as long as the widget lives.
 """
 
 import html

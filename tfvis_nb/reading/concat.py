@@ -35,7 +35,7 @@ _COUNTS = {
 
 
 def concatenate(traces: Sequence[Trace], title: str) -> Trace:
-    """Lay traces behind one another: the steps of each are numbered on from those of the one before."""
+    """Concatenate traces: the numbers of each one's steps continue those of the one before."""
     if len(traces) == 1:
         return merge(traces, title)
     counts = [
@@ -55,7 +55,7 @@ def concatenate(traces: Sequence[Trace], title: str) -> Trace:
 
 
 def merge(traces: Sequence[Trace], title: str) -> Trace:
-    """Make one trace of several whose steps are numbered alike."""
+    """Make one trace of several with the same step numbers."""
     if len(traces) == 1:
         return replaced(traces[0], traces[0].events, title=title)
     columns = {name: _column(name, traces) for name in event_table.COLUMNS}
@@ -98,7 +98,7 @@ def _nested(trace: Trace) -> pa.Table:
 
 
 def merge_notes(notes: Sequence[str]) -> list[str]:
-    """Report each thing once: counts of the same are added up.
+    """Write each note once, with the sum of its counts.
 
     >>> from tfvis_nb.texts import Text
     >>> merge_notes([Text("labels_unknown", rows=3, example="x"), "old", "old"])

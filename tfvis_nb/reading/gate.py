@@ -11,9 +11,9 @@ _LONGEST = 200
 
 @contextmanager
 def gate(label: str) -> Iterator[None]:
-    """Turn what a reader or a library raises into a `TraceFormatError` that names `label`.
+    """Turn any error of a reader or a library into a `TraceFormatError` that names `label`.
 
-    Rust's panics and some libraries' errors are not an `Exception`, so everything is caught but the wish
+    Rust's panics and some libraries' errors are not an `Exception`, so everything is caught except requests
     to stop: KeyboardInterrupt, SystemExit, GeneratorExit.
     """
     try:

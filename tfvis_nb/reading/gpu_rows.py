@@ -1,4 +1,4 @@
-"""Whether ops ran on a GPU of which nothing was recorded: such a trace looks as if the GPU had been idle."""
+"""Whether ops ran on an unrecorded GPU: in such a trace the GPU seems to have been idle."""
 
 import re
 

@@ -105,7 +105,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
 
 
 def _stacks(data: bytes) -> tuple[StackTable | None, list[str]]:
-    """Return the stacks of a trace, and notes; None if they are damaged, which the events need not be."""
+    """Return the stacks of a trace, and notes; None if they are damaged, even if the events are not."""
     try:
         stacks = StackTable.from_json(data.decode())
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -40,7 +40,7 @@ class _Footer:
         self._data, self._at = data, start
 
     def size(self, kind: int, sizes: Any) -> int:
-        """Pass over a value; return the bytes that it stands for according to `sizes`."""
+        """Skip a value; return the bytes that it stands for according to `sizes`."""
         if kind in _INTEGERS:
             number = self._varint()
             # The lowest bit is the sign.

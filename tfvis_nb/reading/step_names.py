@@ -1,4 +1,4 @@
-"""Several files -> steps that are called by their files, and a note on files that came twice."""
+"""Several files -> steps with the names of their files, and a note on repeated files."""
 
 import zlib
 from collections import Counter
@@ -17,7 +17,7 @@ _TAIL = 1 << 16
 
 
 def name_steps(read: Sequence[RecordedStep | RecordedHost | Trace], files: Sequence[str]) -> None:
-    """Call steps that have no label of their own by the files they were read from.
+    """Name steps without a label of their own after their files.
 
     An empty name is of no file: a `Trace` of the caller's is not touched.
     """
@@ -45,7 +45,7 @@ class Repeats:
         if isinstance(piece, Trace):
             key, label = (id(piece), 0, 0), piece.title
         else:
-            # Every recording has its own times in the first rows: the whole need not be looked at.
+            # Every recording has its own times in the first rows, so the rest need not be compared.
             head, tail = bytes(piece.data[:_HEAD]), bytes(piece.data[-_TAIL:])
             key, label = (len(piece.data), zlib.crc32(head), zlib.crc32(tail)), piece.title or piece.label
         self._count[key] += 1

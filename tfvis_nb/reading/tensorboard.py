@@ -40,7 +40,7 @@ def masked(data: Data) -> int:
     r"""Return the masked CRC-32C of `data`, the checksum in a TFRecord file."""
     value = 0
     for at in range(0, len(data), _PIECE):
-        # It takes nothing but bytes; a whole record would be copied for it.
+        # It takes only bytes; a whole record would be copied for it.
         value = google_crc32c.extend(value, bytes(data[at : at + _PIECE]))
     return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
@@ -96,7 +96,7 @@ def read(data: Data, label: str) -> Trace:
 
 
 def _event(data: Data, record: Record, other: Counter[str]) -> tuple[str, bytes] | None:
-    """Return tag and content of an event's run metadata; of other events count what they hold."""
+    """Return tag and content of an event's run metadata; count the contents of other events."""
     found = None
     for outer in wire.fields(data, record.start, record.end):
         if outer.number == _RUN and outer.wire_type == wire.LENGTH:

@@ -17,7 +17,7 @@ _CLUSTER = "of jobs of a cluster"
 def unlike_runs(trace: Trace) -> list[str]:
     """Return a note if some steps come from one process and others from a cluster, or from unlike processes.
 
-    Steps of one run name their tasks alike. Hosts that are recorded at the same time need not.
+    Steps of one run have the same task names. Hosts recorded at the same time need not.
     """
     events = trace.events[trace.events["step"] != NO_STEP]
     kind_of = {str(task): _kind(str(task)) for task in events["task"].cat.categories}
@@ -53,7 +53,7 @@ def simultaneous_steps(trace: Trace) -> list[str]:
     if set(map(_kind, trace.events["task"].astype(str).unique())) != {_KINDS["localhost"]}:
         return []
     events = trace.events[trace.events["step"] != NO_STEP]
-    # Not `trace.steps`, which has the labels of when it is first asked for: recordings give theirs later.
+    # Not `trace.steps`, which keeps the labels of its first use: recordings set theirs later.
     table = pd.DataFrame({"start": events["start_ns"], "end": events["start_ns"] + events["duration_ns"]})
     steps = table.groupby(events["step"]).agg({"start": "min", "end": "max"})
     steps = steps.sort_values("start", kind="stable")

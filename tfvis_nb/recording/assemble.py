@@ -24,7 +24,7 @@ from tfvis_nb.texts import Text, id_of
 def assembled(
     runs: Sequence[Run], profiles: ProfileTracer, sources: SourceWatch | None, *, steps: bool
 ) -> Trace | None:
-    """Read everything that was recorded and lay it on one time axis; None if nothing was.
+    """Read everything that was recorded onto one time axis; None if nothing was.
 
     With `steps`, only events of whole steps are kept. `sources` has the code that ran.
     """

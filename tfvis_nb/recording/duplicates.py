@@ -1,4 +1,4 @@
-"""Which rows of a profile are executions that the trace of a session run has as well."""
+"""The rows of a profile that are also in the trace of a session run."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Where tasks meet and wait for one another: when each of them came."""
+"""The barriers where tasks wait for one another, and when each task arrived."""
 
 import re
 

@@ -21,7 +21,7 @@ class Moving(NamedTuple):
 def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.ndarray) -> Moving:
     """Return when each tensor moved; `channel` numbers connections, `size` is -1 where not known.
 
-    A channel serves tensors in the order of their ends, so that each moves from the end before it on
+    A channel serves tensors in the order of their ends, so each starts to move when the one before it ends
     (TicTac's rule). But tensors that arrive together are noticed within microseconds of each other: by that
     rule alone, megabytes move at terabits per second. So a tensor faster than its channel is pooled with
     those before it, until the pool is not; within a pool, each moves for its share of the bytes.

@@ -54,7 +54,7 @@ def communication_overlap(trace: Trace) -> pd.DataFrame:
     * ``hidden_ns`` = |C and K| = |C| + |K| - |C or K|: communication behind which something computed;
     * ``exposed_ns`` = |C| - |C and K|: the time that faster communication could save at most;
     * ``idle_ns`` = step - |C or K|: neither, such as waiting for input, copying, starting;
-    * ``elapsed_ns`` = latest end - earliest start of what communicates.
+    * ``elapsed_ns`` = latest end - earliest start of communication.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ _COLUMNS = (
 
 @validate_input
 def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
-    """Return how much of the overlap of communication and computing that is possible each task reaches.
+    """Return how much of the possible overlap of communication and computing each task reaches.
 
     With M the time a task communicates, P the time it computes and U how long its step takes:
 

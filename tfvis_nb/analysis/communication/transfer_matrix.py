@@ -83,8 +83,8 @@ def transfer_matrix(
 
     Notes
     -----
-    The tensors of a channel move one after the other, so that of two tasks ``busy_ns`` is
-    ``transfer_ns`` within a step. Copies may overlap, those of several streams do.
+    The tensors of a channel move one after the other, so between two tasks ``busy_ns`` equals ``transfer_ns``
+    within a step. Copies may overlap if they are on several streams.
 
     Examples
     --------

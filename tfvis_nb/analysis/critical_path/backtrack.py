@@ -76,7 +76,7 @@ class Backtracker:
     def _latest(self, event: np.ndarray, time: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Return the last dependency of each event satisfied by a time, of those before an index; else -1.
 
-        The limit makes paths end also among events that take no time.
+        The limit makes paths end even among events that take no time.
         """
         order, satisfied_at = self._by_target, self.dependencies.satisfied_at
 

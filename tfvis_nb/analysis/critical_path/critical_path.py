@@ -61,9 +61,9 @@ _LENGTHS = {"step": "int64", "category": "category", "duration_ns": "int64", "sh
 def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     """Return the segments of each step's critical path, in order of time.
 
-    From the event that ends a step, back in time: always on to what had released an event last, until
-    the start of the step. Between two events of the path lies the time that passed until the later one
-    began, such as that of launching it.
+    The path goes back in time from the event that ends a step, always to the event that released it last,
+    until the start of the step. Between two events of the path is the time until the later one began, such as
+    that of launching it.
 
     Parameters
     ----------

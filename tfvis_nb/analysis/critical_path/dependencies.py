@@ -38,7 +38,7 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
     * ``stream``: the kernel or copy before it on its stream.
     * ``thread``: the previous event on a recorded thread, or the event around it; for an executor's op, the
       op before it on its thread.
-    * ``call``: of what threads do for one call, what did so before; of the call, the last of it.
+    * ``call``: the previous work of threads for the same call; for the call itself, the last of that work.
     * ``copy``: copies to the host, or all of a device's work, that a call waited for.
     * ``channel``: the tensor received before it from the same task.
     * ``collective``: the rank that came last.

@@ -21,10 +21,10 @@ def last_arrivals(trace: Trace, times: Times) -> Dependencies:
 
 
 def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Dependencies:
-    """Return which copies to a device bring it what it received from another task.
+    """Return which copies to a device carry tensors received from another task.
 
-    What receives a tensor for a device copies it there before the tensor counts as received. No op
-    launches such a copy. So it belongs to the tensor that was on its way and came next.
+    The receiving op copies a tensor to its device before the tensor counts as received. No op launches such a
+    copy. So it belongs to the tensor that was on its way and came next.
     """
     tensor, since = _received(trace)
     own = times.device & is_kind(times.events, "memcpy")

@@ -57,9 +57,9 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     """Return the dependencies among threads that work for one call, from recorded links.
 
     A profiler links a call with what other threads do for it, but not what these do with each other.
-    A thread takes up an op when another has done what that op needs: so what begins later in a call goes on
-    from what of the same call ended last before it, or is still running. The caller, where it does
-    nothing else, goes on when the last of it has ended.
+    A thread takes up an op when another has computed its inputs. So work that begins later in a call depends
+    on the work of the same call that ended last before it, or is still running. The caller, if it does
+    nothing else, continues when the last of that work has ended.
     """
     if not len(source):
         return []

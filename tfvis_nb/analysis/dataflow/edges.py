@@ -153,9 +153,9 @@ class _Finder:
 
             producer  --->  transfer of a tensor to a device  --->  consumer on that device
 
-        A tensor is called like the node that made it, with an edge number before it or an output behind it.
-        An input is matched with all tensors of its node moved to its device in its step; of each tensor
-        the latest transfer before the consumer started counts.
+        A tensor has the name of the node that made it, with an edge number before it or an output behind it.
+        An input is matched with all tensors of its node moved to its device in its step; of each tensor the
+        latest transfer before the consumer started counts.
         """
         arrived = np.zeros(len(consumer), bool)
         moves = self._moves()
@@ -189,7 +189,7 @@ class _Finder:
         return _Moves(event, numbers(made_by, self.names)[tensor], to, channel)
 
     def _fetched(self, consumer: np.ndarray, listed: Inputs, asking: np.ndarray) -> np.ndarray:
-        """Link copies with ops of the GPU itself that take an input in host memory, called like the copy.
+        """Link copies with ops of the GPU itself that take an input in host memory, named like the copy.
 
         As many copies as executions, in a loop, belong together one by one.
         """

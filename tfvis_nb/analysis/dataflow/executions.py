@@ -21,7 +21,7 @@ class Executions:
         known = len(self._key)
         keys = np.concatenate([self._key, key])
         is_query = np.arange(len(keys)) >= known
-        # One sort puts every question right behind the executions it may have as its answer.
+        # One sort puts every query right after its possible executions.
         order = np.lexsort((is_query, np.concatenate([self._time, time]), keys))
         last = (
             np.maximum.accumulate(np.where(is_query[order], -1, np.arange(len(order))))

@@ -86,8 +86,8 @@ def activity(trace: Trace) -> np.ndarray:
     """Return for each event its index in `ACTIVITIES` (uint8).
 
     * ``device_compute``: kernels and memsets on an accelerator.
-    * ``d2h``, ``d2d``, ``h2d``: copies from, between or within, and to accelerators; ``d2d`` also those whose
-      direction is not recorded.
+    * ``d2h``, ``d2d``, ``h2d``: copies from, between or within, and to accelerators; ``d2d`` includes copies
+      of unrecorded direction.
     * ``input``: the step waits for its next batch, ``IteratorGetNext`` and the like.
     * ``communication``: tensors received from other tasks; collectives of ops and of NCCL, waits included.
     * ``launch``: calls that launch kernels and copies, executor rows of an accelerator's ops, and the

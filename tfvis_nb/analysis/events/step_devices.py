@@ -22,8 +22,8 @@ class StepDevices(NamedTuple):
     * ``whole``: for each row the row of its task as a whole.
     * ``nowhere``: whether a row only collects a task's events without a device.
     * ``untraced``: whether accelerators ran ops there that no tracer recorded.
-    * ``event``, ``device_row``, ``start``, ``end``: what counts to a step, in which row of ``table``, from
-      when to when (ns); see `tfvis_nb.analysis.events.activity.during_steps`.
+    * ``event``, ``device_row``, ``start``, ``end``: the events that count to a step, their rows of ``table``,
+      and from when to when (ns) they count; see `tfvis_nb.analysis.events.activity.during_steps`.
     """
 
     table: pd.DataFrame

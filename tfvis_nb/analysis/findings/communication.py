@@ -46,7 +46,7 @@ SHARE = Threshold(
 def _communicating(trace: Trace) -> pd.DataFrame:
     """Return the whole tasks with ``exposed_ns``, and ``alone_ns`` while nothing computes.
 
-    What computes are accelerators; in a task without those, or without records of them, its ops.
+    Accelerators compute; in a task without them, or without their records, its ops do.
     """
     table = whole_tasks(trace).astype({"task": str})
     exposed = communication_overlap(trace).astype({"task": str})[["step", "task", "exposed_ns"]]
@@ -60,8 +60,8 @@ def _communicating(trace: Trace) -> pd.DataFrame:
 def _shares(trace: Trace) -> pd.DataFrame:
     """Return the ``share`` of its steps that each task communicates while nothing of it computes.
 
-    Without parameter servers, which only answer, and where some tasks have accelerators that compute,
-    without the others.
+    Parameter servers are left out because they only answer. If some tasks have accelerators that compute, the
+    others are left out as well.
     """
     table = _communicating(trace)
     columns = ["alone_ns", "exposed_ns", "step_ns", "device_compute_ns"]

@@ -97,7 +97,7 @@ def _interrupting(trace: Trace) -> pd.DataFrame:
 def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     """Return which ops had something copied to the host before they were done, so that it was read there.
 
-    Others copied their arguments to the GPU, or what they made to the host for who comes next.
+    Others copied their arguments to the GPU, or their outputs to the host for later ops.
     """
     events, edges = trace.events, trace.edges
     start = events["start_ns"].to_numpy(np.int64)

@@ -55,11 +55,11 @@ _MUCH_ONE_TIME = 0.25
 def findings(trace: Trace) -> pd.DataFrame:
     """Return why the steps were slow: problems first, then the rest, the most costly of each first.
 
-    What ended the program, such as an allocation that failed, comes before all of it, also without steps.
+    The reason why the program ended, such as a failed allocation, comes first, even without steps.
 
     Communication ranks below a straggler even if its share is larger, because waiting for the straggler is
-    communication too. So do launches below CPU ops between kernels, and below copies of variables that are
-    on the CPU, that are half of their share.
+    communication too. In the same way, launches rank below CPU ops between kernels, and below copies of
+    variables that are on the CPU, that have at least half of their share.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def _find(trace: Trace) -> list[Finding]:
 def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
     """Return the op on which the input pipeline's threads spent most of their own time during the steps.
 
-    What runs or awaits other stages does not count; where there is nothing else, only what awaits them.
+    Events that run or await other stages do not count; if there are no others, only awaiting ones do not.
     """
     own, known = self_times_of(trace)
     counted = np.zeros(len(trace.events), bool)
@@ -123,7 +123,7 @@ def _line(trace: Trace, rows: np.ndarray, own: np.ndarray) -> str | None:
 def _needed(trace: Trace, task: str, slowest: Figures | None) -> int | None:
     """Return how many calls of the slowest stage must run at once for steps that do not wait for it.
 
-    It is its self time / what steps last without waiting for input; None if that is not a time.
+    It is its self time / the duration of steps without waiting for input; None if that is not a time.
     """
     own = whole_tasks(trace)
     own = own[own["task"].astype(str) == task]

@@ -1,4 +1,4 @@
-"""How large everything is that findings look for, whether it is reported or not."""
+"""The measurements behind all findings, whether reported or not."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ _COLUMNS = {
 
 @validate_input
 def measurements(trace: Trace) -> pd.DataFrame:
-    """Return how much of the steps' time everything takes that findings look for.
+    """Return the share of the steps' time of everything that findings look for.
 
     Parameters
     ----------

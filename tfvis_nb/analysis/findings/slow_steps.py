@@ -120,7 +120,7 @@ def _more_work(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding
 def _larger_input(trace: Trace, steps: pd.Series, slow: pd.Series) -> list[int] | None:
     """Return the bytes copied to the devices in the median step, and the least and the most in slow ones.
 
-    None unless each of these is as much larger as makes a step slow.
+    None unless each is larger by the factor that makes a step slow.
     """
     is_input = (activity(trace) == NUMBER["h2d"]) & trace.events["bytes"].notna().to_numpy()
     copies = trace.events.loc[is_input, ["step", "bytes"]].astype("int64")

@@ -1,4 +1,4 @@
-"""Serialised graphs of a trace -> messages; a damaged one costs itself and a note."""
+"""Serialised graphs of a trace -> messages; a damaged one is left out, with a note."""
 
 from typing import Any
 

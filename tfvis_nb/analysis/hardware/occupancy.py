@@ -58,7 +58,8 @@ class Occupancy:
 
     - `blocks`: Blocks at once.
     - `share`: Their threads, of all that the SM can hold, from 0 to 1.
-    - `limited_by`: What allows the fewest blocks: ``threads``, ``blocks``, ``registers``, ``shared memory``.
+    - `limited_by`: The resource that allows the fewest blocks: ``threads``, ``blocks``, ``registers``,
+      ``shared memory``.
     """
 
     blocks: int

@@ -1,8 +1,8 @@
-"""Estimates how long the outputs of ops lived where TensorFlow did not record it, from what read them.
+"""Estimates how long the outputs of ops lived if TensorFlow did not record it, from the ops that read them.
 
-Before TensorFlow 1.5, and in what ``timeline.py`` writes, there are the sizes and addresses of outputs,
-but no allocations. An output is taken to be allocated when its op starts, and freed when the last op that
-reads it ends.
+Traces before TensorFlow 1.5, and files of ``timeline.py``, have the sizes and addresses of outputs, but no
+allocations. An output is taken to be allocated when its op starts, and freed when the last op that reads it
+ends.
 """
 
 import numpy as np

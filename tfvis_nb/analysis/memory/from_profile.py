@@ -25,8 +25,8 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
 
     Columns: ``event``, ``task``, ``allocator`` (``device 0`` without a name), ``ns`` (epoch), ``is_free``,
     ``bytes`` (0 when freed), ``requested``, ``in_use`` and ``available`` (bytes; NA where that is not an
-    amount; the last two: allocated after it, and still to be had), ``fragmentation`` (float64; NaN where that
-    is not a fraction), ``address``, ``node`` (of the graph).
+    amount; the last two: allocated after it, and still free), ``fragmentation`` (float64; NaN where that is
+    not a fraction), ``address``, ``node`` (of the graph).
     """
     events = trace.events
     codes = events["op"].cat.codes.to_numpy()

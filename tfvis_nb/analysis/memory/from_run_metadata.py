@@ -1,7 +1,7 @@
-"""Every buffer that a traced step allocated: from when to when, by which op, and of which of its outputs.
+"""Every buffer that a traced step allocated: its lifetime, its op, and the op's output in it.
 
-TensorFlow's executor records each allocation and each free of an op's tracking allocator, also
-frees long after the op. They are paired here; a profile's allocations are in
+TensorFlow's executor records each allocation and each free of an op's tracking allocator, including frees
+long after the op. They are paired here; a profile's allocations are in
 `tfvis_nb.analysis.memory.from_profile`.
 """
 
@@ -72,7 +72,7 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
 
 
 class _Records(NamedTuple):
-    """Every record as it is, in no order but, of one op, that of the source."""
+    """Every record as it is, ordered only within an op, as in the source."""
 
     event: np.ndarray
     allocator: pd.Categorical

@@ -57,13 +57,13 @@ _COLUMNS = {
 
 @validate_input
 def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
-    """Return one row per buffer: what lived in it, and from its allocation to its last free.
+    """Return one row per buffer: its tensors, its allocation and its last free.
 
     Parameters
     ----------
     trace
         Any trace; allocation records are in a ``RunMetadata`` of TensorFlow 1.5 and later and in profiles.
-        For a trace without any, lifetimes are estimated from outputs and what read them.
+        For a trace without any, lifetimes are estimated from outputs and their readers.
 
     Returns
     -------

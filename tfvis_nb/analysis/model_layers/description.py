@@ -12,7 +12,7 @@ class LiveLayer:
     - `name`: As in the name scope of its ops.
     - `kind`: Its class.
     - `path`: Its name within the outermost model that has it, such as ``model/block/dense``.
-    - `weights`: Bytes of each weight, those of the layers in it too, by the weight's id.
+    - `weights`: Bytes of each weight, including those of the layers in it, by the weight's id.
     - `parts`: The layers in it.
     """
 

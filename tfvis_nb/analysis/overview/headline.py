@@ -27,7 +27,7 @@ _WELL_USED = 0.5
 
 
 def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
-    """Return one or two sentences from the figures of an overview; what ended the program comes first."""
+    """Return one or two sentences from the figures of an overview; why the program ended comes first."""
     then = _of_steps(trace, facts)
     failure = ended(trace)
     if not failure:

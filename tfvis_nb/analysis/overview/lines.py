@@ -96,7 +96,7 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
 
 
 def parts_term(facts: Mapping[str, Any]) -> str:
-    """Return what the parts of the median step, or of the only one, are called."""
+    """Return the names of the parts of the median step, or of the only one."""
     return "Median step by activity" if facts["steps"]["count"] > 1 else "Step by activity"
 
 
@@ -130,7 +130,7 @@ def _named(task: str) -> str:
 
 
 def part_label(part: str) -> str:
-    """Return what a part of a step is called."""
+    """Return the name of a part of a step."""
     name = part.removesuffix("_ns")
     return LABELS.get(name, name.replace("_", " "))
 

@@ -56,7 +56,7 @@ class Flops:
         return None if times is None else product(times, self.called(instruction))
 
     def called(self, instruction: Any) -> int | None:
-        """Return what one run of all that an instruction calls computes; None for what calls itself."""
+        """Return the operations of one run of everything an instruction calls; None for recursive calls."""
         found = self._module.called(instruction)
         if not found or self._depth == _DEEPEST:
             return None
@@ -68,7 +68,7 @@ class Flops:
     def _sum(self, computation: Computation) -> int | None:
         key = id(computation)
         if key not in self._counted:
-            # While it is counted it is not known, so that a circle ends.
+            # Unknown while it is being counted, so that a cycle ends.
             self._counted[key] = None
             self._counted[key] = _sum(
                 [self.of(computation, one) for one in computation.instructions.values()]

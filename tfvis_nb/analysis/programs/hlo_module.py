@@ -1,4 +1,4 @@
-"""The instructions of a compiled program, found by name and by what refers to them."""
+"""The instructions of a compiled program, found by name and by reference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST = 1 << 27
 
 
 class Computation:
-    """The instructions of one computation, by their ids; what refers to nothing is left out."""
+    """The instructions of one computation, by their ids; references to nothing are left out."""
 
     def __init__(self, proto: Any) -> None:
         self.instructions: dict[int, Any] = {one.id: one for one in proto.instructions}
@@ -38,7 +38,7 @@ class Computation:
 
     @cached_property
     def users(self) -> Mapping[int, list[Any]]:
-        """For the id of each instruction those that take its result."""
+        """For the id of each instruction the instructions that take its result."""
         found: dict[int, list[Any]] = {}
         for one in self.instructions.values():
             for number in dict.fromkeys(one.operand_ids):

@@ -1,4 +1,4 @@
-"""Instructions of an HLO program in words: as XLA writes them, and what kind of work they are."""
+"""Instructions of an HLO program in words: as XLA writes them, and their kinds of work."""
 
 from __future__ import annotations
 

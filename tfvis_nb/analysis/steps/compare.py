@@ -186,7 +186,7 @@ def compare_activities(a: Trace, b: Trace, steps: tuple[Steps, Steps] = (None, N
     if len(tasks[0]) == len(tasks[1]) == 1:
         sums[1].index = sums[0].index
     index = sums[0].index.union(sums[1].index)
-    # A task that one trace has not, took no time in it.
+    # A task missing from one trace took no time in it.
     times = [part.reindex(index, fill_value=0) for part in sums]
     table = pd.DataFrame({"a_ns": times[0], "b_ns": times[1]}).reset_index()
     table["difference_ns"] = table["b_ns"] - table["a_ns"]

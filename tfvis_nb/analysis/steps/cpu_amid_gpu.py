@@ -291,7 +291,7 @@ def _sums(node: np.ndarray, amount: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def _idle(events: pd.DataFrame, rows: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how long no GPU of its step and task ran during each row, and of that what no earlier covers."""
+    """Return how long no GPU of its step and task ran in each row, and the part no earlier row covers."""
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     ran = (

@@ -114,7 +114,7 @@ def _by_layer(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     for path in layer.dictionary.take(pa.array(distinct)).to_pylist():
         at = 0
         for part in (path or NO_LAYER).split("/", _MOST_PARTS - 1):
-            # An op type may be called like a layer.
+            # An op type may have the name of a layer.
             at = found.frame(at, (part,), part)
         innermost.append(at)
     label, texts = _labels(trace.events, rows)

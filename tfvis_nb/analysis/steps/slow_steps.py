@@ -104,7 +104,7 @@ def times_median(first: Mapping[str, Any]) -> str:
 def slow_first_step(trace: Trace) -> FirstStep | None:
     """Return the first step if it takes `SLOW_STEP_RATIO` times the median of the others; else None.
 
-    Of fewer than three steps there is none: two steps do not show which of them is typical.
+    With fewer than three steps there is none: two steps do not show which of them is typical.
     """
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     if len(steps) < _FEWEST:

@@ -25,7 +25,7 @@ class Tree(NamedTuple):
         found = np.zeros(len(names), np.int64)
         for number, text in enumerate(names):
             row = 0
-            # A name may be anything, also ten thousand slashes.
+            # A name may be anything, even ten thousand slashes.
             for one in text.split("/", _MOST_PARTS - 1) if text else ():
                 below = row_of.setdefault((row, one), len(part))
                 if below == len(part):

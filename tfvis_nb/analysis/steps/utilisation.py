@@ -147,7 +147,7 @@ def busiest_accelerator(trace: Trace) -> dict[int, int | None]:
 
 @validate_input
 def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
-    """Return which of what counts to a step kept its device busy."""
+    """Return which events that count to a step kept its device busy."""
     events = trace.events
     executor = map_categories(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
     # An op that the input pipeline runs keeps a CPU busy, its bookkeeping does not.

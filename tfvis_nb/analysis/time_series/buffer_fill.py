@@ -12,7 +12,7 @@ COUNTER = "tf.data buffer"
 def buffer_fill(trace: Trace) -> pd.DataFrame:
     """Return the elements in the buffer of each stage whenever it was called, as a table of counters.
 
-    Stages of several datasets that are called alike have the dataset behind their name.
+    Stages with equal names in several datasets get the dataset after their name.
 
     Examples
     --------

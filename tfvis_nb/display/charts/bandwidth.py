@@ -1,4 +1,4 @@
-"""A chart of how many bytes a second moved, over the network and between hosts and devices."""
+"""A chart of bandwidth over the network and between hosts and devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts of where steps' time went: their parts, and how busy each device was."""
+"""Charts of step time: its parts, and how busy each device was."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def breakdown_chart(trace: Trace) -> figure:
 
 
 def _parts(whole: pd.DataFrame, unit: Unit) -> dict[str, np.ndarray]:
-    """How long each part took that there is any of."""
+    """The time of each part that occurs."""
     found = {
         part.removesuffix("_ns"): whole[part].to_numpy(np.float64, na_value=0.0) / unit.size for part in PARTS
     }

@@ -28,7 +28,7 @@ class _Shown(figure):
 
     @property
     def called(self) -> str:
-        """Its title; a user may have taken that away."""
+        """Its title, which a user may have removed."""
         return str(self.title.text) if isinstance(self.title, Title) and self.title.text else "Chart"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

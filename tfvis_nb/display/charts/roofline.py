@@ -40,7 +40,7 @@ def points(trace: Trace) -> pd.DataFrame:
 def roofline_chart(
     trace: Trace, peak_flops: float | None = None, memory_bandwidth: float | None = None
 ) -> figure:
-    """Return what ops or instructions achieve, by their intensity, and the ceilings of their device.
+    """Return the rates of ops or instructions by their intensity, and the ceilings of their device.
 
     A point is a row of `tfvis_nb.analysis.roofline`, its area the self time. The ceilings are those of the
     device on which the points took most time. A tap selects the events of a point.
@@ -120,7 +120,7 @@ def _ceilings(
 
 
 def _draw_ceilings(made: figure, roofs: list[Ceiling], bandwidth: float, start: float, end: float) -> None:
-    """Draw for each ceiling what memory allows up to it."""
+    """Draw the memory limit up to each ceiling."""
     for colour, roof in zip(_LINES, roofs, strict=False):
         ridge = min(max(roof.flops / bandwidth, start), end) if bandwidth > 0 else start
         x = [start, ridge, end]

@@ -52,7 +52,7 @@ def coloured_parts(names: Sequence[str]) -> dict[str, Any]:
 
 
 class Unit(NamedTuple):
-    """The unit of a chart's figures: how it is written, and its size in ns or bytes."""
+    """The unit of a chart's figures: its symbol, and its size in ns or bytes."""
 
     name: str
     size: int
@@ -64,12 +64,12 @@ _RATES = (Unit("GB/s", 10**9), Unit("MB/s", 10**6), Unit("kB/s", 10**3), Unit("B
 
 
 def time_unit(longest_ns: float) -> Unit:
-    """Return in what durations of up to `longest_ns` are counted."""
+    """Return the unit for durations of up to `longest_ns`."""
     return fitting(TIMES, longest_ns)
 
 
 def rate_unit(highest: float) -> Unit:
-    """Return in what rates of up to `highest` bytes a second are counted."""
+    """Return the unit for rates of up to `highest` bytes a second."""
     return fitting(_RATES, highest)
 
 
@@ -79,7 +79,7 @@ def fitting(units: Sequence[Unit], highest: float) -> Unit:
 
 
 def unlike(names: Sequence[str]) -> list[str]:
-    """Number names that are the same as one before: an axis has each name once."""
+    """Number repeated names: an axis has each name once."""
     taken: dict[str, int] = {}
     found: list[str] = []
     for name in names:

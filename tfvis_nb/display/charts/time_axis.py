@@ -84,7 +84,7 @@ def draw_steps(
 
 
 def axis_unit(trace: Trace) -> Unit:
-    """Return in what a chart along the time counts it: as fits a step, which is what one looks at.
+    """Return the time unit of a chart: the one that fits a step, because users look at steps.
 
     A run of very many steps has a larger one, so that its numbers do not become long.
     """
@@ -93,7 +93,7 @@ def axis_unit(trace: Trace) -> Unit:
 
 
 def label_time(made: figure, unit: Unit) -> None:
-    """Name below a figure the unit of its time, and let no number stand there as a power of ten."""
+    """Name the unit of time below a figure, and write no number there as a power of ten."""
     from bokeh.models import BasicTickFormatter
 
     made.xaxis.axis_label = f"{unit.name} since the first event"

@@ -137,7 +137,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         return " ".join(self._headline)
 
     def differences(self, by: str = "op") -> pd.DataFrame:
-        """Return what took longer in the lower one, as of `tfvis_nb.analysis.compare`.
+        """Return the parts that took longer in the lower one, as of `tfvis_nb.analysis.compare`.
 
         Parameters
         ----------

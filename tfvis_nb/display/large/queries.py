@@ -1,4 +1,4 @@
-"""Answers what the front end asks of a trace too large to hold: parts of the run, events, searches, totals.
+"""Answers queries about a trace too large for the front end: parts of the run, events, searches, totals.
 
 Nothing here changes after it was made, because a notebook may ask from two threads at once.
 """
@@ -167,7 +167,7 @@ class Windows:
 def _around(edges: pd.DataFrame, event: int, hops: int) -> np.ndarray:
     """Find an event and those up to `hops` edges before or behind it; of many the nearest, by id.
 
-    An op that everything waits for has a hundred thousand of them.
+    An op that everything waits for may have a hundred thousand.
     """
     source, target = (edges[end].to_numpy("i8") for end in ("source", "target"))
     known = before = behind = np.array([event])

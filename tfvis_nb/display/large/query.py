@@ -80,7 +80,7 @@ class Clause(NamedTuple):
 
 
 def parse_query(text: str) -> list[Clause]:
-    """Return what all must hold of an event for it to be found.
+    """Return the terms that all must hold for an event to be found.
 
     `text` has words parted by spaces, ``"two words"``, ``op:MatMul``, ``name:``, ``lane:``, ``kind:`` or
     ``is:critical``, ``>5ms`` or ``dur:>5ms``, ``bytes:>1MB``, ``step:3`` or ``step:3-7``, ``file:model.py``,

@@ -52,5 +52,5 @@ def findings_block(trace: Trace) -> dict[str, Any]:
 
 
 def _sentences(trace: Trace) -> list[str]:
-    """Describe how large everything is that findings look for, reported or not."""
+    """Describe the measurements behind all findings, reported or not."""
     return [unbroken(printable(str(text), _LONGEST)) for text in measurements(trace)["text"]]

@@ -33,7 +33,7 @@ class Compared(NamedTuple):
         return int((events["start_ns"] + events["duration_ns"]).max()) - int(events["start_ns"].iloc[0])
 
     def shown_ids(self, events: np.ndarray) -> np.ndarray:
-        """Return the ids in what is shown of events of the trace, -1 for those that it does not show."""
+        """Return the ids of the trace's events among the shown ones, -1 for those not shown."""
         index = np.minimum(np.searchsorted(self.ids, events), max(len(self.ids) - 1, 0))
         if not len(self.ids):
             return np.full(len(events), -1)

@@ -74,7 +74,7 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
 
 
 def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
-    """Give a part what the steps and devices of the whole waited for while the part lasts."""
+    """Give a part the waits of the whole's steps and devices while the part lasts."""
     start, end = _span(part.events)
     path = _cut(trace.critical_path, start, end)
     event = _indices(ids, path["event"].to_numpy(np.int64))
@@ -90,7 +90,7 @@ def _span(events: pd.DataFrame) -> tuple[int, int]:
 
 
 def _cut(table: pd.DataFrame, start: int, end: int) -> pd.DataFrame:
-    """Return what of the pieces of a table lies between two times."""
+    """Return the parts of a table's pieces between two times."""
     begin = table["start_ns"].clip(lower=start)
     length = (table["start_ns"] + table["duration_ns"]).clip(upper=end) - begin
     return table.assign(start_ns=begin, duration_ns=length)[length > 0].reset_index(drop=True)

@@ -151,7 +151,7 @@ def _legend(made: Any) -> list[dict[str, str]]:
 
 
 def _cells(column: pd.Series) -> list[Any]:
-    """Return values that JSON has: None where one is not known."""
+    """Return JSON values: None where one is not known."""
     if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column.dtype):
         return [None if pd.isna(value) else printable(str(value), LONGEST_TEXT) for value in column]
     known = np.isfinite(column.to_numpy("f8", na_value=np.nan))

@@ -57,7 +57,7 @@ def _ops(trace: Trace) -> dict[str, Any]:
     ]
     total = max(int(found["duration_ns"].sum()), 1)
     of_event = found.assign(op=trace.events["op"].take(found["event"].to_numpy()).array)
-    # Who waits has not done anything yet: its waiting is listed, but not as its work.
+    # A waiting event has not done anything yet: its waiting is listed, but not as its work.
     grouped = of_event.groupby(["op", "category"], observed=True)["duration_ns"].agg(["sum", "size"])
     sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
     rows = pd.DataFrame(

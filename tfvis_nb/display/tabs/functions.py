@@ -1,4 +1,4 @@
-"""The tables of functions: what their calls and tracings take, and why they were traced again."""
+"""The tables of functions: the times of their calls and tracings, and why they were traced again."""
 
 from typing import Any
 

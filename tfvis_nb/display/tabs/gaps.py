@@ -70,7 +70,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
 
 
 def _longest_parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
-    """Return where the longest part is that has each row's cause, on the lanes of its device."""
+    """Return the range of the longest part with each row's cause, on the lanes of its device."""
     keys = ["task", "device", "cause"]
     parts = gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates(keys)
     parts = parts.astype(dict.fromkeys(keys, "str"))

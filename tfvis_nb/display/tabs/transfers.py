@@ -35,7 +35,7 @@ def _rates(trace: Trace) -> str:
 
 
 def _between(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with its ends called as in the timeline."""
+    """Return a table with its ends named as in the timeline."""
     return rows.assign(
         **{end: [device_label(name) for name in rows[end]] for end in ("source", "destination")}
     )

@@ -1,4 +1,4 @@
-"""How activities, tasks, devices and lanes are called in tables: as in the timeline and in charts."""
+"""Names of activities, tasks, devices and lanes in tables, as in the timeline and in charts."""
 
 import numpy as np
 import pandas as pd
@@ -9,14 +9,14 @@ from tfvis_nb.core.trace import Trace
 
 
 def activity_label(name: str) -> str:
-    """Return what an activity, or a part of a step, is called."""
+    """Return the name of an activity, or of a part of a step."""
     name = name.removesuffix("_ns")
     label = LABELS.get(name, name.replace("_", " "))
     return label[:1].upper() + label[1:]
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with its ``task`` and ``device`` called as in the timeline."""
+    """Return a table with its ``task`` and ``device`` named as in the timeline."""
     tasks = table["task"].astype(str)
     columns = {"task": [task_label(task) or "local" for task in tasks]}
     if "device" in table:
@@ -26,7 +26,7 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def device_label(name: object) -> str:
-    """Return a full device name as the timeline calls it; empty where it is not known."""
+    """Return the timeline's name of a full device name; empty where it is not known."""
     return device_location(name) if isinstance(name, str) else ""
 
 

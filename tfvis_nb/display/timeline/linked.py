@@ -14,7 +14,7 @@ from tfvis_nb.display.timeline.widget import TimelineWidget
 
 
 class LinkedTimeline(TimelineWidget):
-    """A timeline with a link of its own, whose page is that of the whole it is a part of.
+    """A timeline with a link of its own, exported as the page of the whole that contains it.
 
     `page` writes that page. `before_details` is called before the contents of the details are computed, such
     as to wait for something more urgent. Both are set by the whole.

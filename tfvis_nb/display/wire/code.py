@@ -110,7 +110,7 @@ def event_phases(trace: Trace) -> np.ndarray:
 
 
 def _with_callers(table: StackTable, stack: np.ndarray) -> np.ndarray:
-    """Return the stacks of events and all that called them, in order."""
+    """Return the stacks of events and all their callers, in order."""
     used = np.zeros(len(table) + 1, "?")
     used[stack[stack >= 0]] = True
     # Each round looks twice as far up; the last index means no caller.

@@ -45,8 +45,8 @@ def details(
 ) -> bytes:
     """Write the content of the details panel for a trace, as a container.
 
-    `waits` adds what was waited for, `overview` what the panel shows of the whole trace, of
-    steps and of lines of code.
+    `waits` adds the causes of waiting, `overview` the facts about the whole trace, its steps and its lines of
+    code.
     """
     rows = (lanes or order_lanes(trace.events)).rows
     events = trace.events.take(rows)

@@ -1,4 +1,4 @@
-"""Starts and durations lane by lane, each as little as it takes to know them exactly.
+"""Starts and durations lane by lane, each in as few bytes as keep it exact.
 
 In a lane an event mostly begins soon after the one before it ended, and GPU
 tracers record whole microseconds. So a start is stored as the gap to the end

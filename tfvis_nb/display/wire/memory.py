@@ -134,7 +134,7 @@ def _ended(trace: Trace) -> pd.DataFrame:
 
 
 def _reported(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Levels:
-    """Take what an allocator reported; before its first report it had allocated less by what that reports."""
+    """Take an allocator's reports; before the first one it had allocated less by the reported amount."""
     time, level = curve["time_ns"].to_numpy(), curve["bytes"].to_numpy()
     new = buffers.loc[buffers["alloc_ns"] == time[0], "bytes"].sum()
     if time[0] <= origin:
@@ -153,7 +153,7 @@ def _added_up(buffers: pd.DataFrame) -> Levels:
 
 
 def _reduced(time: np.ndarray, level: np.ndarray) -> Levels:
-    """Leave of a long curve the highest of each part of the time."""
+    """Keep only the highest point of each part of a long curve."""
     if len(time) <= 2 * MAX_BUFFERS:
         return time, level
     part = (time - time[0]) * (2 * MAX_BUFFERS / (int(time[-1] - time[0]) + 1))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 @dataclass(frozen=True)
 class NestedRows:
-    """One nested column of a trace, its lists laid end to end."""
+    """One nested column of a trace, its lists concatenated."""
 
     # The records of event i are rows ``offsets[i]`` to ``offsets[i + 1]``, one more than events
     offsets: np.ndarray

@@ -34,7 +34,7 @@ def output_shapes(rows: NestedRows) -> pa.Array:
 
 
 def memory_columns(nested: pa.Table | None, events: int) -> tuple[list[str], dict[str, WireColumn]]:
-    """Store what allocators did for events, and referenced tensors: allocators' names, and columns."""
+    """Store allocators' records for events, and referenced tensors: allocators' names, and columns."""
     memory, referenced = (nested_rows(nested, name, events) for name in ("memory", "referenced"))
     names = pa.concat_arrays([memory.texts("allocator"), referenced.texts("allocator")]).dictionary_encode()
     allocator = names.indices.to_numpy(zero_copy_only=False).astype("u2")

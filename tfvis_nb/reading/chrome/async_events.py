@@ -80,7 +80,7 @@ def _bar(parts: Sequence[dict[str, Any]], duration: Any) -> dict[str, Any]:
 
 
 def _mark_name(event: dict[str, Any]) -> str:
-    """Name a mark: not as the bar that it lies in, whose name has durations."""
+    """Name a mark differently from the bar around it, whose name has durations."""
     name, arguments = text(event.get("name")), event.get("args")
     if event["ph"] == "n":
         return name
@@ -89,7 +89,7 @@ def _mark_name(event: dict[str, Any]) -> str:
 
 
 def _key(event: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what the start and the end of one bar have in common."""
+    """Return the common key of the start and the end of a bar."""
     is_object = event["ph"] in _OBJECT
     is_local, number = _id(event)
     process = key_of(event.get("pid")) if is_local or is_object else None

@@ -29,7 +29,7 @@ def ends(copy: label_grammar.Copy, device: str, host: str) -> tuple[str, str]:
 def launches(
     correlation: np.ndarray, known: np.ndarray, launching: np.ndarray, launched: np.ndarray
 ) -> np.ndarray:
-    """Find what launched each row: int64 row numbers, -1 for rows that nothing known launched.
+    """Find the launch of each row: int64 row numbers, -1 for rows without a known launch.
 
     `known` is True for rows with a `correlation`; `launching` and `launched` are the rows on the host and on
     the GPU.

@@ -42,7 +42,7 @@ class HorovodReader:
 
     A collective is a row ``HorovodAllreduce`` and the like, named for its tensor as the op is in
     TensorFlow's traces; ``scheduled_ns`` is when negotiating began, so that the time until its
-    start is waiting for the other ranks. That a rank is ready, and that a cycle starts
+    start is waiting for the other ranks. A rank that gets ready, and a cycle that starts
     (``HOROVOD_TIMELINE_MARK_CYCLES``), are rows without duration.
     """
 

@@ -1,4 +1,4 @@
-"""JSON of trace events, piece by piece: a large file never lies in memory as objects as a whole."""
+"""JSON of trace events, piece by piece: a large file is never in memory as objects as a whole."""
 
 import json
 import re
@@ -54,7 +54,7 @@ class Document:
         self.end = self._at
 
     def _find_events(self, start: int) -> int:
-        """Return where the events of an object begin, having read what stands before them."""
+        """Read an object up to its events, and return where they begin."""
         for match in islice(_EVENTS.finditer(self._data, start), _TRIES):
             try:
                 before = self._data[start : match.start()].decode("utf-8", _ESCAPE)

@@ -1,4 +1,4 @@
-"""Trace events -> columns of bars: whole ones, begins joined with their ends, and who ran them."""
+"""Trace events -> columns of bars: whole ones, starts joined with their ends, and their threads."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -195,7 +195,7 @@ class Slices:
 
 
 def joined_columns(pieces: Sequence[Columns], wanted: Sequence[str]) -> Columns:
-    """Lay columns end to end; `wanted` are the names of their arguments."""
+    """Concatenate columns; `wanted` are the names of their arguments."""
     if not pieces:
         none = texts([])
         zero = np.zeros(0, np.int64)

@@ -34,7 +34,7 @@ def make_trace(
     """Make a `Trace` of bars.
 
     `table` has the other columns of the event table, and may replace names and details. `origin` is the epoch
-    ns of the file's time 0, where that is known. With `exact`, the times are what a trace had: none is set
+    ns of the file's time 0, where that is known. With `exact`, the times are a trace's own: none is set
     aside.
     """
     start = columns.start

@@ -43,7 +43,7 @@ _LATEST_STEP = 2**31 - 1
 
 
 class OwnReader:
-    """Reads what `Trace.to_chrome_trace` wrote: every column of the event table is in the arguments."""
+    """Reads the files of `Trace.to_chrome_trace`: every column of the event table is in the arguments."""
 
     def __init__(self) -> None:
         self._bars = Slices(_KEPT)
@@ -55,7 +55,7 @@ class OwnReader:
             phase = event.get("ph") if isinstance(event, dict) else None
             if phase == "C" and event.get("cat") == COUNTER:
                 self._counters.append(event)
-        # Arrows and what counters show of memory are found again.
+        # Arrows and memory counters are derived again.
         self._bars.add([one for one in events if not isinstance(one, dict) or one.get("ph") not in _DERIVED])
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:

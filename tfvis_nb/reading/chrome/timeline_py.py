@@ -226,7 +226,7 @@ def _recorded(
         )
     for (device, name), outputs in tensors.items():
         row = rows.get((device, name))
-        # All that was received is called RecvTensor: of several, the sizes are not known.
+        # All received tensors are called RecvTensor: if there are several, their sizes are not known.
         if row is not None and (name != "RecvTensor" or times[device, name] == 1):
             for slot, described in outputs:
                 output = row.output.add(slot=slot)
@@ -235,7 +235,7 @@ def _recorded(
 
 
 def _describe(tensor: Any, described: str) -> None:
-    """Fill in a TensorDescription from its text, which timeline.py has taken the quotes out of."""
+    """Fill in a TensorDescription from its text, which timeline.py stripped of quotes."""
     fields = dict(_FIELD.findall(described))
     kind = fields.get("dtype", "").removeprefix("DT_")
     bare = kind.removesuffix("_REF")

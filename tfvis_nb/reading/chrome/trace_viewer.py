@@ -91,7 +91,7 @@ class ViewerReader:
         return host + ("/device:CPU:0" if match["plane"].startswith("/host:CPU") else match["plane"])
 
     def _without_derived(self, columns: Columns) -> tuple[Columns, list[str]]:
-        """Leave out lanes that xprof derives of others, where those are there."""
+        """Leave out lanes that xprof derives from others, if the others are there."""
         names = [self._bars.names.get(thread, "").strip() for thread in columns.threads]
         derived = np.array([bool(_DERIVED.fullmatch(name)) for name in names] or [False])
         base = {pid for (pid, _), drawn in zip(columns.threads, derived.tolist(), strict=False) if not drawn}

@@ -1,4 +1,4 @@
-"""Values as JSON has them -> the types of columns: whatever stands where a number or a text belongs."""
+"""JSON values -> the types of columns, even for wrong values in place of a number or a text."""
 
 import json
 import re

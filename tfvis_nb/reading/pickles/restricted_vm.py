@@ -55,7 +55,7 @@ class RefusedError(Exception):
 
 
 class Machine:
-    """The state of a pickle that is being run, and what its instructions do to it."""
+    """The state of a pickle that is being run, and its instructions' effects."""
 
     def __init__(self, data: bytes, allowed: Mapping[Global, str]) -> None:
         self.data = data
@@ -97,7 +97,7 @@ class Machine:
         return part
 
     def marked(self) -> list[Any]:
-        """Pop what lies above the last mark, and the mark."""
+        """Pop the values above the last mark, and the mark."""
         mark = len(self.stack) - 1
         while self.stack[mark] is not MARK:
             mark -= 1

@@ -16,7 +16,7 @@ _MOST = 2**32 - 1
 
 
 def pickled(message: bytes) -> bytes:
-    """Return what ``pickle.dumps`` makes of a serialised RunMetadata; tfvis and tftracer load it.
+    """Return a serialised RunMetadata as ``pickle.dumps`` writes it; tfvis and tftracer load it.
 
     ValueError if the message has 4 GiB or more.
     """

@@ -113,7 +113,7 @@ def _duration_us(value: Any) -> int:
 
 
 def _wall_us(value: Any) -> int | None:
-    """Return what ``datetime.__reduce__`` wrote down: a byte or two for each of its parts."""
+    """Return the microseconds since 1970 in the bytes of ``datetime.__reduce__``; None if damaged."""
     if not isinstance(value, Object) or value.made_by != _DATETIME or not value.arguments:
         return None
     packed = value.arguments[0]

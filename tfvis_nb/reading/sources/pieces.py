@@ -30,7 +30,7 @@ _TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
 
 
 class Piece(NamedTuple):
-    """Bytes to read, under the name that errors and the one that the picture calls them by.
+    """Bytes to read, with their name in errors and their name in the picture.
 
     `message` is their message type, where it is known. `found_in` is the folder, pattern or archive that they
     were found in: nobody named them, so one that is not a trace does not keep the others from being read.
@@ -108,7 +108,7 @@ def pieces(source: Any, budget: Budget) -> Iterator[Piece | Skipped | Remark | T
 
 
 def _of_open_file(file: Any, budget: Budget) -> Iterator[Piece | Skipped]:
-    """Yield the pieces of what an open file still has to be read."""
+    """Yield the pieces of the unread rest of an open file."""
     data = b"" if isinstance(file, io.TextIOBase) else file.read()
     if isinstance(file, io.TextIOBase) or not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(Text("open_as_text", type=type(file).__name__))

@@ -48,7 +48,7 @@ class Budget:
         self.left = self.most
 
     def of_file(self, size: int) -> Allowance:
-        """Return what a file of `size` bytes may unpack to."""
+        """Return how many bytes a file of `size` bytes may unpack to."""
         return Allowance(self, size)
 
 
@@ -63,7 +63,7 @@ class Allowance:
     def take(self, count: int, label: str, *, read: int | None = None) -> None:
         """Count bytes before they are made, or as they are; TraceFormatError when they are too many.
 
-        `read` is of how many packed bytes all so far were made; None for all of the file.
+        `read` is the number of packed bytes read so far; None for the whole file.
         """
         self._unpacked += count
         self._budget.left -= count
@@ -85,7 +85,7 @@ class _Decompressor(Protocol):
 def unpack(data: Data, label: str, allowance: Allowance | None = None) -> Data:
     """Decompress xz and gzip, recognised by their first bytes; other data is returned as it is.
 
-    `data` is a whole file, or a member of an archive; by default it may unpack to what a file by itself may.
+    `data` is a whole file, or a member of an archive; by default its limit is that of a single file.
     """
     magic = bytes(data[:6])
     kind = "xz" if magic == _XZ else "gzip" if magic.startswith(_GZIP) else ""

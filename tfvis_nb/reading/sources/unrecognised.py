@@ -24,7 +24,7 @@ _MAGIC = (
 
 
 def describe(data: Data) -> str:
-    """Return what `data` is when it is plainly something else than a trace, or an empty text."""
+    """Return the kind of `data` if it is plainly not a trace, or an empty text."""
     head = bytes(data[:4096])
     if head.startswith(_SQLITE) and head[_APPLICATION_AT:].startswith(_SESSION):
         return Text("is_session")

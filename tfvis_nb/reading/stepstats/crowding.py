@@ -59,7 +59,7 @@ def records(data: Data, message: str) -> list[pa.RecordBatch]:
 
 
 class Room:
-    """The memory that the records of a file may take, less what those counted do; for several threads."""
+    """The memory that the records of a file may still take after those counted; for several threads."""
 
     def __init__(self, size: int, label: str) -> None:
         self._size, self._label = size, label

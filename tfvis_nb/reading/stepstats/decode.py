@@ -114,7 +114,7 @@ def _is_device_entry(data: bytes) -> bool:
 
 
 def _split(data: Data, message: str, label: str, parts: GraphParts) -> list[_Entry]:
-    """Find the DeviceStepStats of a message, and give `parts` what else it has."""
+    """Find the DeviceStepStats of a message, and give `parts` its other fields."""
     if message == "StepStats":
         return _entries(data, [(0, len(data))], message, label, parts.left_out)
     steps: list[tuple[int, int]] = []
@@ -213,7 +213,7 @@ def _decoded(
 
 
 def _step(batches: _Batches, entries: list[_Entry], places: list[Place], parts: GraphParts) -> RecordedStep:
-    """Lay decoded entries end to end; those that were not wanted have no rows."""
+    """Concatenate decoded entries; those that were not wanted have no rows."""
     chunks: list[pa.StructArray] = []
     rows = np.zeros(len(entries), np.int64)
     threads: list[dict[int, str]] = [{} for _ in entries]

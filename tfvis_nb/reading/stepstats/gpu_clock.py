@@ -1,4 +1,4 @@
-"""Put the clock of a GPU tracer onto the executors' clock.
+"""Align the clock of a GPU tracer with the executors' clock.
 
 Two faults are repaired, each worker's block of lanes on its own: launch times
 are on the profile's clock in every version, and up to TF 2.19 the start times

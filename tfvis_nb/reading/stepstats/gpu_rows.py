@@ -139,7 +139,7 @@ def _ops_of_executors(part: EventColumns, executors: EventColumns, vocabularies:
 def _matches(encoded: pa.DictionaryArray, patterns: dict[str, str]) -> dict[str, np.ndarray]:
     """Return for each of `patterns` a mask of the texts it matches, in all of which a `_SPECIAL` word stands.
 
-    Nearly every text is a kernel's, which the one common pattern passes over.
+    Nearly every text is a kernel's, which the one common pattern skips.
     """
     texts, indices = encoded.dictionary, encoded.indices.to_numpy()
     rows = np.flatnonzero(pc.match_substring_regex(texts, _SPECIAL).to_numpy(zero_copy_only=False))

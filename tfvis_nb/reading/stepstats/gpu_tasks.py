@@ -1,9 +1,8 @@
 """Which task an unprefixed lane belongs to.
 
-GPU tracers write ``/device:GPU:0/stream:13`` whatever the task. In the source
-the lanes of one worker stand together, directly before that worker's
-``/job:...`` entries: that is a *block*. A block's task is the task of the entry
-behind it, unless the names of its kernels are those of another task's ops.
+GPU tracers write ``/device:GPU:0/stream:13`` whatever the task. In the source the lanes of one worker are
+together, directly before that worker's ``/job:...`` entries: this is a *block*. A block's task is the task of
+the entry behind it, unless the names of its kernels are those of another task's ops.
 """
 
 import re

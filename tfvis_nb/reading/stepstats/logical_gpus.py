@@ -51,7 +51,7 @@ def logical_devices(
 def _owners(
     source: Source, executors: EventColumns, vocabularies: Vocabularies, step: int, task: str
 ) -> dict[str, str]:
-    """Return the GPU of each node, or of what consumes it, where there is exactly one."""
+    """Return the GPU of each node or of its consumers, if there is exactly one."""
     entry = source.entry[executors.rows]
     rows = pa.array(
         np.flatnonzero((source.step[entry] == step) & (executors.task == vocabularies.task.code(task)))

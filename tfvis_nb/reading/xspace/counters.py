@@ -44,7 +44,7 @@ def counter_values(events: Events, device: str) -> tuple[pd.DataFrame, int]:
 
 
 def recorded_counters(tables: Sequence[pd.DataFrame], began: int) -> pd.DataFrame:
-    """Lay tables of counters together; times of a profile that began at `began` count from the epoch."""
+    """Concatenate tables of counters; times of a profile that began at `began` count from the epoch."""
     table = counters.joined(tables)
     if not len(table) or int(table["time_ns"].min()) > EARLIEST_NS:
         return table

@@ -13,7 +13,7 @@ from tfvis_nb.reading.xspace.name_grammar import paired
 from tfvis_nb.reading.xspace.rows import Coded, Rows, Sparse
 from tfvis_nb.reading.xspace.steps import Threads
 
-# Functions are named `__inference_f_12`, or by the program with a number behind.
+# Functions are named `__inference_f_12`, or by the program with a number after the name.
 _BEGINNING = "EagerLocalExecute: "
 _EAGER = re.compile(_BEGINNING + r"(?P<op>_?[A-Z][\w>]*)")
 _FUNCTION = re.compile(r".*_\d+")

@@ -97,7 +97,7 @@ def _first_of(values: Values, names: tuple[str, ...], count: int) -> Coded:
 
 
 def _nodes(events: Events, values: Values, annotation: Coded) -> tuple[Coded, Coded]:
-    """Return the node that launched each kernel, or what else names it, and its op type."""
+    """Return the node that launched each kernel, or another name for it, and its op type."""
     hlo = values.spread("hlo_op", len(events))
     vocabulary = [*values.vocabulary, ""]
     width = len(vocabulary) + 1

@@ -39,7 +39,7 @@ class Instruction(NamedTuple):
 
 
 class Program:
-    """One ``HloProto``. ValueError where its bytes are damaged; what refers to nothing is left out."""
+    """One ``HloProto``. ValueError where its bytes are damaged; references to nothing are left out."""
 
     def __init__(self, data: bytes) -> None:
         module = handler("HloProto", "hlo").list_to_record_batch([data]).column("hlo_module")
@@ -136,7 +136,7 @@ class Program:
 
 
 def _row(column: pa.ListArray, number: int) -> Any:
-    """Return what a number refers to, counted from 1; None if nothing."""
+    """Return the entry with a number, counted from 1; None if there is none."""
     return column.values[number - 1].as_py() if 0 < number <= len(column.values) else None
 
 

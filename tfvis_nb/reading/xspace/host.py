@@ -147,7 +147,7 @@ def _flag(mask: np.ndarray) -> Sparse:
 
 
 def _linked(values: Values, kind: str, number: str, count: int) -> Sparse:
-    """Return what events produce or consume: contexts are numbered anew for every type of them."""
+    """Return the contexts that events produce or consume, numbered separately for every context type."""
     rows, numbers = values.integers(number)
     kinds = values.numbers(kind, count)[rows]
     with np.errstate(over="ignore"):

@@ -94,7 +94,7 @@ def _categories(categories: list[str]) -> pd.Index:
 
 
 def _same_steps(traces: Sequence[Trace]) -> list[Trace]:
-    """Number steps alike that the hosts call alike, in the order in which they began."""
+    """Give equally named steps of the hosts equal numbers, in the order in which they began."""
     labels: dict[str, int] = {}
     began: dict[str, int] = {}
     keys: list[dict[int, str]] = []

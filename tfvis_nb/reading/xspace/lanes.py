@@ -44,7 +44,7 @@ def _short(plane: str, line: Line, pools: dict[tuple[str, str], int]) -> str:
 
 
 def _free(name: str, owner: tuple[str, int], taken: dict[str, tuple[str, int]]) -> str:
-    """Return `name`, with a number when another line of the host has it."""
+    """Return `name`, with a number if another line of the host has the same name."""
     # Lanes of devices are distinguished by their device.
     scope = "" if owner[0].startswith("/host:") else owner[0]
     number, free = 1, name

@@ -49,7 +49,7 @@ def host_event(name: str, shown: str = "") -> EventName:
 
 
 def class_of(name: str) -> str:
-    """Return what events that differ only in arguments and numbers have in common.
+    """Return the common name of events that differ only in arguments and numbers.
 
     >>> class_of("broadcast_add_fusion.2"), class_of("EagerLocalExecute: MatMul")
     ('broadcast_add_fusion', 'EagerLocalExecute')

@@ -16,7 +16,7 @@ from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.texts import Text
 
 _PLANE_NAME = re.compile(rb"/(?:host|device):|Task Environment|#Chip|\Z")
-# A file that was taken for text has lengths that lie, but begins with this.
+# A file that was treated as text has wrong lengths, but begins with this.
 _FIRST_PLANE = re.compile(rb"\x0a[^/]{1,24}\x12.{1,3}?/(?:host|device):", re.DOTALL)
 _UNUSED_PLANES = ("/host:__ScopeRangeCallStack__",)
 

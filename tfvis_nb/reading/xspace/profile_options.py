@@ -1,4 +1,4 @@
-"""With which levels of its tracers a profile was recorded, and what they leave out."""
+"""The tracer levels of a profile, and the data that they leave out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def profile_options(planes: Sequence[Plane]) -> pd.DataFrame:
 
 
 def left_out(profiles: pd.DataFrame) -> list[Text]:
-    """Return notes on what the levels of a profile leave out."""
+    """Return notes on the data that the levels of a profile leave out."""
     notes = []
     for host, device in profiles[["host_tracer_level", "device_tracer_level"]].to_numpy().tolist():
         if host < _OPS:

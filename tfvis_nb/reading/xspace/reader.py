@@ -111,9 +111,9 @@ def _window(found: Sequence[Plane]) -> tuple[int, int]:
 def _parts(
     data: Data, found: Sequence[Plane], programs: Programs
 ) -> tuple[list[LineRows], list[pd.DataFrame], list[str]]:
-    """Decode every portion of every plane; return rows, counters, and notes on what was left out."""
+    """Decode every portion of every plane; return rows, counters, and notes on data left out."""
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
-    # One after the other: two threads would take the memory of two, and be hardly faster.
+    # One after the other: two threads would take the memory of two, and would hardly be faster.
     counters = _Counters()
     every = [_read_portion(data, plane, numbers, programs, counters) for plane, numbers in work]
     # Memory for decoding is a good part of the memory for the table.

@@ -27,7 +27,7 @@ _IN_GPU = re.compile(r"(?:^| )allocator_name=GPU_\d")
 
 
 def reports(data: Data, planes: Sequence[Plane], parts: Sequence[LineRows]) -> list[Text]:
-    """Return notes on what the profiler reported, and on kernels that ran and were not recorded."""
+    """Return notes on the profiler's reports, and on kernels that ran and were not recorded."""
     notes = []
     found = _messages(data)
     for number, key in _FIELDS.items():
@@ -50,7 +50,7 @@ def _messages(data: Data) -> dict[int, list[str]]:
 def _missing_kernels(
     planes: Sequence[Plane], parts: Sequence[LineRows], errors: Sequence[str]
 ) -> Text | None:
-    """Return a note where something shows that kernels ran of which none was recorded."""
+    """Return a note if kernels evidently ran but none was recorded."""
     hosts = [part.rows for part in parts if part.plane.name.startswith("/host:")]
     devices = [part.rows for part in parts if part.plane.name.startswith("/device:")]
     if any(np.isin(rows.kind, _COMPUTING).any() for rows in devices):

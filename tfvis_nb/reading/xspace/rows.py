@@ -56,7 +56,7 @@ class Rows:
     - `name`, `op`, `detail`, `lane`, `tensor`, `source`, `destination`: Texts. A source or destination is
       ``CPU:0`` and the like, within the task.
     - `size_bytes`: Bytes, -1 where not known.
-    - `marks`: What links events with one another: see `MARKS`.
+    - `marks`: The links between events: see `MARKS`.
 
     `lane` is None where each line is a lane of its own.
     """

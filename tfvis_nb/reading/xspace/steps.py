@@ -104,7 +104,7 @@ def roots(links: Links, threads: Threads) -> np.ndarray:
 
 
 def _or_sessions(rows: np.ndarray, links: Links, threads: Threads) -> np.ndarray:
-    """Return the rows and the runs of sessions that lie in no other of them."""
+    """Return the rows and session runs that are in no other one of them."""
     both = _on_threads(np.concatenate([rows, links.mark("session").rows]), threads)
     outer: np.ndarray = both[outermost(*threads.inside(both))]
     return outer

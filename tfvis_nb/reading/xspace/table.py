@@ -68,7 +68,7 @@ def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: 
     outside = int((columns["step"] == event_table.NO_STEP).sum())
     if outside and outside < len(order):
         notes.append(Text("events_of_no_step", events=outside))
-    # The texts come last, when what was needed to find times and links is gone.
+    # The texts come last, when the data for times and links is released.
     del start, duration, step, threads
     nested = _nested(parts, links, order, salt)
     origins, stacks = programs.columns(links.mark("instruction"), len(usable), order, notes)
@@ -108,7 +108,7 @@ def _order(
 
 
 def _usable(start: np.ndarray, duration: np.ndarray, notes: list[str]) -> np.ndarray:
-    """Return which rows have a time that can be; mend in place what the others would spoil."""
+    """Return which rows have a possible time; repair in place times that would spoil the rest."""
     middle = int(np.partition(start, len(start) // 2)[len(start) // 2])
     usable: np.ndarray = np.abs(start.astype(np.float64) - middle) <= ABSURD
     if aside := int((~usable).sum()):
@@ -267,7 +267,7 @@ def _nested(parts: Sequence[LineRows], links: Links, order: np.ndarray, salt: in
 
 
 def _heap(links: Links, order: np.ndarray) -> dict[str, pa.Array]:
-    """Make the columns of what an allocation or deallocation records about its allocator."""
+    """Make the columns of an allocation's or deallocation's facts about its allocator."""
     columns = {}
     for name, mark in (
         ("in_use_bytes", "in_use"),

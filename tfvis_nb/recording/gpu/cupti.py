@@ -1,4 +1,4 @@
-"""Why a GPU's rows may be missing: whether CUPTI, which TensorFlow has them from, can be opened and used.
+"""Why a GPU's rows may be missing: whether TensorFlow can open and use CUPTI, their source.
 
 TensorFlow opens the library when it first profiles, and reports only in its log that it could not.
 """
@@ -62,7 +62,7 @@ def library(major: str) -> tuple[Path | None, str]:
 
 
 def _loaded() -> Path | None:
-    """Return where the CUPTI is that this process has open."""
+    """Return the path of the CUPTI that this process has open."""
     try:
         maps = _MAPS.read_text(errors="replace")
     except OSError:  # there is no /proc but on Linux
@@ -77,12 +77,12 @@ def _beside(name: str) -> Iterator[Path]:
 
 
 def missing(major: str, why: str) -> Fault:
-    """Describe what mends a CUPTI that cannot be opened."""
+    """Describe the fix for a CUPTI that cannot be opened."""
     what = Text("cupti_not_opened", major=major, reason=why)
     for folder in _TOOLKITS:
         if Path(folder, f"libcupti.so.{major}").is_file():
             return Fault(what, f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH")
-    # From CUDA 13 on, the names of NVIDIA's packages have no version in them.
+    # Since CUDA 13, the names of NVIDIA's packages contain no version.
     package = "nvidia-cuda-cupti" + (f"-cu{major}" if major.isdecimal() and int(major) < 13 else "")
     return Fault(what, f"pip install {package}")
 
@@ -99,7 +99,7 @@ def restricted() -> Fault | None:
 
 
 def refused(why: str) -> Fault:
-    """Describe what mends a driver that lets only administrators profile."""
+    """Describe the fix for a driver that lets only administrators profile."""
     option = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
     return Fault(
         Text("profiling_restricted", reason=why),
@@ -125,7 +125,7 @@ def cuda_major() -> str:
 
 
 def fault() -> Fault | None:
-    """Find out why CUPTI gives nothing to the TensorFlow of this process; None if nothing is wrong."""
+    """Find out why this process's TensorFlow gets nothing from CUPTI; None if nothing is wrong."""
     major = cuda_major()
     if not major:
         return None
@@ -146,7 +146,7 @@ def note_of(kinds: set[str], devices: set[str]) -> Text | None:
 
 
 def _eager_gpus() -> bool:
-    """Whether TensorFlow is at work with a GPU; asking does not begin that."""
+    """Whether TensorFlow uses a GPU; asking does not initialise one."""
     from tensorflow.python.eager import context
 
     eager: Any = context.context()

@@ -42,8 +42,8 @@ class Probe:
 
 
 def probe(longest_s: float = LONGEST_S) -> Probe:
-    """Record something in another process, for `longest_s` seconds at most, and return what came of it."""
-    # The log has the reasons; who silenced it did not mean these.
+    """Record something in another process, for `longest_s` seconds at most, and return the result."""
+    # The log has the reasons, which the user did not mean to silence.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}
     command = [sys.executable, "-m", "tfvis_nb.recording.gpu.probe"]
     try:

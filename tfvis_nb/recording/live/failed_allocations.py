@@ -23,7 +23,7 @@ from tfvis_nb.texts import Text
 def failure_of(error: BaseException, graphs: list[Any], functions: Callable[[], dict[str, Any]]) -> Metadata:
     """Return the facts about the failed allocation behind an error; nothing for other errors.
 
-    Unlike in a recording, the error that led to it counts for nothing: the program may have survived that.
+    Unlike in a recording, the error's causes do not count: the program may have survived them.
     """
     from tensorflow.python.framework import errors
 

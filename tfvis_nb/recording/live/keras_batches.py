@@ -162,7 +162,7 @@ class BatchObserver:
 
 
 def _layers(model: Any) -> str | None:
-    """Describe the layers of a model, which run code of their own when asked; None if that fails."""
+    """Describe the layers of a model, which may run their own code for that; None if that fails."""
     with contextlib.suppress(Exception):
         return to_json([layers_of_model(model)])
     return None
@@ -271,7 +271,7 @@ def inject_callback(session: TraceSession, replacements: Replacements) -> None:
         def init(made: Any, callbacks: Any = None, *args: Any, **kwargs: Any) -> None:
             given = _flat(callbacks)
             if session.recording and not any(getattr(one, "session", None) is session for one in given):
-                # With the others: Keras 2 looks once, and here, which of them want to hear of batches.
+                # Set with the others: Keras 2 checks once, here, which of them want batch events.
                 given.append(keras_callback(session))
             original(made, given, *args, **kwargs)
 

@@ -45,7 +45,7 @@ _log = logging.getLogger("tfvis_nb")
 
 @dataclass(slots=True)
 class SignatureStats:
-    """A signature, and what this process knows of it."""
+    """A signature, and this process's facts about it."""
 
     number: int
     signature: Signature
