@@ -9,7 +9,7 @@ from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.trace import Trace
 
 _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
-_POOLED = "of tensors that arrived together its share, by bytes, of their time"
+_POOLED = "for tensors that arrived together, a share of their time by bytes"
 
 FIGURES: dict[str, str] = {
     "bytes": "The recorded size, in bytes.",

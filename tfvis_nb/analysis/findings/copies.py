@@ -26,7 +26,7 @@ from tfvis_nb.texts import Text
 SHARE = Threshold(0.1, "share of step time of copies while no device computes, `h2d_ns` and `d2h_ns`")
 
 VARIABLES = Threshold(
-    0.5, "fraction of the bytes copied to devices that are variables on the CPU, from which the text says so"
+    0.5, "share of variables on the CPU in the bytes copied to devices at which the text mentions them"
 )
 
 _COPIES = ["h2d_ns", "d2h_ns"]

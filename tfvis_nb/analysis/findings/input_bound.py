@@ -38,7 +38,7 @@ SHARE = Threshold(
     "share of step time spent waiting for input, `input_ns`; XProf calls such a step moderately input bound",
 )
 HIGH = Threshold(
-    0.2, 'share from which the title leaves out "a little"; XProf calls such a step highly input bound'
+    0.2, 'share at which the title leaves out "a little"; XProf calls such a step highly input bound'
 )
 MEAN_NS = Threshold(
     500_000,

@@ -37,12 +37,12 @@ FIGURES: dict[str, str] = {
     " fewer than 20.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
     "first_step": "The first step, if it takes 1.5 times the median of the others: first_ns, median_ns of the"
-    " others, both in ns, and share, its excess of the time of all steps: it is set apart if the"
-    " share is at least 0.1.",
+    " others, both in ns, and share, its excess divided by the time of all steps. It is set apart if"
+    " the share is at least 0.1.",
     "median_step.tasks": "For each task the parts of the median step in ns, which add up to step_ns; see the"
     " breakdown.",
-    "clocks": "If the clocks of tasks may be apart by a tenth of the median step or more: within_ns, by how"
-    " much at most; missing if nothing bounds it.",
+    "clocks": "If the clocks of tasks may differ by a tenth of the median step or more: within_ns, their"
+    " largest possible difference; missing if it has no bound.",
     "devices": "For each accelerator busy_share, cause and cause_share, without a first step that is set"
     " apart; see device_idle.",
     "outside": "Time outside steps, in ns, and run_share, its share of the run; see outside_steps.",

@@ -28,7 +28,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "layer": "The layer's path in its model if that lived when the recording ended, such as model/dense; "
+    "layer": "The layer's path in its model, such as model/dense, if it existed when the recording ended; "
     "otherwise the name scope of a node. A gradient has the scope of its forward op, "
     "an update that of its variable. A call that launches a kernel has the kernel's layer. Empty for events"
     " of no layer, such as the other calls of host threads.",

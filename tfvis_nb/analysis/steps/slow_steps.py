@@ -23,8 +23,8 @@ from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "duration_ns": "Latest end minus earliest start of all events of the step, in ns.",
-    "median_step": "Number of the step of median duration: of an even number of steps the shorter of the "
-    "two in the middle, of several equally long steps the first.",
+    "median_step": "Number of the step of median duration: for an even number of steps the shorter of the "
+    "two in the middle, for several equally long steps the first.",
     "excess_ns": "duration_ns minus the duration of the median step, in ns.",
     "ratio": "duration_ns / the duration of the median step, which is a step of the trace. The median of "
     "all durations, which a list of steps may divide by, lies between two of them if their number is "

@@ -14,8 +14,8 @@ FIGURES: dict[str, str] = {
     "value": "The value of a series starting with time_ns, until its next value; its last one lasts until "
     "the last event of the trace ends. For a tf.data buffer: the elements in it when it was called.",
     "least": "The smallest value that a series has at some time of the range.",
-    "mean": "Time-weighted mean of a series: sum of value * how long it lasts in the range, / the time of "
-    "the range in which it has a value; the value itself where that is 0 ns.",
+    "mean": "Time-weighted mean of a series: sum of value * its time in the range / the time of the "
+    "range in which it has a value; the value itself if that is 0 ns.",
     "most": "The largest value that a series has at some time of the range.",
     "changes": "Number of values of a series in the range, with the one that lasts when the range starts.",
 }
