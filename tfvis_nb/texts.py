@@ -118,7 +118,7 @@ _FORMATTER = _Formatter()
 
 
 def _plain(value: Any) -> Any:
-    """Return a figure as JSON has it: an error or an array would be kept alive, and cannot be stored."""
+    """Return a figure as a JSON value: an error or an array would be kept alive, and cannot be stored."""
     if isinstance(value, (str, int, float)) or value is None:
         return value
     if isinstance(value, (list, tuple)):

@@ -28,11 +28,10 @@ class _Rows:
 
 
 def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
-    """Lay what sessions and profiles recorded on one time axis, the steps numbered by their start.
+    """Put the recordings of sessions and profiles on one time axis, the steps numbered by their start.
 
-    A profile has the ops of session runs as well. Such a row is left out, and what else the
-    profile has of the run belongs to its step. Rows of no step stay such.
-    No two of the profiles overlap in time.
+    A profile has the ops of session runs as well. Such a row is left out, and the profile's other rows of the
+    run belong to its step. Rows outside steps stay so. No two of the profiles overlap in time.
     """
     traces = [trace for trace in (sessions, *profiles) if trace is not None]
     if len(traces) == 1:
@@ -105,7 +104,7 @@ def _numbers(every: Sequence[_Rows]) -> np.ndarray:
 def _by_step(
     every: Sequence[_Rows], number: np.ndarray, held: Sequence[list[_Held]], nothing: _Held
 ) -> list[_Held]:
-    """Lay what traces hold of each step in the order of the steps; empty where that is nothing."""
+    """Put the traces' data of each step in the order of the steps; empty without any."""
     found = [nothing] * (int(number.max()) + 1)
     for rows, steps in zip(every, held, strict=True):
         for step, one in enumerate(steps):

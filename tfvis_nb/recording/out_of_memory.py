@@ -129,7 +129,7 @@ def _bytes(number: str, unit: str) -> int | None:
 
 
 def _exhausted(error: BaseException | None) -> BaseException | None:
-    """Return the error of TensorFlow's that led to an error, or None."""
+    """Return TensorFlow's error behind an error, or None."""
     from tensorflow.python.framework import errors
 
     exhausted = (one for one in _causes(error) if isinstance(one, errors.ResourceExhaustedError))
@@ -147,7 +147,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _put_code(
     error: Any, rows: list[dict[str, Any]], functions: dict[str, Any], graphs: Iterable[Any]
 ) -> None:
-    """Give rows the types of their ops, and the user's lines of these; the first row is what failed."""
+    """Give rows the types of their ops, and the user's lines of these; the first row is the failed one."""
     files = SourceFiles()
     nodes = GraphNodes(functions)
     called = _OP.search(str(error))

@@ -42,7 +42,7 @@ class Replacements:
             setattr(owner, name, layer.replacement)
 
     def undo(self) -> None:
-        """Put everything back, also from inside the replacements of other recordings."""
+        """Put everything back, even from inside the replacements of other recordings."""
         with _LOCK:
             while self._replaced:
                 layer = self._replaced.pop()
@@ -51,7 +51,7 @@ class Replacements:
 
 
 def _relink(owner: Any, name: str, old: Any, new: Any) -> None:
-    """Let what uses `old` use `new`: the attribute itself, or the replacements around it, made again.
+    """Put `new` in place of `old`: as the attribute itself, or in the replacements around it, made again.
 
     A wrapper of someone else's stays around ours, which only passes calls on by then.
     """

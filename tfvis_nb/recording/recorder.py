@@ -107,7 +107,7 @@ class Recorder(ContextDecorator):
             error.add_note(str(failure))
 
     def _recreate_cm(self) -> Recorder:
-        """Give every call of a decorated function, also one in another thread, a recorder of its own."""
+        """Give every call of a decorated function, even in another thread, a recorder of its own."""
         return Recorder(self._options, self._path)
 
     def _stop(self) -> None:
@@ -236,7 +236,7 @@ def trace(
 
 
 def latest() -> RecordedTrace | None:
-    """Return what was recorded last in this process; ``tfvis_nb.last_trace`` is this."""
+    """Return the last recording in this process; ``tfvis_nb.last_trace`` is this."""
     return _latest
 
 

@@ -1,4 +1,4 @@
-"""Who may ask the monitor: those who have the token, from a page that the monitor itself has sent."""
+"""Access to the monitor: for requests with the token, from a page sent by the monitor itself."""
 
 import base64
 import hmac
@@ -72,8 +72,8 @@ class Access:
         self._hosts = {*_LOOPBACK, *hosts}
         self._any_number = any_number
         self._secure = secure
-        # Cookies belong to a host, not to a port: the name distinguishes servers. Whoever else serves on this
-        # host is sent the value, so it opens the page, but nothing of the session: that takes the key.
+        # Cookies belong to a host, not to a port: the name distinguishes servers. Other servers on this host
+        # receive the value, so it opens the page, but nothing of the session: that takes the key.
         self._cookie_name = f"tfvis-nb-{port}"
         # Made from the token: an open page goes on when the server starts again with the same one.
         self._cookie = self._derived(f"cookie {port}")
@@ -117,7 +117,7 @@ class Access:
         return _same(text, self._token)
 
     def _cookie_of(self, request: HTTPServerRequest) -> str:
-        # By hand: http.cookies drops all when another program's on this host is not to its taste.
+        # By hand: http.cookies drops all if one of another program on this host is malformed.
         for cookie in request.headers.get("Cookie", "").split(";"):
             name, _, value = cookie.strip().partition("=")
             if name == self._cookie_name:

@@ -1,4 +1,4 @@
-"""Connections: where they are made, how many there may be, and which one goes when there are more."""
+"""Connections: where they are accepted, their highest number, and which one is closed above it."""
 
 import contextlib
 import errno
@@ -149,7 +149,7 @@ class LimitedServer(HTTPServer):
             IOLoop.current().remove_handler(listening)
 
     def _accept(self, listening: socket.socket, _: int) -> None:
-        """Accept some of those who wait: they must not wait for their turn behind all that strangers send.
+        """Accept some waiting connections: they must not wait behind everything that strangers send.
 
         Not all of them: the data that has arrived on a connection is read before it is closed for another
         one.

@@ -165,7 +165,7 @@ class MonitorService:
 
     @contextmanager
     def _there(self) -> Iterator[None]:
-        """State that a file which is not there may come."""
+        """State that a missing file may still be created."""
         try:
             yield
         except FileNotFoundError:

@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class Worker:
-    """A thread that does what it is given, in that order.
+    """A thread that does its work in the order given.
 
-    Unlike that of an executor it does not keep the process alive: who presses Ctrl-C, or whose job has
-    ended, does not wait until a large trace is written for a browser.
+    Unlike that of an executor it does not keep the process alive: after Ctrl-C, or the end of a job, nobody
+    waits until a large trace is written for a browser.
     """
 
     def __init__(self, name: str) -> None:

@@ -18,11 +18,12 @@ MOST_AT_ONCE = 100_000
 def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
     """Execute a command.
 
-    `command` has its name as ``do``, and what goes with it: those are the methods of `tfvis_nb.SavedSession`,
-    ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_slow`` (``factor``), ``cancel_requests``,
-    ``stop_tracing``, each with a ``signature``: a number, or None or left out for all; and ``delete`` with a
-    list of numbers, ``traces``. ValueError if there is no such command, something in it is missing, unknown
-    or out of range, or a next run is to be traced and all processes have ended.
+    `command` has its name as ``do``, and its arguments: the commands are the methods of
+    `tfvis_nb.SavedSession`, ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_slow``
+    (``factor``), ``cancel_requests``, ``stop_tracing``, each with a ``signature``: a number, or None or left
+    out for all; and ``delete`` with a list of numbers, ``traces``. ValueError if there is no such command,
+    something in it is missing, unknown or out of range, or a next run is to be traced and all processes have
+    ended.
     """
     if not isinstance(command, Mapping):
         raise ValueError(Text("command_without_name", command=_shown(command)))  # noqa: TRY004

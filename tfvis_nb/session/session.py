@@ -148,9 +148,9 @@ class SavedSession:
         Raises
         ------
         TypeError, ValueError
-            If it is nothing of these, there is no such signature, or several have the label.
+            If it is none of these, there is no such signature, or several have the label.
         OSError
-            If the file cannot be written, like every request; a `tfvis_nb.TraceSession` warns instead.
+            If the file cannot be written. All requests raise this; a `tfvis_nb.TraceSession` warns instead.
         """
 
         def request(connection: Guarded, number: int) -> None:
@@ -166,7 +166,7 @@ class SavedSession:
     def trace_every(self, n: int, signature: int | str | None = None) -> None:
         """Trace every `n`-th run, starting now: the `n`-th, the ``2 * n``-th and so on of each signature.
 
-        With a `signature`, this and the other rules are for it alone, and go before those for all.
+        With a `signature`, this and the other rules are for it alone, and take precedence over those for all.
         """
         self._rule("every", float(validate.whole(n, "n", "a number of runs")), signature)
 

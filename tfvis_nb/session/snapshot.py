@@ -1,4 +1,4 @@
-"""A session at a glance, for viewers that poll it: bounded, plain, and cheap to read again."""
+"""A summary of a session for viewers that poll it: bounded, plain, and cheap to read again."""
 
 import heapq
 import os
@@ -50,9 +50,9 @@ def session_state(session: SavedSession) -> dict[str, Any]:
 
 
 class SessionWatch:
-    """Reads the state of a session again and again, at little cost when nothing has happened.
+    """Reads the state of a session repeatedly, at little cost when nothing has happened.
 
-    Its file need not be there yet, and may go and come again.
+    Its file need not exist yet, and may be deleted and created again.
     """
 
     def __init__(self, session: SavedSession) -> None:
@@ -89,7 +89,7 @@ class SessionWatch:
         self._newest = (0, 0)
 
     def _mark_of(self, connection: sqlite3.Connection) -> object:
-        """Return something that is another after every change, and takes some microseconds to find out."""
+        """Return a value that differs after every change, and takes some microseconds to find out."""
         running = stored_rows.running_writers(connection)
         counts = tuple(zlib.crc32(ledger_content(ledger_path(self._session.path, each))) for each in running)
         # Changes by other connections, and by this one.
@@ -209,7 +209,7 @@ class SessionWatch:
         }
 
     def _stopped(self) -> str:
-        """Why the recording has stopped of itself, where it is this process that records."""
+        """Why the recording has stopped by itself, if this process records."""
         return str(getattr(self._session, "problem", ""))
 
     def _nothing(self, *, waiting: str = "", problem: str = "") -> dict[str, Any] | None:

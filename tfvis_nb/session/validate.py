@@ -49,7 +49,7 @@ def factor(value: Any, name: str) -> float:
 
 
 def signature(value: Any) -> int | str | None:
-    """Return how a signature is called: by its number, its label or its kind; None for all."""
+    """Return the name of a signature: its number, its label or its kind; None for all."""
     if value is None or isinstance(value, str):
         return value
     number = _index(value)

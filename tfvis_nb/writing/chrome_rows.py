@@ -16,7 +16,7 @@ _LARGEST = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class ChromeRows:
-    """Process and thread number of each event (int64, below 2**31), and what names and orders them.
+    """Process and thread number of each event (int64, below 2**31), and the events that name and order them.
 
     Threads are numbered from 1 in the order of the lanes, by which Perfetto sorts them. The number of a
     process is made of the names of its device and lanes, and of their first threads, so that the events of

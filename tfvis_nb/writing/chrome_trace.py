@@ -43,17 +43,17 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
     """Write a trace in the Chrome trace event format.
 
     Bars have the names, times (whole microseconds) and ``args`` that TensorFlow's own ``timeline.py`` gives
-    them, with the exact nanoseconds, bytes and devices besides. Those it calls ``unknown``, and copies, are
-    named for what they are: ``MemcpyH2D``, ``Memset``, ``RecvBuf``; the ``name`` of a ``RecvTensor`` is the
-    node whose tensor it was. Each device is a process and each lane one or more threads, in display order;
-    bars of a thread never overlap. Arrows, unless `arrows` is False, are all of ``trace.edges``, of the
-    category ``data``, ``control``, ``transfer``, ``launch`` or ``flow``; counters show the memory each
-    allocator gave out, and ``trace.counters``. ``args`` have what edges are found by: ``input0``, ``input1``
-    and so on of a label, ``graph_inputs`` that it lacks, and the numbers by which a profiler links events,
-    ``launch``, ``produced``, ``consumed`` and ``instance``, or a Chrome trace, ``flows_out`` and
-    ``flows_in``; and ``raw_device``, the names of streams. The lanes that repeat others, ``stream:all`` and
-    ``/memcpy``, are left out, as from ``trace.events``. `tfvis_nb.read_trace` reads the same rows and edges
-    back, and two files laid together show a device with the same lanes once.
+    them, and the exact nanoseconds, bytes and devices as well. Those it calls ``unknown``, and copies, have
+    descriptive names: ``MemcpyH2D``, ``Memset``, ``RecvBuf``; the ``name`` of a ``RecvTensor`` is the node
+    whose tensor it was. Each device is a process and each lane one or more threads, in display order; bars of
+    a thread never overlap. Arrows, unless `arrows` is False, are all of ``trace.edges``, of the category
+    ``data``, ``control``, ``transfer``, ``launch`` or ``flow``; counters show the memory each allocator gave
+    out, and ``trace.counters``. ``args`` have the data for finding edges: ``input0``, ``input1`` and so on of
+    a label, ``graph_inputs`` that it lacks, and the numbers by which a profiler links events, ``launch``,
+    ``produced``, ``consumed`` and ``instance``, or a Chrome trace, ``flows_out`` and ``flows_in``; and
+    ``raw_device``, the names of streams. The lanes that repeat others, ``stream:all`` and ``/memcpy``, are
+    left out, as from ``trace.events``. `tfvis_nb.read_trace` reads the same rows and edges back, and two
+    merged files show a device with the same lanes once.
     """
     rows = place_rows(trace.events)
     body = {
@@ -182,7 +182,7 @@ def _flows(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     """Pair up the ends of each arrow, by an ``id`` of its own."""
     edges = trace.edges
     start, end = _microseconds(trace.events)
-    # A viewer ties an arrow to the bar that is open at its time, and at its end a bar is open no more.
+    # A viewer ties an arrow to the bar that is open at its time, and at its end a bar is no longer open.
     leave = np.maximum(end - 1, start).tolist()
     # Merged files must not share the numbers of their arrows.
     own = zlib.crc32(f"{start[:1]}{end[-1:]}{len(start)}{trace.title}".encode("utf-8", "replace"))

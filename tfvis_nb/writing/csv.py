@@ -1,4 +1,4 @@
-"""Rows of the event table as CSV, with the columns that the front end writes of a selection."""
+"""Rows of the event table as CSV, with the columns that the front end writes for a selection."""
 
 import pandas as pd
 

@@ -116,7 +116,7 @@ class RunObserver:
     def _counting_call(self, original: Any) -> Any:
         def call(made: Any, *args: Any, **kwargs: Any) -> Any:
             book, options = self._book, self._callables.options(made)
-            # One that was made before is not known by what it fetches.
+            # The fetches of one made before are not known.
             if not book.open or options is None:
                 return original(made, *args, **kwargs)
             counted = book.counted(self._signature(options.fetch, options.target, options.feed, b""))

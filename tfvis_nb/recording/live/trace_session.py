@@ -1,4 +1,4 @@
-"""`TraceSession`: everything a job runs, counted in a file, and traced when that is asked for."""
+"""`TraceSession`: everything a job runs, counted in a file, and traced on request."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class TraceSession(SavedSession):
 
         for user in list(self._users):
             if isinstance(user, PhaseRecorder):
-                user.let_go()  # which ends what it profiles, and waits for nobody who waits for this
+                user.let_go()  # which ends its profile, and waits for no thread that waits for this
         with self._switching:
             self._users = []
             self._end()
@@ -228,7 +228,7 @@ class TraceSession(SavedSession):
 
     def _table(self, made: Callable[[Guarded], pd.DataFrame]) -> pd.DataFrame:
         try:
-            # Where nothing was asked of it yet, there need not be a file.
+            # Before its first use there need not be a file.
             if self._book is not None or not self._is_unmade():
                 return super()._table(made)
         except FILE_ERRORS as error:

@@ -78,7 +78,7 @@ def _class(module: Any, names: list[str]) -> type | None:
 
 
 def _asked(question: Callable[[Any], Found], layer: Any, otherwise: Found) -> Found:
-    """Return what a layer's own code answers, which may fail: that of a model that is not built does."""
+    """Return the result of a layer's own code, which may fail: a model that is not built raises."""
     try:
         return question(layer)
     except Exception:  # noqa: BLE001 - the code of any layer

@@ -1,4 +1,4 @@
-"""Leaving out what TensorFlow's profiler logs of its own start and end, which notebooks show in red.
+"""Leaving out the lines that TensorFlow's profiler logs at its start and end, which notebooks show in red.
 
 TensorFlow's C++ code writes its log to the file descriptor 2, and its level cannot be changed once it is
 loaded. So that descriptor is a pipe while the profiler starts or ends, and all other lines are passed on.

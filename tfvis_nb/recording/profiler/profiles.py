@@ -27,10 +27,10 @@ PATIENCE_S = 0.5
 
 
 class ProfileTracer:
-    """Profiles from the first eager call between `install` and `remove` on.
+    """Profiles from the first eager call after `install` until `remove`.
 
     ``recorded`` has the profiles in their order, ``graphs`` the graphs of the functions that were
-    instantiated, ``remarks`` what is missing or was taken from elsewhere, each once.
+    instantiated, ``remarks`` the missing data and data from elsewhere, each once.
     """
 
     def __init__(self, options: TraceOptions) -> None:
@@ -106,7 +106,7 @@ class ProfileTracer:
                 self._calls.watch()
 
     def _before_call(self) -> bool:
-        """Begin if need be; return whether all is in place that eager calls were watched for."""
+        """Begin if necessary; return whether eager calls need not be watched any more."""
         with self._lock:
             if not self._open:
                 return True

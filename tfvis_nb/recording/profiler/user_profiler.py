@@ -1,8 +1,8 @@
-"""Letting a profile that the user's own code starts have the profiler, of which there is one a process.
+"""Giving way to profiles of the user's own code, because a process has only one profiler.
 
 ``tf.profiler.experimental``, ``tf.summary.trace_on`` and Keras's TensorBoard callback all
 make their profiler in one module. There a stand-in answers while a recording is on: the
-recording's own profile ends before theirs starts, and goes on when theirs has ended.
+recording's own profile ends before theirs starts, and continues when theirs has ended.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class SessionTracer:
         return self._module.config_pb2.RunMetadata()
 
     def label(self, fetches: Iterable[str], targets: Iterable[str]) -> str:
-        """Name a run by what it ran and fetched, see `label_of`."""
+        """Name a run by its ops and fetches, see `label_of`."""
         return label_of(fetches, targets)
 
     def miss(self, why: str) -> None:

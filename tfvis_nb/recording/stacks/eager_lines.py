@@ -88,7 +88,7 @@ class EagerLines:
             if mine:
                 lines.append((code, frame.f_lasti))
             elif lines:
-                break  # what called the user's code is not worth the time it takes to look through
+                break  # callers of the user's code are not worth the time it takes to look through them
             elif phase is None:
                 phase = phase_of_frame(code.co_filename, code.co_name)
             frame = frame.f_back

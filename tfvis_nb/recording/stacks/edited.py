@@ -18,7 +18,7 @@ _Codes = dict[int, set[CodeType]]
 
 
 class FileText(NamedTuple):
-    """The text of a file, empty if it cannot be had, and whether other code than this ran."""
+    """The text of a file, empty if not available, and whether other code than this ran."""
 
     text: str
     edited: bool

@@ -1,7 +1,7 @@
 """The op of a graph that an event is an execution of, found by the event's name.
 
 TensorFlow inlines functions and lowers loops before it runs them: the ops of a function that the node
-``PartitionedCall`` calls are then called ``PartitionedCall/<op>``, those of a loop's body
+``PartitionedCall`` calls are then named ``PartitionedCall/<op>``, those of a loop's body
 ``while/body/_4/<op>``.
 """
 
@@ -153,7 +153,7 @@ def _taken(op: Any) -> Any:
 
 
 def graph_of(function: Any) -> Any:
-    """Return the graph that a function of TensorFlow was made from, None if it was made from none.
+    """Return the graph that a function of TensorFlow was made from, None if there is none.
 
     Asked for its ``graph``, TensorFlow would make one from the definition, without stacks.
     """

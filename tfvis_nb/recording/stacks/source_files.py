@@ -59,7 +59,7 @@ class SourceFiles:
     def text(self, file: str, lines: Collection[int]) -> tuple[str | None, bool]:
         """Return the whole text of a file of the user's own, and whether other code than this ran.
 
-        None if it cannot be had. `lines` are those that ran.
+        None if it is not available. `lines` are those that ran.
         """
         text, edited = text_of(file, lines)
         return text if text and len(text) <= _LARGEST else None, edited
@@ -73,7 +73,7 @@ def is_ours(file: str) -> bool:
 
 @cache
 def is_magic(file: str) -> bool:
-    """Whether a file is that of the cell magics: what called them is IPython's and the cell around."""
+    """Whether a file is that of the cell magics: their callers are IPython and the cell around."""
     return is_ours(file) and Path(file).name == "magics.py"
 
 

@@ -66,7 +66,7 @@ def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) 
 
 @contextlib.contextmanager
 def _noting_failures(trace: Trace, watch: SourceWatch) -> Iterator[None]:
-    """Make a note of what goes wrong: a recording without stacks is worth more than none."""
+    """Turn errors into a note: a recording without stacks is worth more than none."""
     failed = watch.failed
     try:
         yield

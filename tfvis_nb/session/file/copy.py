@@ -13,7 +13,7 @@ from tfvis_nb.session.file.schema import check_schema
 def write_copy(connection: Guarded, counted: Mapping[int, Mapping[int, Counts]], path: Path) -> None:
     """Write the content of a session into a new file, which is removed if that fails.
 
-    `counted` has its counts, also those that are not in it yet.
+    `counted` has its counts, including those that are not in it yet.
     """
     make_private(path)
     try:

@@ -106,7 +106,7 @@ class Ledger:
         write, pack, offset = os.pwrite, _RECORD.pack, len(_HEAD) + slot * _RECORD.size
 
         def put(runs: int, failed: int, total: int, *rest: int) -> None:
-            # Two of them twice: by these a reader knows a record that is just being written.
+            # Two of them twice: they show a reader that a record is just being written.
             write(self._file, pack(runs, failed, total, *rest, total, runs + failed), offset)
 
         return put
@@ -145,7 +145,7 @@ def read_ledger(path: Path) -> dict[int, Counts]:
 
 
 def ledger_content(path: Path) -> bytes:
-    """Return the bytes of a ledger, none of one that is not there; errors are those of `read_ledger`."""
+    """Return the bytes of a ledger, empty if it does not exist; errors are those of `read_ledger`."""
     try:
         return read_plain(path, _LARGEST)
     except FileNotFoundError:

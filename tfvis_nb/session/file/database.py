@@ -1,7 +1,7 @@
 """How the SQLite file of a session is made and opened.
 
-It is in WAL mode: a reader never waits for a writer, and what a transaction has written
-outlives the process that wrote it, however that ended.
+It is in WAL mode: a reader never waits for a writer, and the data of a transaction outlives the process that
+wrote it, however that ended.
 """
 
 import os

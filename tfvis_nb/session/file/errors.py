@@ -102,5 +102,5 @@ def _may_be_folder(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
-        pass  # it is there, and not to be looked into
+        pass  # it exists, and cannot be read
     return True

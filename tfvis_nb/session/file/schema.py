@@ -97,7 +97,7 @@ def _own(version: int) -> frozenset[tuple[str, ...]]:
 
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Check that a file is a session, before anything in it is asked for.
+    """Check that a file is a session, before anything in it is used.
 
     TraceFormatError if it is something else, or of another version; DamagedSessionError if it has other
     tables, or views or triggers, which would run as if they were ours.

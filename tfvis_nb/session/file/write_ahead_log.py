@@ -50,7 +50,7 @@ class WriteAheadLog:
         Raises
         ------
         HeldError
-            If it is too long, as somebody reads who does not end.
+            If it is too long because a reader does not end.
         """
         size, now = self._size(), time.monotonic_ns()
         if size <= MOST_WAL // 2:

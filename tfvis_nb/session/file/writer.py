@@ -47,7 +47,7 @@ MOST_ORDERS = 10_000
 
 
 class Writer:
-    """One process's hand on a session, which is created where there is none.
+    """One process's connection to a session, which is created if there is none.
 
     `keep` is how many traces of a signature stay; None for all.
     """
@@ -81,7 +81,7 @@ class Writer:
             raise
 
     def wait(self, seconds: float) -> None:
-        """Let all that follows wait so long for another process that writes, then raise."""
+        """Let all later calls wait this long for another process that writes, then raise."""
         with self._lock:
             self._connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
@@ -93,7 +93,7 @@ class Writer:
             return (signature if slot < SLOTS - 1 else Signature("session", MORE)), slot
 
     def add_signature(self, signature: Signature, slot: int | None = None) -> tuple[int, int]:
-        """Return the number of a signature, and its slot: that which was taken, or a new one."""
+        """Return the number of a signature, and its slot: the one taken before, or a new one."""
         with self._lock:
             if slot is None:
                 signature, slot = self.take_slot(signature)
@@ -162,7 +162,7 @@ class Writer:
     def _transaction(self) -> Transaction:
         """Return a transaction for a run to wait for.
 
-        HeldError if the file next to the session has grown too long, as somebody reads who does not end.
+        HeldError if the file next to the session has grown too long because a reader does not end.
         """
         self._connection.allow(WORK_S)
         self._log.keep_short(self._connection)
@@ -264,7 +264,7 @@ class Writer:
                 self._ledger.close()
 
     def _complete_moved(self) -> None:
-        """Write all companion data into the file: it may have been moved, and be read there.
+        """Write all companion data into the file, which may have been moved and be read elsewhere.
 
         SQLite itself would leave that where it is.
         """
@@ -282,5 +282,5 @@ class Writer:
             raise FileNotFoundError(deleted(self.path))
 
     def forget(self) -> None:
-        """In a forked process: let go of what would keep the parent's lock when that has ended."""
+        """In a forked process: release handles that would keep the parent's lock after its end."""
         self._ledger.close()
