@@ -92,8 +92,8 @@ def test_a_recorded_arrow_leads_to_its_bar(timeline: Timeline) -> None:
 @pytest.mark.thorough
 def test_what_is_not_shown_is_counted(exported: OpenExported, tmp_path: Path) -> None:
     series, times = np.divmod(np.arange(102 * 10_100), 10_100)
-    values = {"counter": "queue", "series": series, "time_ns": times, "value": times % 7}
-    counters = build(pd.DataFrame({"task": "", "device": "d", **values}).astype({"series": str}))
+    where = pd.DataFrame({"task": "", "device": "d", "counter": "queue", "series": series.astype(str)})
+    counters = build({**where, "time_ns": times, "value": times % 7})
     table = events.build({"start_ns": [0], "duration_ns": [10_000], "device": ["d"], "kind": ["op"]})
     trace = Trace(table, recorded_counters=counters)
     timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, ViewportSize, expect
 
 import tfvis_nb
+from tests.analysis.test_operand_links import CHAIN, of, ran
 from tests.browser.comparison import NEW, Both
 from tests.browser.timeline import OpenExported, Timeline
 from tests.hostile_names import HOSTILE, hostile_trace
@@ -109,6 +110,15 @@ def test_nodes_and_edges_are_those_of_the_table(graph: Graph, trace: Trace, tran
         graph.pane.get_by_role("button", name=button).click()
     name = trace.events["name"][transfer]
     expect(graph.pane.get_by_role("listbox", name=name)).to_be_visible()
+
+
+def test_operands_of_compiled_programs_are_edges(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = exported(ran(of(CHAIN), ["a.1", "b.1", "a.1", "b.1"]).to_html(tmp_path / "page.html")).wait()
+    select(timeline, 1)
+    graph = Graph(timeline)
+    graph.button.click()
+    expect(graph.nodes).to_have_count(4)
+    assert graph.shown() == ({0, 1, 2, 3}, {(0, 1), (1, 2), (2, 3)})
 
 
 def test_nodes_say_what_they_are_and_where_they_ran(graph: Graph, trace: Trace, transfer: int) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.analysis.test_operand_links import CHAIN, of, ran
 from tests.large_traces import decoded, layout_of, made_up
 from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
-from tests.wire_reader import read_container, texts
+from tests.wire_reader import read_container, signed, texts
 from tfvis_nb import Trace
 from tfvis_nb.analysis.dataflow.edges import KINDS
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -205,6 +206,16 @@ def test_around_one_event_are_those_some_edges_before_and_behind_it(hops: int) -
             "consumers": (edges["source"] == each).sum(),
         }
     json.dumps(answer)
+
+
+def test_around_one_event_are_those_that_made_its_operands() -> None:
+    trace = ran(of(CHAIN), ["a.1", "b.1", "a.2", "b.2"])
+    answer, (_, buffer) = Windows(layout_of(trace)).answer({"kind": "events", "events": [1], "hops": 1})
+    assert answer["events"] == [0, 1, 2]
+    assert answer["degrees"] == [{"inputs": ends > 0, "consumers": 1} for ends in range(3)]
+    header, columns = read_container(buffer)
+    assert columns["operand_offsets"] == [0, 0, 1, 2]
+    assert signed(header, columns, "operand_distance") == [1, 1]
 
 
 def test_of_too_many_events_around_one_the_nearest_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 /** The producers and consumers of an event, a few hops each way. */
 
 import { type Degree, type Edge, type EdgeKind, STRONGEST_FIRST } from "../wire/dataflow";
+import type { DetailsView } from "../wire/details";
 
 export const MOST_NODES = 60;
 /** Nodes of one hop on one side: as many as one can take in at a time. */
@@ -11,6 +12,15 @@ export interface Links {
   consumers(event: number): Edge[];
   /** How many edges the event has, those to events that are not loaded included; null while unknown. */
   degree(event: number): Degree | null;
+}
+
+/** The edges of a trace, and what compiled programs say about its events. */
+export function linksOf(details: DetailsView): Links {
+  return {
+    inputs: (event) => [...details.inputs(event), ...details.operands(event).inputs],
+    consumers: (event) => [...details.consumers(event), ...details.operands(event).consumers],
+    degree: (event) => details.degree(event),
+  };
 }
 
 export interface GraphNode {

@@ -1,7 +1,7 @@
 /** Single events of a large trace: their bars and their details. */
 
 import type { Drawn } from "../types";
-import type { Degree } from "../wire/dataflow";
+import type { Degree, Ends } from "../wire/dataflow";
 import type { Details, DetailsView, Edge } from "../wire/details";
 import type { Entries } from "../wire/entries";
 import { entryOfEvent, eventAt } from "./merged";
@@ -140,6 +140,11 @@ export class SparseDetails implements DetailsView {
 
   consumers(entry: number): Edge[] {
     return this.#of(entry, (own) => this.#here(this.details.consumers(own)), []);
+  }
+
+  operands(entry: number): Ends {
+    const { inputs, consumers } = this.#alike("operands", { inputs: [], consumers: [] })(entry);
+    return { inputs: this.#here(inputs), consumers: this.#here(consumers) };
   }
 
   degree(entry: number): Degree | null {

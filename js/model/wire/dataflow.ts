@@ -2,12 +2,19 @@
 import { type Container, oneOf } from "./container";
 import { signed } from "./row_order";
 
-export const KINDS = ["data", "control", "transfer", "launch", "flow"] as const;
+export const KINDS = ["data", "control", "transfer", "launch", "flow", "operand"] as const;
 
 export type EdgeKind = (typeof KINDS)[number];
 
 /** The kinds by how closely they tie two events. */
-export const STRONGEST_FIRST: readonly EdgeKind[] = ["transfer", "launch", "data", "flow", "control"];
+export const STRONGEST_FIRST: readonly EdgeKind[] = [
+  "transfer",
+  "launch",
+  "data",
+  "operand",
+  "flow",
+  "control",
+];
 
 /** How many edges end and begin in an event. */
 export interface Degree {
@@ -19,6 +26,12 @@ export interface Degree {
 export interface Edge {
   event: number;
   kind: EdgeKind;
+}
+
+/** The edges that end and begin in an event. */
+export interface Ends {
+  inputs: Edge[];
+  consumers: Edge[];
 }
 
 interface Outgoing {
@@ -70,9 +83,26 @@ export class Dataflow {
 
 /** The edges by event id; Python sends the rows they end in and how many rows before those they begin. */
 export function readDataflow(container: Container, rows: Uint32Array): Dataflow {
-  const offsets = oneOf(container, "edge_offsets", rows.length + 1, [Uint32Array]);
-  const distance = oneOf(container, "edge_distance", null, [Uint32Array, Float64Array]);
-  const kind = oneOf(container, "edge_kind", distance.length, [Uint8Array]);
+  return readLinks(container, rows, "edge", (edges) => oneOf(container, "edge_kind", edges, [Uint8Array]));
+}
+
+/** From the events that made the operands of an instruction to the one that ran it; null where none are known. */
+export function readOperands(container: Container, rows: Uint32Array): Dataflow | null {
+  if (!container.column("operand_distance")) return null;
+  return readLinks(container, rows, "operand", (edges) =>
+    new Uint8Array(edges).fill(KINDS.indexOf("operand")),
+  );
+}
+
+function readLinks(
+  container: Container,
+  rows: Uint32Array,
+  name: string,
+  kindsOf: (edges: number) => Uint8Array,
+): Dataflow {
+  const offsets = oneOf(container, `${name}_offsets`, rows.length + 1, [Uint32Array]);
+  const distance = oneOf(container, `${name}_distance`, null, [Uint32Array, Float64Array]);
+  const kind = kindsOf(distance.length);
   const event = new Uint32Array(rows.length);
   for (let id = 0; id < rows.length; id++) event[rows[id]] = id;
   const ends = new Uint32Array(rows.length + 1);

@@ -3,7 +3,7 @@ import type { Drawn } from "../types";
 import { type Code, type Frame, readCode } from "./code";
 import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
 import { type CounterTrack, readCounters } from "./counters";
-import { type Dataflow, type Degree, type Edge, readDataflow } from "./dataflow";
+import { type Dataflow, type Degree, type Edge, type Ends, readDataflow, readOperands } from "./dataflow";
 import { readTracks, type Track } from "./memory";
 import { type NodeFacts, nodeFacts } from "./node_facts";
 import type { Overview, StepBar } from "./overview";
@@ -45,6 +45,7 @@ export class Details {
   /** The row of each event in the columns. */
   readonly #rows: Uint32Array;
   readonly #flow: Dataflow;
+  readonly #operands: Dataflow | null;
   readonly #records: Records;
   #waiting: Waiting | null = null;
 
@@ -62,6 +63,7 @@ export class Details {
     this.tensorIds = byEvent(oneOf(container, "tensor", this.count, [Uint32Array]), this.#rows);
     this.labelIds = byEvent(oneOf(container, "detail", this.count, [Uint32Array]), this.#rows);
     this.#flow = readDataflow(container, this.#rows);
+    this.#operands = readOperands(container, this.#rows);
     this.tracks = readTracks(container, this.strings);
     this.counters = readCounters(container);
     this.code = readCode(container, this.strings);
@@ -185,14 +187,21 @@ export class Details {
     return this.#flow.consumers(event);
   }
 
+  /** The events that made the operands of the instruction which this one ran, and those that used its result. */
+  operands(event: number): Ends {
+    const flow = this.#operands;
+    return { inputs: flow?.inputs(event) ?? [], consumers: flow?.consumers(event) ?? [] };
+  }
+
   /** Whether all that reads what an event made is among its consumers, or at least what did so last. */
   knowsReaders(_event: number): boolean {
     return true;
   }
 
-  /** How many edges the event has in the whole trace; null while that is not known. */
+  /** How many edges the event has in the whole trace, with operands; null while that is not known. */
   degree(event: number): Degree | null {
-    return this.#flow.degree(event);
+    const [{ inputs, consumers }, more] = [this.#flow.degree(event), this.operands(event)];
+    return { inputs: inputs + more.inputs.length, consumers: consumers + more.consumers.length };
   }
 
   outputs(event: number): Output[] {

@@ -4,7 +4,13 @@ import { useMemo } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { formatCount, formatNumber } from "../../model/format/units";
 import { layoutGraph } from "../../model/graph/layout";
-import { MOST_NODES, MOST_PER_HOP, type Neighbourhood, neighbourhood } from "../../model/graph/neighbourhood";
+import {
+  linksOf,
+  MOST_NODES,
+  MOST_PER_HOP,
+  type Neighbourhood,
+  neighbourhood,
+} from "../../model/graph/neighbourhood";
 import { nameOf, opOf } from "../../model/lanes/event_text";
 import { KINDS } from "../../model/wire/dataflow";
 import { FEWEST_HOPS, MOST_HOPS, whyNoGraph } from "../../state/graph";
@@ -33,7 +39,7 @@ function Pane({ store, actions, root }: PaneProps) {
   const reason = whyNoGraph(store, selected);
   const around = useMemo(() => {
     if (selected === null || !details || reason) return null;
-    return neighbourhood(details, selected, graphHops, (event) => drawn.duration[event]);
+    return neighbourhood(linksOf(details), selected, graphHops, (event) => drawn.duration[event]);
   }, [selected, details, drawn, graphHops, reason]);
   const placed = useMemo(() => {
     const label = (edge: Parameters<typeof edgeLabel>[1]) => labelSize(edgeLabel(store, edge, around!.edges));

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.programs.operand_links import operand_links
 from tfvis_nb.display.large.entries import matching_entries, outline_bytes, part_bytes
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import (
@@ -21,7 +22,7 @@ from tfvis_nb.display.large.level_of_detail import (
 )
 from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.large.search import Found, find, longest_found
-from tfvis_nb.display.shaping.subset import edges_in_steps, subset
+from tfvis_nb.display.shaping.subset import edges_in_steps, ends_within, subset
 from tfvis_nb.display.wire.code import code_bytes
 from tfvis_nb.display.wire.counters import MOST_VALUES, counter_bytes, counter_figures
 from tfvis_nb.display.wire.details import details
@@ -54,7 +55,7 @@ class Windows:
         self._shift = coarsest_needed(layout, every, finest, MOST_ENTRIES)
         self.outline: Entries = merge(layout, every, self._shift)
         self._found: tuple[tuple[str, int | None], Found] | None = None
-        self._edges: tuple[int, pd.DataFrame] | None = None
+        self._edges: tuple[int, pd.DataFrame, pd.DataFrame] | None = None
 
     def outline_bytes(self, title: str, rest: str) -> bytes:
         """Write the outline; see `tfvis_nb.display.large.entries.outline_bytes`."""
@@ -125,10 +126,12 @@ class Windows:
         every = np.concatenate([requested, holders])
         if len(requested) == 0 or every.min() < 0 or every.max() >= len(trace.events):
             raise ValueError(Text("no_such_events", events=every.tolist(), most=len(trace.events)))
-        ids, edges = requested, _NO_EDGES
+        ids, edges, operands = requested, _NO_EDGES, _NO_EDGES
         if len(requested) == 1:
-            edges = self._edges_of_step(int(requested[0]))
-            ids = _around(edges, int(requested[0]), max(int(question.get("hops", 1)), 1))
+            edges, operands = self._edges_of_step(int(requested[0]))
+        links = pd.concat([edges[_ENDS], operands[_ENDS]])
+        if len(requested) == 1:
+            ids = _around(links, int(requested[0]), max(int(question.get("hops", 1)), 1))
             ids = np.concatenate([ids, holders, _last_readers(trace.events, edges, holders)])
         ids = np.unique(ids)
         part = subset(trace, ids, edges)
@@ -141,7 +144,7 @@ class Windows:
             "ops": layout.op[ids].tolist(),
         }
         if len(requested) == 1:
-            ends = {"inputs": edges["target"], "consumers": edges["source"]}
+            ends = {"inputs": links["target"], "consumers": links["source"]}
             counts = {side: np.bincount(end, minlength=len(trace.events))[ids] for side, end in ends.items()}
             numbers["holders"] = holders.tolist()
             numbers["degrees"] = pd.DataFrame(counts).to_dict("records")
@@ -152,16 +155,19 @@ class Windows:
                 "count": int(same.sum()),
                 "total": int(trace.events["duration_ns"].to_numpy()[same].sum()),
             }
-        return numbers, [drawn(part), details(part, waits=False, overview=False)]
+        known = ends_within(ids, operands)
+        return numbers, [drawn(part), details(part, waits=False, overview=False, operands=known)]
 
-    def _edges_of_step(self, event: int) -> pd.DataFrame:
-        """The edges of the step of an event."""
+    def _edges_of_step(self, event: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The edges of the step of an event, and which events made the operands of others in it."""
         trace = self._layout.trace
         step = int(trace.events["step"].iloc[event])
         known = self._edges
         if known is None or known[0] != step:
-            known = self._edges = (step, edges_in_steps(trace, np.array([step])))
-        return known[1]
+            operands = operand_links(trace)
+            is_here = trace.events["step"].to_numpy()[operands["target"]] == step
+            known = self._edges = (step, edges_in_steps(trace, np.array([step])), operands[is_here])
+        return known[1:]
 
 
 def _around(edges: pd.DataFrame, event: int, hops: int) -> np.ndarray:
@@ -189,6 +195,7 @@ def _last_readers(events: pd.DataFrame, edges: pd.DataFrame, holders: np.ndarray
     return readers[np.argsort(times.sum(axis=1).to_numpy(), kind="stable")][-MOST_LISTED:]
 
 
+_ENDS = ["source", "target"]
 _NO_EDGES = pd.DataFrame(
     {
         "source": pd.Series(dtype="i8"),

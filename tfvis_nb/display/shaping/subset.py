@@ -32,17 +32,20 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
         programs=trace.programs,
     )
     known = edges_in_steps(trace, np.unique(part.events["step"].to_numpy())) if edges is None else edges
-    source, target = (_indices(ids, known[name].to_numpy()) for name in ("source", "target"))
-    inside = (source >= 0) & (target >= 0)
-    part.edges = pd.DataFrame(
-        {"source": source[inside], "target": target[inside], "kind": known["kind"].array[inside]}
-    )
+    part.edges = ends_within(ids, known)
     kinds = part.events["kind"]
     if kinds.isin(["transfer", "memcpy"]).any():
         part.transfers = _rows_of(ids, trace.transfers)
     if (kinds == "collective").any():
         part.collective_waits = _rows_of(ids, trace.collective_waits)
     return part
+
+
+def ends_within(ids: np.ndarray, links: pd.DataFrame) -> pd.DataFrame:
+    """Return the links with both ends among the events `ids`, by their indexes there."""
+    ends = {name: _indices(ids, links[name].to_numpy()) for name in ("source", "target")}
+    inside = (ends["source"] >= 0) & (ends["target"] >= 0)
+    return links.assign(**ends)[inside].reset_index(drop=True)
 
 
 def _counters(trace: Trace, ids: np.ndarray) -> pd.DataFrame:

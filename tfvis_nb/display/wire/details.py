@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
+from tfvis_nb.analysis.programs.operand_links import operand_links
 from tfvis_nb.core.data_types import dtype_names
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.overview.card import card
@@ -42,11 +43,12 @@ def details(
     *,
     waits: bool = True,
     overview: bool = True,
+    operands: pd.DataFrame | None = None,
 ) -> bytes:
     """Write the content of the details panel for a trace, as a container.
 
     `waits` adds the causes of waiting, `overview` the facts about the whole trace, its steps and its lines of
-    code.
+    code. `operands` are the `operand_links` where they are known already.
     """
     rows = (lanes or order_lanes(trace.events)).rows
     events = trace.events.take(rows)
@@ -63,7 +65,7 @@ def details(
     devices, columns["source"], columns["destination"] = _devices(events)
     tasks, arrived = _arrivals(trace, rows)
     columns |= arrived | _uncertain(trace, rows)
-    columns |= _edges(trace, rows)
+    columns |= _edges(trace, rows) | _operands(operand_links(trace) if operands is None else operands, rows)
     waited, more = waiting(trace, rows) if waits else ({}, {})
     columns |= more
     stepwise, more = step_parts(trace) if overview else ({}, {})
@@ -220,15 +222,26 @@ def _edges(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
     target: consumers of one lane mostly follow their producers in step.
     """
     edges = trace.edges
+    columns, order = _links("edge", edges, rows)
+    kinds = np.array([EDGE_KINDS.index(kind) for kind in edges["kind"].cat.categories], "u1")
+    return columns | {"edge_kind": WireColumn(kinds[edges["kind"].cat.codes.to_numpy()[order]])}
+
+
+def _operands(links: pd.DataFrame, rows: np.ndarray) -> dict[str, WireColumn]:
+    """Store as `_edges` does which rows made the operands of each; nothing where none are known."""
+    return _links("operand", links, rows)[0] if len(links) else {}
+
+
+def _links(name: str, links: pd.DataFrame, rows: np.ndarray) -> tuple[dict[str, WireColumn], np.ndarray]:
+    """Return the columns of links between events, and the order that the links have in them."""
     row = np.empty(len(rows), "i8")
     row[rows] = np.arange(len(rows))
-    source, target = (row[edges[name].to_numpy("i8")] for name in ("source", "target"))
-    kinds = np.array([EDGE_KINDS.index(kind) for kind in edges["kind"].cat.categories], "u1")
+    source, target = (row[links[end].to_numpy("i8")] for end in ("source", "target"))
     order = np.lexsort((source, target))
     counts = np.bincount(target, minlength=len(rows))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype("u4")
-    return {
-        "edge_offsets": WireColumn(offsets, "delta-shuffle"),
-        "edge_distance": signed_column((target - source)[order]),
-        "edge_kind": WireColumn(kinds[edges["kind"].cat.codes.to_numpy()[order]]),
+    columns = {
+        f"{name}_offsets": WireColumn(offsets, "delta-shuffle"),
+        f"{name}_distance": signed_column((target - source)[order]),
     }
+    return columns, order
