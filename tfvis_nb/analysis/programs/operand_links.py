@@ -17,7 +17,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import text
 
 MOST_LINKS = 1_000_000
-"""Of more, none of the rest is found."""
+"""Links beyond this number are not found."""
 
 _PASSED_ON = frozenset((b"tuple", b"get-tuple-element", b"bitcast", b"opt-barrier"))
 _NOT_RUN = _PASSED_ON | {b"parameter", b"constant"}
