@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.analysis.test_operand_links import of
 from tests.browser.notebook import Notebook, OpenNotebook
 from tests.browser.timeline import Timeline
 from tests.real_traces import DATA, real_trace
@@ -57,6 +58,14 @@ data = pd.Categorical(["data"] * (count - 1), KINDS)
 trace.edges = pd.DataFrame({"source": number[:-1], "target": number[1:], "kind": data})
 """
 """Every event feeds the next one."""
+
+OPERANDS = f"""
+import pyarrow as pa
+ran = pa.table({{"program": ["f(1)"] * count, "hlo_op": np.where(number % 2, "dot", "add")}})
+trace = tv.Trace(table, nested=ran, programs={{"f(1)": {of([("dot", "dot", [1]), ("add", "add", [0])])!r}}})
+trace.edges = tv.Trace(table[:0]).edges
+"""
+"""The same, by the operands of two instructions."""
 
 STACKS = """
 import pyarrow as pa
@@ -180,8 +189,11 @@ def test_details_of_an_event_after_zooming(notebook: OpenNotebook) -> None:
 
 
 @pytest.mark.thorough
-def test_the_graph_asks_for_edges_of_events_that_are_not_in_the_browser(notebook: OpenNotebook) -> None:
-    book, timeline = opened(notebook, f"{IN_WINDOWS}\n{CHAIN}")
+@pytest.mark.parametrize("links", [CHAIN, OPERANDS], ids=["edges", "operands"])
+def test_the_graph_asks_for_edges_of_events_that_are_not_in_the_browser(
+    notebook: OpenNotebook, links: str
+) -> None:
+    book, timeline = opened(notebook, f"{IN_WINDOWS}\n{links}")
     timeline.search_box.fill("needle")
     timeline.search_box.press("Enter")
     expect(timeline.title).to_have_text("needle/Softmax")
