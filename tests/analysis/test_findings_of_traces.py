@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 COMMUNICATION = "communication"
 CPU_OPS = "cpu_ops"
-COPIES = "copies"
+VARIABLES = "copies.variables"
 INPUT_ONCE = "input_bound.first"
 INPUT_OF_ONE = "input_bound.one"
 LAUNCHES = "launch_bound"
@@ -54,8 +54,8 @@ FOUND = {
     "h200/mixed_sparse_embedding_step?.pb": [CPU_OPS, LAUNCHES],
     "h200-tf218/mixed_sparse_embedding_step?.pb": [LAUNCHES, CPU_OPS],
     "gpu_tf221_mixed.pb.xz": [CPU_OPS, LAUNCHES],
-    "*two_logical_gpus_step?.pb": [LAUNCHES, COPIES],
-    "gpu_tf2??_two_logical.pb.xz": [LAUNCHES, COPIES],
+    "*two_logical_gpus_step?.pb": [VARIABLES, LAUNCHES],
+    "gpu_tf2??_two_logical.pb.xz": [VARIABLES, LAUNCHES],
     # Tasks. Of one rank alone, and of equal ones, the time at collectives.
     "h200/straggler_ps_3gpuworkers_step0.pb": ["straggler.end"],
     "h200/mwms_straggler_worker?.xplane.pb": [COMMUNICATION],

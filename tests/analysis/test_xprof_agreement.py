@@ -184,6 +184,9 @@ def test_kernels_by_name(name: str) -> None:
         assert ours["max_ns"].max() / 1e3 == pytest.approx(row["max_us"], abs=0.002)
         for kernel in ours.itertuples():
             shared = kernel.static_shared_bytes + kernel.dynamic_shared_bytes
+            if shared is pd.NA:  # Only their sum is recorded, before TensorFlow 2.5.
+                assert " shm:0 " in read(name).events["detail"][kernel.longest]
+                shared = 0
             assert [kernel.registers, shared, kernel.block, kernel.grid] in row["launches"]
 
 

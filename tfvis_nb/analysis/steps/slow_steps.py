@@ -17,6 +17,7 @@ from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.format import format_ratio
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -101,10 +102,12 @@ def times_median(first: Mapping[str, Any]) -> str:
 
 
 @validate_input
+@per_trace
 def slow_first_step(trace: Trace) -> FirstStep | None:
     """Return the first step if it takes `SLOW_STEP_RATIO` times the median of the others; else None.
 
-    With fewer than three steps there is none: two steps do not show which of them is typical.
+    With fewer than three steps there is none: two steps do not show which of them is typical. Nor is
+    there one if no other step runs kernels: those steps are no repetition of the first.
     """
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     if len(steps) < _FEWEST:
@@ -112,6 +115,10 @@ def slow_first_step(trace: Trace) -> FirstStep | None:
     duration = steps["duration_ns"].to_numpy(np.int64)
     first, median = int(duration[0]), int(median_low(duration[1:]))
     if first < SLOW_STEP_RATIO * median:
+        return None
+    kernels = (trace.events["kind"] == "kernel").to_numpy()
+    with_kernels = set(np.unique(trace.events["step"].to_numpy()[kernels]).tolist()) - {event_table.NO_STEP}
+    if with_kernels == {int(steps["step"].iloc[0])}:
         return None
     share = (first - median) / max(int(duration.sum()), 1)
     return FirstStep(int(steps["step"].iloc[0]), first, median, len(steps) - 1, share)
