@@ -1,9 +1,10 @@
-"""Findings of GPU kernels: too few blocks for the GPU, and no Tensor Cores."""
+"""Findings of GPU kernels: too few blocks for the GPU, no Tensor Cores, and streams that wait for one."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.real_traces import real_trace
@@ -121,3 +122,70 @@ def test_shares_of_real_profiles_are_sums_of_their_runs(name: str, data: Path) -
             lost += duration * (1 - x * y * z / device["cores"])
     total = trace.steps.loc[trace.steps["step"] >= 0, "duration_ns"].sum()
     assert table["share"]["small_kernels"] == pytest.approx(lost / total, rel=1e-9)
+
+
+def of_streams(*kernels: tuple[str, str, int, int, int | None]) -> Trace:
+    """A step of 1000 ns in which a GPU runs kernels: stream, name, start, end and launch."""
+    ordered = sorted(kernels, key=lambda kernel: kernel[2])
+    lanes, names, starts, ends, launched = map(list, zip(*ordered, strict=True))
+    count = len(kernels)
+    columns = {
+        "start_ns": [0, *starts],
+        "duration_ns": [STEP_NS, *(end - start for start, end in zip(starts, ends, strict=True))],
+        "scheduled_ns": [None, *launched],
+        "kind": ["op", *("collective" if "nccl" in name else "kernel" for name in names)],
+        "name": ["Loop", *names],
+        "lane": ["ops", *lanes],
+        "device": [GPU] * (count + 1),
+        "step": [0] * (count + 1),
+    }
+    return Trace(events.build(columns))
+
+
+# Stream 2 is free at 100, and its next kernel launched at 150: it waits for 150 ns, until "wall" ends.
+WALL = (
+    ("stream:1", "before", 0, 100, 0),
+    ("stream:2", "before", 20, 100, 10),
+    ("stream:1", "wall", 100, 300, 20),
+    ("stream:2", "after", 300, 400, 150),
+    ("stream:1", "after", 310, 400, 30),
+)
+
+
+def test_a_kernel_that_other_streams_wait_for() -> None:
+    (finding,) = found(of_streams(*WALL), "serial kernel")
+    assert (finding["share"], finding["lost_ns"], finding["events"]) == (0.15, 150, [3])
+    figures = finding["figures"]
+    assert isinstance(figures, dict)
+    assert (figures["name"], figures["streams"], figures["runs"], figures["waves"]) == ("wall", 2, 1, None)
+    # While another kernel runs as well, the wall is not what is waited for.
+    (less,) = found(of_streams(*WALL, ("stream:3", "next to it", 200, 280, 0)), "serial kernel")
+    assert less["lost_ns"] == 50 + 20
+
+
+def changed(stream: str, name: str, start: int, end: int, launched: int | None) -> Trace:
+    """Return the same with another kernel after the wall."""
+    return of_streams(*WALL[:3], (stream, name, start, end, launched), WALL[4])
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        changed("stream:2", "after", 300, 400, 290),
+        changed("stream:2", "after", 320, 400, 150),
+        changed("stream:2", "after", 300, 400, None),
+        changed("stream:1", "after", 300, 310, 150),
+        changed("stream:2", "ncclAllReduce", 300, 400, 150),
+        of_streams(*WALL, ("stream:2", "own", 100, 290, 0)),
+    ],
+    ids=["launched late", "starts after the next", "launch unknown", "own stream", "collective", "not free"],
+)
+def test_kernels_that_no_stream_waits_for(trace: Trace) -> None:
+    assert not found(trace, "serial kernel")
+
+
+@pytest.mark.parametrize("name", ["gpu_tf221_mlp.pb.xz", "kineto_rank0.json.xz"])
+def test_streams_of_real_traces_wait_for_no_kernel(name: str, data: Path) -> None:
+    """Of one stream it is not known; in PyTorch's the streams of collectives alone wait."""
+    (share,) = measurements(real_trace(data / name)).set_index("id").loc[["serial_kernel"], "share"]
+    assert share == 0 if "kineto" in name else pd.isna(share)
