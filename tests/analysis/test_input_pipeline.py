@@ -2,23 +2,34 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tests.real_traces import real_trace
 from tests.support import xspace_oracle
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import input_pipeline, why_not
+from tfvis_nb.core.nested_columns import ITERATOR
 
 KERAS = "cpu_tf221_keras_fit.xplane.pb.xz"
+TF215 = "cpu_tf215_input.xplane.pb.xz"
 
 
-def of_calls(*calls: tuple[str, int, int, str, str]) -> pd.DataFrame:
-    ordered = sorted(calls, key=lambda call: (call[1], -call[2]))
-    names, starts, durations, lanes, details = zip(*ordered, strict=True)
+def of_calls(
+    *calls: tuple[str, int, int, str, str], iterators: list[tuple[int | None, int | None]] | None = None
+) -> pd.DataFrame:
+    """Return the stages of calls in the order of their start, and of their iterators and those above them."""
+    names, starts, durations, lanes, details = zip(*calls, strict=True)
     columns = {"name": names, "start_ns": starts, "duration_ns": durations, "lane": lanes, "detail": details}
-    return input_pipeline(Trace(events.build({**columns, "kind": ["host"] * len(calls)})))
+    columns["kind"] = ("host",) * len(calls)
+    order = sorted(range(len(calls)), key=lambda at: (starts[at], -durations[at]))
+    table = events.build({name: [values[at] for at in order] for name, values in columns.items()})
+    numbers = [[iterators[at][part] for at in order] for part in (0, 1)] if iterators else []
+    nested = pa.table(dict(zip(ITERATOR, (pa.array(one, pa.int64()) for one in numbers), strict=False)))
+    return input_pipeline(Trace(table, nested=nested if iterators else None))
 
 
 @pytest.mark.tensorflow
@@ -39,7 +50,8 @@ def test_calls_and_times_are_those_of_the_profile(data: Path) -> None:
 def test_what_autotune_chose(data: Path) -> None:
     table = real_trace(data / KERAS).input_pipeline.set_index("stage")
     root = table.loc["Root"]
-    assert (root["algorithm"], root["cpu_budget"], root["ram_budget_bytes"]) == ("DEFAULT", 2, 11282 * 2**20)
+    assert (root["algorithm"], root["cpu_budget"], root["ram_budget_bytes"]) == ("DEFAULT", 2, 11_282 * 10**6)
+    assert root["ram_usage_bytes"] == 2_715 * 10**6
     mapped = table.loc["Root::Prefetch::ParallelMapV2"]
     assert (mapped["parallelism"], mapped["autotune"], mapped["deterministic"]) == (2, True, True)
     assert mapped["dataset"] == "ParallelMapDatasetV2:24"
@@ -50,6 +62,47 @@ def test_what_autotune_chose(data: Path) -> None:
     }
 
 
+def test_what_autotune_chose_in_a_profile_of_tensorflow_2_15(data: Path) -> None:
+    table = real_trace(data / TF215).input_pipeline.set_index("dataset")
+    root = table.loc["RootDataset:0"]
+    assert (root["cpu_budget"], root["ram_budget_bytes"], root["ram_usage_bytes"], root["algorithm"]) == (
+        *(2, 6_552 * 10**6, 12_049 * 10**6),
+        "DEFAULT",
+    )
+    ready = table.loc["ready"]
+    assert (ready["autotune"], ready["buffer_limit"], ready["buffered_mean"]) == (True, 4, 0.875)
+    assert (ready["buffered_bytes"], ready["interleave_depth"], ready["empty"]) == (5 * 10**6, 0, 3)
+    for name in ("decode", "read"):
+        stage = table.loc[name]
+        assert (stage["autotune"], stage["parallelism"], stage["deterministic"]) == (True, 2, True)
+    assert table.loc["mixed", "buffered_mean"] == 7
+    assert table["bottleneck"]["decode"]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", [KERAS, TF215])
+def test_consumers_are_those_that_the_profile_numbers(data: Path, name: str) -> None:
+    stage_of: dict[int, tuple[str, str]] = {}
+    pairs = set()
+    for plane in xspace_oracle.load(data / name).planes:
+        for event in (one for line in plane.lines for one in line.events):
+            called = plane.event_metadata[event.metadata_id].name
+            if called.startswith("Iterator::"):
+                stats = {plane.stat_metadata[one.metadata_id].name: one for one in event.stats}
+                dataset = stats["name"].str_value or plane.stat_metadata[stats["name"].ref_value].name
+                own = stats["id"].uint64_value | stats["id"].int64_value
+                stage_of[own] = (called.rpartition("::")[2].partition("[")[0], dataset)
+                if above := stats.get("parent_id"):
+                    pairs.add((own, above.uint64_value | above.int64_value))
+    expected = {(stage_of[own], stage_of.get(above)) for own, above in pairs}
+    rows: list[dict[Any, Any]] = real_trace(data / name).input_pipeline.to_dict("records")
+    found = [(row["stage"].rpartition("::")[2], row["dataset"]) for row in rows]
+    assert expected == {
+        (found[at], found[row["consumer"]]) for at, row in enumerate(rows) if not pd.isna(row["consumer"])
+    }
+    assert [row["depth"] == 0 for row in rows] == [pd.isna(row["consumer"]) for row in rows]
+
+
 def test_profiles_of_older_releases_say_less(data: Path) -> None:
     table = real_trace(data / "tf2_host.trace.json").input_pipeline.set_index("stage")
     assert table.loc["Model::ParallelMap", "parallelism"] == 4
@@ -58,9 +111,42 @@ def test_profiles_of_older_releases_say_less(data: Path) -> None:
 
 
 def test_stages_stand_below_what_takes_their_elements(data: Path) -> None:
-    stages = real_trace(data / KERAS).input_pipeline["stage"].tolist()
-    for number, stage in enumerate(stages[1:], 1):
-        assert stage.rpartition("::")[0] in stages[:number]
+    table = real_trace(data / KERAS).input_pipeline
+    for row, (consumer, depth) in enumerate(zip(table["consumer"], table["depth"], strict=True)):
+        assert (depth == 0) if row == 0 else (consumer < row and depth == table["depth"][consumer] + 1)
+
+
+def test_inputs_with_equal_names_stand_below_their_own_consumers() -> None:
+    calls = [
+        ("Iterator::Root", 0, 90, "a", "name=Zip:9"),
+        ("Iterator::Root::Zip", 1, 80, "a", "name=Zip:9"),
+        ("Iterator::Root::Zip[0]::Map", 2, 9, "a", "name=Map:1"),
+        ("Iterator::Root::Zip[0]::Map::Range", 3, 5, "a", "name=Range:4"),
+        ("Iterator::Root::Zip[1]::Map", 20, 9, "a", "name=Map:2"),
+        ("Iterator::Root::Zip[1]::Map::Range", 21, 5, "a", "name=Range:3"),
+    ]
+    numbers: list[tuple[int | None, int | None]] = [(1, None), (2, 1), (3, 2), (4, 3), (5, 2), (6, 5)]
+    table = of_calls(*calls, iterators=numbers)
+    assert table["dataset"].tolist() == ["Zip:9", "Zip:9", "Map:1", "Range:4", "Map:2", "Range:3"]
+    assert table["consumer"].fillna(-1).tolist() == [-1, 0, 1, 2, 1, 4]
+    # Without numbers the names tell no more than that both are below a Map.
+    assert of_calls(*calls)["consumer"].fillna(-1).tolist() == [-1, 0, 1, 2, 2, 1]
+    # Stages that are above one another are all there.
+    turned = of_calls(*calls, iterators=[(1, 4), (2, 1), (3, 2), (4, 3), (5, 2), (6, 5)])
+    assert sorted(turned["dataset"]) == sorted(table["dataset"])
+
+
+def test_a_consumer_waits_while_it_is_called_itself() -> None:
+    prefetch = "Iterator::Root::Prefetch"
+    table = of_calls(
+        ("Iterator::Root", 10, 30, "a", ""),
+        (prefetch, 12, 25, "a", ""),
+        # Of these, 8 ns lie in the call of the prefetch, and the later ones keep nobody waiting.
+        (f"{prefetch}::Map", 0, 20, "b", ""),
+        (f"{prefetch}::Map", 50, 20, "b", ""),
+        (f"{prefetch}::Map::Range", 51, 5, "b", ""),
+    ).set_index("stage")
+    assert table["wait_ns"].tolist() == [30, 25, 8, 5]
 
 
 def test_self_time_is_without_other_stages_on_the_same_thread() -> None:
@@ -93,6 +179,27 @@ def test_a_buffer_whose_elements_are_not_said_is_empty() -> None:
     table = of_calls(*calls).set_index("stage")
     assert (table["empty"]["Root::Prefetch"], table["buffered_mean"]["Root::Prefetch"]) == (1, 1.0)
     assert table["empty"].isna()["Root"]
+
+
+def test_an_element_that_is_still_being_made_is_not_in_the_buffer() -> None:
+    """MapAndBatch counts the batch that it is filling."""
+    called, made, taken = "Iterator::Root::MapAndBatch", "MapAndBatchProduce", "MapAndBatchConsume"
+    calls = [
+        (called, 100, 50, "a", "buffered_elements=1"),
+        (made, 90, 40, "b", "element_id=7"),
+        (taken, 140, 5, "a", "element_id=7"),
+        # Made before it was asked for.
+        (called, 200, 9, "a", "buffered_elements=1"),
+        (made, 150, 20, "b", "element_id=8"),
+        (taken, 201, 5, "a", "element_id=8"),
+        # Of another thread, and numbers of two pipelines.
+        (called, 300, 9, "a", "buffered_elements=1"),
+        *((made, 300, 5, "b", f"element_id={number}") for number in (9, 10)),
+        (taken, 306, 1, "c", "element_id=9"),
+        *((taken, at, 1, "a", "element_id=10") for at in (306, 900)),
+    ]
+    row = of_calls(*calls).iloc[0]
+    assert (row["calls"], row["empty"], row["buffered_mean"]) == (3, 1, 1.0)
 
 
 def test_the_bottleneck_is_the_stage_that_others_wait_for() -> None:

@@ -33,6 +33,10 @@ LAYER, LAYER_CLASS, PARAMETER_BYTES = "layer", "layer_class", "parameter_bytes"
 """Nested columns: path and class of the layer of a live model that an event is of, and the bytes of that
 layer's weights, without those of layers in it that have events of their own; null where not known."""
 
+ITERATOR = ("iterator", "parent_iterator")
+"""Nested columns: the number of the tf.data iterator that an event calls, and of the one that takes its
+elements; null where not known."""
+
 GRAPH_INPUTS = "graph_inputs"
 """Nested column: the inputs of an op by the partition graphs that its label lacks, such as ``^a``."""
 
@@ -94,7 +98,7 @@ def _columns() -> Mapping[str, Fits]:
         STACK: number,
         PHASE: text,
         **dict.fromkeys((OP_NAME, PROGRAM, HLO_OP, LAYER, LAYER_CLASS), text),
-        **dict.fromkeys((FLOPS, BYTES_ACCESSED, PARAMETER_BYTES), number),
+        **dict.fromkeys((FLOPS, BYTES_ACCESSED, PARAMETER_BYTES, *ITERATOR), number),
         TRACING: struct_of(tracing),
         GRAPH_INPUTS: list_of(text),
         **dict.fromkeys((FLOWS_OUT, FLOWS_IN), numbers),

@@ -7,9 +7,12 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.nesting import self_times
+from tfvis_nb.analysis.input.ready import unfinished
 from tfvis_nb.analysis.input.stage_calls import STAGE, stage_calls
 from tfvis_nb.analysis.input.stage_names import awaits, boolean, integer
+from tfvis_nb.analysis.input.stage_tree import NONE, bottlenecks, stage_tree
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
+from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -19,6 +22,7 @@ FIGURES: dict[str, str] = {
     "task": "The task that ran it; empty if that is not known.",
     "dataset": "Kind and number of its dataset; empty where the profile does not record it (before TF 2.8).",
     "depth": "Number of stages above it.",
+    "consumer": "Row of the stage that takes its elements; NA for a root.",
     "awaits": "Whether it hands out what other threads have prepared: then self_ns is waiting for them.",
     "bottleneck": "Whether it limits the pipeline: the stage that is reached from the root by going to the "
     "input with the largest busy_ns, as long as that is at least half of the busy_ns above it.",
@@ -26,6 +30,8 @@ FIGURES: dict[str, str] = {
     "total_ns": "Sum of the durations of its calls, in ns; simultaneous calls all count.",
     "busy_ns": "Time in which at least one of its calls was under way, in ns.",
     "self_ns": "Sum of the durations of its calls without those of other stages within them, in ns.",
+    "wait_ns": "Time in which its consumer waited for it, in ns: the part of busy_ns in which a call of the "
+    "stage that takes its elements was under way. All of busy_ns for a root.",
     "mean_ns": "total_ns / calls.",
     "per_second": "calls / time from the start of its first call to the end of its last one, in calls a "
     "second; NA for a single call.",
@@ -34,10 +40,15 @@ FIGURES: dict[str, str] = {
     "buffer_limit": "Elements that its buffer holds at most, as of its last call.",
     "buffered_mean": "Mean number of elements in its buffer when it was called. Profiles do not record it "
     "for an empty buffer, which counts as 0 if they record it for other calls.",
-    "empty": "Number of calls that found its buffer empty.",
+    "empty": "Number of calls that found no finished element: none in its buffer, or the one that they "
+    "handed out still being made. MapAndBatch counts a batch in its buffer while it is being filled.",
+    "buffered_bytes": "Most memory of the elements in its buffer when it was called, in bytes; profiles "
+    "record whole MB.",
+    "interleave_depth": "Number of interleaves above it, as of its last call.",
     "deterministic": "Whether it keeps the order of elements.",
     "cpu_budget": "CPUs that AUTOTUNE may use, of the root.",
     "ram_budget_bytes": "Memory that AUTOTUNE may use for buffers, in bytes, of the root.",
+    "ram_usage_bytes": "Memory of the machine in use at its last call, in bytes, of the root.",
     "algorithm": "How AUTOTUNE searches, of the root.",
 }
 """Values that a profile does not record are missing."""
@@ -47,12 +58,14 @@ _COLUMNS = {
     "task": "str",
     "dataset": "str",
     "depth": "int64",
+    "consumer": "Int64",
     "awaits": "bool",
     "bottleneck": "bool",
     "calls": "int64",
     "total_ns": "int64",
     "busy_ns": "int64",
     "self_ns": "int64",
+    "wait_ns": "int64",
     "mean_ns": "float64",
     "per_second": "Float64",
     "autotune": "boolean",
@@ -60,13 +73,16 @@ _COLUMNS = {
     "buffer_limit": "Int64",
     "buffered_mean": "Float64",
     "empty": "Int64",
+    "buffered_bytes": "Int64",
+    "interleave_depth": "Int64",
     "deterministic": "boolean",
     "cpu_budget": "Int64",
     "ram_budget_bytes": "Int64",
+    "ram_usage_bytes": "Int64",
     "algorithm": "str",
     "longest": "int64",
 }
-_MIB = 2**20
+_MB = 10**6
 
 
 @validate_input
@@ -81,12 +97,14 @@ def input_pipeline(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per stage, after those that take elements from it: ``stage``, ``task``, ``dataset``,
-        ``algorithm`` (str), ``depth``, ``calls``, ``total_ns``, ``busy_ns``, ``self_ns`` (int64),
-        ``awaits``, ``bottleneck`` (bool), ``mean_ns`` (float64), ``per_second``, ``buffered_mean``
-        (Float64), ``parallelism``, ``buffer_limit``, ``empty``, ``cpu_budget``, ``ram_budget_bytes``
-        (Int64), ``autotune``, ``deterministic`` (boolean) as in `FIGURES`, and ``longest`` (int64), the
-        event of its longest call. `cannot_say` where there are no calls of iterators.
+        One row per stage, after the one that takes its elements: ``stage``, ``task``, ``dataset``,
+        ``algorithm`` (str), ``depth``, ``calls``, ``total_ns``, ``busy_ns``, ``self_ns``, ``wait_ns``
+        (int64), ``awaits``, ``bottleneck`` (bool), ``mean_ns`` (float64), ``per_second``,
+        ``buffered_mean`` (Float64), ``consumer``, ``parallelism``, ``buffer_limit``, ``empty``,
+        ``buffered_bytes``, ``interleave_depth``, ``cpu_budget``, ``ram_budget_bytes``,
+        ``ram_usage_bytes`` (Int64), ``autotune``, ``deterministic`` (boolean) as in `FIGURES`, and
+        ``longest`` (int64), the event of its longest call. `cannot_say` where there are no calls of
+        iterators.
 
     Examples
     --------
@@ -103,42 +121,37 @@ def input_pipeline(trace: Trace) -> pd.DataFrame:
     chosen = np.zeros(len(trace.events), bool)
     chosen[calls["event"]] = True
     own, _ = self_times(trace.events, chosen)
-    calls = calls.assign(own_ns=own[calls["event"]])
+    calls = calls.assign(own_ns=own[calls["event"]], unfinished=unfinished(trace, calls))
     stages = calls.groupby(STAGE, sort=False)
     facts = calls.attrs["facts"]
-    found = [dict(zip(STAGE, key, strict=True)) | _figures(group, facts) for key, group in stages]
-    active = union(
-        stages.ngroup().to_numpy(),
-        calls["start_ns"].to_numpy(),
-        (calls["start_ns"] + calls["duration_ns"]).to_numpy(),
-    )
-    for one, (_, busy) in zip(found, lengths(active, len(found), 2).tolist(), strict=True):
-        one["busy_ns"] = busy
-    found.sort(key=lambda one: (one["task"], one["stage"].split("::"), one["dataset"]))
-    for number in _bottlenecks(found):
-        found[number]["bottleneck"] = True
+    figures = {key: _figures(group, facts) for key, group in stages}
+    keys = [(str(task), str(stage), str(dataset)) for task, stage, dataset in figures]
+    number = stages.ngroup().to_numpy()
+    start = calls["start_ns"].to_numpy()
+    active = union(number, start, start + calls["duration_ns"].to_numpy())
+    busy = lengths(active, len(keys), 2)[:, 1].tolist()
+    places = stage_tree(calls, keys, number)
+    consumer = np.full(len(keys), NONE)
+    row = np.full(len(keys) + 1, NONE)
+    for at, place in enumerate(places):
+        consumer[place.stage], row[place.stage] = place.consumer, at
+    waited = overlap(active, consumer[active.group], active.start, active.end)
+    wait = np.zeros(len(keys), np.int64)
+    np.add.at(wait, active.group, waited)
+    limiting = set(bottlenecks(places, keys, busy))
+    found = [
+        dict(zip(STAGE, keys[stage], strict=True))
+        | figures[keys[stage]]
+        | {
+            "depth": depth,
+            "consumer": None if above == NONE else int(row[above]),
+            "bottleneck": stage in limiting,
+            "busy_ns": busy[stage],
+            "wait_ns": busy[stage] if above == NONE else int(wait[stage]),
+        }
+        for stage, above, depth in places
+    ]
     return pd.DataFrame(found, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
-
-
-def _bottlenecks(stages: list[dict[str, Any]]) -> list[int]:
-    """Return the stage of each pipeline that is the bottleneck, by its index."""
-    inputs: dict[tuple[str, str], list[int]] = {}
-    for number, one in enumerate(stages):
-        inputs.setdefault((one["task"], one["stage"].rpartition("::")[0]), []).append(number)
-
-    def longest(task: str, stage: str) -> int | None:
-        return max(inputs.get((task, stage), ()), key=lambda number: stages[number]["busy_ns"], default=None)
-
-    found = []
-    for task, above in list(inputs):
-        at = longest(task, "") if above == "" else None
-        while at is not None:
-            below = longest(task, stages[at]["stage"])
-            if below is None or 2 * stages[below]["busy_ns"] < stages[at]["busy_ns"]:
-                found.append(at)
-                break
-            at = below
-    return found
 
 
 def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]:
@@ -149,11 +162,10 @@ def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]
     buffered = calls["buffered"].dropna()
     start, duration = calls["start_ns"], calls["duration_ns"]
     span = int((start + duration).max()) - int(start.min())
-    budget = integer(_last(recorded, "ram_budget_megabytes"))
+    usage = _last(recorded, "ram_usage_megabytes") or ""
+    held = [integer(one.get("buffered_bytes_MB")) for one in recorded]
     return {
-        "depth": stage.count("::"),
         "awaits": awaits(stage),
-        "bottleneck": False,
         "calls": len(calls),
         "total_ns": int(duration.sum()),
         "self_ns": int(calls["own_ns"].sum()),
@@ -163,13 +175,21 @@ def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]
         "parallelism": integer(_last(recorded, "parallelism")),
         "buffer_limit": integer(_last(recorded, "buffer_limit")),
         "buffered_mean": float(buffered.mean()) if len(buffered) else None,
-        "empty": int((buffered == 0).sum()) if len(buffered) else None,
+        "empty": int(((buffered == 0) | calls["unfinished"]).sum()) if len(buffered) else None,
+        "buffered_bytes": _bytes(max((one for one in held if one is not None), default=None)),
+        "interleave_depth": integer(_last(recorded, "interleave_depth")),
         "deterministic": boolean(_last(recorded, "deterministic")),
         "cpu_budget": integer(_last(recorded, "cpu_budget")),
-        "ram_budget_bytes": None if budget is None else budget * _MIB,
+        "ram_budget_bytes": _bytes(integer(_last(recorded, "ram_budget_megabytes"))),
+        # Such as "7757 out of 135148 (5.74%)".
+        "ram_usage_bytes": _bytes(integer(usage.partition(" ")[0])),
         "algorithm": _last(recorded, "algorithm") or "",
         "longest": int(calls["event"].iloc[duration.to_numpy().argmax()]),
     }
+
+
+def _bytes(megabytes: int | None) -> int | None:
+    return None if megabytes is None else min(megabytes, 2**62 // _MB) * _MB
 
 
 def _last(recorded: list[dict[str, str]], name: str) -> str | None:

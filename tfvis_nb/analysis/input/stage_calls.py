@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.analysis.input.stage_names import awaits, facts_of, integer, stage_of
+from tfvis_nb.core.nested_columns import ITERATOR
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 
@@ -17,10 +18,11 @@ STAGE = ["task", "stage", "dataset"]
 def stage_calls(trace: Trace) -> pd.DataFrame:
     """Return a row for each call of a stage, in the order of the events.
 
-    ``event``, ``start_ns``, ``duration_ns`` (int64), ``task``, ``device``, ``stage``, ``dataset`` (object;
-    empty where not known), ``facts`` (int64, an index of ``attrs["facts"]``, -1 without a text), and
+    ``event``, ``start_ns``, ``duration_ns`` (int64), ``task``, ``device``, ``lane``, ``stage``, ``dataset``
+    (object; empty where not known), ``facts`` (int64, an index of ``attrs["facts"]``, -1 without a text),
     ``buffered`` (float64), elements in its buffer at the start of the call; NaN without a buffer, or if not
-    known.
+    known, ``iterator`` and ``parent_iterator``, the numbers of what is called and of what takes its elements
+    (object; empty where not known).
     """
     events = trace.events
     # Most traces have no such calls, and some have a million other events.
@@ -42,12 +44,16 @@ def stage_calls(trace: Trace) -> pd.DataFrame:
             "duration_ns": called["duration_ns"].to_numpy(np.int64),
             "task": called["task"].astype(object).fillna("").to_numpy(),
             "device": called["device"].astype(object).to_numpy(),
+            "lane": called["lane"].astype(object).to_numpy(),
             "stage": stage,
             "dataset": np.array([*(one.get("name", "") for one in facts), ""], object)[detail.codes],
             "facts": detail.codes.astype(np.int64),
             "buffered": np.array([np.nan if n is None else n for n in [*buffered, None]])[detail.codes],
         }
     )
+    for name, fact in zip(ITERATOR, ("id", "parent_id"), strict=True):
+        recorded = np.array([*(one.get(fact, "") for one in facts), ""], object)[detail.codes]
+        table[name] = _numbers(trace, name, rows, recorded)
     known = table["buffered"].notna()
     if known.any():
         # TensorFlow (IteratorBase::BuildTraceMeName) leaves out the elements of an empty buffer.
@@ -56,3 +62,11 @@ def stage_calls(trace: Trace) -> pd.DataFrame:
         table["buffered"] = table["buffered"].where(known | ~has_buffer, 0.0)
     table.attrs["facts"] = facts
     return table
+
+
+def _numbers(trace: Trace, name: str, rows: np.ndarray, recorded: np.ndarray) -> np.ndarray:
+    """Return a nested column of numbers as texts; without it, what the events' own texts say."""
+    if trace.nested is None or name not in trace.nested.column_names:
+        return recorded
+    numbers: np.ndarray = trace.nested[name].take(pa.array(rows)).cast(pa.string()).fill_null("").to_numpy()
+    return numbers

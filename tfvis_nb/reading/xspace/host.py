@@ -75,6 +75,7 @@ def host_rows(events: Events, programs: Programs) -> Rows:
             "launch": Sparse(launched, correlation),
             "instruction": programs.of_events(values, events.plane.events.texts, events.meta),
             **_marks(events, values),
+            **_iterators(events),
             **eager_marks(events.plane.events.texts, meta, op, kind),
         },
     )
@@ -139,6 +140,15 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
     rows = np.flatnonzero(starts | stops)
     marks["region"] = Sparse(rows, starts[rows].astype(np.int64))
     return marks
+
+
+def _iterators(events: Events) -> dict[str, Sparse]:
+    rows = np.flatnonzero(_named(events, "Iterator::"))
+    if not len(rows):
+        return {}
+    values = events.stats.take(rows).values({"id", "parent_id"})
+    found = {"iterator": values.integers("id"), "parent_iterator": values.integers("parent_id")}
+    return {mark: Sparse(rows[owner], number) for mark, (owner, number) in found.items()}
 
 
 def _flag(mask: np.ndarray) -> Sparse:

@@ -100,6 +100,8 @@ MARKS = {
     "fragmentation": "the part of its free bytes that is not in their largest block",
     "address": "where the memory is that was allocated or freed",
     "instruction": "the number of the instruction of a compiled program that it ran",
+    "iterator": "the number of the iterator of tf.data that it calls",
+    "parent_iterator": "the number of the iterator that takes its elements",
     "instance": "the number that a collective has on all its devices",
 }
 """The marks of events and their meaning."""

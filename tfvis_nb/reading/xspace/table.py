@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
+from tfvis_nb.core.nested_columns import ITERATOR
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.columns import Vocabulary, nullable
 from tfvis_nb.reading.stepstats.timestamps import ABSURD
@@ -263,17 +264,18 @@ def _nested(parts: Sequence[LineRows], links: Links, order: np.ndarray, salt: in
             known[sparse.rows] = True
         if known.any():
             columns[name] = pa.array(number[order], mask=~known[order])
-    return pa.table(columns | _heap(links, order))
+    return pa.table(columns | _facts(links, order))
 
 
-def _heap(links: Links, order: np.ndarray) -> dict[str, pa.Array]:
-    """Make the columns of an allocation's or deallocation's facts about its allocator."""
+def _facts(links: Links, order: np.ndarray) -> dict[str, pa.Array]:
+    """Make the columns of facts about the allocator of an allocation, and the iterator of a tf.data call."""
     columns = {}
     for name, mark in (
         ("in_use_bytes", "in_use"),
         ("available_bytes", "available"),
         ("fragmentation", "fragmentation"),
         ("address", "address"),
+        *((name, name) for name in ITERATOR),
     ):
         sparse = links.mark(mark)
         if not len(sparse.rows):

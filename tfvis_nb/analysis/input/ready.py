@@ -1,0 +1,56 @@
+"""Which calls of a buffered stage found the element that they handed out unfinished."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb.core.trace import Trace
+
+_EDGES = ("Produce", "Consume")
+_NAME = rf"^(\w+)({'|'.join(_EDGES)})$"
+_ELEMENT = r"(?:^| )element_id=(\d{1,20})(?: |$)"
+_LANE = ["task", "device", "lane"]
+_KEY = ["task", "kind", "element"]
+
+
+def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
+    """Return which calls of `stage_calls` handed out an element whose making ended after the call began.
+
+    tf.data records the making of an element, such as ``PrefetchProduce``, with the number under which
+    ``PrefetchConsume`` hands it out within the call. Numbers that are handed out twice are of several
+    pipelines: they link nothing.
+    """
+    found = np.zeros(len(calls), bool)
+    edges = _edges(trace)
+    made = edges[edges["edge"] == "Produce"].groupby(_KEY, sort=False)["end_ns"].max()
+    taken = edges[edges["edge"] == "Consume"].drop_duplicates(_KEY, keep=False)
+    if taken.empty or made.empty:
+        return found
+    taken = taken.join(made.rename("made_ns"), on=_KEY, how="inner")
+    within = calls[[*_LANE, "start_ns"]].assign(row=np.arange(len(calls)))
+    within["kind"] = calls["stage"].str.rpartition("::")[2].str.replace(r"V\d+$", "", regex=True)
+    both = pd.concat([within, taken], ignore_index=True).sort_values("start_ns", kind="stable")
+    # Each element with the last call of its kind that has begun on its thread.
+    last = both.groupby([*_LANE, "kind"], dropna=False, sort=False)["row"].ffill()
+    row = last.sort_index()[len(calls) :]
+    known = row.notna().to_numpy()
+    rows, taken = row[known].to_numpy(np.int64), taken[known]
+    start = calls["start_ns"].to_numpy()[rows]
+    is_within = taken["end_ns"].to_numpy() <= start + calls["duration_ns"].to_numpy()[rows]
+    found[rows[is_within & (taken["made_ns"].to_numpy() > start)]] = True
+    return found
+
+
+def _edges(trace: Trace) -> pd.DataFrame:
+    """Return the events that make elements, and those that hand them out."""
+    events = trace.events
+    names = pa.array(events["name"])
+    rows = pc.indices_nonzero(pc.or_(*(pc.ends_with(names, edge) for edge in _EDGES))).to_numpy()
+    chosen = events.iloc[rows] if len(rows) else events.iloc[:0]
+    table = chosen[_LANE].astype(object).fillna({"task": ""})
+    table[["kind", "edge"]] = chosen["name"].astype(object).str.extract(_NAME)
+    table["element"] = chosen["detail"].astype(object).str.extract(_ELEMENT, expand=False)
+    table["start_ns"] = chosen["start_ns"].to_numpy(np.int64)
+    table["end_ns"] = table["start_ns"] + chosen["duration_ns"].to_numpy(np.int64)
+    return table[table["element"].notna()]
