@@ -72,10 +72,10 @@ def test_objects_live_until_they_are_deleted() -> None:
 def test_instants_are_marks_of_their_thread_or_process() -> None:
     trace = read(*(one(phase, 5, phase, s=scope) for phase, scope in zip("iIRP", "tpg?", strict=True)))
     assert rows(trace) == [
-        ["thread 1", "i", 5000, 0, ""],
-        ["instants", "I", 5000, 0, ""],
-        ["instants", "R", 5000, 0, ""],
-        ["thread 1", "P", 5000, 0, ""],
+        ["thread 1", "i", 5000, 0, "id=0x1"],
+        ["instants", "I", 5000, 0, "id=0x1"],
+        ["instants", "R", 5000, 0, "id=0x1"],
+        ["thread 1", "P", 5000, 0, "id=0x1"],
     ]
 
 

@@ -76,7 +76,9 @@ def _bar(parts: Sequence[dict[str, Any]], duration: Any) -> dict[str, Any]:
     given = [part["args"] for part in parts if isinstance(part.get("args"), dict)]
     arguments = {"id": number} | {key: value for part in given for key, value in part.items()}
     lane = "objects" if first["ph"] in _OBJECT else f"async {text(first.get('cat') or first.get('name'))}"
-    return first | {"dur": duration, "tid": lane.strip(), "args": arguments}
+    bar = first | {"dur": duration, "tid": lane.strip(), "args": arguments}
+    bar.pop("id2", None)
+    return bar
 
 
 def _mark_name(event: dict[str, Any]) -> str:

@@ -36,9 +36,7 @@ class GenericReader:
         """Make the trace; `keys` are not used."""
         del keys
         columns = self._bars.finish()
-        devices = [
-            self._bars.processes.get(pid) or f"process {text(pid)}".strip() for pid, _ in columns.threads
-        ]
+        devices = [self._device(pid) for pid, _ in columns.threads]
         blank = not pc.any(pc.not_equal(columns.category, "")).as_py()
         table = {
             "device": category(devices, columns.thread),
@@ -49,3 +47,8 @@ class GenericReader:
         }
         notes = [Text("unknown_program")]
         return make_trace(columns, table, self._bars, notes=notes)
+
+    def _device(self, process: Any) -> str:
+        """Name a process as viewers do: its name and its labels, else its number."""
+        parts = [self._bars.processes.get(process), self._bars.labels.get(process)]
+        return " ".join(filter(None, parts)) or f"process {text(process)}".strip()

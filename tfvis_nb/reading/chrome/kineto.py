@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.chrome import gpu as chrome_gpu
+from tfvis_nb.reading.chrome.kineto_devices import AllocatorTotals, base_time, hardware
 from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.table import (
     activities,
@@ -43,15 +44,20 @@ class KinetoReader:
 
     def __init__(self) -> None:
         self._bars = Slices(("correlation", "bytes", "device"))
+        self._memory = AllocatorTotals()
 
     def add(self, events: Sequence[Any]) -> None:
         """Take some events."""
+        self._memory.add(events)
         self._bars.add(events)
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
-        """Make the trace; the rank in `keys` is its task."""
+        """Make the trace; the rank in `keys` is its task, and times count from their base."""
         columns = self._bars.finish()
         task, notes = _task(keys)
+        for device, values in self._memory.by_device():
+            self._bars.places[device] = task, task + device
+            self._bars.counters.add([value | {"pid": device} for value in values])
         kinds = _per_category(columns.category, lambda text: _KINDS.get(text, "host"))
         nccl = pc.match_substring_regex(columns.name, r"^(?:void )?nccl").to_numpy(zero_copy_only=False)
         kinds[(kinds == "kernel") & nccl] = "collective"
@@ -78,7 +84,9 @@ class KinetoReader:
             notes.append(note)
         for name in ("device", "kind"):
             table[name] = of_texts(table[name])
-        return make_trace(columns, table, self._bars, notes=notes)
+        return make_trace(
+            *(columns, table, self._bars), origin=base_time(keys), notes=notes, metadata=hardware(keys, task)
+        )
 
     def _devices(self, columns: Columns, on_gpu: np.ndarray, task: str) -> list[str]:
         """Return each row's device: GPUs by number, the CPU, other processes as they are."""
@@ -114,7 +122,7 @@ class KinetoReader:
         return {
             "name": name,
             "op": of_texts(pa.array(op.tolist(), pa.large_string())),
-            "detail": pc.if_else(pa.array(on_gpu), own, columns.detail),
+            "detail": pc.if_else(pa.array(on_gpu), own, _with_category(columns, kinds)),
         }
 
     def _lanes(
@@ -145,6 +153,14 @@ def _per_category(texts: pa.Array, read: Any) -> np.ndarray:
     return spread
 
 
+def _with_category(columns: Columns, kinds: np.ndarray) -> pa.Array:
+    """Return details that start with the category, where the kind does not imply it."""
+    blank = pa.scalar("", pa.large_string())
+    given = pc.binary_join_element_wise(pa.scalar("cat=", pa.large_string()), columns.category, blank)
+    shown = pc.and_(pa.array(kinds == "host"), pc.not_equal(columns.category, blank))
+    return pc.utf8_trim_whitespace(_spaced(pc.if_else(shown, given, blank), columns.detail))
+
+
 def _spaced(first: pa.Array, second: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(first, second, pa.scalar(" ", pa.large_string()))
 
@@ -157,7 +173,7 @@ def _task(keys: Mapping[str, Any]) -> tuple[str, list[str]]:
         return "", []
     task = f"/job:worker/replica:0/task:{rank}"
     return task, [
-        Text("rank_named", rank=rank, ranks=text(world.get("world_size")), task=task)
+        Text("rank_named", rank=rank, ranks=text(world.get("world_size")) or "an unknown number", task=task)
     ] if world else []
 
 

@@ -13,6 +13,7 @@ from tfvis_nb.reading.chrome.slices import LOST_BARS
 from tfvis_nb.reading.chrome.tfvis import OwnReader, is_own
 from tfvis_nb.reading.chrome.timeline_py import TimelineReader
 from tfvis_nb.reading.chrome.trace_viewer import ViewerReader
+from tfvis_nb.reading.chrome.values import listed, text
 from tfvis_nb.reading.concat import concatenate
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text, id_of
@@ -30,6 +31,15 @@ _KINETO = {
     "python_function",
 }
 _KINETO_KEYS = {"schemaVersion", "deviceProperties", "distributedInfo"}
+_READ_KEYS: dict[type, set[str]] = {
+    OwnReader: {"otherData"},
+    KinetoReader: {"deviceProperties", "distributedInfo", "baseTimeNanoseconds"},
+    ViewerReader: {"metadata"},
+}
+"""What readers use of a document besides its events; the metadata of the trace viewer concerns viewers."""
+
+_FLAGS: tuple[Any, ...] = (None, 0, 1, "", [], {})
+_FOR_VIEWERS = {"displayTimeUnit", "schemaVersion", "traceName"}
 
 
 class Reader(Protocol):
@@ -53,7 +63,7 @@ def read(data: Data, label: str) -> Trace:
             reader.add(events)
         trace = reader.finish(document.keys) if reader else None
         if trace is not None and len(trace.events):
-            trace.notes += document.notes
+            trace.notes += [*_unread_keys(document.keys, reader), *document.notes]
             traces.append(trace)
         elif trace is not None:
             lost += [note for note in trace.notes if id_of(note) in LOST_BARS]
@@ -62,6 +72,13 @@ def read(data: Data, label: str) -> Trace:
     if not traces:
         raise EmptyTraceError(Text("no_bars", label=label))
     return traces[0] if len(traces) == 1 else concatenate(traces, traces[0].title)
+
+
+def _unread_keys(keys: Mapping[str, Any], reader: Reader | None) -> list[str]:
+    """Name in a note what a document has besides events and is not read, except flags and empty values."""
+    read_keys = _READ_KEYS.get(type(reader), set()) | _FOR_VIEWERS
+    unread = [text(key) for key, value in keys.items() if key not in read_keys and value not in _FLAGS]
+    return [Text("document_keys_left_out", keys=listed(unread))] if unread else []
 
 
 def reader_of(events: Sequence[Any], keys: Mapping[str, Any]) -> Reader:

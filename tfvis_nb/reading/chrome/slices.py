@@ -13,7 +13,7 @@ from tfvis_nb.reading.chrome import async_events
 from tfvis_nb.reading.chrome.async_events import AsyncEvents
 from tfvis_nb.reading.chrome.counters import CounterEvents
 from tfvis_nb.reading.chrome.flows import BINDING, INSTANT, PHASES, FlowEvents, binding
-from tfvis_nb.reading.chrome.values import between, key_of, key_values, nanoseconds, text, texts
+from tfvis_nb.reading.chrome.values import between, key_of, key_values, listed, nanoseconds, text, texts
 from tfvis_nb.texts import Text
 
 Thread = tuple[Any, Any]
@@ -21,6 +21,14 @@ Thread = tuple[Any, Any]
 
 _INSTANTS = tuple("iIRPvV")
 """Phases of instants: marks of today and before, samples and dumps of memory."""
+
+_PLACED = frozenset(
+    "ph name cat ts dur pid tid args s bp cname bind_id flow_in flow_out".split()  # noqa: SIM905
+)
+"""Fields of events that have a place in columns or arrows, or only colour a bar; others are details."""
+
+_NAMING = ("process_name", "process_sort_index", "thread_sort_index")
+"""Metadata about names and the order of lanes, which follows from the names here."""
 
 UNUSABLE = "unusable_bars_left_out"
 _BACKWARDS = "backward_bars_left_out"
@@ -58,7 +66,9 @@ class Slices:
     - `processes`, `labels`, `names`, `described`: Pid to process name and labels; thread to thread name, and
       to everything recorded with the name.
     - `notes`: Texts about everything left out or repaired.
+    - `unread`: Names of metadata events that are not read.
     - `counters`, `flows`: The values of counters, and arrows from bar to bar.
+    - `places`: Task and device of counters by their pid, if not those of its bars.
     """
 
     wanted: tuple[str, ...] = ()
@@ -67,8 +77,10 @@ class Slices:
     names: dict[Thread, str] = field(default_factory=dict)
     described: dict[Thread, dict[str, Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unread: dict[str, None] = field(default_factory=dict)
     counters: CounterEvents = field(default_factory=CounterEvents)
     flows: FlowEvents = field(default_factory=FlowEvents)
+    places: dict[Any, tuple[str, str]] = field(default_factory=dict)
     _async: AsyncEvents = field(default_factory=AsyncEvents)
     _pieces: list[Columns] = field(default_factory=list)
     _threads: dict[Thread, int] = field(default_factory=dict)
@@ -126,6 +138,8 @@ class Slices:
             thread = process, key_of(event.get("tid"))
             self.names[thread] = text(arguments.get("name"))
             self.described[thread] = arguments
+        elif what not in _NAMING:
+            self.unread[text(what)] = None
 
     def _close(self, event: dict[str, Any], whole: list[dict[str, Any]]) -> None:
         stack = self._open.get(_thread(event))
@@ -134,11 +148,18 @@ class Slices:
             return
         begin = stack.pop()
         duration = between(begin.get("ts"), event.get("ts"))
-        arguments = [part["args"] for part in (begin, event) if isinstance(part.get("args"), dict)]
-        whole.append(begin | {"dur": duration, "args": {k: v for part in arguments for k, v in part.items()}})
+        arguments = _arguments(begin.get("args")) | _arguments(event.get("args"))
+        if "tts" in begin and "tts" in event:
+            arguments["tdur"] = between(begin["tts"], event["tts"])
+        whole.append(begin | {"dur": duration, "args": arguments})
 
     def _columns(self, events: list[dict[str, Any]]) -> Columns:
-        arguments = [a if type(a := event.get("args")) is dict else {} for event in events]
+        arguments = [_arguments(event.get("args")) for event in events]
+        if set().union(*events) - _PLACED:
+            arguments = [
+                {key: value for key, value in event.items() if key not in _PLACED} | given
+                for given, event in zip(arguments, events, strict=True)
+            ]
         kept = {name: [a.pop(name, None) for a in arguments] for name in self.wanted}
         try:
             threads = [self._thread_id((event.get("pid"), event.get("tid"))) for event in events]
@@ -189,6 +210,8 @@ class Slices:
             Text(key, bars=count, phase=phase) if phase else Text(key, bars=count)
             for (key, phase), count in self._other.items()
         ]
+        if self.unread:
+            self.notes.append(Text("metadata_events_left_out", names=listed(list(self.unread))))
         columns = joined_columns(self._pieces, (*self.wanted, BINDING))
         columns.threads = list(self._threads)
         return columns
@@ -226,6 +249,10 @@ def select(columns: Columns, rows: np.ndarray) -> Columns:
         duration=columns.duration[rows],
         arguments={name: [values[row] for row in chosen] for name, values in columns.arguments.items()},
     )
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    return given if type(given) is dict else {} if given is None else {"args": given}
 
 
 def _thread(event: dict[str, Any]) -> Thread:

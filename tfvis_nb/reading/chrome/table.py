@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
+from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.counters import Place
 from tfvis_nb.reading.chrome.slices import Columns, Slices
@@ -30,6 +31,7 @@ def make_trace(
     notes: Sequence[str] = (),
     exact: bool = False,
     nested: pa.Table | None = None,
+    metadata: Metadata | None = None,
 ) -> Trace:
     """Make a `Trace` of bars.
 
@@ -70,6 +72,7 @@ def make_trace(
         nested=None if nested is None else nested.take(before),
         notes=[*bars.notes, *notes, *aside, *lost, *unbound],
         recorded_counters=recorded,
+        metadata=metadata,
     )
 
 
@@ -83,6 +86,8 @@ def _places(columns: Columns, table: Mapping[str, Any], bars: Slices) -> Place:
         process: tuple(str(table[name][row]) if name in table else "" for name in ("task", "device"))
         for process, row in row_of.items()
     }
+
+    known |= bars.places
 
     def place(process: Any) -> tuple[str, str]:
         task, device = known.get(process, ("", ""))

@@ -62,7 +62,7 @@ class ViewerReader:
             "device": category(devices, columns.thread),
             "kind": of_texts(pa.array(kinds.tolist(), pa.large_string())),
             "name": called.name,
-            "detail": _join_texts(details_shown, columns.detail),
+            "detail": _join_texts(details_shown, self._with_long_name(columns)),
             "thread": thread_numbers(columns),
             "scheduled_ns": masked(columns.start[launch], launch >= 0),
             **self._places(columns, called, devices, details),
@@ -72,6 +72,12 @@ class ViewerReader:
             table["step"], said_steps = _steps(columns, groups, grouped)
             notes.append(said_steps)
         return make_trace(columns, table, self._bars, notes=notes)
+
+    def _with_long_name(self, columns: Columns) -> pa.Array:
+        """Return details with the instruction of an XLA op that is named for its framework op."""
+        long, op = (maybe_texts(columns.arguments[name]) for name in ("long_name", "tf_op"))
+        both = pc.and_(long.is_valid(), op.is_valid())
+        return pc.if_else(both, _join_texts(long.fill_null(""), columns.detail), columns.detail)
 
     def _plane(self, pid: Any) -> str:
         match = _PLANE.search(self._bars.processes.get(pid, ""))

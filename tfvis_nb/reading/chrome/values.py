@@ -131,6 +131,12 @@ def texts(values: Sequence[Any]) -> pa.Array:
         return pa.array([text(value) for value in values], pa.large_string())
 
 
+def listed(names: Sequence[str]) -> str:
+    """Name the first few of some names, in bounds."""
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(name[:80] for name in names[:8]) + more
+
+
 def key_values(arguments: dict[str, Any]) -> str:
     """Return the arguments of an event as ``key=value`` texts, separated by blanks."""
     return " ".join(
