@@ -122,6 +122,21 @@ def test_the_slowest_op_of_a_real_input_pipeline_is_named() -> None:
     assert (stage["op"], stage["count"], round(stage["self_ns"] / 10**6)) == ("PyFunc", 60, 263)
     # 263 ms of Python for 8 steps that work for 105 ms.
     assert (stage["at_once"], figures["needed"]) == (1.0, 3)
+    bottleneck = figures["bottleneck"]
+    assert (bottleneck["stage"], bottleneck["calls"], bottleneck["awaits"]) == ("Map", 62, False)
+    assert round(bottleneck["mean_ns"] / 10**4) == 447
+    # A batch that is being filled is no batch that is ready.
+    assert figures["buffer"] == {"stage": "MapAndBatch", "empty": 8, "calls": 8}
+
+
+def test_the_stage_that_limits_a_pipeline_and_the_buffer_that_ran_empty(data: Path) -> None:
+    found = findings(real_trace(data / "cpu_tf215_input.xplane.pb.xz")).set_index("id")
+    figures = found["figures"]["input_bound.all"]
+    bottleneck = figures["bottleneck"]
+    assert (bottleneck["stage"], bottleneck["awaits"]) == ("ParallelMap(decode)", True)
+    assert (bottleneck["calls"], bottleneck["parallelism"]) == (20, 2)
+    assert figures["buffer"] == {"stage": "Prefetch(ready)", "empty": 3, "calls": 8}
+    assert figures["slowest_stage"]["op"] == "PyFunc"
 
 
 def test_how_many_calls_at_once_would_keep_up() -> None:

@@ -23,6 +23,7 @@ from tfvis_nb.analysis.findings.rule import (
     not_reported,
     step_time,
 )
+from tfvis_nb.analysis.input.stage_names import stage_label
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration
@@ -73,6 +74,7 @@ def _find(trace: Trace) -> list[Finding]:
     figures = {
         "slowest_stage": slowest,
         "needed": _needed(trace, spent.task, slowest),
+        "bottleneck": _bottleneck(trace, spent.task),
         "buffer": _buffer(trace, spent.task),
         **recorded(trace),
     }
@@ -131,6 +133,27 @@ def _needed(trace: Trace, task: str, slowest: Figures | None) -> int | None:
     return None if slowest is None or working <= 0 else -(-slowest["self_ns"] // working)
 
 
+def _bottleneck(trace: Trace, task: str) -> dict[str, Any] | None:
+    """Return the stage that limits the pipeline, and how long it takes for an element; None without one.
+
+    Of several pipelines it is the one that keeps the program waiting longest.
+    """
+    stages = trace.input_pipeline
+    own = stages[(stages["task"].astype(str) == task) & stages["bottleneck"]]
+    if own.empty:
+        return None
+    most = own.sort_values("wait_ns", kind="stable").iloc[-1]
+    parallelism = most["parallelism"]
+    return {
+        "stage": stage_label(str(most["stage"]), str(most["dataset"])),
+        "awaits": bool(most["awaits"]),
+        "calls": int(most["calls"]),
+        "mean_ns": float(most["mean_ns"]),
+        "at_once": int(most["total_ns"]) / max(int(most["busy_ns"]), 1),
+        "parallelism": None if pd.isna(parallelism) else int(parallelism),
+    }
+
+
 def _buffer(trace: Trace, task: str) -> dict[str, Any] | None:
     """Return the first buffer below the root, and how often it was empty; None if that is not known."""
     stages = trace.input_pipeline
@@ -138,7 +161,7 @@ def _buffer(trace: Trace, task: str) -> dict[str, Any] | None:
     if own.empty:
         return None
     first = own.sort_values("depth", kind="stable").iloc[0]
-    stage = str(first["stage"]).rpartition("::")[2]
+    stage = stage_label(str(first["stage"]), str(first["dataset"]))
     return {"stage": stage, "empty": int(first["empty"]), "calls": int(first["calls"])}
 
 
@@ -177,21 +200,33 @@ def _word(key: str, figures: Figures) -> Texts:
     stage, needed, buffer = (figures[name] for name in ("slowest_stage", "needed", "buffer"))
     if needed is not None and needed > stage["at_once"]:
         text += f" With {needed:,} at once, steps would not wait for it."
+    text += _bottleneck_sentence(figures["bottleneck"])
     if buffer is not None and buffer["empty"]:
-        text += (
-            f" The buffer of {buffer['stage']} was empty at {buffer['empty']:,} of {buffer['calls']:,} calls."
-        )
+        times = f"{buffer['empty']:,} of {buffer['calls']:,} requests"
+        text += f" The buffer of {buffer['stage']} was empty at {times}."
     return Texts(title, text, ONCE if case == "first" else faster_input(figures))
 
 
+def _bottleneck_sentence(bottleneck: Figures | None) -> str:
+    if bottleneck is None:
+        return ""
+    each, parallelism = format_duration(bottleneck["mean_ns"]), bottleneck["parallelism"]
+    if bottleneck["awaits"]:
+        calls = "" if parallelism is None else f" (parallelism {parallelism:,})"
+        takes = f"keeps its consumer waiting for {each} an element{calls}"
+    else:
+        takes = f"takes {each} an element ({bottleneck['at_once']:.1f} at once)"
+    return f" The bottleneck is the stage {bottleneck['stage']}, which {takes}."
+
+
 def stage_sentence(stage: Figures | None) -> str:
-    """Describe which stage of the input pipeline is the slowest, if one is known."""
+    """Describe which op or stage of the input pipeline is the slowest, if one is known."""
     if stage is None:
         return ""
     each = format_duration(stage["self_ns"] / stage["count"])
     line = f" ({stage['line']})" if stage["line"] else ""
     return (
-        f" {stage['op']}{line} is the slowest stage of the input pipeline:"
+        f" {stage['op']}{line} is the slowest part of the input pipeline:"
         f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} times {each},"
         f" {stage['at_once']:.1f} at once)."
     )

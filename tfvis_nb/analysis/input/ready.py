@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.analysis.input.stage_names import stage_label
 from tfvis_nb.core.trace import Trace
 
 _EDGES = ("Produce", "Consume")
@@ -29,7 +30,7 @@ def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
         return found
     taken = taken.join(made.rename("made_ns"), on=_KEY, how="inner")
     within = calls[[*_LANE, "start_ns"]].assign(row=np.arange(len(calls)))
-    within["kind"] = calls["stage"].str.rpartition("::")[2].str.replace(r"V\d+$", "", regex=True)
+    within["kind"] = calls["stage"].map({stage: stage_label(stage, "") for stage in calls["stage"].unique()})
     both = pd.concat([within, taken], ignore_index=True).sort_values("start_ns", kind="stable")
     # Each element with the last call of its kind that has begun on its thread.
     last = both.groupby([*_LANE, "kind"], dropna=False, sort=False)["row"].ffill()

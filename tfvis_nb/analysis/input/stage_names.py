@@ -9,6 +9,7 @@ _ITERATOR = re.compile(r"Iterator::[A-Za-z]")
 _FACT = re.compile(r"(?:^| )([A-Za-z_]{1,40})=(.*?)(?= [A-Za-z_]{1,40}=|$)", re.DOTALL)
 # Stages that hand out elements which other threads have prepared: their own time is spent waiting for them.
 _AWAITING = re.compile(r"Prefetch|MapAndBatch|Parallel\w+")
+_VERSION = re.compile(r"V\d+$")
 _NUMBERED = re.compile(r"\w*Dataset\w*:\d+")
 _DIGITS = re.compile(r"[0-9]{1,15}")
 
@@ -64,3 +65,14 @@ def given_names(dataset: str) -> str:
     """
     parts = dataset.removeprefix("fused(").removesuffix(")").split(",")
     return ", ".join(part for part in parts if not _NUMBERED.fullmatch(part))
+
+
+def stage_label(stage: str, dataset: str) -> str:
+    """Return the kind of a stage, with the names that the program gave to its dataset.
+
+    >>> stage_label("Root::Prefetch::ParallelMapV2", "decode"), stage_label("Root::Map", "MapDataset:1")
+    ('ParallelMap(decode)', 'Map')
+    """
+    names = given_names(dataset)
+    kind = _VERSION.sub("", stage.rpartition("::")[2])
+    return f"{kind}({names})" if names else kind
