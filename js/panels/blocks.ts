@@ -37,6 +37,8 @@ export interface TableBlock {
   hints: string[];
   /** Which part of a longer table is shown. */
   note: string;
+  /** Labels of the columns that have no value here. */
+  absent: string[];
   /** For each row how long its events took; absent if the rows have no times. */
   histograms?: HistogramBins[];
 }

@@ -55,6 +55,7 @@ export function TableOf({ block, step, publish }: TableProps) {
         <Rows {...{ block, shown, marked, publish }} />
       )}
       {note && <p class="more">{note}</p>}
+      {block.absent.length > 0 && <p class="more">{`Not available: ${block.absent.join(", ")}.`}</p>}
     </section>
   );
 }

@@ -82,6 +82,7 @@ def table(
     an op type, a node or a scope. `bar` is the column whose figures have bars, relative to the largest; such
     a table has all the width. `colours` are the palette's names for each of them, empty for a row without
     one. `hints` explain rows whose first text does not. `reason` explains why there is nothing to show.
+    Columns without any value are not shown, but named in ``absent``.
     """
     for column in columns:
         if column.unit not in UNITS or not column.definition:
@@ -89,7 +90,14 @@ def table(
     total = len(rows) if row_count is None else row_count
     shown = rows.head(MOST_ROWS)
     targets = list(zoom[: len(shown)]) or [None] * len(shown)
-    cells = [_cells(shown[column.name]) for column in columns]
+    cells_of = {column.name: _cells(shown[column.name]) for column in columns}
+    absent = [
+        column
+        for column in columns
+        if column.name not in (light, bar) and len(shown) and _is_blank(rows[column.name])
+    ]
+    columns = [column for column in columns if column not in absent]
+    cells = [cells_of[column.name] for column in columns]
     return {
         "kind": "table",
         "title": title,
@@ -104,7 +112,12 @@ def table(
         "hints": [without_unit(hint) for hint in hints],
         "total": total,
         "note": f"The {len(shown):,} {order} of {total:,} rows." if total > len(shown) else "",
+        "absent": [column.label for column in absent],
     }
+
+
+def _is_blank(column: pd.Series) -> bool:
+    return bool((column.isna() | (column.astype(object) == "")).all())
 
 
 def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:

@@ -19,7 +19,6 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         return []
     keys = ["program", "hlo_op"]
     found = found.merge(trace.roofline[[*keys, *_LIMITS]], on=keys, how="left")
-    limited = found["efficiency"].notna().any()
     columns = figures(
         hlo_ops.FIGURES | roofline.FIGURES,
         ("hlo_op", "Instruction", "name"),
@@ -30,7 +29,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         ("flops", "Operations", "operations"),
         ("bytes_accessed", "Bytes", "bytes"),
         ("cost", "Counted by", "text"),
-        *(_LIMITS.values() if limited else ()),
+        *_LIMITS.values(),
         ("op_name", "Op", "text"),
         ("program", "Program", "text"),
     )

@@ -116,11 +116,7 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
         ("occupancy", "Occupancy", "share"),
         ("limited_by", "Limited by", "text"),
         ("waves", "Waves", "ratio"),
-        *(
-            (("flop_rate", "Operations a second", "operations/s"),)
-            if found["flop_rate"].notna().any()
-            else ()
-        ),
+        ("flop_rate", "Operations a second", "operations/s"),
     )
     rows = found.head(MOST_ROWS)
     return [
