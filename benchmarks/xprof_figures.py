@@ -146,7 +146,10 @@ def by_kernel(kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the kernels that took most time, each added up over its ops and launches."""
     found: dict[str, dict[str, Any]] = {}
     for row in kernels:
-        launch = [row[key] for key in ("registers_per_thread", "shmem_bytes", "block_dim", "grid_dim")]
+        launch = " ".join(
+            f"{row[key]:g}" if isinstance(row[key], float) else str(row[key])
+            for key in ("registers_per_thread", "shmem_bytes", "block_dim", "grid_dim", "occupancy_pct")
+        )
         one = found.setdefault(
             row["kernel_name"],
             {"name": row["kernel_name"], "occurrences": 0, "total_us": 0, "launches": []},
@@ -155,6 +158,11 @@ def by_kernel(kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
         one["total_us"] = round(one["total_us"] + row["total_duration_us"], 3)
         one["min_us"] = min(one.get("min_us", row["min_duration_us"]), row["min_duration_us"])
         one["max_us"] = max(one.get("max_us", row["max_duration_us"]), row["max_duration_us"])
+        for key, said in (
+            ("tensor_cores", "is_kernel_using_tensor_core"),
+            ("eligible", "is_op_tensor_core_eligible"),
+        ):
+            one[key] = one.get(key, False) or bool(row[said])
         if launch not in one["launches"]:
             one["launches"].append(launch)
     return sorted(found.values(), key=lambda one: -float(one["total_us"]))[:MOST_KERNELS]

@@ -109,16 +109,49 @@ def test_waves_of_a_launch() -> None:
     assert nothing[["registers", "occupancy", "waves", "static_shared_bytes"]].isna().all()
 
 
-def test_the_waves_of_a_profile(data: Path) -> None:
-    """One by hand: 48 x 7 blocks of 128 threads with 213 registers, two at once on each of 132 SMs."""
-    table = real_trace(data / "gpu_tf221_worker1.xplane.pb.xz").kernels
-    gemm = table[table["name"].str.contains("s1688gemm_128x128_16x5_nt") & (table["grid"] == "48,1,7")].iloc[
-        0
-    ]
-    assert (gemm["registers"], gemm["dynamic_shared_bytes"], gemm["limited_by"]) == (213, 81920, "registers")
-    assert gemm["occupancy"] == 2 * 128 / 2048
-    assert gemm["waves"] == pytest.approx(48 * 7 / (2 * 132))
-    assert (gemm["tensor_cores"], gemm["eligible"]) == (True, True)
+BY_HAND = {
+    # Read off the files with TensorFlow's protobuf classes: the kernel and its op; count, total, shortest,
+    # longest and 99th percentile in ns; registers, static and dynamic shared memory, grid, block.
+    ("gpu_tf221_mlp.pb.xz", "void tensorflow::functor::ApplyAdamKernel", "ResourceApplyAdam"): (
+        *(9, 41_000, 1_000, 9_000, 9_000),
+        *(32, 0, 0, "132,1,1", "1024,1,1"),
+    ),
+    ("gpu_tf218_function.xplane.pb.xz", "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhw", "Conv2D"): (
+        *(5, 230_625, 45_920, 46_273, 46_273),
+        *(240, 0, 65_536, "1,512,2", "128,1,1"),
+    ),
+    ("gpu_tf221_worker1.xplane.pb.xz", "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x12", "MatMul"): (
+        *(954, 19_683_411, 20_353, 21_728, 21_408),
+        *(168, 0, 231_424, "30,4,1", "384,1,1"),
+    ),
+    ("gpu_tf221_worker1.xplane.pb.xz", "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_1", "MatMul"): (
+        *(960, 29_936_388, 30_848, 32_192, 31_744),
+        *(213, 0, 81_920, "48,1,7", "128,1,1"),
+    ),
+}
+
+# By hand as well: threads of an SM that run at once, what limits them, the blocks of the grid as a multiple of
+# those that 132 SMs hold, and Tensor Cores. A block of 384 threads has 384 * 168 of the 65,536 registers.
+FILLED_BY_HAND = {
+    "ResourceApplyAdam": (2048, "", None, False),
+    "Conv2D": (2 * 128, "registers", 1024 / (2 * 132), True),
+    "30,4,1": (384, "registers", 120 / 132, True),
+    "48,1,7": (2 * 128, "registers", 336 / (2 * 132), True),
+}
+
+
+@pytest.mark.parametrize("case", BY_HAND, ids=lambda case: f"{case[0].partition('.')[0]} {case[2]}")
+def test_a_kernel_of_a_profile_by_hand(case: tuple[str, str, str], data: Path) -> None:
+    file, name, op = case
+    table = kernels(real_trace(data / file))
+    row = table[table["name"].str.startswith(name) & (table["op"] == op)].iloc[0]
+    names = ["count", "total_ns", "min_ns", "max_ns", "p99_ns"]
+    launch = ["registers", "static_shared_bytes", "dynamic_shared_bytes", "grid", "block"]
+    assert tuple(row[[*names, *launch]]) == BY_HAND[case]
+    assert row["mean_ns"] == row["total_ns"] / row["count"]
+    threads, limited_by, waves, uses = FILLED_BY_HAND.get(op) or FILLED_BY_HAND[row["grid"]]
+    assert (row["occupancy"], row["limited_by"], row["tensor_cores"]) == (threads / 2048, limited_by, uses)
+    assert pd.isna(row["waves"]) if waves is None else row["waves"] == pytest.approx(waves)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +164,7 @@ def test_the_waves_of_a_profile(data: Path) -> None:
         ("turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu", "Conv2D", True),
         ("volta_sgemm_128x64_nn", "MatMul", False),
         ("AddV2_GPU_DT_FLOAT_DT_FLOAT_kernel", "AddV2", False),
-        ("gemm_fusion_dot_7", "fusion", None),
+        ("gemm_fusion_dot_7", "gemm_fusion_dot", None),
         ("cudnn::cnn::wgrad2d_grouped_direct_kernel", "Conv2DBackpropFilter", None),
         ("grid_16884_kernel", "AddV2", False),
     ],
@@ -142,7 +175,10 @@ def test_tensor_cores_by_name(kernel: str, op: str, uses: bool | None) -> None:
 
 def test_ops_that_could_use_tensor_cores() -> None:
     assert all(
-        map(could_use_tensor_cores, ("MatMul", "BatchMatMulV2", "_FusedConv2D", "Einsum", "dot_general"))
+        map(
+            could_use_tensor_cores,
+            ("MatMul", "BatchMatMulV2", "_FusedConv2D", "Einsum", "dot_general", "gemm_fusion_dot"),
+        )
     )
     assert not any(map(could_use_tensor_cores, ("", "Relu", "MatMulled", "Conv2DTranspose", "BiasAdd")))
 

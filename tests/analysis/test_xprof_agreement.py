@@ -57,6 +57,10 @@ WITH_KERNELS = [
 ]
 
 
+RESERVED = "gemm_fusion_dot_12"
+"""Four of its blocks fit in an SM only without the 1 KiB of each that the driver keeps, as profiles say."""
+
+
 @lru_cache(maxsize=1)
 def read(name: str) -> Trace:
     return real_trace(path_of(name))
@@ -187,7 +191,17 @@ def test_kernels_by_name(name: str) -> None:
             if shared is pd.NA:  # Only their sum is recorded, before TensorFlow 2.5.
                 assert " shm:0 " in read(name).events["detail"][kernel.longest]
                 shared = 0
-            assert [kernel.registers, shared, kernel.block, kernel.grid] in row["launches"]
+            launch = f"{kernel.registers} {shared} {kernel.block} {kernel.grid} "
+            (occupancy,) = (
+                float(one.removeprefix(launch)) for one in row["launches"] if one.startswith(launch)
+            )
+            if kernel.name == RESERVED:
+                assert (occupancy, kernel.occupancy) == (25, 3 * 128 / 2048)
+            elif occupancy:  # TensorFlow 2.18 has 0 for more shared memory than a kernel has by default.
+                assert kernel.occupancy == pytest.approx(occupancy / 100)
+        # XProf knows fewer kernels and, by names of nodes instead of types, fewer ops.
+        assert (ours["tensor_cores"] == True).any() or not row["tensor_cores"]  # noqa: E712 - may be missing
+        assert (ours["eligible"] == True).any() or not row["eligible"]  # noqa: E712
 
 
 @pytest.mark.parametrize("name", [name for name in RECORDED["hlo_ops"] if path_of(name).is_file()])

@@ -21,7 +21,7 @@ def kernel_time(trace: Trace, runs: pd.DataFrame, chosen: np.ndarray) -> dict[st
     others, ``ops`` (the types with the most time, the kernels' names where there are none), ``op_types``, and
     ``rows`` of those runs in steps, the longest first.
     """
-    events = trace.events.iloc[runs["event"]]
+    events = trace.events[["step", "task", "device", "start_ns", "duration_ns"]].iloc[runs["event"]]
     in_steps = (events["step"] != NO_STEP).to_numpy()
     total = int(step_times(trace)["duration_ns"].sum())
     if not total or not (chosen & in_steps).any():

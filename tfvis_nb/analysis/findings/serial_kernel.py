@@ -39,11 +39,12 @@ def _waits(trace: Trace) -> pd.DataFrame:
     """Return the runs in steps that kernels of other streams wait for, with ``waits_ns`` and their GPU."""
     runs = kernel_runs(trace)
     runs = runs.assign(waits_ns=stream_waits(trace)[runs["event"]])
+    runs = runs[runs["waits_ns"] > 0].copy()
     events = trace.events.iloc[runs["event"]]
     runs["step"] = events["step"].to_numpy(np.int64)
     for name in ("task", "device"):
         runs[name] = events[name].astype(object).fillna("").astype(str).to_numpy()
-    return runs[(runs["waits_ns"] > 0) & (runs["step"] != NO_STEP)]
+    return runs[runs["step"] != NO_STEP]
 
 
 def _find(trace: Trace) -> list[Finding]:

@@ -12,7 +12,7 @@ _MULTIPLIES = re.compile(r"gemm|dot|conv", re.IGNORECASE)
 _ELIGIBLE = re.compile(
     r"(?:_Fused)?(?:Sparse|Batch)?MatMul(?:V\d)?|(?:_Fused)?Conv[23]D(?:Backprop\w+)?"
     r"|DepthwiseConv2dNative(?:Backprop\w+)?|(?:Xla)?Einsum|CudnnRNN(?:Backprop)?(?:V\d)?"
-    r"|dot(?:_general)?|conv(?:olution|_general_dilated)|gemm"
+    r"|dot(?:_general)?|conv(?:olution|_general_dilated)|gemm|(?:triton_)?gemm_fusion\w*"
 )
 _FIRST_WITH = 7
 """Compute capability. GeForce GTX 16 has 7.5 without them; its profiles do not distinguish it from RTX 20."""
