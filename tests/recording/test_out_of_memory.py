@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import tfvis_nb as tv
 from tests.support.texts import figures_of
 from tfvis_nb.analysis import live_at_failure
 from tfvis_nb.core.metadata import LIVE_AT_FAILURE, OUT_OF_MEMORY, table_of
-from tfvis_nb.recording.out_of_memory import live_buffers, parsed
+from tfvis_nb.recording.allocation_errors import live_buffers, parsed
 
 pytestmark = pytest.mark.tensorflow
 
@@ -40,8 +41,18 @@ def line_of(code: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if code in line and "line_of" not in line)
 
 
-def failed(run: Any, **options: Any) -> tuple[tv.RecordedTrace, tf.errors.ResourceExhaustedError]:
-    with pytest.raises(tf.errors.ResourceExhaustedError) as caught, tv.trace(**options) as recorded:
+@tf.function  # type: ignore[untyped-decorator] # tensorflow has no types
+def constant() -> Any:
+    return tf.reduce_sum(tf.ones([EDGE, EDGE]))
+
+
+@tf.function  # type: ignore[untyped-decorator] # tensorflow has no types
+def array() -> Any:
+    return tf.numpy_function(lambda: np.ones([EDGE, 2 * EDGE]), [], tf.float64)
+
+
+def failed(run: Any, kind: Any = tf.errors.ResourceExhaustedError, **options: Any) -> tuple[Any, Any]:
+    with pytest.raises(kind) as caught, tv.trace(**options) as recorded:
         run()
     return recorded, caught.value
 
@@ -72,6 +83,39 @@ def test_a_function() -> None:
     assert (found["node"], found["op"], found["layer"]) == ("net/dense/scores", "MatMul", "net/dense")
     assert (found["function"], found["line"]) == ("scores", line_of('name="scores"'))
     assert recorded.events["name"][found["event"]] == "net/dense/scores"
+
+
+def test_a_constant_that_does_not_fit() -> None:
+    """TensorFlow calls the value of the constant invalid."""
+    recorded, _ = failed(constant, tf.errors.InvalidArgumentError)
+    found = recorded.out_of_memory.iloc[0]
+    assert (found["node"], found["op"], found["requested_bytes"]) == ("ones", "Fill", ASKED)
+    assert found["line"] == line_of("tf.reduce_sum(tf.ones([EDGE, EDGE]))")
+    assert 0 < found["free_bytes"] < ASKED
+
+
+@pytest.mark.parametrize("run", [array, lambda: np.ones([EDGE, 2 * EDGE])])
+def test_an_array_of_numpy(run: Any) -> None:
+    recorded, _ = failed(lambda: (tf.ones([3]), run()), (tf.errors.ResourceExhaustedError, MemoryError))
+    found = recorded.out_of_memory.iloc[0]
+    assert (found["requested_bytes"], found["shape"]) == (4 * ASKED, f"[{EDGE}, {2 * EDGE}]")
+    assert found["fitting_rows"] == EDGE * int(found["free_bytes"]) // (4 * ASKED)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_ends() -> None:
+    before = threading.excepthook
+    with tv.trace() as recorded:
+        threads = [threading.Thread(target=scores, args=(tf.ones([EDGE, 1]),)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+            thread.join()
+        tf.ones([3])
+    assert threading.excepthook is before
+    found = recorded.out_of_memory
+    assert found[["node", "requested_bytes"]].to_numpy().tolist() == [["net/dense/scores", ASKED]]
+    assert len(figures_of(recorded.notes, "thread_out_of_memory")) == 1
+    assert not figures_of(recorded.notes, "ended_out_of_memory")
 
 
 @pytest.mark.parametrize("earlier", [0, 1])
@@ -122,6 +166,12 @@ def test_other_errors_are_no_such() -> None:
     assert OUT_OF_MEMORY not in recorded.metadata
 
 
+CONSTANT = (
+    "Cannot parse tensor from proto: goo.gle/debugonly  \ndtype: {}\ntensor_shape {{\n  dim {{\n    size: {}\n"
+    "  }}\n  dim {{\n    size: 2\n  }}\n}}\nhalf_val: 1\n\n\t [[{{{{node c}}}}]]"
+)
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
@@ -141,6 +191,21 @@ def test_other_errors_are_no_such() -> None:
         ),
         ("OOM when allocating tensor with shape[] and type float", {"shape": "[]", "requested_bytes": 4}),
         (f"OOM when allocating tensor with shape[{2**62},8] and type int8", {"requested_bytes": None}),
+        ("OOM when allocating temporary tensor with shape[8] and type int8", {"requested_bytes": 8}),
+        (
+            "OOM when allocating tensor of shape [3,4] and type float\n\t [[{{node big}}]]",
+            {"shape": "[3, 4]", "requested_bytes": 48, "node": "big"},
+        ),
+        (
+            "Failed copying input tensor from CPU:0 to GPU:0 in order to run Mul: Dst tensor is not initialized."
+            " [Op:Mul]",
+            {"op": "Mul", "requested_bytes": None},
+        ),
+        (CONSTANT.format("DT_HALF", "9 "), {"shape": "[9, 2]", "requested_bytes": 36, "node": "c"}),
+        (CONSTANT.format("DT_HALF", "-1 "), None),
+        (CONSTANT.format("DT_STRING", "9 "), None),
+        (CONSTANT.format("DT_HALF", "9 ").replace("half_val", "tensor_content"), None),
+        (CONSTANT.format("DT_HALF", f"{2**62} "), None),
         ("Resource exhausted: Too many open files", None),
     ],
 )
@@ -161,6 +226,12 @@ PIECES = st.sampled_from(
         ),
         *("Current usage from device: /d, allocator: e\n", "  1.5GiB from c\n", "  . from", "{{node ", "}}"),
         *("Out of memory while trying to allocate ", "1.2.3", " bytes", "PiB", "[Op:", "\n", " "),
+        *(
+            "Cannot parse tensor from proto: dtype: DT_INT8\n",
+            "tensor_shape {\n",
+            "dim {\n size: 9\n}",
+            "\n}",
+        ),
     ]
 )
 

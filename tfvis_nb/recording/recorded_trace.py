@@ -48,11 +48,12 @@ class RecordedTrace(Trace):
         remarks: Sequence[str] = (),
         sources: SourceWatch | None = None,
         failure: Metadata | None = None,
+        in_thread: bool = False,  # noqa: FBT001, FBT002 - as the others
     ) -> None:
         """Take over the recorded data, with more `remarks` for the notes.
 
         `sources` has the code that ran, where it was watched, `failure` what is known of the allocation that
-        ended it.
+        ended it, or one of its threads if `in_thread`.
 
         Raises
         ------
@@ -91,7 +92,8 @@ class RecordedTrace(Trace):
             missing = note_of(kinds, devices)
             notes += [missing] if missing else []
         failed = ended(self)
-        notes = [Text("ended_out_of_memory", failure=failed), *notes] if failed else notes
+        ended_what = "thread_out_of_memory" if in_thread else "ended_out_of_memory"
+        notes = [Text(ended_what, failure=failed), *notes] if failed else notes
         self.notes = [*notes, *remarks, *trace.notes]
 
     def __getattr__(self, name: str) -> object:

@@ -19,6 +19,7 @@ from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.recorded_trace import RecordedTrace
 from tfvis_nb.recording.sessions.runs import SessionTracer
 from tfvis_nb.recording.stacks.watch import SourceWatch
+from tfvis_nb.recording.thread_errors import ThreadErrors
 from tfvis_nb.recording.thread_frames import frames_of_threads
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.save import check_target, save
@@ -44,6 +45,7 @@ class Recorder(ContextDecorator):
         self._options = options
         self._path = path
         self._tracers: tuple[SessionTracer, ProfileTracer, SourceWatch | None] | None = None
+        self._threads = ThreadErrors()
         self._trace = RecordedTrace()
         self._owner: FrameType | None = None
         self._remarks: list[str] = []
@@ -62,11 +64,13 @@ class Recorder(ContextDecorator):
                 self._remarks.append(Text("trace_left_open"))
             _active, self._owner = self, _caller()
             self._tracers, self._trace = (sessions, profiles, sources), RecordedTrace()
+            self._threads = ThreadErrors()
             try:
                 if sources is not None:
                     sources.install()
                 sessions.install()
                 profiles.install()
+                self._threads.install()
             except BaseException:  # an interrupt here would leave TensorFlow patched: no block, no exit
                 self._stop()
                 raise
@@ -84,10 +88,19 @@ class Recorder(ContextDecorator):
         try:
             graphs = [run.graph for run in sessions.runs]
             functions = None if sources is None else sources.functions.graphs
-            failure = {} if error is None else out_of_memory(error, functions, graphs)
+            failure = out_of_memory(error, functions, graphs)
+            of_thread = {} if failure else out_of_memory(self._threads.error, functions, graphs)
             if error is not None and not failure:
                 self._remarks.append(Text("ended_by_error", error=_in_a_line(error)))
-            self._trace.fill(sessions, profiles, self._options, self._remarks, sources, failure)
+            self._trace.fill(
+                sessions,
+                profiles,
+                self._options,
+                self._remarks,
+                sources,
+                failure or of_thread,
+                bool(of_thread),
+            )
         except EmptyTraceError:
             # The user's own exception is more useful than the message that nothing ran.
             if error is None:
@@ -115,6 +128,7 @@ class Recorder(ContextDecorator):
         self._owner = None
         if _active is self:
             _active = None
+        self._threads.remove()
         if self._tracers is not None:
             sessions, profiles, sources = self._tracers
             try:

@@ -43,16 +43,17 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _asked(figures: Figures) -> str:
-    """Describe which op asked for how much, and how much was free."""
+    """Describe which op asked for how much, and how much was free, as "the op a asked ..."."""
     op, node, asked, free = (figures[name] for name in ("op", "node", "requested_bytes", "free_bytes"))
-    who = f"{node} ({op})" if node and op else node or op or "that failed"
+    name = f"{node} ({op})" if node and op and node != op else node or op
+    who = f"the op {name}" if name else "the program"
     what = "memory that was not there" if asked is None else format_bytes(asked)
     return f"{who} asked for {what}" + ("" if free is None else f", and {format_bytes(free)} were free")
 
 
 def _word(key: str, figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
-    text = f"The op {_asked(figures)}{', but not in one block' if case == 'fragmented' else ''}."
+    text = f"T{_asked(figures)[1:]}{', but not in one block' if case == 'fragmented' else ''}."
     if figures["shape"]:
         text += f" It was for a tensor of shape {figures['shape']}"
         text += f" and type {figures['dtype']}." if figures["dtype"] else "."
@@ -88,7 +89,7 @@ def _summarise(figures: Figures) -> str:
 
 
 def _headline(figures: Figures) -> str:
-    return f"Out of memory: the op {_asked(figures)}."
+    return f"Out of memory: {_asked(figures)}."
 
 
 def ended(trace: Trace) -> str:

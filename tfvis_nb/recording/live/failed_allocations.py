@@ -12,7 +12,7 @@ from typing import Any
 from tfvis_nb import events as event_table
 from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.recording.out_of_memory import out_of_memory
+from tfvis_nb.recording.out_of_memory import is_out_of_memory, out_of_memory
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.stacks.functions import graphs_of_functions
 from tfvis_nb.session.file.entries import Recording
@@ -25,11 +25,9 @@ def failure_of(error: BaseException, graphs: list[Any], functions: Callable[[], 
 
     Unlike in a recording, the error's causes do not count: the program may have survived them.
     """
-    from tensorflow.python.framework import errors
-
-    if isinstance(error, errors.ResourceExhaustedError):
-        # It runs on in the user's own error, which must not be replaced.
-        with contextlib.suppress(Exception):
+    # It runs on in the user's own error, which must not be replaced.
+    with contextlib.suppress(Exception):
+        if is_out_of_memory(error):
             return out_of_memory(error, functions, graphs)
     return {}
 
@@ -65,7 +63,8 @@ class FailedAllocations:
         """Begin to note errors when TensorFlow makes them: they may be gone when a batch is given up."""
         from tensorflow.python.framework import errors
 
-        replacements.put(errors.ResourceExhaustedError, "__init__", self._noting)
+        for kind in (errors.ResourceExhaustedError, errors.InvalidArgumentError):
+            replacements.put(kind, "__init__", self._noting)
 
     def begin(self) -> None:
         """Note what fails in this thread, starting now."""

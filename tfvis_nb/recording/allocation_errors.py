@@ -1,0 +1,117 @@
+"""What TensorFlow's and NumPy's messages say about an allocation that failed."""
+
+import math
+import re
+from typing import Any
+
+from tfvis_nb.events import MOST_IN_ALL
+
+_LONGEST = 1 << 20
+"""Letters of a message that are looked through."""
+_MOST_BUFFERS = 100
+
+_TENSOR = re.compile(r"OOM when allocating (?:temporary )?tensor (?:with|of) shape ?\[([\d, ]{0,400})\]")
+_TYPE = re.compile(r" and type ([\w.]+)")
+_WHERE = re.compile(r" on (/\S+) by allocator (\S+)")
+_CONSTANT = re.compile(
+    r"Cannot parse tensor from proto:[^{}]{0,99}?dtype: DT_([A-Z0-9]{1,20})\s+"
+    r"tensor_shape \{((?:\s+dim \{\s+size: \d{1,19}\s+\}){1,254})\s+\}(?!\s+tensor_content)"
+)
+"""A constant that repeats a few numbers. With a valid shape, TensorFlow lacks nothing but the memory for it."""
+_UNITS = {"bytes": 1, "B": 1, **{f"{unit}iB": 2 ** (10 * at) for at, unit in enumerate("KMGTPE", 1)}}
+_AMOUNT = re.compile(
+    r"(?:[Oo]ut of memory (?:while )?trying to allocate|[Ff]ailed to allocate(?: request for)?|"
+    rf"Unable to allocate) (\d[\d.]*) ?({'|'.join(_UNITS)})\b"
+)
+_ARRAY = re.compile(r" for an array with shape \(([\d, ]{0,400})\) and data type (\w+)")
+_NO_AMOUNT = re.compile(r"failed to allocate memory|Dst tensor is not initialized|CUDA_ERROR_OUT_OF_MEMORY")
+_NODE = re.compile(r"\{\{node ([^{}\s]+)\}\}|\[\[node ([^\s\]]+)")
+_OP = re.compile(r"\[Op:(\w+)\]")
+_USAGE = re.compile(r"Current usage from device: (\S+), allocator: (\S+)\n((?: +[^\n]+\n?)*)")
+_BUFFER = re.compile(r"^ +(\d[\d.]*) ?([KMGTPE]?i?B) from (\S+)$", re.MULTILINE)
+_NUMBER = re.compile(r"[0-9]+")
+
+_BYTES = {
+    **dict.fromkeys(("double", "int64", "uint64", "complex64"), 8),
+    **dict.fromkeys(("float", "int32", "uint32", "qint32"), 4),
+    **dict.fromkeys(("half", "bfloat16", "int16", "uint16", "qint16", "quint16"), 2),
+    **dict.fromkeys(("int8", "uint8", "bool", "qint8", "quint8"), 1),
+    "complex128": 16,
+}
+_NAMES = {"float": "float32", "double": "float64", "half": "float16"}
+
+
+def parsed(message: str) -> dict[str, Any] | None:
+    """Return what a message reports about an allocation, by the columns of `OUT_OF_MEMORY`; else None.
+
+    >>> found = parsed("OOM when allocating tensor with shape[8,4] and type float on /CPU:0 by allocator cpu")
+    >>> found["requested_bytes"], found["dtype"], found["allocator"]
+    (128, 'float32', 'cpu')
+    """
+    message = message[:_LONGEST]
+    found: dict[str, Any] = dict.fromkeys(("node", "op", "shape", "dtype", "device", "allocator"))
+    if tensor := _TENSOR.search(message):
+        kind = _TYPE.match(message, tensor.end())
+        where = _WHERE.match(message, (kind or tensor).end())
+        found |= _tensor(tensor[1], kind[1] if kind else None)
+        if where is not None:
+            found |= {"device": where[1], "allocator": where[2]}
+    elif constant := _constant(message):
+        found |= constant
+    elif amount := _AMOUNT.search(message):
+        if array := _ARRAY.match(message, amount.end()):
+            found |= _tensor(array[1], array[2])
+        found["requested_bytes"] = _bytes(*amount.groups())
+    elif _NO_AMOUNT.search(message):
+        found["requested_bytes"] = None
+    else:
+        return None
+    node, op = _NODE.search(message), _OP.search(message)
+    if node is not None:
+        found["node"] = node[1] or node[2]
+    elif op is not None:
+        found["op"] = op[1]
+    return found
+
+
+def is_on_host(message: str) -> bool:
+    """Whether memory of the host was asked for, according to a message that names no device."""
+    message = message[:_LONGEST]
+    return bool(_constant(message) or _ARRAY.search(message))
+
+
+def live_buffers(message: str) -> list[dict[str, Any]]:
+    """Return the buffers that a message lists as allocated: rows of `LIVE_AT_FAILURE`, the largest first."""
+    found = [
+        {"node": node, "device": device, "allocator": allocator, "bytes": _bytes(number, unit)}
+        for device, allocator, lines in _USAGE.findall(message[:_LONGEST])
+        for number, unit, node in _BUFFER.findall(lines)
+    ]
+    known = [one for one in found if one["bytes"] is not None]
+    return sorted(known, key=lambda one: -one["bytes"])[:_MOST_BUFFERS]
+
+
+def _constant(message: str) -> dict[str, Any] | None:
+    """Return what a constant that cannot be made needs; None if more is wrong with it."""
+    constant = _CONSTANT.search(message)
+    found = None if constant is None else _tensor(constant[2], constant[1].lower())
+    return found if found and found["requested_bytes"] else None
+
+
+def _tensor(shape: str, dtype: str | None) -> dict[str, Any]:
+    sizes = _NUMBER.findall(shape)
+    each = _BYTES.get(dtype or "")
+    size = None if each is None else each * math.prod(map(int, sizes))
+    return {
+        "shape": f"[{', '.join(sizes)}]",
+        "dtype": None if dtype is None else _NAMES.get(dtype, dtype),
+        "requested_bytes": None if size is None or size > MOST_IN_ALL else size,
+    }
+
+
+def _bytes(number: str, unit: str) -> int | None:
+    try:
+        size = round(float(number) * _UNITS[unit])
+    except (ValueError, KeyError, OverflowError):
+        return None
+    return size if size <= MOST_IN_ALL else None
