@@ -147,7 +147,10 @@ export class Store extends SelectionState {
           : null,
       tracks: this.aligned ? [] : this.tracks,
       counters: this.aligned ? [] : this.counters,
-      tensors: (track) => (this.lanes.tensors && track.starts.length ? tensorRows(track) : null),
+      tensors: (track) =>
+        this.lanes.tensors && track.starts.length
+          ? tensorRows(track, this.step === null ? undefined : this.whole)
+          : null,
     });
     this.placement = new Placement(this.drawn, this.arrangement, this.derived.rowNumbers, this.step);
     this.scrollTo(this.scroll);

@@ -93,6 +93,45 @@ def test_a_run_that_fails_has_no_rows_of_its_own() -> None:
     assert alive["layer"].tolist() == ["enc", "enc"]
 
 
+def test_blocks_are_named_after_their_last_allocation() -> None:
+    """At address 4096 is the second allocation of the trace; the other block was there before."""
+    heap = {"in_use_bytes": 20_000, "available_bytes": 100_000, "largest_free_bytes": 75_000}
+    block = {"allocator": "GPU_0_bfc", "bytes": 4000, "requested_bytes": 3900}
+    blocks = [
+        {**block, "address": 4096},
+        {**block, "address": 64},
+        {**block, "bytes": 9000, "address": 1 << 40},
+    ]
+    made = trace({**ASKED, **heap}, blocks, free=101_000 - 9000 + 20_000)
+    found = made.out_of_memory.iloc[0]
+    assert (found["in_use_bytes"], found["free_bytes"]) == (20_000, 101_000)
+    assert (found["largest_free_bytes"], found["fitting_rows"]) == (75_000, 75_000 // 4000)
+    assert found["fragmentation"] == pytest.approx(26 / 101)
+    assert pd.isna(found["at_ns"])
+    alive = live_at_failure(made)
+    assert alive[["name", "bytes", "event"]].to_numpy().tolist() == [
+        ["", 9000, -1],
+        ["net/in", 4000, 4],
+        ["", 4000, -1],
+    ]
+    assert alive["requested_bytes"].tolist() == [3900] * 3
+    assert alive["share"].tolist() == [0.45, 0.2, 0.2]
+    assert [name for name in made.findings["figures"][0]["live"] if name == "net/in"]
+
+
+def test_memory_that_the_allocator_may_still_claim_is_free() -> None:
+    heap = {"in_use_bytes": 9000, "available_bytes": 1000, "largest_free_bytes": 500}
+    found = trace({**ASKED, **heap}).out_of_memory.iloc[0]
+    assert (found["free_bytes"], found["largest_free_bytes"]) == (100_000, 99_000)
+    without_limit = trace({**ASKED, **heap}, rows=3).out_of_memory.iloc[0]
+    assert (without_limit["free_bytes"], without_limit["largest_free_bytes"]) == (1000, 500)
+
+
+def test_an_op_inside_an_inlined_function_is_found() -> None:
+    names = ["x", "y", "f/net/dense/big", *["MemoryAllocation"] * 2, "not_net/dense/big", "dense/big"]
+    assert trace(ASKED, name=names).out_of_memory["event"].tolist() == [2]
+
+
 @pytest.mark.parametrize(
     ("case", "options"),
     [("larger", {}), ("fragmented", {"free": 300_000}), ("unknown", {"scheduled_ns": [0] * 7})],
@@ -106,14 +145,12 @@ def test_it_is_what_is_said_first(case: str, options: dict[str, Any]) -> None:
     words = headline(made, made.overview)
     assert words.id == "headline_ended"
     assert "net/dense/big" in words.figures["ended"]
-    assert words.figures["then"]
 
 
 def test_without_any_event() -> None:
     made = trace({**ASKED, "available_bytes": 8000}, LIVE, rows=0)
     assert made.findings["id"].tolist() == ["out_of_memory.larger"]
     assert made.out_of_memory["fitting_rows"].tolist() == [2]
-    assert headline(made, made.overview).figures["then"] == ""
     assert [block["title"] for block in tab(made, "Memory")["blocks"][:2]] == [
         "Out of memory",
         "Live when memory ran out",
@@ -142,11 +179,13 @@ def test_a_trace_without_code_does_not_name_lines() -> None:
         {"shape": "[0, 5]", "requested_bytes": 0, "available_bytes": -5},
         {"shape": "[9" + "9" * 40 + "]", "requested_bytes": 2**63 - 1, "available_bytes": 1},
         {"node": "<i>", "op": "\0", "line": -1, "allocator": "no"},
+        {"in_use_bytes": 2**62, "available_bytes": 0, "largest_free_bytes": 2**62, "shape": "[1]"},
+        {"in_use_bytes": -1, "available_bytes": -1, "largest_free_bytes": -1},
     ],
 )
 def test_odd_figures_say_nothing_wrong(asked: dict[str, Any]) -> None:
     for rows in (0, 7):
-        made = trace(asked, [{}, {"bytes": -1}, {"bytes": 2**63 - 1, "node": "a"}], rows=rows)
+        made = trace(asked, [{}, {"bytes": -1, "address": -1}, {"bytes": 2**63 - 1, "node": "a"}], rows=rows)
         assert made.out_of_memory["fitting_rows"].isna().all()
         assert live_at_failure(made)["name"].tolist() == ["a"]
         assert made.findings["kind"][0] == "out of memory"

@@ -167,7 +167,7 @@ def test_other_errors_are_no_such() -> None:
 
 
 CONSTANT = (
-    "Cannot parse tensor from proto: goo.gle/debugonly  \ndtype: {}\ntensor_shape {{\n  dim {{\n    size: {}\n"
+    "Cannot parse tensor from proto: goo.gle/debugonly \ndtype: {}\ntensor_shape {{\n  dim {{\n    size: {}\n"
     "  }}\n  dim {{\n    size: 2\n  }}\n}}\nhalf_val: 1\n\n\t [[{{{{node c}}}}]]"
 )
 
@@ -197,9 +197,8 @@ CONSTANT = (
             {"shape": "[3, 4]", "requested_bytes": 48, "node": "big"},
         ),
         (
-            "Failed copying input tensor from CPU:0 to GPU:0 in order to run Mul: Dst tensor is not initialized."
-            " [Op:Mul]",
-            {"op": "Mul", "requested_bytes": None},
+            "Failed copying input tensor from /GPU:0 in order to run Mul: Dst tensor is not initialized.",
+            {"op": None, "requested_bytes": None},
         ),
         (CONSTANT.format("DT_HALF", "9 "), {"shape": "[9, 2]", "requested_bytes": 36, "node": "c"}),
         (CONSTANT.format("DT_HALF", "-1 "), None),
@@ -226,12 +225,7 @@ PIECES = st.sampled_from(
         ),
         *("Current usage from device: /d, allocator: e\n", "  1.5GiB from c\n", "  . from", "{{node ", "}}"),
         *("Out of memory while trying to allocate ", "1.2.3", " bytes", "PiB", "[Op:", "\n", " "),
-        *(
-            "Cannot parse tensor from proto: dtype: DT_INT8\n",
-            "tensor_shape {\n",
-            "dim {\n size: 9\n}",
-            "\n}",
-        ),
+        *("Cannot parse tensor from proto: dtype: DT_INT8\n", "tensor_shape {\n", "dim {\n size: 9\n}"),
     ]
 )
 
@@ -264,7 +258,8 @@ def test_an_allocator_that_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found = recorded.out_of_memory.iloc[0]
     assert (found["op"], found["requested_bytes"]) == ("Tile", 64 * 4_000_000)
     assert found["free_bytes"] + found["in_use_bytes"] == 64 << 20
-    assert 0 <= found["fragmentation"] <= 1
+    assert 0 < found["largest_free_bytes"] <= found["free_bytes"]
+    assert found["fitting_rows"] == 8000 * int(found["largest_free_bytes"]) // (64 * 4_000_000)
     largest = live_at_failure(recorded).iloc[0]
     assert (largest["op"], largest["bytes"] >= 4_000_000) == ("Fill", True)
     assert found["in_use_bytes"] >= live_at_failure(recorded)["bytes"].sum()

@@ -46,7 +46,9 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "device": event_table.TEXT,
         "allocator": event_table.TEXT,
         "requested_bytes": "Int64",
+        "in_use_bytes": "Int64",
         "available_bytes": "Int64",
+        "largest_free_bytes": "Int64",
         "file": event_table.TEXT,
         "line": "Int64",
         "function": event_table.TEXT,
@@ -59,7 +61,9 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "line": "Int64",
         "device": event_table.TEXT,
         "allocator": event_table.TEXT,
+        "address": "Int64",
         "bytes": "Int64",
+        "requested_bytes": "Int64",
     },
 }
 """The columns of each subject; any value may be missing.
@@ -67,8 +71,9 @@ SUBJECTS: dict[str, dict[str, Any]] = {
 A device has its name in the source, such as ``/device:GPU:0``, bandwidth in bytes and peak in floating-point
 operations a second; ``task`` is empty where the profile does not show it. A profile has the levels of its
 tracers, of the ``ProfilerOptions`` that it was recorded with. An allocation that failed and ended the
-recording has what was asked for, by which op and line; for an op on a CPU, ``available_bytes`` is what the
-machine had left. The buffers that were allocated then are those that TensorFlow's error lists.
+recording has what was asked for, by which op and line, and the sums of the allocator's blocks if those are
+known; otherwise, for an op on a CPU, ``available_bytes`` is what the machine had left. The buffers that were
+allocated then are the allocator's blocks, with addresses, or those that TensorFlow's error lists.
 """
 
 _MOST_ROWS = 100_000

@@ -17,7 +17,7 @@ _CONSTANT = re.compile(
     r"Cannot parse tensor from proto:[^{}]{0,99}?dtype: DT_([A-Z0-9]{1,20})\s+"
     r"tensor_shape \{((?:\s+dim \{\s+size: \d{1,19}\s+\}){1,254})\s+\}(?!\s+tensor_content)"
 )
-"""A constant that repeats a few numbers. With a valid shape, TensorFlow lacks nothing but the memory for it."""
+"""A constant that repeats a few numbers. With a valid shape, only memory can be missing."""
 _UNITS = {"bytes": 1, "B": 1, **{f"{unit}iB": 2 ** (10 * at) for at, unit in enumerate("KMGTPE", 1)}}
 _AMOUNT = re.compile(
     r"(?:[Oo]ut of memory (?:while )?trying to allocate|[Ff]ailed to allocate(?: request for)?|"

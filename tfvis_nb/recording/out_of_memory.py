@@ -12,6 +12,7 @@ import psutil
 
 from tfvis_nb.core.metadata import LIVE_AT_FAILURE, OUT_OF_MEMORY, Metadata, table_of
 from tfvis_nb.recording.allocation_errors import is_on_host, live_buffers, parsed
+from tfvis_nb.recording.heap_dumps import HeapDumps
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles
@@ -22,7 +23,10 @@ _OP = re.compile(r"\[Op:(\w+)\]")
 
 
 def out_of_memory(
-    error: BaseException | None, functions: Callable[[], dict[str, Any]] | None, graphs: Iterable[Any]
+    error: BaseException | None,
+    functions: Callable[[], dict[str, Any]] | None,
+    graphs: Iterable[Any],
+    dumps: HeapDumps | None = None,
 ) -> Metadata:
     """Return the facts about a failed allocation; nothing for other errors.
 
@@ -35,16 +39,21 @@ def out_of_memory(
     if exhausted is None or asked is None:
         return {}
     asked["time_ns"] = time.time_ns()
-    if _is_host(asked["device"], message):
+    live = live_buffers(message)
+    blocks: list[dict[str, Any]] = []
+    if _is_host(asked, message):
         with contextlib.suppress(OSError):
             asked["available_bytes"] = psutil.virtual_memory().available
-    live = live_buffers(message)
+    elif dumps is not None:
+        heap, blocks = dumps.last(asked["allocator"])
+        asked |= heap
     if functions is not None:
         # Graphs can come from any program, in any release of TensorFlow.
         with contextlib.suppress(Exception):
             _put_code(exhausted, [asked, *live], functions(), graphs)
     failed = {OUT_OF_MEMORY: table_of(OUT_OF_MEMORY, [asked])}
-    return failed | ({LIVE_AT_FAILURE: table_of(LIVE_AT_FAILURE, live)} if live else {})
+    # The error names tensors, of which the blocks have addresses only.
+    return failed | ({LIVE_AT_FAILURE: table_of(LIVE_AT_FAILURE, live or blocks)} if live or blocks else {})
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
@@ -64,10 +73,10 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _is_host(device: str | None, message: str) -> bool:
-    """Whether memory of the host was asked for."""
-    if device is not None:
-        return "CPU" in device
+def _is_host(asked: dict[str, Any], message: str) -> bool:
+    """Whether memory of the host was asked for, all of which the allocator may take."""
+    if asked["device"] is not None:
+        return "CPU" in asked["device"] and "bfc" not in (asked["allocator"] or "")
     import tensorflow as tf
 
     return is_on_host(message) or not any(
@@ -83,12 +92,8 @@ def _put_code(
     nodes = GraphNodes(functions)
     called = _OP.search(str(error))
     first = [functions[called[1]]] if called is not None and called[1] in functions else []
-    every = [
-        getattr(getattr(error, "op", None), "graph", None),
-        *first,
-        *graphs,
-        *reversed(functions.values()),
-    ]
+    own_graph = getattr(getattr(error, "op", None), "graph", None)
+    every = [own_graph, *first, *graphs, *reversed(functions.values())]
     known = [graph for graph in every if graph is not None]
     ops = [_op(row["node"], known, nodes) for row in rows]
     lines = [list(stack.frames) for stack in op_stacks(ops, nodes)]

@@ -48,7 +48,7 @@ class RecordedTrace(Trace):
         remarks: Sequence[str] = (),
         sources: SourceWatch | None = None,
         failure: Metadata | None = None,
-        in_thread: bool = False,  # noqa: FBT001, FBT002 - as the others
+        in_thread: bool = False,
     ) -> None:
         """Take over the recorded data, with more `remarks` for the notes.
 

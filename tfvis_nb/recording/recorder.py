@@ -13,6 +13,7 @@ from types import FrameType, TracebackType
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.options import only_known_options
+from tfvis_nb.recording.heap_dumps import HeapDumps
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.out_of_memory import out_of_memory
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
@@ -46,6 +47,7 @@ class Recorder(ContextDecorator):
         self._path = path
         self._tracers: tuple[SessionTracer, ProfileTracer, SourceWatch | None] | None = None
         self._threads = ThreadErrors()
+        self._dumps = HeapDumps()
         self._trace = RecordedTrace()
         self._owner: FrameType | None = None
         self._remarks: list[str] = []
@@ -64,13 +66,14 @@ class Recorder(ContextDecorator):
                 self._remarks.append(Text("trace_left_open"))
             _active, self._owner = self, _caller()
             self._tracers, self._trace = (sessions, profiles, sources), RecordedTrace()
-            self._threads = ThreadErrors()
+            self._threads, self._dumps = ThreadErrors(), HeapDumps()
             try:
                 if sources is not None:
                     sources.install()
                 sessions.install()
                 profiles.install()
                 self._threads.install()
+                self._dumps.install()
             except BaseException:  # an interrupt here would leave TensorFlow patched: no block, no exit
                 self._stop()
                 raise
@@ -88,18 +91,13 @@ class Recorder(ContextDecorator):
         try:
             graphs = [run.graph for run in sessions.runs]
             functions = None if sources is None else sources.functions.graphs
-            failure = out_of_memory(error, functions, graphs)
-            of_thread = {} if failure else out_of_memory(self._threads.error, functions, graphs)
+            failure = out_of_memory(error, functions, graphs, self._dumps)
+            of_thread = {} if failure else out_of_memory(self._threads.error, functions, graphs, self._dumps)
             if error is not None and not failure:
                 self._remarks.append(Text("ended_by_error", error=_in_a_line(error)))
+            in_thread, failure = bool(of_thread), failure or of_thread
             self._trace.fill(
-                sessions,
-                profiles,
-                self._options,
-                self._remarks,
-                sources,
-                failure or of_thread,
-                bool(of_thread),
+                sessions, profiles, self._options, self._remarks, sources, failure, in_thread=in_thread
             )
         except EmptyTraceError:
             # The user's own exception is more useful than the message that nothing ran.
@@ -108,6 +106,8 @@ class Recorder(ContextDecorator):
         else:
             _latest = self._trace
             self._write(error)
+        finally:
+            self._dumps.close()
 
     def _write(self, error: BaseException | None) -> None:
         if self._path is None:
@@ -129,6 +129,7 @@ class Recorder(ContextDecorator):
         if _active is self:
             _active = None
         self._threads.remove()
+        self._dumps.remove()
         if self._tracers is not None:
             sessions, profiles, sources = self._tracers
             try:

@@ -82,6 +82,12 @@ describe("packTensors", () => {
     expect([...rows[0].row.ids]).toEqual([1]);
   });
 
+  it("has rows only for the buffers of a range", () => {
+    const track = makeTrack(Array.from({ length: 400 }, (_, at) => [at < 200 ? 0 : 10 * at, 9, 10]));
+    const { rows, shown, leftOut } = packTensors(track, { start: 3000, end: 3025 });
+    expect([rows.length, [...rows[0].row.ids], shown, leftOut]).toEqual([1, [300, 301, 302], 3, 0]);
+  });
+
   it("has no rows for no buffers", () => {
     expect(packTensors(makeTrack([]))).toMatchObject({ rows: [], shown: 0, leftOut: 0 });
   });

@@ -2,6 +2,7 @@
 
 import { firstAbove } from "../lod/bisect";
 import type { Row } from "../types";
+import type { Viewport } from "../viewport";
 import type { Track } from "../wire/memory";
 
 /** A row of bars as high as `height`, `top` below the upper edge of its lane (CSS px). */
@@ -35,21 +36,25 @@ export const MAX_BARS = 50_000;
 const PAD = 3;
 const GAP = 2;
 
-const packed = new WeakMap<Track, TensorRows>();
+const EVER: Viewport = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY };
 
-/** The rows of an allocator's bars; packed when they are first shown. */
-export function tensorRows(track: Track): TensorRows {
-  let rows = packed.get(track);
-  if (!rows) {
-    rows = packTensors(track);
-    packed.set(track, rows);
-  }
+const packed = new WeakMap<Track, { range: Viewport; rows: TensorRows }>();
+
+/** The rows of the bars of an allocator that lie in a range; packed when they are first shown. */
+export function tensorRows(track: Track, range: Viewport = EVER): TensorRows {
+  const known = packed.get(track);
+  if (known && known.range.start === range.start && known.range.end === range.end) return known.rows;
+  const rows = packTensors(track, range);
+  packed.set(track, { range, rows });
   return rows;
 }
 
-export function packTensors(track: Track): TensorRows {
-  const { sizes, peak } = track;
-  const bySize = Uint32Array.from(sizes, (_, at) => at).sort((a, b) => sizes[b] - sizes[a] || a - b);
+export function packTensors(track: Track, range: Viewport = EVER): TensorRows {
+  const { sizes, starts, lengths, unit, peak } = track;
+  const isInRange = (at: number) => starts[at] <= range.end && starts[at] + lengths[at] * unit >= range.start;
+  const bySize = Uint32Array.from(sizes, (_, at) => at)
+    .filter(isInRange)
+    .sort((a, b) => sizes[b] - sizes[a] || a - b);
   const packed: TensorRows = { rows: [], height: PAD, shown: 0, leftOut: track.unsent };
   let from = 0;
   for (const { share, height, most } of TIERS) {

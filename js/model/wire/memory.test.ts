@@ -15,6 +15,7 @@ const columns: Record<string, Planned> = Object.fromEntries(
     track_0_start_gap: Uint32Array.of(0, 2, 0),
     track_0_length: Uint32Array.of(6, 4, 1),
     track_0_bytes: Uint32Array.of(64, 16, 50),
+    track_0_excess: Uint32Array.of(4, 0, 0),
     track_0_event: Uint32Array.of(3, 4, 0),
     track_0_name: Uint32Array.of(1, 2, 1),
     track_0_state: Uint8Array.of(0, 5, 2),
@@ -26,6 +27,7 @@ const columns: Record<string, Planned> = Object.fromEntries(
     track_1_start_gap: Uint32Array.of(0),
     track_1_length: Float64Array.of(1000),
     track_1_bytes: Uint32Array.of(8),
+    track_1_excess: Uint32Array.of(0),
     track_1_event: Uint32Array.of(1),
     track_1_name: Uint32Array.of(0),
     track_1_state: Uint8Array.of(3),
@@ -43,6 +45,7 @@ describe("readTracks", () => {
     const [gpu, cpu] = await read({ tracks });
     expect([gpu.allocator, cpu.allocator, gpu.peak]).toEqual(["GPU_0_bfc", "cpu", 230]);
     expect([...gpu.starts]).toEqual([10, 20, 20]);
+    expect([...gpu.excess]).toEqual([4, 0, 0]);
     expect([...gpu.times]).toEqual([10, 20, 25, 40]);
     expect([...cpu.times]).toEqual([-5, 995]);
     expect([0, 1, 2].map((at) => gpu.name(at))).toEqual(["net/a", "net/b:1", "net/a"]);

@@ -21,6 +21,8 @@ export interface Track extends StepLine {
   lengths: Numbers;
   unit: number;
   sizes: Numbers;
+  /** The part of each size that its op did not request; 0 where that is not known. */
+  excess: Numbers;
   /** One more than the id of the event that allocated it; 0 where that is not here. */
   events: Numbers;
   /** Set where nothing was recorded of allocations, and lifetimes are estimated from what read outputs. */
@@ -76,6 +78,7 @@ export function readTracks(container: Container, strings: Strings): Track[] {
       starts: times(column("start_gap")),
       lengths: column("length"),
       sizes: column("bytes"),
+      excess: column("excess"),
       events: column("event"),
       name: (at: number) => strings.get(column("name")[at]),
       role: (at: number) => ROLES[states[at] % ROLES.length],

@@ -1,11 +1,19 @@
 /** The buffers that an op allocated: how large they are, how long they lived, and what used them last. */
 
 import { useState } from "preact/hooks";
-import { formatBytes } from "../../model/format/units";
 import { eventAt } from "../../model/lod/merged";
 import { lastUser, type Tensor, tensorsOf } from "../../state/tensors";
 import { EventLink } from "./lists";
-import { aliasNames, ESTIMATED, handedOn, lengthText, lifeText, makerOf, partText } from "./tensor_texts";
+import {
+  aliasNames,
+  ESTIMATED,
+  handedOn,
+  lengthText,
+  lifeText,
+  makerOf,
+  partText,
+  sizeText,
+} from "./tensor_texts";
 import type { EventProps } from "./types";
 
 /** Longer lists are cut here until the user asks for the rest. */
@@ -44,14 +52,14 @@ export function Lifetimes({ store, actions, id }: EventProps) {
 }
 
 function Lifetime({ store, actions, tensor }: Omit<EventProps, "id"> & { tensor: Tensor }) {
-  const { track, at } = tensor;
+  const { track } = tensor;
   const user = lastUser(store, tensor);
   const aliases = handedOn(store, tensor, FIRST);
   return (
     <>
       <tr title={`${lifeText(tensor)}; ${track.allocator}`}>
         <td>{partText(store, tensor)}</td>
-        <td>{formatBytes(track.sizes[at])}</td>
+        <td>{sizeText(tensor)}</td>
         <td>{lengthText(tensor)}</td>
       </tr>
       {aliases && (

@@ -7,6 +7,7 @@ import { aliveAt, levelAt, type Moment } from "../../model/wire/memory";
 import type { Store } from "../../state/store";
 import { ScopedText } from "../../ui/scoped_text";
 import { PanelHeader } from "./header";
+import { sizeText } from "./tensor_texts";
 
 interface MemoryProps extends Moment {
   store: Store;
@@ -44,7 +45,7 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
               <b>
                 <ScopedText text={track.name(buffer) || NO_NAME} />
               </b>{" "}
-              <small>{formatBytes(sizes[buffer])}</small>
+              <small>{sizeText({ track, at: buffer })}</small>
             </button>
           </li>
         ))}

@@ -29,10 +29,16 @@ export function lengthText({ track, at }: Tensor): string {
   return track.outlives(at) ? "not freed" : formatDuration(track.lengths[at] * track.unit);
 }
 
+/** Its allocated bytes, and those that its op requested where they read differently. */
+export function sizeText({ track, at }: Tensor): string {
+  const [allocated, requested] = [0, track.excess[at]].map((excess) => formatBytes(track.sizes[at] - excess));
+  return requested === allocated ? allocated : `${allocated} (${requested} requested)`;
+}
+
 export function tensorSentence(tensor: Tensor): string {
   const { track, at } = tensor;
   const name = isolated(track.name(at) || NO_NAME);
-  return `${name}, ${formatBytes(track.sizes[at])}, ${lifeText(tensor)}`;
+  return `${name}, ${sizeText(tensor)}, ${lifeText(tensor)}`;
 }
 
 /** The place of the event that allocated it; null where that is not here. */

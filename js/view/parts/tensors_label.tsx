@@ -4,7 +4,6 @@ import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
 import type { TensorsItem } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
-import { endOf } from "../../state/tensors";
 import { ESTIMATED, tensorSentence } from "../details/tensor_texts";
 import { HideLane } from "./hide_lane";
 
@@ -19,9 +18,7 @@ export function TensorsLabel(props: { store: Store; item: TensorsItem; under: nu
   const top = item.y - store.scroll;
   // The text stays in sight while any of the rows is.
   const shift = Math.min(Math.max(under - top, 0), item.height - TEXT_PX);
-  const { bounds } = store;
-  const isShown = (at: number) => track.starts[at] <= bounds.end && endOf({ track, at }) >= bounds.start;
-  const shown = tensors.rows.flatMap(({ row }) => [...row.ids.filter(isShown)]);
+  const shown = tensors.rows.flatMap(({ row }) => [...row.ids]);
   const largest = shown.sort((a, b) => track.sizes[b] - track.sizes[a] || a - b).slice(0, LISTED);
   return (
     <div

@@ -17,7 +17,15 @@ import type { Hover, TensorHover } from "../../state/hover_and_marks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { ScopedText } from "../../ui/scoped_text";
-import { handedOn, lengthText, lifeText, makerOf, outputOf, partText } from "../details/tensor_texts";
+import {
+  handedOn,
+  lengthText,
+  lifeText,
+  makerOf,
+  outputOf,
+  partText,
+  sizeText,
+} from "../details/tensor_texts";
 
 interface TooltipProps {
   store: Store;
@@ -132,7 +140,7 @@ function TensorTip({ store, tensor }: { store: Store; tensor: TensorHover }) {
     <>
       <TipName name={track.name(at)} />
       <p>
-        <strong>{formatBytes(track.sizes[at])}</strong>
+        <strong>{sizeText(tensor)}</strong>
         {output && ` ${isolated(output.dtype)} ${output.shape}`}
         {op && ` of ${isolated(op)}`}, {partText(store, tensor)}
       </p>

@@ -16,7 +16,10 @@ from tfvis_nb.core.trace import Trace
 _MOST_NAMED = 3
 _LEAST_SHARE = 0.01
 _LONGEST = 80
-_NUMBERS = ("requested_bytes", "free_bytes", "in_use_bytes", "fitting_rows", "line", "fragmentation")
+_NUMBERS = (
+    *("requested_bytes", "free_bytes", "largest_free_bytes", "in_use_bytes"),
+    *("fitting_rows", "line", "fragmentation"),
+)
 _TEXTS = ("node", "op", "layer", "shape", "dtype", "allocator", "file")
 
 
@@ -29,7 +32,7 @@ def _find(trace: Trace) -> list[Finding]:
     figures |= {name: None if pd.isna(failure[name]) else failure[name].item() for name in _NUMBERS}
     live = live_at_failure(trace).head(_MOST_NAMED)
     live = live[live["share"] >= _LEAST_SHARE]
-    figures["live"] = [printable(name, _LONGEST) or "(unknown op)" for name in live["name"]]
+    figures["live"] = [printable(name, _LONGEST) or "(not recorded)" for name in live["name"]]
     figures["live_bytes"] = live["bytes"].tolist()
     free, asked = figures["free_bytes"], figures["requested_bytes"]
     case = "unknown" if free is None or asked is None else "larger" if free < asked else "fragmented"
@@ -44,23 +47,28 @@ def _find(trace: Trace) -> list[Finding]:
 
 def _asked(figures: Figures) -> str:
     """Describe which op asked for how much, and how much was free, as "the op a asked ..."."""
-    op, node, asked, free = (figures[name] for name in ("op", "node", "requested_bytes", "free_bytes"))
+    op, node, asked = (figures[name] for name in ("op", "node", "requested_bytes"))
+    free, largest = figures["free_bytes"], figures["largest_free_bytes"]
     name = f"{node} ({op})" if node and op and node != op else node or op
     who = f"the op {name}" if name else "the program"
     what = "memory that was not there" if asked is None else format_bytes(asked)
-    return f"{who} asked for {what}" + ("" if free is None else f", and {format_bytes(free)} were free")
+    had = "" if free is None else f", and {format_bytes(free)} were free"
+    if free is not None and largest is not None and largest < free:
+        had += f", the largest block {format_bytes(largest)}"
+    return f"{who} asked for {what}{had}"
 
 
 def _word(key: str, figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
-    text = f"T{_asked(figures)[1:]}{', but not in one block' if case == 'fragmented' else ''}."
+    not_one = case == "fragmented" and figures["largest_free_bytes"] is None
+    text = f"T{_asked(figures)[1:]}{', but not in one block' if not_one else ''}."
     if figures["shape"]:
         text += f" It was for a tensor of shape {figures['shape']}"
         text += f" and type {figures['dtype']}." if figures["dtype"] else "."
     line = "" if figures["line"] is None else f"at {figures['file']}:{figures['line']}"
     places = [place for place in (line, f"in layer {figures['layer']}" if figures["layer"] else "") if place]
     if places:
-        text += f" The op is {', '.join(places)}."
+        text += f" This was {', '.join(places)}."
     if figures["live"]:
         pairs = zip(figures["live"], figures["live_bytes"], strict=True)
         largest = ", ".join(f"{name} {format_bytes(size)}" for name, size in pairs)
@@ -74,9 +82,13 @@ def _word(key: str, figures: Figures) -> Texts:
         advice = "Use a smaller batch, or split the op."
         if figures["live"]:
             advice += " The Memory tab lists what was allocated."
-        if figures["fitting_rows"]:
-            rows = f"At most {figures['fitting_rows']:,} rows of the tensor, its first dimension, would have"
-            advice = f"{rows} fitted if all free memory had been one block. {advice}"
+    if figures["fitting_rows"]:
+        rows = (
+            f"At most {figures['fitting_rows']:,} rows of the tensor, its first dimension, would have fitted"
+        )
+        if figures["largest_free_bytes"] is None:
+            rows += " if all free memory had been one block"
+        advice = f"{rows}. {advice}"
     return Texts("The program ran out of memory", text, advice)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.buffer_origins import ORIGINS, buffer_origins, runs_of
+from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.memory_breakdown import live_buffers
 from tfvis_nb.analysis.steps.layer_names import layer_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
@@ -22,23 +23,29 @@ from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "requested_bytes": "Bytes that the op asked for: from TensorFlow's error, or from its shape and dtype. "
-    "Missing if the error has neither.",
-    "in_use_bytes": "Bytes that the allocator had allocated then: the most while the op ran. Missing where"
-    " allocators do not record it, as for TensorFlow's plain one for CPUs.",
-    "free_bytes": "Bytes that the allocator could still hand out then; of a plain CPU allocator, what the"
-    " machine had available when the error arrived. Missing where not known.",
-    "fragmentation": "As in `memory_usage`, at that time: if requested_bytes were free, no block was as"
-    " large.",
-    "fitting_rows": "free_bytes / (requested_bytes / first dimension), rounded down: how large the first"
-    " dimension of this one tensor could have been, if all that was free was one block. Missing where"
-    " free_bytes are not known or suffice.",
+    "Missing if the error has neither. For a buffer: the part of its bytes that was requested.",
+    "in_use_bytes": "Bytes that the allocator had allocated then: in its blocks, otherwise the most while the"
+    " op ran. Missing where allocators do not record it, as for TensorFlow's plain one for CPUs.",
+    "free_bytes": "Bytes that the allocator could still hand out then: its free blocks and what it may still"
+    " claim. For a plain CPU allocator, what the machine had available when the error arrived. Missing where"
+    " not known.",
+    "largest_free_bytes": "The larger of the allocator's largest free block and what it may still claim then."
+    " Only recordings have it, for allocators of GPUs and others that hold blocks.",
+    "fragmentation": "1 - largest_free_bytes / free_bytes; without blocks as in `memory_usage`. If"
+    " requested_bytes were free, no block was as large.",
+    "fitting_rows": "largest_free_bytes, otherwise free_bytes, / (requested_bytes / first dimension), rounded"
+    " down: how large the first dimension of this one tensor could have been. Missing where the bytes are"
+    " not known or suffice.",
     "bytes": "Bytes of a buffer that was allocated then; to three digits where TensorFlow's error lists it.",
-    "share": "bytes / bytes of all buffers known to be allocated then.",
+    "share": "bytes / in_use_bytes if blocks are known, otherwise bytes / bytes of all listed buffers.",
     **ORIGINS,
 }
 
 _TEXTS = ("node", "op", "layer", "shape", "dtype", "device", "allocator", "file", "function", "text")
-_NUMBERS = ("time_ns", "requested_bytes", "in_use_bytes", "free_bytes", "fitting_rows", "line")
+_NUMBERS = (
+    *("time_ns", "requested_bytes", "in_use_bytes", "free_bytes", "largest_free_bytes", "fitting_rows"),
+    "line",
+)
 _COLUMNS = {
     "step": "int64",
     "event": "int64",
@@ -51,6 +58,7 @@ _LIVE = {
     **dict.fromkeys(("name", "op", "layer", "line", "allocator"), "str"),
     "event": "int64",
     "bytes": "int64",
+    "requested_bytes": "Int64",
     "share": "float64",
 }
 _FIRST = re.compile(r"\[(\d{1,18})(?:, \d+)*\]")
@@ -71,7 +79,7 @@ def out_of_memory(trace: Trace) -> pd.DataFrame:
         One row, or several in merged traces: ``step`` and ``event`` (int64), the op that asked, -1 where it
         has no row; ``node``, ``op``, ``layer``, ``shape``, ``dtype``, ``device``, ``allocator`` (str, empty
         if not known); the line of the user's code: ``file``, ``function``, ``text`` (str), ``line``
-        (Int64); ``time_ns``, when the error arrived, and ``at_ns``, when the allocator had the most
+        (Int64); ``time_ns``, when memory ran out, and ``at_ns``, when the allocator had the most
         allocated while the op ran (Int64 epoch ns); the `FIGURES` (Int64; ``fragmentation`` Float64).
         `cannot_say` where no such error was recorded.
 
@@ -104,23 +112,43 @@ def _failure(trace: Trace, row: dict[Any, Any]) -> dict[str, Any]:
     found["free_bytes"] = known.get("available_bytes", pd.NA)
     if event >= 0:
         found["step"] = int(trace.events["step"].iloc[event])
-        found |= _heap(trace, event, found["allocator"])
         found["op"] = found["op"] or str(trace.events["op"].iloc[event])
-    found["layer"] = _layers(trace, [found["node"]], np.array([event]))[0]
+    if {"in_use_bytes", "available_bytes", "largest_free_bytes"} <= set(known):
+        found |= _blocks(trace, found)
+    elif event >= 0:
+        found |= _heap(trace, event, found["allocator"])
     free, asked, first = (found[name] for name in ("free_bytes", "requested_bytes", "shape"))
-    dimension = _FIRST.fullmatch(first)
-    if dimension and not pd.isna(free) and not pd.isna(asked) and free < asked:
-        found["fitting_rows"] = int(dimension[1]) * int(free) // int(asked)
+    largest = found["largest_free_bytes"]
+    found["layer"] = _layers(trace, [found["node"]], np.array([event]))[0]
+    dimension, fits = _FIRST.fullmatch(first), free if pd.isna(largest) else largest
+    if dimension and not pd.isna(fits) and not pd.isna(asked) and fits < asked:
+        found["fitting_rows"] = int(dimension[1]) * int(fits) // int(asked)
     return found
 
 
 def _event(trace: Trace, name: str) -> int:
     """Return the last event of an op by its node, or of an eager one by its type; -1 without any."""
     events = trace.events
-    named = (events["name"] == name).fillna(value=False).to_numpy(bool)
+    # The function that is inlined around an op stands in front of the op's name.
+    is_named = (events["name"] == name) | events["name"].str.endswith(f"/{name}")
+    named = is_named.fillna(value=False).to_numpy(bool)
     # Rows with a time of scheduling are from earlier session runs: a run that fails has no rows.
     rows = np.flatnonzero(named & is_kind(events, "op") & events["scheduled_ns"].isna().to_numpy())
     return int(rows[-1]) if name and len(rows) else -1
+
+
+def _blocks(trace: Trace, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the free bytes and the largest free block, with the memory that may still be claimed."""
+    in_use, free, largest = (
+        int(found[name]) for name in ("in_use_bytes", "free_bytes", "largest_free_bytes")
+    )
+    curve = trace.memory
+    curve = curve[(curve["allocator"] == found["allocator"]) & curve["free_bytes"].notna()]
+    limit = int((curve["bytes"] + curve["free_bytes"]).max()) if len(curve) else 0
+    unclaimed = max(limit - in_use - free, 0)
+    free, largest = free + unclaimed, max(largest, unclaimed)
+    fragmentation = 1 - largest / free if 0 < largest <= free else pd.NA
+    return {"free_bytes": free, "largest_free_bytes": largest, "fragmentation": fragmentation}
 
 
 def _heap(trace: Trace, event: int, allocator: str) -> dict[str, Any]:
@@ -154,9 +182,11 @@ def live_at_failure(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``name``, ``op``, ``layer``, ``line`` and ``allocator`` (str, empty if not known), ``event`` (int64;
-        the allocation or op, -1 where it has no row), ``bytes`` (int64) and ``share`` (float64), as in
-        `FIGURES`. They are the recorded ones of the allocator that failed, otherwise those in TensorFlow's
-        error, which lists them for session runs. `cannot_say` without either.
+        the allocation or op, -1 where it has no row), ``bytes`` (int64), ``requested_bytes`` (Int64) and
+        ``share`` (float64), as in `FIGURES`. They are the largest blocks of the allocator if it recorded
+        them, without a name if they were allocated before the recording; otherwise the recorded buffers of
+        the allocator that failed, or those in TensorFlow's error, which lists them for session runs.
+        `cannot_say` without either.
 
     Examples
     --------
@@ -173,38 +203,61 @@ def live_at_failure(trace: Trace) -> pd.DataFrame:
     if why_not(failures):
         return cannot_say(_LIVE, why_not(failures))
     failure = failures.iloc[-1]
-    if not pd.isna(failure["at_ns"]):
+    listed = trace.metadata.get(LIVE_AT_FAILURE)
+    if not pd.isna(failure["at_ns"]) and pd.isna(failure["largest_free_bytes"]):
         found = live_buffers(trace, int(failure["at_ns"]), allocator=failure["allocator"])
         if len(found):
             return found[list(_LIVE)].astype(dtypes(_LIVE))
-    listed = trace.metadata.get(LIVE_AT_FAILURE)
     listed = None if listed is None else listed[listed["bytes"].notna() & (listed["bytes"] >= 0)]
     if listed is None or listed.empty:
         return cannot_say(_LIVE, Text("no_live_buffers"))
-    return _listed(trace, listed.fillna(dict.fromkeys(("node", "op", "file", "allocator"), "")))
+    in_use = 0 if pd.isna(failure["in_use_bytes"]) else int(failure["in_use_bytes"])
+    return _listed(trace, listed.fillna(dict.fromkeys(("node", "op", "file", "allocator"), "")), in_use)
 
 
-def _listed(trace: Trace, listed: pd.DataFrame) -> pd.DataFrame:
-    """Return the buffers that an error lists, as `live_at_failure` does."""
+def _listed(trace: Trace, listed: pd.DataFrame, in_use: int) -> pd.DataFrame:
+    """Return the buffers that an error or an allocator lists, as `live_at_failure` does.
+
+    `in_use` are the bytes of all, as far as known.
+    """
     listed = listed.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
-    names = [str(name) for name in listed["node"]]
-    event = runs_of(trace, names)
+    allocation, nodes = _allocations(trace, listed)
+    names = [str(name) for name in listed["node"].where(nodes == "", nodes)]
+    number, distinct = pd.factorize(np.array(names, object))
+    run = runs_of(trace, list(distinct))[number]
+    event = np.where(allocation >= 0, allocation, run)
+    types = np.append(trace.events["op"].astype(object).fillna("").to_numpy(), "")
     size = listed["bytes"].clip(upper=event_table.MOST_IN_ALL // len(listed)).astype("int64")
+    of_event = buffer_origins(trace, pd.DataFrame({"name": names, "event": event}))["line"]
     lines = [
-        "" if pd.isna(line) or not file else f"{file}:{line}"
-        for file, line in zip(listed["file"], listed["line"], strict=True)
+        known if pd.isna(line) or not file else f"{file}:{line}"
+        for file, line, known in zip(listed["file"], listed["line"], of_event, strict=True)
     ]
     columns = {
         "name": names,
-        "op": listed["op"],
+        "op": listed["op"].where(listed["op"] != "", types[run]),
         "layer": _layers(trace, names, event),
         "line": lines,
         "allocator": listed["allocator"],
         "event": event,
         "bytes": size,
-        "share": size / max(int(size.sum()), 1),
+        "requested_bytes": listed["requested_bytes"].where(listed["requested_bytes"] > 0),
+        "share": size / max(int(size.sum()), in_use, 1),
     }
     return pd.DataFrame(columns).astype(dtypes(_LIVE))
+
+
+def _allocations(trace: Trace, listed: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return the allocation of each block by its address, -1 if it was not recorded, and the node."""
+    keys = ["allocator", "address", "bytes"]
+    found = memory_events(trace) if listed["address"].notna().any() else None
+    if found is None:
+        return np.full(len(listed), -1), np.full(len(listed), "", object)
+    # A block that was in use has not been allocated again since.
+    last = found[~found["is_free"] & found["address"].notna()].drop_duplicates(keys[:2], keep="last")
+    last = last.astype({"allocator": event_table.TEXT, "node": event_table.TEXT, "bytes": "Int64"})
+    blocks = listed[keys].merge(last[[*keys, "event", "node"]], how="left", on=keys)
+    return blocks["event"].fillna(-1).to_numpy(np.int64), blocks["node"].fillna("").to_numpy(object)
 
 
 def _layers(trace: Trace, names: list[str], events: np.ndarray) -> list[str]:

@@ -27,12 +27,9 @@ _WELL_USED = 0.5
 
 
 def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
-    """Return one or two sentences from the figures of an overview; why the program ended comes first."""
-    then = _of_steps(trace, facts)
+    """Return one or two sentences from the figures of an overview; why memory ran out, if it did."""
     failure = ended(trace)
-    if not failure:
-        return then
-    return Text("headline_ended", ended=failure, then=f" {then}" if facts["steps"]["count"] else "")
+    return Text("headline_ended", ended=failure) if failure else _of_steps(trace, facts)
 
 
 def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:

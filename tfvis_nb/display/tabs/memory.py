@@ -17,17 +17,27 @@ from tfvis_nb.display.tabs import program_memory
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _ALLOCATOR = TableColumn("allocator", "Allocator", "text", "The allocator of a GPU or of the host.")
 
 _ORIGINS = (("layer", "Layer"), ("line", "Line"))
+_HEAP = (
+    ("requested_share", "Requested", "share"),
+    ("free_bytes", "Free", "bytes"),
+    ("fragmentation", "Fragmentation", "share"),
+)
+_LARGEST = "Largest free block, which traces do not record"
 _MOST_LIVE = 20
 _ASKED = (
     TableColumn("node", "Node", "name", "The node that asked for memory; empty for an eager op."),
     key("op", "Op"),
     *figures(
-        out_of_memory.FIGURES, ("requested_bytes", "Requested", "bytes"), ("free_bytes", "Free", "bytes")
+        out_of_memory.FIGURES,
+        ("requested_bytes", "Requested", "bytes"),
+        ("free_bytes", "Free", "bytes"),
+        ("largest_free_bytes", "Largest free block", "bytes"),
     ),
     TableColumn("shape", "Tensor", "text", "Type and shape of the tensor that the memory was for."),
     TableColumn("at", "Line", "text", buffer_origins.ORIGINS["line"]),
@@ -68,6 +78,9 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
     )
     columns = [column for column in _ASKED if (rows[column.name].notna() & (rows[column.name] != "")).any()]
     largest = live.head(_MOST_LIVE)
+    requested = (
+        [("requested_bytes", "Requested", "bytes")] if largest["requested_bytes"].notna().any() else []
+    )
     return [
         table(
             "Out of memory",
@@ -81,9 +94,11 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
             largest,
             [
                 key("name", "Tensor", "name"),
+                *figures(out_of_memory.FIGURES, ("bytes", "Size", "bytes")),
+                *figures(out_of_memory.FIGURES, *requested),
+                *figures(out_of_memory.FIGURES, ("share", "Share", "share"), ("line", "Line", "text")),
+                *figures(out_of_memory.FIGURES, ("layer", "Layer", "text")),
                 key("op", "Op"),
-                *figures(out_of_memory.FIGURES, *((name, label, "text") for name, label in _ORIGINS)),
-                *figures(out_of_memory.FIGURES, ("bytes", "Size", "bytes"), ("share", "Share", "share")),
             ],
             definition="The largest buffers of that allocator that are known to be allocated then.",
             zoom=targets.of_events(largest["event"]) if targets else [],
@@ -97,6 +112,7 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
 
 def _peaks(trace: Trace) -> dict[str, Any]:
     found = memory_usage.memory_peaks(trace)
+    recorded = [figure for figure in _HEAP if found[figure[0]].notna().any()]
     columns = [
         _ALLOCATOR,
         # In a profile a curve spans all steps; its peak lies in one.
@@ -107,15 +123,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
             ("peak_bytes", "Peak", "bytes"),
             ("at_ns", "At", "time"),
             ("alive", "Live buffers", "count"),
-            *(
-                figure
-                for figure in (
-                    ("requested_share", "Requested", "share"),
-                    ("free_bytes", "Free", "bytes"),
-                    ("fragmentation", "Fragmentation", "share"),
-                )
-                if found[figure[0]].notna().any()
-            ),
+            *recorded,
             ("in_use_bytes", "Allocator-reported", "bytes"),
         ),
     ]
@@ -125,7 +133,13 @@ def _peaks(trace: Trace) -> dict[str, Any]:
         targets = ZoomTargets(trace)
         zoom = targets.of_steps(rows["at_step"].fillna(rows["step"]).astype("int64").head(MOST_ROWS))
         rows = rows.assign(at_ns=rows["at_ns"] - targets.origin)
-    return table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
+    block = table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
+    lacking = [label for name, label, _ in _HEAP if name not in {figure[0] for figure in recorded}]
+    if not why_not(found):
+        block["note"] = " ".join(
+            [block["note"], f"Not available: {', '.join([*lacking, _LARGEST])}."]
+        ).strip()
+    return block
 
 
 def _use(trace: Trace, by: str, column: TableColumn) -> dict[str, Any]:
@@ -166,7 +180,7 @@ def _buffers(trace: Trace) -> dict[str, Any]:
     found = trace.lifetimes
     peaks = memory_usage.memory_peaks(trace)
     reason = why_not(found) or why_not(peaks)
-    rows, zoom, origins = found, [], []
+    rows, zoom, origins, steps = found, [], [], step_key(trace)
     if not reason:
         alive = memory_usage.alive_at_peak(found, peaks) >= 0
         rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
@@ -178,16 +192,21 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         rows = rows.assign(
             alloc_ns=rows["alloc_ns"] - targets.origin, **buffer_origins.buffer_origins(trace, rows)
         )
+        # Buffers in a profile belong to no step.
+        steps = steps if (rows["step"] != NO_STEP).any() else []
         origins = [(name, label, "text") for name, label in _ORIGINS if (rows[name] != "").any()]
+    known = rows["requested_bytes"].notna().any()
+    requested = [("requested_bytes", "Requested", "bytes")] if known else []
     columns = [
         key("name", "Tensor", "name"),
         key("op", "Op"),
         *figures(buffer_origins.ORIGINS, *origins),
         _ALLOCATOR,
-        *step_key(trace),
+        *steps,
         *figures(
             tensor_lifetimes.FIGURES,
             ("bytes", "Size", "bytes"),
+            *requested,
             ("role", "Role", "text"),
             ("alloc_ns", "Allocated", "time"),
             ("lifetime_ns", "Lifetime", "ns"),

@@ -94,6 +94,8 @@ def _track(
         "start_gap": length_column(start_gap // unit),
         "length": length_column(length // unit),
         "bytes": length_column(buffers["bytes"].to_numpy()),
+        # What the allocator added to the request; 0 where that is not known.
+        "excess": length_column((buffers["bytes"] - buffers["requested_bytes"]).fillna(0).to_numpy(np.int64)),
         # 0 for events outside of the trace, one more than the id for all others.
         "event": WireColumn((buffers["event"].to_numpy() + 1).astype("u4"), "delta-shuffle"),
         # The role, and behind all roles those of buffers that nothing freed.

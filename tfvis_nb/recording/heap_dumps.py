@@ -1,0 +1,74 @@
+"""The blocks of an allocator that ran out of memory, which allocators of GPUs write to a file."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+_VARIABLE = "TF_BFC_MEMORY_DUMP"
+"""TensorFlow reads it when an allocation fails, and appends the allocator's name and the time in us."""
+_MOST_BUFFERS = 100
+
+
+class HeapDumps:
+    """Has TensorFlow write its dumps to a folder of its own, unless the program itself wants them."""
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def install(self) -> None:
+        """Begin to have them written."""
+        if _VARIABLE not in os.environ:
+            self._folder = tempfile.TemporaryDirectory(prefix="tfvis-nb-", ignore_cleanup_errors=True)
+            os.environ[_VARIABLE] = str(Path(self._folder.name, "heap"))
+
+    def remove(self) -> None:
+        """Have no more of them written; those that there are remain."""
+        if self._folder is not None and os.environ.get(_VARIABLE, "").startswith(self._folder.name):
+            del os.environ[_VARIABLE]
+
+    def close(self) -> None:
+        """Delete them."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def last(self, allocator: str | None) -> tuple[dict[str, int], list[dict[str, Any]]]:
+        """Return the last dump of an allocator, or of any if None; empty if there is none.
+
+        These are values of `OUT_OF_MEMORY`, and the largest buffers as rows of `LIVE_AT_FAILURE`.
+        """
+        with contextlib.suppress(Exception):  # whatever a release of TensorFlow writes
+            paths = Path(self._folder.name).iterdir() if self._folder is not None else ()
+            dumps = {
+                int(path.suffix[1:]): path
+                for path in paths
+                if allocator in (None, path.stem.removeprefix("heap_"))
+            }
+            if dumps:
+                return _read(max(dumps), dumps[max(dumps)].read_bytes())
+        return {}, []
+
+
+def _read(time_us: int, data: bytes) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    from tensorflow.core.protobuf.bfc_memory_map_pb2 import MemoryDump
+
+    dump = MemoryDump.FromString(data)
+    free = [chunk.size for chunk in dump.chunk if not chunk.in_use]
+    used = sorted((chunk for chunk in dump.chunk if chunk.in_use), key=lambda chunk: -chunk.size)
+    live = [
+        {
+            "allocator": dump.allocator_name,
+            "address": chunk.address,
+            "bytes": chunk.size,
+            "requested_bytes": chunk.requested_size,
+        }
+        for chunk in used[:_MOST_BUFFERS]
+    ]
+    heap = {
+        "time_ns": time_us * 1000,
+        "in_use_bytes": sum(chunk.size for chunk in used),
+        "available_bytes": sum(free),
+        "largest_free_bytes": max(free, default=0),
+    }
+    return heap, live
