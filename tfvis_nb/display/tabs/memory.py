@@ -23,12 +23,6 @@ from tfvis_nb.texts import Text
 _ALLOCATOR = TableColumn("allocator", "Allocator", "text", "The allocator of a GPU or of the host.")
 
 _ORIGINS = (("layer", "Layer"), ("line", "Line"))
-_HEAP = (
-    ("requested_share", "Requested", "share"),
-    ("free_bytes", "Free", "bytes"),
-    ("fragmentation", "Fragmentation", "share"),
-)
-_LARGEST = "Largest free block, which traces do not record"
 _MOST_LIVE = 20
 _ASKED = (
     TableColumn("node", "Node", "name", "The node that asked for memory; empty for an eager op."),
@@ -76,11 +70,11 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
         at=[f"{file}:{line}" if file else "" for file, line in lines],
         shape=failed["dtype"] + " " + failed["shape"],
     )
-    columns = [column for column in _ASKED if (rows[column.name].notna() & (rows[column.name] != "")).any()]
+    # An eager op has no node, and not every op a layer.
+    columns = [
+        column for column in _ASKED if column.unit != "text" or (rows[column.name].str.strip() != "").any()
+    ]
     largest = live.head(_MOST_LIVE)
-    requested = (
-        [("requested_bytes", "Requested", "bytes")] if largest["requested_bytes"].notna().any() else []
-    )
     return [
         table(
             "Out of memory",
@@ -94,10 +88,14 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
             largest,
             [
                 key("name", "Tensor", "name"),
-                *figures(out_of_memory.FIGURES, ("bytes", "Size", "bytes")),
-                *figures(out_of_memory.FIGURES, *requested),
-                *figures(out_of_memory.FIGURES, ("share", "Share", "share"), ("line", "Line", "text")),
-                *figures(out_of_memory.FIGURES, ("layer", "Layer", "text")),
+                *figures(
+                    out_of_memory.FIGURES,
+                    ("bytes", "Size", "bytes"),
+                    ("requested_bytes", "Requested", "bytes"),
+                    ("share", "Share", "share"),
+                    ("line", "Line", "text"),
+                    ("layer", "Layer", "text"),
+                ),
                 key("op", "Op"),
             ],
             definition="The largest buffers of that allocator that are known to be allocated then.",
@@ -112,7 +110,6 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
 
 def _peaks(trace: Trace) -> dict[str, Any]:
     found = memory_usage.memory_peaks(trace)
-    recorded = [figure for figure in _HEAP if found[figure[0]].notna().any()]
     columns = [
         _ALLOCATOR,
         # In a profile a curve spans all steps; its peak lies in one.
@@ -123,7 +120,9 @@ def _peaks(trace: Trace) -> dict[str, Any]:
             ("peak_bytes", "Peak", "bytes"),
             ("at_ns", "At", "time"),
             ("alive", "Live buffers", "count"),
-            *recorded,
+            ("requested_share", "Requested", "share"),
+            ("free_bytes", "Free", "bytes"),
+            ("fragmentation", "Fragmentation", "share"),
             ("in_use_bytes", "Allocator-reported", "bytes"),
         ),
     ]
@@ -134,11 +133,9 @@ def _peaks(trace: Trace) -> dict[str, Any]:
         zoom = targets.of_steps(rows["at_step"].fillna(rows["step"]).astype("int64").head(MOST_ROWS))
         rows = rows.assign(at_ns=rows["at_ns"] - targets.origin)
     block = table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
-    lacking = [label for name, label, _ in _HEAP if name not in {figure[0] for figure in recorded}]
     if not why_not(found):
-        block["note"] = " ".join(
-            [block["note"], f"Not available: {', '.join([*lacking, _LARGEST])}."]
-        ).strip()
+        # Profiles have its share of the memory that an allocator holds, but not how much that is.
+        block["absent"].append("Largest free block")
     return block
 
 
@@ -195,8 +192,6 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         # Buffers in a profile belong to no step.
         steps = steps if (rows["step"] != NO_STEP).any() else []
         origins = [(name, label, "text") for name, label in _ORIGINS if (rows[name] != "").any()]
-    known = rows["requested_bytes"].notna().any()
-    requested = [("requested_bytes", "Requested", "bytes")] if known else []
     columns = [
         key("name", "Tensor", "name"),
         key("op", "Op"),
@@ -206,7 +201,7 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         *figures(
             tensor_lifetimes.FIGURES,
             ("bytes", "Size", "bytes"),
-            *requested,
+            ("requested_bytes", "Requested", "bytes"),
             ("role", "Role", "text"),
             ("alloc_ns", "Allocated", "time"),
             ("lifetime_ns", "Lifetime", "ns"),
