@@ -56,13 +56,47 @@ export interface OverviewBlock extends OverviewCard {
   kind: "overview";
 }
 
+/** A stage of a tf.data pipeline; times in ns. */
+export interface Stage {
+  label: string;
+  depth: number;
+  /** The index of the stage that takes its elements; null for a root. */
+  consumer: number | null;
+  self_ns: number;
+  calls: number;
+  mean_ns: number;
+  /** How many calls found no element; null without a buffer, or if that is not known. */
+  empty: number | null;
+  is_bottleneck: boolean;
+  /** A name of the palette. */
+  colour: string;
+  zoom: Zoom | null;
+}
+
+export interface StagesBlock {
+  kind: "stages";
+  title: string;
+  definition: string;
+  /** Why nothing is available, as the rest of "Not available:"; else empty. */
+  cannot_say: string;
+  /** In the order of the tree: each after the one that takes its elements. */
+  stages: Stage[];
+}
+
 /** The text of a tab whose blocks have nothing to show. */
 export interface NothingBlock {
   kind: "nothing";
   text: string;
 }
 
-export type Block = TableBlock | FlameBlock | ChartBlock | FindingsBlock | OverviewBlock | NothingBlock;
+export type Block =
+  | TableBlock
+  | StagesBlock
+  | FlameBlock
+  | ChartBlock
+  | FindingsBlock
+  | OverviewBlock
+  | NothingBlock;
 
 export interface TabContents {
   title: string;

@@ -10,6 +10,7 @@ import type { Block, TabContents } from "./blocks";
 import { Findings } from "./findings";
 import { Flame } from "./flame/flame";
 import type { PanelsHost } from "./host";
+import { Stages } from "./stages";
 import { TableOf } from "./table";
 
 /** What part of the run the timeline shows or has selected. */
@@ -163,6 +164,7 @@ function OneBlock({ host, block, isShown, step, inRange, events, publish }: Bloc
     return <Flame {...{ block, step, publish }} inRange={isShown ? inRange : null} selected={events} />;
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
   if (block.kind === "table") return <TableOf {...{ block, step, publish }} />;
+  if (block.kind === "stages") return <Stages {...{ block, publish }} />;
   if (block.kind === "nothing")
     return (
       <section class="block">

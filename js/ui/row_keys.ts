@@ -1,4 +1,4 @@
-/** Arrow keys among the rows of a table; each row has one button with `data-row` that stands for it. */
+/** Arrow keys among the rows of a table or list; each row has one button with `data-row` that stands for it. */
 
 const STEPS: Record<string, (at: number, count: number) => number> = {
   ArrowDown: (at) => at + 1,
@@ -13,7 +13,7 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
 export function moveAmongRows(event: KeyboardEvent, moved: (row: number) => void): void {
   const step = STEPS[event.key];
   const table = event.currentTarget as HTMLElement;
-  const from = (event.target as HTMLElement).closest("tr");
+  const from = (event.target as HTMLElement).closest("tr, li");
   if (!step || !from || event.ctrlKey || event.metaKey || event.altKey) return;
   const rows = [...table.querySelectorAll<HTMLElement>("[data-row]")];
   const at = rows.findIndex((row) => from.contains(row));

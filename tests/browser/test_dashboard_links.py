@@ -90,6 +90,27 @@ def test_the_frames_of_a_flame_graph_and_the_timeline_find_each_other(
 
 
 @pytest.mark.thorough
+def test_the_boxes_of_an_input_pipeline_lead_to_their_longest_calls(
+    exported_dashboard: OpenDashboard, tmp_path: Path
+) -> None:
+    trace = real_trace(DATA / "cpu_tf215_input.xplane.pb.xz")
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
+    boxes = shown.tab("Input").get_by_role("list", name="Pipeline").get_by_role("button")
+    stages = trace.input_pipeline
+    expect(boxes).to_have_count(len(stages))
+    limiting = int(stages["bottleneck"].argmax())
+    expect(boxes.filter(has_text="bottleneck")).to_have_text(re.compile(r"^ParallelMap\(decode\)"))
+    # The widths are those of their times.
+    wide = [box.locator("i").bounding_box() for box in boxes.all()]
+    longest = int(stages["self_ns"].argmax())
+    share = stages["self_ns"][limiting] / stages["self_ns"][longest]
+    assert wide[limiting]["width"] / wide[longest]["width"] == pytest.approx(share, abs=0.01)  # type: ignore[index]
+    boxes.nth(limiting).click()
+    expect(shown.timeline.title).to_have_text(trace.events["name"][stages["longest"][limiting]])
+    shown.page.keyboard.press("ArrowUp")
+    expect(boxes.nth(limiting - 1)).to_be_focused()
+
+
 def test_a_flame_graph_covers_the_selected_range(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()

@@ -290,19 +290,39 @@ def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
 
 def test_stages_of_an_input_pipeline_stand_further_in_than_what_takes_their_elements() -> None:
     trace = real_trace(DATA / "cpu_tf221_keras_fit.xplane.pb.xz")
-    (block,) = in_json(tab(trace, "Input"))["blocks"]
+    picture, times, budgets, settings = in_json(tab(trace, "Input"))["blocks"]
     stages = trace.input_pipeline
-    assert [name.count("· ") for name in column(block, "stage")] == stages["depth"].tolist()
-    assert column(block, "self_ns") == stages["self_ns"].tolist()
-    # Bars of stages that wait for others have another colour than those of stages that work.
-    others = ~stages["bottleneck"]
-    assert [colour == "idle" for colour in block["colours"]] == (stages["awaits"] & others).tolist()
-    assert [colour == "input" for colour in block["colours"]] == (~others).tolist()
+    assert [name.count("· ") for name in column(times, "stage")] == stages["depth"].tolist()
+    for name in ("self_ns", "wait_ns", "calls"):
+        assert column(times, name) == stages[name].tolist()
     assert all(
-        target["events"] == [row] for target, row in zip(block["zoom"], stages["longest"], strict=True)
+        target["events"] == [row] for target, row in zip(times["zoom"], stages["longest"], strict=True)
     )
-    assert [bool(text) for text in column(block, "bottleneck")] == stages["bottleneck"].tolist()
-    assert "named" not in {one["name"] for one in block["columns"]}
+    boxes = pd.DataFrame(picture["stages"])
+    for name, given in {"self_ns": "self_ns", "depth": "depth", "is_bottleneck": "bottleneck"}.items():
+        assert boxes[name].tolist() == stages[given].tolist()
+    assert boxes["consumer"].dropna().tolist() == stages["consumer"].dropna().tolist()
+    # Boxes of stages that wait for others have another colour than those of stages that work.
+    others = ~stages["bottleneck"]
+    assert (boxes["colour"] == "idle").tolist() == (stages["awaits"] & others).tolist()
+    assert (boxes["colour"] == "input").tolist() == (~others).tolist()
+    assert boxes["empty"].tolist()[1] == stages["empty"].tolist()[1]
+    assert boxes.loc[stages["empty"].isna(), "empty"].isna().all()
+    assert (column(budgets, "stage"), column(budgets, "cpu_budget")) == (["Root"], [2])
+    assert column(settings, "stage") == ["Prefetch", "ParallelMap", "Prefetch"]
+    assert column(settings, "parallelism") == [None, 2, None]
+    assert column(settings, "autotune") == ["AUTOTUNE", "AUTOTUNE", "program"]
+    assert not any(block["absent"] for block in (times, budgets, settings))
+
+
+def test_figures_of_input_pipelines_that_a_trace_does_not_record_are_named() -> None:
+    trace = real_trace(DATA / "tf2_host.trace.json")
+    picture, times, budgets, settings = in_json(tab(trace, "Input"))["blocks"]
+    assert {stage["empty"] for stage in picture["stages"]} == {None}
+    assert times["absent"] == ["Empty"]
+    assert settings["absent"] == ["Buffered", "Memory", "Interleave depth"]
+    assert tab(trace, "Input")["blocks"][2]["cannot_say"].id == "no_stage_settings"
+    assert not budgets["rows"]
     (nothing,) = in_json(tab(real_trace(DATA / "local_mlp_step1.pb"), "Input"))["blocks"]
     assert nothing["kind"] == "nothing"
 

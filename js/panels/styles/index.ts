@@ -7,7 +7,8 @@ import shared from "../../ui/styles/tables.css";
 import findings from "./findings.css";
 import flame from "./flame.css";
 import narrow from "./narrow.css";
+import stages from "./stages.css";
 import tables from "./tables.css";
 import tabs from "./tabs.css";
 
-export const STYLES = [tabs, charts, shared, popover, tables, overview, findings, flame, narrow];
+export const STYLES = [tabs, charts, shared, popover, tables, overview, findings, flame, stages, narrow];

@@ -1,65 +1,111 @@
-"""The tab of tf.data pipelines: the stages, their times and their buffers."""
+"""The tab of tf.data pipelines: the tree of stages as a picture, their times, and what AUTOTUNE chose."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
 from tfvis_nb.analysis.input import input_pipeline
-from tfvis_nb.analysis.input.stage_names import given_names
+from tfvis_nb.analysis.input.stage_names import stage_label
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, table
+from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, MOST_ROWS, TableColumn, figures, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.texts import Text
 
 _INDENT = "· "
+_SETTINGS = (
+    ("parallelism", "Parallel", "count"),
+    ("buffer_limit", "Buffer limit", "count"),
+    ("autotune", "Set by", "text"),
+    ("buffered_mean", "Buffered", "ratio"),
+    ("buffered_bytes", "Memory", "bytes"),
+    ("deterministic", "Order", "text"),
+    ("interleave_depth", "Interleave depth", "number"),
+)
+_BUDGETS = (
+    ("algorithm", "Algorithm", "text"),
+    ("cpu_budget", "CPUs", "count"),
+    ("ram_budget_bytes", "Memory for buffers", "bytes"),
+    ("ram_usage_bytes", "Memory in use", "bytes"),
+)
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the table of stages, each below and further in than the one that takes elements from it."""
+    """Return a picture of the stages, each below the one that takes its elements, and their tables."""
     found = trace.input_pipeline
     reason = why_not(found)
-    several = found["task"].nunique() > 1
-    named = found["dataset"].map(given_names)
-    columns = figures(
-        input_pipeline.FIGURES | {"named": "The name that the program gave to its dataset."},
-        *([("task", "Task", "text")] if several else []),
-        ("stage", "Stage", "text"),
-        *([("named", "Name", "text")] if named.any() else []),
+    labels = [stage_label(*names) for names in zip(found["stage"], found["dataset"], strict=True)]
+    stages = found.assign(
+        per_second=found["per_second"].round(),
+        autotune=found["autotune"].map({True: "AUTOTUNE", False: "program"}),
+        deterministic=found["deterministic"].map({True: "kept", False: "any"}),
+        algorithm=found["algorithm"].where(found["algorithm"] != ""),
+        stage=labels,
+    )
+    indented = [_INDENT * depth + label for depth, label in zip(found["depth"], labels, strict=True)]
+    zoom = ZoomTargets(trace).of_events(stages["longest"].head(MOST_ROWS)) if len(stages) else []
+    times = _columns(
+        found,
         ("self_ns", "Self", "ns"),
-        ("bottleneck", "Slowest", "text"),
+        ("wait_ns", "Consumer waits", "ns"),
         ("calls", "Calls", "count"),
         ("mean_ns", "Mean", "ns"),
         ("per_second", "Per second", "count"),
-        ("parallelism", "Parallel", "count"),
-        ("buffer_limit", "Buffer", "count"),
-        ("autotune", "Set by", "text"),
-        ("buffered_mean", "Buffered", "ratio"),
         ("empty", "Empty", "count"),
     )
-    stages = found.assign(
-        stage=[
-            _INDENT * depth + stage.rpartition("::")[2]
-            for depth, stage in zip(found["depth"], found["stage"], strict=True)
-        ],
-        named=named,
-        per_second=found["per_second"].round(),
-        bottleneck=found["bottleneck"].map({True: "bottleneck", False: ""}),
-        autotune=found["autotune"].map({True: "AUTOTUNE", False: "program"}),
-    )
-    shown = found.head(MOST_ROWS)
     return [
+        _picture(stages, zoom, reason),
         table(
             "By stage",
-            stages,
-            columns,
-            definition="A stage takes its elements from those below it. Grey bars are time spent waiting for"
-            " what other threads prepare; the bar of the bottleneck has the colour of input. Click a row to"
-            " see the longest call.",
-            zoom=ZoomTargets(trace).of_events(shown["longest"]) if len(shown) else [],
-            bar="self_ns",
-            colours=[
-                "input" if is_bottleneck else "idle" if awaits else "preprocessing"
-                for is_bottleneck, awaits in zip(shown["bottleneck"], shown["awaits"], strict=True)
-            ],
+            stages.assign(stage=indented),
+            times,
+            definition="A stage takes its elements from those below it. Click a row to see the longest call.",
+            zoom=zoom,
             reason=reason,
-            order="first",
-        )
+        ),
+        _of_some("Budgets of AUTOTUNE", stages, _columns(found, *_BUDGETS), reason),
+        _of_some("Parallelism and buffers", stages, _columns(found, *_SETTINGS), reason),
     ]
+
+
+def _picture(stages: pd.DataFrame, zoom: Sequence[Any], reason: str) -> dict[str, Any]:
+    shown = stages.head(MOST_ROWS)
+    return {
+        "kind": "stages",
+        "title": "Pipeline",
+        "definition": "Each box is a stage; its width is its self time. It takes its elements from the boxes"
+        " below it. Grey boxes hand out what other threads prepare: their time is spent waiting for them."
+        " Click a box to see its longest call.",
+        "cannot_say": reason,
+        "stages": [
+            {
+                "label": printable(str(one["stage"]), LONGEST_TEXT),
+                "depth": one["depth"],
+                "consumer": None if pd.isna(one["consumer"]) else one["consumer"],
+                "self_ns": one["self_ns"],
+                "calls": one["calls"],
+                "mean_ns": one["mean_ns"],
+                "empty": None if pd.isna(one["empty"]) or not one["awaits"] else one["empty"],
+                "is_bottleneck": one["bottleneck"],
+                "colour": "input" if one["bottleneck"] else "idle" if one["awaits"] else "preprocessing",
+                "zoom": target,
+            }
+            for one, target in zip(shown.to_dict("records"), zoom, strict=True)
+        ],
+    }
+
+
+def _columns(found: pd.DataFrame, *columns: tuple[str, str, str]) -> list[TableColumn]:
+    several = [("task", "Task", "text")] if len(found["task"].unique()) > 1 else []
+    return figures(input_pipeline.FIGURES, *several, ("stage", "Stage", "text"), *columns)
+
+
+def _of_some(title: str, stages: pd.DataFrame, columns: list[TableColumn], reason: str) -> dict[str, Any]:
+    """Return a table of the stages for which any of its figures are known."""
+    names = [column.name for column in columns if column.name not in ("task", "stage")]
+    known = stages[stages[names].notna().any(axis=1)]
+    if not reason and known.empty:
+        reason = Text("no_stage_settings")
+    return table(title, known, columns, reason=reason)
