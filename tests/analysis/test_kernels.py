@@ -130,7 +130,7 @@ BY_HAND = {
     ),
 }
 
-# By hand as well: threads of an SM that run at once, what limits them, the blocks of the grid as a multiple of
+# By hand as well: threads of an SM that run at once, what limits them, the blocks of the grid in multiples of
 # those that 132 SMs hold, and Tensor Cores. A block of 384 threads has 384 * 168 of the 65,536 registers.
 FILLED_BY_HAND = {
     "ResourceApplyAdam": (2048, "", None, False),

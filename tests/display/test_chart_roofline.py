@@ -69,12 +69,29 @@ def test_a_ceiling_for_each_type_of_numbers() -> None:
     assert first.startswith("float16, bfloat16: ")
 
 
-def test_the_tab_of_ops_has_the_chart_where_rates_are_known() -> None:
-    def titles(name: str) -> list[str]:
-        return [one["title"] for one in ops.blocks(real_trace(DATA / name)) if one["kind"] == "chart"]
+def test_the_tab_of_ops_has_the_chart_where_rates_are_known_or_kernels_ran() -> None:
+    def reasons(name: str) -> list[str]:
+        return [
+            getattr(one["cannot_say"], "id", "")
+            for one in ops.blocks(real_trace(DATA / name))
+            if one["kind"] == "chart"
+        ]
 
-    assert len(titles("gpu_tf221_mlp.pb.xz")) == 1
-    assert titles("cpu_tf221_keras_fit.xplane.pb.xz") == []
+    assert reasons("gpu_tf221_mlp.pb.xz") == [""]
+    assert reasons("gpu_tf218_function.xplane.pb.xz") == ["no_op_costs"]
+    assert reasons("cpu_tf221_keras_fit.xplane.pb.xz") == []
+
+
+def test_the_tab_of_ops_shows_which_kernels_use_tensor_cores() -> None:
+    def shown(name: str) -> tuple[set[str], list[str]]:
+        blocks = ops.blocks(real_trace(DATA / name))
+        (block,) = (one for one in blocks if one["title"] == "By kernel")
+        names = [column["name"] for column in block["columns"]]
+        return {row[names.index("tensor_cores")] for row in block["rows"]}, block["absent"]
+
+    # Names do not always show it; the model of a GPU is in profiles alone.
+    assert shown("gpu_tf218_function.xplane.pb.xz") == ({"yes", "no", None}, ["Operations a second"])
+    assert shown("gpu_tf221_mlp.pb.xz") == ({"yes", "no", None}, ["Limited by", "Waves"])
 
 
 @pytest.mark.parametrize("spread", [(1, 1), (0.02, 3), (1e-3, 1e15), (5e8, 1.07e15)])

@@ -64,6 +64,8 @@ def format_percent(share: float) -> str:
 
 def format_ratio(ratio: float) -> str:
     """Write how many times another value one is, with three digits and without a unit."""
+    if 0 < ratio < 0.005:
+        return "<0.01"
     return UNKNOWN if not math.isfinite(ratio) else _scaled(ratio, 1000, ("",)).rstrip()
 
 

@@ -103,8 +103,9 @@ export function formatPercent(fraction: number): string {
   return `${percent === 0 || percent >= 99.95 ? percent.toFixed(0) : percent.toFixed(1)} %`;
 }
 
-/** "1.25", "11.1", "1,240": how many times another value one is. */
+/** "<0.01", "1.25", "11.1", "1,240": how many times another value one is. */
 export function formatRatio(ratio: number): string {
+  if (ratio > 0 && ratio < 0.005) return "<0.01";
   return Number.isFinite(ratio) ? scaled(ratio, 1000, [""]) : "–";
 }
 

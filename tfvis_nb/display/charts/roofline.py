@@ -51,7 +51,7 @@ def roofline_chart(
     table = points(trace)
     roofs, bandwidth = _ceilings(trace, table, peak_flops, memory_bandwidth)
     made = plot(
-        "Roofline: rate vs. intensity",
+        f"Roofline: rate vs. intensity{'' if roofs else ' (peak rates not known)'}",
         height=340,
         x_axis_type="log",
         y_axis_type="log",

@@ -24,6 +24,12 @@ _ROOFLINE = (
     " its events."
 )
 
+_KERNELS = (
+    "A click shows the longest run. trace.kernels also has registers, shared memory, grid and block. Limits"
+    " and waves need the model of the GPU, which only profiles have; operations need the shapes of tensors,"
+    " which RunMetadata and profiles recorded with shapes=True have."
+)
+
 _ACTIVITIES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
 
@@ -105,10 +111,11 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
     found = trace.kernels
     if why_not(found):
         return []
+    found = found.assign(tensor_cores=found["tensor_cores"].map({True: "yes", False: "no"}))
     columns = figures(
         KERNEL_FIGURES,
         ("name", "Kernel", "name"),
-        ("op", "Op", "text"),
+        ("op", "Op", "name"),
         ("total_ns", "Total", "ns"),
         ("share", "% of GPU time", "share"),
         ("count", "Count", "count"),
@@ -116,6 +123,7 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
         ("occupancy", "Occupancy", "share"),
         ("limited_by", "Limited by", "text"),
         ("waves", "Waves", "ratio"),
+        ("tensor_cores", "Tensor Cores", "text"),
         ("flop_rate", "Operations a second", "operations/s"),
     )
     rows = found.head(MOST_ROWS)
@@ -124,7 +132,7 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
             "By kernel",
             rows,
             columns,
-            definition="A click shows the longest run.",
+            definition=_KERNELS,
             zoom=ZoomTargets(trace).of_events(rows["longest"]),
             light="op",
             bar="total_ns",
@@ -136,9 +144,9 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _roofline(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of the rates of ops, if they are known."""
+    """Return the chart of the rates of ops, if they are known or the trace has kernels."""
     block = chart(trace, "roofline", _ROOFLINE)
-    return [] if block["cannot_say"] else [block | {"wide": True}]
+    return [] if block["cannot_say"] and why_not(trace.kernels) else [block | {"wide": True}]
 
 
 def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:
