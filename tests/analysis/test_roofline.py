@@ -25,7 +25,12 @@ def trace_of(*ops: tuple[str, int, int | None, int | None], **hardware: object) 
     names, durations, flops, moved = zip(*ops, strict=True)
     count = len(ops)
     starts = [sum(durations[:number]) for number in range(count)]
-    columns = {"start_ns": starts, "duration_ns": list(durations), "kind": ["kernel"] * count}
+    columns = {
+        "start_ns": starts,
+        "duration_ns": list(durations),
+        "kind": ["kernel"] * count,
+        "op": list(names),
+    }
     table = events.build(columns | {"device": [TPU] * count, "lane": ["XLA Ops"] * count})
     of_program = {"program": ["jit_f(3)"] * count, "hlo_op": list(names)}
     work = {"flops": pa.array(flops, pa.int64()), "bytes_accessed": pa.array(moved, pa.int64())}
@@ -46,6 +51,17 @@ def test_what_limits_an_instruction_and_its_least_time() -> None:
     assert table["intensity"].to_dict() == {"add": 0.02, "dot": 500}
     assert table["flop_rate"]["dot"] == 5e11
     assert table["byte_rate"]["add"] == 2.5e10
+
+
+def test_waiting_for_a_copy_has_no_efficiency() -> None:
+    """The copy took place before, while others ran."""
+    table = trace_of(("copy-start", 1, 0, 5_000), ("copy-done", 1, 0, 5_000), **KNOWN).roofline
+    assert table[["hlo_op", "ideal_ns"]].to_numpy().tolist() == [["copy-done", 50]]
+    assert table["efficiency"].isna().all()
+
+
+def test_a_tpu_has_no_kernels() -> None:
+    assert why_not(trace_of(("dot", 100, 50_000, 100)).kernels).id == "no_kernels"
 
 
 def test_what_is_not_known_is_left_out() -> None:

@@ -40,7 +40,9 @@ def kernel_runs(trace: Trace) -> pd.DataFrame:
     """
     events = trace.events
     on_device = locations(events) == LOCATIONS.index("device")
-    ran = on_device & ~is_kind(events, "memcpy") & ~is_kind(events, "memset")
+    # A TPU runs the instructions of compiled programs, no kernels.
+    tpu = events["device"].str.contains("/device:TPU:").fillna(False).to_numpy(bool)
+    ran = on_device & ~tpu & ~is_kind(events, "memcpy") & ~is_kind(events, "memset")
     rows = np.flatnonzero(ran)
     if not len(rows):
         return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in _COLUMNS.items()})

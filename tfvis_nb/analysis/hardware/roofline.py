@@ -8,7 +8,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.hardware.ceilings import check_rates, highest_rates
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.hardware.peak_rates import type_of
-from tfvis_nb.analysis.hardware.work import is_start, of_ops, work
+from tfvis_nb.analysis.hardware.work import is_end, is_start, of_ops, work
 from tfvis_nb.analysis.programs.hlo_ops import hlo_ops, instruction_events
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
@@ -51,7 +51,8 @@ FIGURES: dict[str, str] = {
     "bound": "What limits it: memory where intensity < peak_flops / peak_bytes, and else compute.",
     "ideal_ns": "The least time that its device needs: the larger of flops / peak_flops and bytes /"
     " peak_bytes, in ns, added up over the instructions.",
-    "efficiency": "ideal_ns / self_ns. More than 1 where data came from a cache, which is faster.",
+    "efficiency": "ideal_ns / self_ns. More than 1 where data came from a cache, which is faster. Missing"
+    " for instructions that wait for the end of what others started, such as copy-done.",
 }
 """Williams, Waterman and Patterson, "Roofline", Communications of the ACM 52 (2009). It leaves out ops and
 instructions without known flops or bytes, and instructions that only start what another one ends."""
@@ -150,7 +151,7 @@ def roofline(
     found["intensity"] = found["flops"] / found["bytes"].where(found["bytes"] > 0)
     found["flop_rate"] = found["flops"] / found["self_ns"] * 1e9
     found["byte_rate"] = found["bytes"] / found["self_ns"] * 1e9
-    found["efficiency"] = found["ideal_ns"] / found["self_ns"]
+    found["efficiency"] = (found["ideal_ns"] / found["self_ns"]).where(~groups["awaited"].all().to_numpy())
     balance = found["peak_flops"] / found["peak_bytes"]
     bound = np.where(found["intensity"] < balance, "memory", "compute")
     found["bound"] = np.where(balance.notna() & found["intensity"].notna(), bound, "")
@@ -166,6 +167,7 @@ def _instructions(trace: Trace) -> tuple[pd.DataFrame, Text]:
         flops=found["flops"].astype("float64") * found["count"],
         bytes=found["bytes_accessed"].astype("float64") * found["count"],
         type=np.array([type_of(expression) for expression in found["expression"]], object),
+        awaited=is_end(found),
     )
     return table, why_not(ops) or Text("no_hlo_costs")
 
@@ -190,5 +192,5 @@ def _events(trace: Trace, by: str) -> tuple[pd.DataFrame, Text]:
         table["phase"] = np.array([*PHASES, ""], object)[phase[event]]
     elif by == "step":
         table["step"] = trace.events["step"].to_numpy()[event]
-    table = table.assign(longest=event).sort_values("self_ns", ascending=False, kind="stable")
+    table = table.assign(longest=event, awaited=False).sort_values("self_ns", ascending=False, kind="stable")
     return table, reason

@@ -123,6 +123,11 @@ def is_start(ops: pd.DataFrame) -> pd.Series:
     return ops["category"].str.endswith("-start").fillna(False).astype(bool)
 
 
+def is_end(ops: pd.DataFrame) -> pd.Series:
+    """Return which instructions wait for the end of what another one started."""
+    return ops["category"].str.endswith("-done").fillna(False).astype(bool)
+
+
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     dtypes = {"event": "int64", "execution": "int64", "self_ns": "int64"}
     dtypes |= {"flops": "float64", "bytes": "float64", "type": "object"}

@@ -31,10 +31,12 @@ class AllocatorTotals:
             given = event.get("args")
             if event.get("ph") not in ("i", "I") or type(given) is not dict:
                 continue
-            totals = {series: given[name] for name, series in _TOTALS.items() if name in given}
             device = given.get("Device Type"), given.get("Device Id")
+            # PyTorch reserves no memory of CPUs, and writes 0.
+            wanted = list(_TOTALS.items())[: 1 if device[0] == _CPU else None]
+            totals = {series: given[name] for name, series in wanted if name in given}
             if totals and all(type(part) is int for part in device):
-                values = {"name": "allocator", "ts": event.get("ts"), "args": totals}
+                values = {"name": "memory", "ts": event.get("ts"), "args": totals}
                 self._of_device.setdefault(device, []).append(values)
 
     def by_device(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
