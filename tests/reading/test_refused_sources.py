@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
+from tests.protobuf_bytes import field, number
 from tests.support.step_stats import one_op
 from tests.support.texts import raises_id, says
 from tfvis_nb.session.file.database import connect
@@ -25,6 +26,7 @@ from tfvis_nb.texts import Text
         (b"PK\x03\x04" + bytes(60), "foreign_format", {"what": Text("is_zip")}),
         (b"\x80\x04\x95" + bytes(20) + b".", "pickle_instruction", {"byte": 11}),
         (b"ctensorflow.core.protobuf.config_pb2\nRunMetadata\n.", "pickle_of_other", {"type": "Global"}),
+        (field(1, number(8, 5) + number(10, 1)), "foreign_format", {"what": Text("is_perfetto")}),
         (b"hello, this is a log\n", "foreign_format", {"what": Text("is_text", start="hello,")}),
         ("# Änderungen …\n".encode(), "foreign_format", {"what": Text("is_text", start="#")}),
         (b"node {\n  name: 'a'\n}", "foreign_format", {"what": Text("is_text", start="node")}),

@@ -3,7 +3,9 @@
 import codecs
 import re
 from contextlib import suppress
+from itertools import islice
 
+from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text
 
@@ -23,6 +25,10 @@ _MAGIC = (
 )
 
 
+_OF_PACKETS = {(8, wire.VARINT), (10, wire.VARINT)}
+"""Number and type of ``timestamp`` and ``trusted_packet_sequence_id``."""
+
+
 def describe(data: Data) -> str:
     """Return the kind of `data` if it is plainly not a trace, or an empty text."""
     head = bytes(data[:4096])
@@ -31,6 +37,8 @@ def describe(data: Data) -> str:
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return Text(what)
+    if _is_perfetto(data):
+        return Text("is_perfetto")
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if re.match(rb"<(?:!doctype|html|svg|\?xml)", text, re.IGNORECASE):
         return Text("is_web_page")
@@ -40,3 +48,16 @@ def describe(data: Data) -> str:
             start = codecs.getincrementaldecoder("utf-8")().decode(text)
             return Text("is_text", start=start.split(None, 1)[0][:40])
     return ""
+
+
+def _is_perfetto(data: Data) -> bool:
+    """Identify Perfetto's own format by the first packet, which has a time or the number of its writer."""
+    with suppress(wire.DamageError):
+        packet = next(iter(wire.fields(data)), None)
+        if packet is None or (packet.number, packet.wire_type) != (1, wire.LENGTH):
+            return False
+        inside = islice(wire.fields(data, packet.start, packet.end), 64)
+        found = {(field.number, field.wire_type) for field in inside}
+        # The first field of a StepStats or an XSpace starts with a message or a name of field 1 or 2.
+        return bool(found & _OF_PACKETS) and not found & {(1, wire.LENGTH), (2, wire.LENGTH)}
+    return False
