@@ -75,7 +75,8 @@ def test_what_autotune_chose_in_a_profile_of_tensorflow_2_15(data: Path) -> None
     for name in ("decode", "read"):
         stage = table.loc[name]
         assert (stage["autotune"], stage["parallelism"], stage["deterministic"]) == (True, 2, True)
-    assert table.loc["mixed", "buffered_mean"] == 7
+    # Whole MB are recorded: of small elements it is not known.
+    assert (table.loc["mixed", "buffered_mean"], pd.isna(table.loc["mixed", "buffered_bytes"])) == (7, True)
     assert table["bottleneck"]["decode"]
 
 

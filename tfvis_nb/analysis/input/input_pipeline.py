@@ -42,8 +42,8 @@ FIGURES: dict[str, str] = {
     "for an empty buffer, which counts as 0 if they record it for other calls.",
     "empty": "Number of calls that found no finished element: none in its buffer, or the one that they "
     "handed out still being made. MapAndBatch counts a batch in its buffer while it is being filled.",
-    "buffered_bytes": "Most memory of the elements in its buffer when it was called, in bytes; profiles "
-    "record whole MB.",
+    "buffered_bytes": "Most memory of the elements in its buffer when it was called, in bytes. Profiles "
+    "record whole MB; missing if it was always less than one.",
     "interleave_depth": "Number of interleaves above it, as of its last call.",
     "deterministic": "Whether it keeps the order of elements.",
     "cpu_budget": "CPUs that AUTOTUNE may use, of the root.",
@@ -163,7 +163,7 @@ def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]
     start, duration = calls["start_ns"], calls["duration_ns"]
     span = int((start + duration).max()) - int(start.min())
     usage = _last(recorded, "ram_usage_megabytes") or ""
-    held = [integer(one.get("buffered_bytes_MB")) for one in recorded]
+    held = max((integer(one.get("buffered_bytes_MB")) or 0 for one in recorded), default=0)
     return {
         "awaits": awaits(stage),
         "calls": len(calls),
@@ -176,7 +176,7 @@ def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]
         "buffer_limit": integer(_last(recorded, "buffer_limit")),
         "buffered_mean": float(buffered.mean()) if len(buffered) else None,
         "empty": int(((buffered == 0) | calls["unfinished"]).sum()) if len(buffered) else None,
-        "buffered_bytes": _bytes(max((one for one in held if one is not None), default=None)),
+        "buffered_bytes": _bytes(held or None),
         "interleave_depth": integer(_last(recorded, "interleave_depth")),
         "deterministic": boolean(_last(recorded, "deterministic")),
         "cpu_budget": integer(_last(recorded, "cpu_budget")),

@@ -10,7 +10,7 @@ _FACT = re.compile(r"(?:^| )([A-Za-z_]{1,40})=(.*?)(?= [A-Za-z_]{1,40}=|$)", re.
 # Stages that hand out elements which other threads have prepared: their own time is spent waiting for them.
 _AWAITING = re.compile(r"Prefetch|MapAndBatch|Parallel\w+")
 _VERSION = re.compile(r"V\d+$")
-_NUMBERED = re.compile(r"\w*Dataset\w*:\d+")
+_NUMBERED = re.compile(r"\w*Dataset\w*:\d+|.+/_\d+")
 _DIGITS = re.compile(r"[0-9]{1,15}")
 
 
@@ -60,7 +60,7 @@ def boolean(value: str | None) -> Any:
 def given_names(dataset: str) -> str:
     """Return a program's names for the parts of a dataset, without TensorFlow's own.
 
-    >>> given_names("fused(decode,BatchDatasetV2:3)"), given_names("MapDataset:1")
+    >>> given_names("fused(decode,BatchDatasetV2:3)"), given_names("inject/prefetch_TakeDataset/_26")
     ('decode', '')
     """
     parts = dataset.removeprefix("fused(").removesuffix(")").split(",")
