@@ -72,6 +72,7 @@ def main() -> int:
         print(name, len(figures["profiles"][name]["steps"]), "steps")
     figures["hlo_ops"] = {name: instructions(folders["shared"] / name.partition("/")[2]) for name in OF_XLA}
     figures["roofline"] = {name: roofline(folders["shared"] / name.partition("/")[2]) for name in OF_XLA}
+    figures["memory"] = {name: peaks(folders["shared"] / name.partition("/")[2]) for name in OF_XLA}
     TARGET.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 0
 
@@ -125,6 +126,24 @@ def roofline(path: Path) -> dict[str, Any]:
             if row["step"] == "Total" and row["include_infeed_outfeed"] and row["rank"]
         ],
     }
+
+
+def peaks(path: Path) -> dict[str, dict[str, float]]:
+    """Ask XProf of the memory that each program of a profile needs, in MiB of memory space 0."""
+    convert = importlib.import_module("xprof.convert.raw_to_tool_data")
+    kept = ("peakHeapMib", "entryComputationParametersMib", "maybeLiveOutMib")
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "host.xplane.pb"
+        file.write_bytes(path.read_bytes())
+        # Writes the programs next to the profile.
+        convert.xspace_to_tool_names([str(file)])
+        for program in sorted(Path(folder).glob("*.hlo_proto.pb")):
+            name = program.name.removesuffix(".hlo_proto.pb")
+            options = {"module_name": name, "memory_space": "0"}
+            said = json.loads(convert.xspace_to_tool_data([str(file)], "memory_viewer", options)[0])
+            found[name] = {key: said.get(key, 0) for key in kept}
+    return found
 
 
 def of_tool(path: Path, tool: str) -> Any:

@@ -256,6 +256,23 @@ def test_rooflines(name: str) -> None:
     assert highest == pytest.approx(float(said["peak_flop_rate"]) * 1e9, rel=1e-5)
 
 
+@pytest.mark.parametrize("name", [name for name in RECORDED["memory"] if path_of(name).is_file()])
+def test_memory_of_programs(name: str) -> None:
+    """XProf leaves the tables of temporary tuples out."""
+    buffers = read(name).program_memory
+    buffers = buffers[buffers["memory_space"] == 0]
+    tables = (buffers["kind"] == "temporary") & buffers["shape"].str.startswith("(")
+    mebibytes = (buffers["bytes"] / 2**20)[~tables]
+    peak = mebibytes.groupby(buffers["program"]).sum()
+    by_kind = mebibytes.groupby([buffers["program"], buffers["kind"]]).sum()
+    assert len(peak)
+    for program, ours in peak.items():
+        said = RECORDED["memory"][name][program]
+        assert ours == pytest.approx(said["peakHeapMib"], abs=1e-9)
+        for kind, key in (("parameter", "entryComputationParametersMib"), ("output", "maybeLiveOutMib")):
+            assert by_kind.get((program, kind), 0) == pytest.approx(said[key], abs=1e-9), (program, kind)
+
+
 @pytest.mark.parametrize("name", sampled(WITH_OPS))
 def test_ops(name: str) -> None:
     """The ops that took most time, on the GPUs and on the host."""
