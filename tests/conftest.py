@@ -13,7 +13,7 @@ import pytest
 from tests.real_traces import DATA, SHARED, each, in_collection, outside_sample, step_stats_files
 from tests.support.examples import try_examples
 
-LEFT_OUT = pytest.StashKey[dict[str, int]]()
+LEFT_OUT = pytest.StashKey[dict[str, str]]()
 MISSING, UNWANTED = "missing", "unwanted"
 
 
@@ -73,11 +73,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return None
 
     reasons = {item: reason(item) for item in items}
-    left_out = Counter(why for why in reasons.values() if why)
+    left_out = {item.nodeid: why for item, why in reasons.items() if why}
     if left_out:
         config.hook.pytest_deselected(items=[item for item, why in reasons.items() if why])
         items[:] = [item for item, why in reasons.items() if not why]
-    config.stash[LEFT_OUT] = dict(left_out)
+    config.stash[LEFT_OUT] = left_out
 
 
 def _parameters(item: pytest.Item) -> list[object]:
@@ -93,18 +93,19 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    # Processes of pytest-xdist collect, the one that prints does not.
+    # Processes of pytest-xdist collect, each another share; the one that prints does not.
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["left_out"] = session.config.stash.get(LEFT_OUT, {})
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
+    left_out = node.config.stash.setdefault(LEFT_OUT, {})
+    left_out.update(getattr(node, "workeroutput", {}).get("left_out", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    left_out = config.stash.get(LEFT_OUT, {})
+    left_out = Counter(config.stash.get(LEFT_OUT, {}).values())
     if not SHARED.is_dir():
         terminalreporter.write_line(
             f"No ../shared/traces: {left_out.get(MISSING, 0)} tests of its files were left out, "
@@ -123,9 +124,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(optionalhook=True)  # where pytest-xdist is installed
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from tests.support.browser_apart import BrowserApart
+    from tests.support.shares import Shares
 
-    return BrowserApart(config, log)
+    return Shares(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave tests of which another process has the share to it."""
+    if (worker := getattr(config, "workerinput", None)) is None:
+        return None
+    from tests.support.shares import left_to_others
+
+    return left_to_others(collection_path, config, worker) or None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

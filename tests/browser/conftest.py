@@ -21,7 +21,7 @@ from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook, OpenNotebook, put_away, state
 from tests.browser.timeline import OpenExported, Timeline
 from tests.browser.watched import Watched
-from tests.support.browser_apart import PAGES
+from tests.support.shares import PAGES
 
 FAILED = pytest.StashKey[bool]()
 WINDOW: ViewportSize = {"width": 1280, "height": 1600}
