@@ -20,13 +20,14 @@ from tests.mutants.samples import JSON, PARQUET, PICKLE, PROTOBUF, SESSION, TEXT
 from tfvis_nb.analysis import metrics
 
 ROOT = Path(__file__).parents[1]
-FIRST, COUNT = 1_000_000, 4
+FIRST = 1_000_000
 FORMS = [JSON, PARQUET, PICKLE, PROTOBUF, TEXT]
 
 
-def test_a_sample_of_mutants() -> None:
+@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.thorough)])
+def test_a_sample_of_mutants(count: int) -> None:
     """In a process of its own, whose memory is limited: a fault must not take the machine with it."""
-    numbers = [str(number) for number in range(FIRST, FIRST + COUNT)]
+    numbers = [str(number) for number in range(FIRST, FIRST + count)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.mutants.attack", *numbers],
         cwd=ROOT,

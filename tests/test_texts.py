@@ -5,6 +5,8 @@ import copy
 import json
 import pickle
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from string import Formatter
 
@@ -35,20 +37,22 @@ def golden() -> str:
     return json.dumps(texts, indent=2, ensure_ascii=False) + "\n"
 
 
-def syntax() -> Iterator[ast.AST]:
-    for path in PACKAGE.rglob("*.py"):
-        yield from ast.walk(ast.parse(path.read_text("utf-8")))
+@cache
+def modules() -> list[list[ast.AST]]:
+    """Return what stands in each module, the module itself first."""
+    return [[*ast.walk(ast.parse(path.read_text("utf-8")))] for path in PACKAGE.rglob("*.py")]
 
 
 def calls() -> Iterator[ast.Call]:
     """Yield the calls of `Text`: search has a class of this name as well."""
-    for path in PACKAGE.rglob("*.py"):
-        tree = ast.parse(path.read_text("utf-8"))
+    for nodes in modules():
+        module = nodes[0]
+        assert isinstance(module, ast.Module)
         if not any(
-            isinstance(node, ast.ImportFrom) and node.module == "tfvis_nb.texts" for node in tree.body
+            isinstance(node, ast.ImportFrom) and node.module == "tfvis_nb.texts" for node in module.body
         ):
             continue
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text":
                 yield node
 
@@ -66,7 +70,9 @@ def test_each_text_reads_as_before() -> None:
 
 def test_each_id_is_used_and_each_used_id_is_in_the_catalogue() -> None:
     written = {
-        node.value for node in syntax() if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        node.value
+        for node in chain.from_iterable(modules())
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     in_texts = {name for template in catalogue().values() for _, name, _, _ in Formatter().parse(template)}
     assert set(catalogue()) <= written | in_texts

@@ -15,7 +15,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.support.kernels import jupyter_path
+from tests.support.kernels import WITHOUT_IRIS, jupyter_path
 
 STARTS_WITHIN = 90.0
 """Seconds; the first start of a cold machine reads all of JupyterLab from disk."""
@@ -54,7 +54,8 @@ class JupyterServer:
         disabled = {"disabledExtensions": {"@jupyterlab/debugger-extension": True}}
         (config / "page_config.json").write_text(json.dumps(disabled))
         command = [
-            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+            *(sys.executable, "-c", f"{WITHOUT_IRIS}; from jupyterlab.labapp import main; main()"),
+            *("--no-browser", "--allow-root"),
             f"--ServerApp.root_dir={self.root}",
             f"--ServerApp.port={self.url.rpartition(':')[2]}",
             "--ServerApp.port_retries=0",

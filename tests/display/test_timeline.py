@@ -223,9 +223,10 @@ def test_only_making_a_widget_needs_the_front_end(tmp_path: Path) -> None:
 import pathlib, tfvis_nb.display.bundles as bundles
 bundles._STATIC = pathlib.Path({str(tmp_path)!r})
 import tfvis_nb
+from tfvis_nb.display.monitor.widget import monitor
 from tfvis_nb.display.timeline.widget import show_timeline
 trace = tfvis_nb.read_trace({str(DATA / "local_mlp_step1.pb")!r})
-for make in (show_timeline, tfvis_nb.Trace.to_html):
+for make in (show_timeline, tfvis_nb.Trace.to_html, lambda _: monitor('run.tfvis')):
     try:
         make(trace)
     except FileNotFoundError as error:
@@ -233,7 +234,7 @@ for make in (show_timeline, tfvis_nb.Trace.to_html):
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == [
-        Text("front_end_missing", path=tmp_path / name) for name in ("widget.js", "page.js")
+        Text("front_end_missing", path=tmp_path / name) for name in ("widget.js", "page.js", "monitor.js")
     ]
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.real_traces import DATA, each, real_trace, step_stats_files
+from tests.support.examples import examples
 from tests.wire_reader import optional, read_container, read_drawn, signed, texts, wire_rows
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -217,6 +218,7 @@ def tables(draw: st.DrawFn) -> pd.DataFrame:
 
 
 @pytest.mark.slow
+@settings(max_examples=examples(50))
 @given(tables())
 def test_any_table_comes_back(table: pd.DataFrame) -> None:
     trace = Trace(table, notes=["</script>"], title="\u03bb")

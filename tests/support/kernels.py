@@ -23,6 +23,10 @@ from typing import Any
 
 from tests.support.with_tensorflow import Started
 
+# jsonschema builds a parser of IRIs when it is imported, which takes seconds; no notebook has one to check.
+WITHOUT_IRIS = "import sys; sys.modules['rfc3987_syntax'] = None"
+exec(WITHOUT_IRIS)
+
 _MOST = 1 << 20
 """Bytes of a request: the environment of a kernel, and little else."""
 

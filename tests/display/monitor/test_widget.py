@@ -16,7 +16,7 @@ from traitlets import TraitError
 import tfvis_nb as tv
 from tests.support.conditions import wait_until
 from tests.support.monitor_widget import Recorded, apart, pushing
-from tests.support.texts import raises_id, says
+from tests.support.texts import raises_id
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.monitor import widget as monitor
 from tfvis_nb.session.file.counters import Counts
@@ -189,18 +189,3 @@ def test_a_monitor_keeps_no_process_alive(path: Path) -> None:
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, timeout=60
     )
     assert (run.stdout, run.stderr) == ("False\n", "")
-
-
-def test_only_making_a_widget_needs_the_front_end(tmp_path: Path) -> None:
-    code = f"""
-import pathlib, tfvis_nb.display.bundles as bundles
-bundles._STATIC = pathlib.Path({str(tmp_path)!r})
-import tfvis_nb
-from tfvis_nb.display.monitor.widget import monitor
-try:
-    monitor("run.tfvis")
-except FileNotFoundError as error:
-    print(error)
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert says(run.stdout, "front_end_missing")
