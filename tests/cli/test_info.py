@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, real_trace
 from tests.support.examples import sample
 from tfvis_nb.analysis import op_statistics
 from tfvis_nb.cli import main
@@ -29,7 +29,7 @@ SAMPLES = [
 def test_json_has_the_figures(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "--json", str(DATA / name)]) == 0
     facts = json.loads(capsys.readouterr().out)
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     assert facts["events"] == len(trace.events)
     assert [step["duration_ns"] for step in facts["steps"]] == trace.steps["duration_ns"].tolist()
     assert [lane["busy_ns"] for lane in facts["lanes"]] == trace.lanes["busy_ns"].tolist()
@@ -44,7 +44,7 @@ def test_json_has_the_figures(name: str, capsys: pytest.CaptureFixture[str]) -> 
 def test_text_has_a_table_for_all_there_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(DATA / name), "--top", "2"]) == 0
     text = capsys.readouterr().out
-    trace = tv.read_trace(DATA / name)
+    trace = real_trace(DATA / name)
     assert text.startswith(f"{name}: {len(trace.events):,} events")
     stated = op_statistics(trace)
     kinds = set(stated["kind"][stated["side"] != "network"])
@@ -56,7 +56,7 @@ def test_text_has_a_table_for_all_there_is(name: str, capsys: pytest.CaptureFixt
 
 
 def test_the_busiest_and_the_longest_come_first() -> None:
-    trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
     text = lines(trace, 1)
     kernels = trace.events[trace.events["kind"] == "kernel"].groupby("op", observed=True)["duration_ns"].sum()
     place = text.index(f"{_OPS}kernel")

@@ -2,7 +2,6 @@
 
 import pytest
 
-import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
 from tests.wire_reader import read_container
 from tfvis_nb.core.labels import task_label
@@ -17,7 +16,7 @@ from tfvis_nb.display.wire.details import details
     ],
 )
 def test_every_part_of_every_step_arrives(names: list[str]) -> None:
-    trace = tv.read_trace([DATA / name for name in names])
+    trace = real_trace([DATA / name for name in names])
     header, columns = read_container(details(trace))
     rows = trace.breakdown[trace.breakdown["device"].astype(str) == ""].to_dict("records")
     parts = header["parts"]
