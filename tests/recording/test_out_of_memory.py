@@ -77,6 +77,19 @@ def test_an_eager_op() -> None:
     assert len(figures_of(recorded.notes, "ended_out_of_memory")) == 1
 
 
+def test_variables_and_tensors_that_are_held() -> None:
+    kept = tf.Variable(tf.ones([700, 1000]), name="net/kept")
+    held = [tf.ones([600, 1000]), tf.constant("text")]
+    recorded, _ = failed(lambda: scores(tf.ones([EDGE, 1])))
+    live = live_at_failure(recorded)
+    rows = live[live["name"].isin(["net/kept", "float32 [600, 1000]"])]
+    assert rows[["op", "layer", "bytes"]].to_numpy().tolist() == [
+        ["VarHandleOp", "net", 4 * kept.shape.num_elements()],
+        ["", "", 4 * held[0].shape.num_elements()],
+    ]
+    assert live["bytes"].is_monotonic_decreasing
+
+
 def test_a_function() -> None:
     recorded, _ = failed(lambda: scores(tf.ones([EDGE, 1])))
     found = recorded.out_of_memory.iloc[0]

@@ -73,7 +73,8 @@ operations a second; ``task`` is empty where the profile does not show it. A pro
 tracers, of the ``ProfilerOptions`` that it was recorded with. An allocation that failed and ended the
 recording has what was asked for, by which op and line, and the sums of the allocator's blocks if those are
 known; otherwise, for an op on a CPU, ``available_bytes`` is what the machine had left. The buffers that were
-allocated then are the allocator's blocks, with addresses, or those that TensorFlow's error lists.
+allocated then are the allocator's blocks, with addresses, or those that TensorFlow's error lists, or the
+variables and eager tensors that the program held.
 """
 
 _MOST_ROWS = 100_000

@@ -13,10 +13,12 @@ import psutil
 from tfvis_nb.core.metadata import LIVE_AT_FAILURE, OUT_OF_MEMORY, Metadata, table_of
 from tfvis_nb.recording.allocation_errors import is_on_host, live_buffers, parsed
 from tfvis_nb.recording.heap_dumps import HeapDumps
+from tfvis_nb.recording.held_tensors import held_tensors
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles
 
+_MOST_BUFFERS = 100
 _DEEPEST = 32
 """Errors that caused one another."""
 _OP = re.compile(r"\[Op:(\w+)\]")
@@ -44,6 +46,7 @@ def out_of_memory(
     if _is_host(asked, message):
         with contextlib.suppress(OSError):
             asked["available_bytes"] = psutil.virtual_memory().available
+        blocks = [] if live else held_tensors(_MOST_BUFFERS)
     elif dumps is not None:
         heap, blocks = dumps.last(asked["allocator"])
         asked |= heap

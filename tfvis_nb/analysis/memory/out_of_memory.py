@@ -185,7 +185,8 @@ def live_at_failure(trace: Trace) -> pd.DataFrame:
         the allocation or op, -1 where it has no row), ``bytes`` (int64), ``requested_bytes`` (Int64) and
         ``share`` (float64), as in `FIGURES`. They are the largest blocks of the allocator if it recorded
         them, without a name if they were allocated before the recording; otherwise the recorded buffers of
-        the allocator that failed, or those in TensorFlow's error, which lists them for session runs.
+        the allocator that failed, or those in TensorFlow's error, which lists them for session runs, or the
+        variables and eager tensors that the program held on the CPU.
         `cannot_say` without either.
 
     Examples

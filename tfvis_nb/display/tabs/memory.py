@@ -75,6 +75,8 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
         column for column in _ASKED if column.unit != "text" or (rows[column.name].str.strip() != "").any()
     ]
     largest = live.head(_MOST_LIVE)
+    unnamed = np.where(largest["event"] < 0, "(not recorded)", "(unknown tensor)")
+    largest = largest.assign(name=largest["name"].where(largest["name"] != "", unnamed))
     return [
         table(
             "Out of memory",
@@ -98,7 +100,8 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
                 ),
                 key("op", "Op"),
             ],
-            definition="The largest buffers of that allocator that are known to be allocated then.",
+            definition="The largest buffers of that allocator that are known to be allocated then. For a"
+            " plain CPU allocator, which records none: the variables and eager tensors of the program.",
             zoom=targets.of_events(largest["event"]) if targets else [],
             light="name",
             reason=why_not(live),
