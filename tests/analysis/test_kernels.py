@@ -10,7 +10,7 @@ from tests.real_traces import real_trace
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import kernels, why_not
 from tfvis_nb.analysis.hardware.launch_configuration import launch_configuration
-from tfvis_nb.analysis.hardware.occupancy import LIMITS, occupancy
+from tfvis_nb.analysis.hardware.occupancy import LIMITS, occupancy, suggested_block
 from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses_tensor_cores
 from tfvis_nb.core.metadata import table_of
 
@@ -86,6 +86,16 @@ def test_what_limits_the_blocks_of_an_sm(launch: dict[str, int], blocks: int, li
     assert full.share == blocks * launch["threads"] / 2048
 
 
+@pytest.mark.parametrize(
+    ("registers", "shared_bytes", "threads"),
+    [(193, 73_728, 256), (20, 0, 1024), (213, 81_920, 256), (168, 231_424, 384)],
+)
+def test_the_suggested_block_is_that_of_the_profiles(registers: int, shared_bytes: int, threads: int) -> None:
+    """``occupancy_suggested_block_size`` of kernels of TensorFlow 2.21 on a GPU of 9.0."""
+    assert suggested_block("9.0", registers, shared_bytes) == threads
+    assert suggested_block("9.0", registers, 10**9) is None
+
+
 def test_occupancy_is_not_known_of_other_gpus_and_impossible_launches() -> None:
     assert occupancy("99.0", 32, 0, 128) is None
     assert occupancy("", 32, 0, 128) is None
@@ -100,13 +110,14 @@ def test_waves_of_a_launch() -> None:
     text = "k regs:32 static_shared:0 dynamic_shared:0 grid:300,1,1 block:1024,1,1 occ_pct:50"
     known = kernels(trace_of(text, compute_capability="9.0", cores=100)).iloc[0]
     assert (known["occupancy"], known["limited_by"], known["waves"]) == (1, "threads", 1.5)
+    assert known["suggested_block"] == 1024
     without_cores = kernels(trace_of(text, compute_capability="9.0")).iloc[0]
     assert without_cores["occupancy"] == 1
     assert pd.isna(without_cores["waves"])
     unknown = kernels(trace_of(text)).iloc[0]
     assert (unknown["occupancy"], unknown["limited_by"]) == (0.5, "")
     nothing = kernels(trace_of("k", compute_capability="9.0", cores=100)).iloc[0]
-    assert nothing[["registers", "occupancy", "waves", "static_shared_bytes"]].isna().all()
+    assert nothing[["registers", "occupancy", "waves", "static_shared_bytes", "suggested_block"]].isna().all()
 
 
 BY_HAND = {

@@ -9,7 +9,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.hardware.launch_configuration import LaunchConfiguration, launch_configuration
-from tfvis_nb.analysis.hardware.occupancy import occupancy
+from tfvis_nb.analysis.hardware.occupancy import occupancy, suggested_block
 from tfvis_nb.analysis.hardware.work import work
 from tfvis_nb.analysis.steps.sorted_durations import SortedDurations
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -35,6 +35,8 @@ FIGURES: dict[str, str] = {
     "that it can hold, from 0 to 1: the theoretical occupancy by registers, shared memory and block. As in "
     "the profile where the limits of the GPU are not known.",
     "limited_by": "What allows no more blocks in an SM: threads, blocks, registers or shared memory.",
+    "suggested_block": "Threads of a block with which its longest run would have the highest occupancy, by"
+    " the rule of CUDA's occupancy calculator.",
     "waves": "Blocks in the grid of its longest run / blocks that all SMs together can hold at once. Below 1 "
     "some SMs have room left; what exceeds a whole number is the last, partial wave.",
     "tensor_cores": "Whether it uses Tensor Cores, by its name; missing where the name does not show it.",
@@ -61,6 +63,7 @@ _COLUMNS = {
     "dynamic_shared_bytes": "Int64",
     "occupancy": "Float64",
     "limited_by": "str",
+    "suggested_block": "Int64",
     "waves": "Float64",
     "tensor_cores": "boolean",
     "eligible": "boolean",
@@ -84,11 +87,11 @@ def kernels(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per kernel and op type, the longest total first: ``name``, ``op`` (str), ``count``,
         ``total_ns``, ``min_ns``, ``max_ns``, ``p99_ns`` (int64), ``mean_ns``, ``share`` (float64),
-        ``registers``, ``static_shared_bytes``, ``dynamic_shared_bytes`` (Int64), ``grid``, ``block`` and
-        ``limited_by`` (str, empty where not known), ``occupancy``, ``waves``, ``flop_rate``, ``byte_rate``
-        (Float64), ``tensor_cores`` and ``eligible`` (boolean) as in `FIGURES`, and ``longest`` (int64), the
-        event with the longest duration. Collectives that are kernels count, copies and memsets do not.
-        `cannot_say` where there are no kernels.
+        ``registers``, ``static_shared_bytes``, ``dynamic_shared_bytes``, ``suggested_block`` (Int64),
+        ``grid``, ``block`` and ``limited_by`` (str, empty where not known), ``occupancy``, ``waves``,
+        ``flop_rate``, ``byte_rate`` (Float64), ``tensor_cores`` and ``eligible`` (boolean) as in `FIGURES`,
+        and ``longest`` (int64), the event with the longest duration. Collectives that are kernels count,
+        copies and memsets do not. `cannot_say` where there are no kernels.
 
     Examples
     --------
@@ -139,6 +142,7 @@ def _of_launches(
     shares: list[float | None] = []
     waves: list[float | None] = []
     limits: list[str] = []
+    blocks: list[int | None] = []
     for launch, (capability, cores) in zip(launches, hardware, strict=True):
         shared = (launch.static_shared or 0) + (launch.dynamic_shared or 0)
         full = (
@@ -148,6 +152,7 @@ def _of_launches(
         )
         shares.append(full.share if full else launch.occupancy)
         limits.append(full.limited_by if full else "")
+        blocks.append(suggested_block(capability, launch.registers or 0, shared) if full else None)
         waves.append(launch.blocks / (full.blocks * cores) if full and cores and launch.blocks else None)
     return {
         "registers": pd.array([launch.registers for launch in launches], "Int64"),
@@ -157,5 +162,6 @@ def _of_launches(
         "block": pd.array([",".join(map(str, launch.block)) for launch in launches], event_table.TEXT),
         "occupancy": pd.array(shares, "Float64"),
         "limited_by": pd.array(limits, event_table.TEXT),
+        "suggested_block": pd.array(blocks, "Int64"),
         "waves": pd.array(waves, "Float64"),
     }

@@ -7,6 +7,9 @@ Compute Capability") and of its occupancy calculator.
 from dataclasses import dataclass
 
 _WARP = 32
+_LARGEST_BLOCK = 1024
+"""Threads of a block, on all GPUs."""
+
 _REGISTERS = 65_536
 """Registers of an SM of each compute capability in `LIMITS`; TensorFlow 2 does not support older ones."""
 
@@ -102,3 +105,22 @@ def occupancy(capability: str, registers: int, shared_bytes: int, threads: int) 
     limited_by = min(fitting, key=lambda name: fitting[name])
     blocks = fitting[limited_by]
     return Occupancy(blocks, blocks * threads / (limits.warps * _WARP), limited_by) if blocks else None
+
+
+def suggested_block(capability: str, registers: int, shared_bytes: int) -> int | None:
+    """Return the threads of a block with which a kernel has the highest occupancy, of several the most.
+
+    It is what CUDA's ``cudaOccupancyMaxPotentialBlockSize`` suggests for the same registers per thread and
+    shared memory of a block. None where the limits of the GPU are not known or no block fits.
+
+    Examples
+    --------
+    >>> suggested_block("9.0", registers=193, shared_bytes=73_728)
+    256
+    """
+    found = {
+        threads: full.share
+        for threads in range(_LARGEST_BLOCK, 0, -_WARP)
+        if (full := occupancy(capability, registers, shared_bytes, threads))
+    }
+    return max(found, key=lambda threads: found[threads], default=None)
