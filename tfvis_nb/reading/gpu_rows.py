@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pandas as pd
 
 from tfvis_nb.core.categories import containing, map_categories
 from tfvis_nb.core.trace import Trace
@@ -32,13 +31,14 @@ def gpu_rows_notes(trace: Trace) -> list[str]:
     worked &= containing(events["device"], _GPU)
     worked &= ~map_categories(events["op"], lambda op: _NO_WORK.match(op) is not None)
     worked &= (events["step"] != NO_STEP).to_numpy()
-    # A profiler's rows of threads name no device; its ops on a GPU come with kernels of that GPU.
-    if not worked.any():
-        return []
     recorded = map_categories(events["kind"], lambda kind: kind in _RECORDED).astype(bool)
-    seen = pd.MultiIndex.from_frame(events.loc[recorded, ["task", "step"]].drop_duplicates().astype(str))
-    ran = events.loc[worked, ["task", "step"]].astype({"task": str})
-    lacking = ~pd.MultiIndex.from_frame(ran.astype(str)).isin(seen)
+    task = events["task"].cat
+    run = events["step"].to_numpy(np.int64) * (len(task.categories) + 1) + task.codes.to_numpy()
+    lacking = worked & ~np.isin(run, np.unique(run[recorded]))
+    # A profiler's rows of threads name no device; its ops on a GPU come with kernels of that GPU.
+    if not lacking.any():
+        return []
+    ran = events.loc[lacking, ["task", "step"]].astype({"task": str})
     return [
         Text(
             "gpu_ops_without_kernels",
@@ -46,5 +46,5 @@ def gpu_rows_notes(trace: Trace) -> list[str]:
             ops=len(steps),
             steps=len(np.unique(steps)),
         )
-        for task, steps in ran[lacking].groupby("task", sort=True)["step"]
+        for task, steps in ran.groupby("task", sort=True)["step"]
     ]
