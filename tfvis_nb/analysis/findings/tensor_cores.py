@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pandas as pd
+
 from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.kernel_time import kernel_finding, kernel_time
 from tfvis_nb.analysis.findings.launch_bound import device_name
@@ -32,7 +34,12 @@ SHARE = Threshold(
 def _measured(trace: Trace) -> dict[str, Any] | None:
     runs = kernel_runs(trace)
     without = (runs["tensor_cores"] == False) & (runs["eligible"] == True)  # noqa: E712 - None is neither
-    return kernel_time(trace, runs, (without & runs["capability"].map(has_tensor_cores)).to_numpy(bool))
+    return kernel_time(trace, runs, (without & _on_capable(runs)).to_numpy(bool))
+
+
+def _on_capable(runs: pd.DataFrame) -> pd.Series:
+    """Return which runs are on a GPU that has Tensor Cores."""
+    return runs["capability"].isin(list(filter(has_tensor_cores, runs["capability"].unique())))
 
 
 def _find(trace: Trace) -> list[Finding]:
@@ -55,7 +62,7 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 def _measure(trace: Trace) -> Measurement:
     runs = kernel_runs(trace)
-    if not runs["capability"].map(has_tensor_cores).any():
+    if not _on_capable(runs).any():
         reason = Text("no_kernels") if runs.empty else Text("no_tensor_cores")
         return Measurement(NOT_KNOWN, SHARE.value, {"reason": reason})
     found = _measured(trace)

@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.hardware.launch_configuration import launch_configuration
 from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses_tensor_cores
-from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.categories import containing, is_kind
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 
 _FACTS = re.compile(r" (?:regs:|External id=|queued=|registers per thread=)")
+
+_TPU = re.compile("/device:TPU:")
 
 _COLUMNS = {
     "event": "int64",
@@ -41,22 +43,22 @@ def kernel_runs(trace: Trace) -> pd.DataFrame:
     events = trace.events
     on_device = locations(events) == LOCATIONS.index("device")
     # A TPU runs the instructions of compiled programs, no kernels.
-    tpu = events["device"].str.contains("/device:TPU:").fillna(False).to_numpy(bool)
-    ran = on_device & ~tpu & ~is_kind(events, "memcpy") & ~is_kind(events, "memset")
-    rows = np.flatnonzero(ran)
+    on_gpu = on_device & ~containing(events["device"], _TPU)
+    rows = np.flatnonzero(on_gpu & ~is_kind(events, "memcpy") & ~is_kind(events, "memset"))
     if not len(rows):
         return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in _COLUMNS.items()})
-    detail = _arrow(events["detail"], ran).dictionary_encode()
+    detail = _encoded(events["detail"], rows)
     texts = detail.dictionary.to_pylist()
     code = detail.indices.to_numpy()
-    recorded = np.array([*(_FACTS.split(text, maxsplit=1)[0] for text in texts), ""], object)[code]
-    own = _arrow(events["name"], ran).to_numpy(zero_copy_only=False)
+    names = np.array([*(_FACTS.split(text, maxsplit=1)[0] for text in texts), ""], object)[code]
+    unnamed = np.flatnonzero(names == "")
+    names[unnamed] = events["name"].iloc[rows[unnamed]].fillna("").to_numpy(object)
     blocks = np.array([*(launch_configuration(text).blocks for text in texts), 0], object)[code]
     ops = np.array([*map(str, events["op"].cat.categories), ""], object)
     table = pd.DataFrame(
         {
             "event": rows,
-            "name": np.where(recorded == "", own, recorded).astype(object),
+            "name": names,
             "op": ops[events["op"].cat.codes.to_numpy()[rows]],
             "duration_ns": events["duration_ns"].to_numpy(np.int64)[rows],
             # A grid has at most 2**31 - 1 blocks in x and 65,535 in y and z each; a text may have any number.
@@ -97,7 +99,14 @@ def _tensor_cores(table: pd.DataFrame) -> dict[str, np.ndarray]:
     }
 
 
-def _arrow(texts: pd.Series, chosen: np.ndarray) -> pa.Array:
-    # A filter copies long texts 20 times as fast as pandas takes them by position.
-    whole = pa.chunked_array(pa.array(texts)).combine_chunks().cast(pa.large_string())
-    return pc.fill_null(whole.filter(pa.array(chosen)), "")
+def _encoded(texts: pd.Series, rows: np.ndarray) -> pa.DictionaryArray:
+    """Return the texts of rows, which ascend; null counts as empty."""
+    # Chunk by chunk: few texts are distinct, but they are long, and a copy of all takes a hundred MB.
+    whole = pa.chunked_array(pa.array(texts))
+    ends = np.cumsum([len(chunk) for chunk in whole.chunks])
+    parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+    encoded = [
+        pc.fill_null(chunk.take(pa.array(part - first)).cast(pa.large_string()), "").dictionary_encode()
+        for chunk, part, first in zip(whole.chunks, parts, [0, *ends.tolist()], strict=False)
+    ]
+    return pa.chunked_array(encoded).unify_dictionaries().combine_chunks()
