@@ -72,7 +72,13 @@ ANALYSES: dict[str, Callable[[Trace], object]] = {
     "slow_steps": slow_steps,
     "compare": lambda trace: compare(trace, trace),
     "compare, activities": lambda trace: compare_activities(trace, trace),
+    "kernels": lambda trace: trace.kernels,
+    "hlo_ops": lambda trace: trace.hlo_ops,
+    "roofline": lambda trace: trace.roofline,
+    "input_pipeline": lambda trace: trace.input_pipeline,
+    "counters": lambda trace: trace.counters,
     "findings": lambda trace: trace.findings,
+    "overview": lambda trace: trace.overview,
 }
 """One after the other of one trace: what several need is counted to the first of them."""
 
@@ -132,6 +138,9 @@ def _fresh(trace: Trace) -> Trace:
         title=trace.title,
         step_labels=trace.step_labels,
         clock_bounds=trace.clock_bounds,
+        metadata=trace.metadata,
+        recorded_counters=trace.recorded_counters,
+        programs=trace.programs,
     )
 
 

@@ -15,7 +15,6 @@ from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 
 _FACTS = re.compile(r" (?:regs:|External id=|queued=|registers per thread=)")
-
 _TPU = re.compile("/device:TPU:")
 
 _COLUMNS = {
