@@ -76,7 +76,7 @@ def test_what_autotune_chose_in_a_profile_of_tensorflow_2_15(data: Path) -> None
         stage = table.loc[name]
         assert (stage["autotune"], stage["parallelism"], stage["deterministic"]) == (True, 2, True)
     # Whole MB are recorded: of small elements it is not known.
-    assert (table.loc["mixed", "buffered_mean"], pd.isna(table.loc["mixed", "buffered_bytes"])) == (7, True)
+    assert (table["buffered_mean"]["mixed"], table["buffered_bytes"].isna()["mixed"]) == (7, True)
     assert table["bottleneck"]["decode"]
 
 

@@ -1,5 +1,7 @@
 """Which calls of a buffered stage found the element that they handed out unfinished."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -9,7 +11,7 @@ from tfvis_nb.analysis.input.stage_names import stage_label
 from tfvis_nb.core.trace import Trace
 
 _EDGES = ("Produce", "Consume")
-_NAME = rf"^(\w+)({'|'.join(_EDGES)})$"
+_NAME = re.compile(rf"(\w+)({'|'.join(_EDGES)})")
 _ELEMENT = r"(?:^| )element_id=(\d{1,20})(?: |$)"
 _LANE = ["task", "device", "lane"]
 _KEY = ["task", "kind", "element"]
@@ -50,7 +52,10 @@ def _edges(trace: Trace) -> pd.DataFrame:
     rows = pc.indices_nonzero(pc.or_(*(pc.ends_with(names, edge) for edge in _EDGES))).to_numpy()
     chosen = events.iloc[rows] if len(rows) else events.iloc[:0]
     table = chosen[_LANE].astype(object).fillna({"task": ""})
-    table[["kind", "edge"]] = chosen["name"].astype(object).str.extract(_NAME)
+    called = pd.Categorical(chosen["name"].astype(object))
+    parts = [_NAME.fullmatch(str(name)) for name in called.categories]
+    for at, part in enumerate(("kind", "edge"), 1):
+        table[part] = np.array([*(one[at] if one else "" for one in parts), ""], object)[called.codes]
     table["element"] = chosen["detail"].astype(object).str.extract(_ELEMENT, expand=False)
     table["start_ns"] = chosen["start_ns"].to_numpy(np.int64)
     table["end_ns"] = table["start_ns"] + chosen["duration_ns"].to_numpy(np.int64)
