@@ -130,6 +130,9 @@ def test_memory_that_the_allocator_may_still_claim_is_free() -> None:
 def test_an_op_inside_an_inlined_function_is_found() -> None:
     names = ["x", "y", "f/net/dense/big", *["MemoryAllocation"] * 2, "not_net/dense/big", "dense/big"]
     assert trace(ASKED, name=names).out_of_memory["event"].tolist() == [2]
+    eager = {**ASKED, "node": None, "op": "x"}
+    names = ["x", "y", "f/x", *["MemoryAllocation"] * 2, "y", "y"]
+    assert trace(eager, name=names).out_of_memory["event"].tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def _failure(trace: Trace, row: dict[Any, Any]) -> dict[str, Any]:
         if not pd.isna(value) and (isinstance(value, str) or value >= 0)
     }
     found: dict[str, Any] = dict.fromkeys(_NUMBERS, pd.NA) | dict.fromkeys(_TEXTS, "") | known
-    event = _event(trace, found["node"] or found["op"])
+    event = _event(trace, found["node"], found["op"])
     found |= {"event": event, "step": event_table.NO_STEP, "fragmentation": pd.NA, "at_ns": pd.NA}
     found["free_bytes"] = known.get("available_bytes", pd.NA)
     if event >= 0:
@@ -126,15 +126,16 @@ def _failure(trace: Trace, row: dict[Any, Any]) -> dict[str, Any]:
     return found
 
 
-def _event(trace: Trace, name: str) -> int:
+def _event(trace: Trace, node: str, op: str) -> int:
     """Return the last event of an op by its node, or of an eager one by its type; -1 without any."""
     events = trace.events
-    # The function that is inlined around an op stands in front of the op's name.
-    is_named = (events["name"] == name) | events["name"].str.endswith(f"/{name}")
+    is_named = events["name"] == (node or op)
+    if node:  # The function that is inlined around an op stands in front of the op's name.
+        is_named |= events["name"].str.endswith(f"/{node}")
     named = is_named.fillna(value=False).to_numpy(bool)
     # Rows with a time of scheduling are from earlier session runs: a run that fails has no rows.
     rows = np.flatnonzero(named & is_kind(events, "op") & events["scheduled_ns"].isna().to_numpy())
-    return int(rows[-1]) if name and len(rows) else -1
+    return int(rows[-1]) if (node or op) and len(rows) else -1
 
 
 def _blocks(trace: Trace, found: dict[str, Any]) -> dict[str, Any]:
