@@ -70,6 +70,21 @@ def test_fields_of_an_event_besides_its_arguments_are_in_its_details() -> None:
     assert trace.events["detail"].tolist() == ["tts=3 tdur=2 sf=7 a=1", "args=[1, 2]", "tts=4 tdur=2"]
 
 
+@pytest.mark.parametrize("phase", ["", None, "?"])
+def test_an_event_without_a_known_phase_is_counted(phase: str | None) -> None:
+    trace = read(event("X", "work", dur=9), {"ph": phase, "name": "odd"}, {"name": "odd"})
+    found = figures_of(trace.notes, "phase_left_out")
+    assert sorted((one["bars"], one["phase"]) for one in found) == (
+        [(1, ""), (1, "?")] if phase else [(2, "")]
+    )
+
+
+def test_the_name_of_a_gpu_may_be_no_text() -> None:
+    named = [{"id": 0, "name": "\ud800 H200"}]
+    trace = read(event("X", "aten::mm", cat="cpu_op", dur=9), deviceProperties=named)
+    assert trace.metadata["devices"]["model"].tolist() == ["\ufffd H200"]
+
+
 def test_an_xla_op_keeps_its_instruction_and_its_framework_op() -> None:
     names = {"long_name": "%fusion.1 = f32[8] fusion(%p)", "tf_op": "jit(f)/mul", "bytes": 3}
     trace = read(

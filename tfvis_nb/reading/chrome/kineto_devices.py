@@ -7,6 +7,7 @@ from typing import Any
 
 from tfvis_nb.core.metadata import DEVICES, Metadata, table_of
 from tfvis_nb.events import LATEST_NS
+from tfvis_nb.reading.chrome.values import text
 
 _ALLOCATIONS = ("[memory]", "[OutOfMemory]")
 _TOTALS = {"Total Allocated": "allocated bytes", "Total Reserved": "reserved bytes"}
@@ -71,7 +72,7 @@ def _device(given: Any) -> dict[str, Any]:
         if type(value := given.get(name)) is int and 0 < value < 2**63
     }
     if isinstance(given.get("name"), str):
-        found["model"] = given["name"]
+        found["model"] = text(given["name"])
     capability = [given.get(name) for name in ("computeMajor", "computeMinor")]
     if given.get("warpSize") == _WARP and all(type(part) is int for part in capability):
         found["compute_capability"] = "{}.{}".format(*capability)

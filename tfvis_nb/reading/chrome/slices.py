@@ -31,6 +31,7 @@ _NAMING = ("process_name", "process_sort_index", "thread_sort_index")
 """Metadata about names and the order of lanes, which follows from the names here."""
 
 UNUSABLE = "unusable_bars_left_out"
+_UNKNOWN_PHASE = "phase_left_out"
 _BACKWARDS = "backward_bars_left_out"
 LOST_BARS = (UNUSABLE, _BACKWARDS)
 """Notes on bars that cannot be drawn."""
@@ -114,7 +115,7 @@ class Slices:
             elif isinstance(phase, str) and phase in async_events.PHASES:
                 self._async.add(event)
             elif event:  # viewers write an empty object behind the last comma
-                self._other["phase_left_out", text(phase)[:20]] += 1
+                self._other[_UNKNOWN_PHASE, text(phase)[:20]] += 1
         if whole:
             self._pieces.append(self._columns(whole))
         if instants:
@@ -207,7 +208,7 @@ class Slices:
                 event["dur"] = max(between(event.get("ts"), self._last // 1000) or 0, 0)
             self._pieces.append(self._columns(unended))
         self.notes += [
-            Text(key, bars=count, phase=phase) if phase else Text(key, bars=count)
+            Text(key, bars=count, phase=phase) if key == _UNKNOWN_PHASE else Text(key, bars=count)
             for (key, phase), count in self._other.items()
         ]
         if self.unread:
