@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 JUPYTER = "tests/browser/jupyter/"
 PAGES = "tests/browser/"
 SHARES = (
-    # What needs TensorFlow, or messages as TensorFlow writes them.
+    # What runs TensorFlow.
     (
         "tests/recording/",
         "tests/notebooks/",
-        "tests/reading/",
         "tests/estimator/",
         "tests/test_magics.py",
         "tests/cli/test_sessions.py",
     ),
-    ("tests/analysis/",),
     (JUPYTER, "tests/display/", "tests/test_mutants.py"),
-    (PAGES,),
+    ("tests/analysis/",),
+    # Of pages much is done by processes of the browser, and so there is time for more.
+    (PAGES, "tests/reading/"),
 )
 """Groups of tests that stay together, for one process each."""
 # A folder in a folder comes first: a test is of the innermost.
