@@ -14,6 +14,7 @@ from tests.real_traces import SHARED, real_trace
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
@@ -217,3 +218,25 @@ def test_an_op_that_a_function_of_the_pipeline_runs_is_its_slowest_stage(data: P
     found = findings(real_trace(data / "tf2_host.trace.json")).set_index("id").loc["input_bound.one"]
     assert found["figures"]["slowest_stage"]["op"] == "GatherV2"
     assert found["figures"]["slowest_stage"]["self_ns"] > 50_000_000
+
+
+@pytest.mark.parametrize(
+    ("stages", "advised"),
+    [
+        (["Root", "Map"], {"prefetch", "num_parallel_calls", "cache()"}),
+        (["Root", "Prefetch", "Map"], {"num_parallel_calls", "cache()"}),
+        (["Root", "Root::Prefetch", "Root::Prefetch::MemoryCache", "Prefetch::ParallelMapV2"], set()),
+    ],
+)
+def test_advice_names_what_the_pipeline_lacks(stages: list[str], advised: set[str]) -> None:
+    count = len(stages)
+    columns = {"start_ns": list(range(count)), "duration_ns": [1] * count, "kind": ["host"] * count}
+    trace = tv.Trace(events.build(columns | {"op": [f"Iterator::{stage}" for stage in stages]}))
+    advice = faster_input(recorded(trace))
+    code = {
+        "prefetch": "dataset.prefetch(",
+        "num_parallel_calls": "num_parallel_calls=",
+        "cache()": "cache()",
+    }
+    assert {name for name, text in code.items() if text in advice} == advised
+    assert "num_parallel_calls=" not in faster_input({**recorded(trace), "bottleneck": {"parallelism": 2}})

@@ -21,6 +21,8 @@ _DYNAMIC = re.compile(
 """Ops whose output shapes depend on the data: XLA compiles for fixed ones."""
 _PREFETCH = re.compile(r"Iterator::(?:Root::)?(?:Model::)?Prefetch")
 _PIPELINE = re.compile(r"Iterator::")
+_PARALLEL = re.compile(r"Iterator::(?:.*::)?Parallel")
+_CACHE = re.compile(r"Iterator::(?:.*::)?(?:Memory|File)?Cache")
 _PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 _MOST_NAMED = 3
 _SAMPLE = 1000
@@ -53,20 +55,22 @@ _LOWER = {
 
 
 def recorded(trace: Trace) -> dict[str, Any]:
-    """Return figures of the recorded program: its kind, its ops of dynamic shape, and whether it prefetches.
+    """Return figures of the recorded program: its kind, its ops of dynamic shape, and its input pipeline.
 
-    ``program`` is a key of `_FEWER`, ``dynamic_ops`` the op types, and ``prefetches`` None where the input
-    pipeline is not recorded.
+    ``program`` is a key of `_FEWER`, ``dynamic_ops`` the op types. ``prefetches``, ``caches`` and
+    ``parallel`` are whether the pipeline prefetches, caches and has parallel calls, None where it is not
+    recorded.
     """
     events = trace.events
     op = events["op"]
     in_steps = (events["step"] != NO_STEP).to_numpy()
     dynamic = sorted({str(name) for name in op[beginning(op, _DYNAMIC) & in_steps].unique()})
     pipeline = _any(trace, _PIPELINE)
+    stages = {"prefetches": _PREFETCH, "caches": _CACHE, "parallel": _PARALLEL}
     return {
         "program": _program(trace),
         "dynamic_ops": dynamic[:_MOST_NAMED],
-        "prefetches": _any(trace, _PREFETCH) if pipeline else None,
+        **{name: _any(trace, pattern) if pipeline else None for name, pattern in stages.items()},
     }
 
 
@@ -106,11 +110,17 @@ def faster_input(figures: Mapping[str, Any]) -> str:
         None: "Check that the input pipeline ends with dataset.prefetch(tf.data.AUTOTUNE). If it does, ",
     }[figures["prefetches"]]
     calls = figures.get("needed") or 0
-    slowest = figures.get("slowest_stage") or {}
-    parallel = f"use map(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})"
+    slowest, bottleneck = (figures.get(name) or {} for name in ("slowest_stage", "bottleneck"))
+    parallel = bottleneck.get("parallelism") if bottleneck else figures.get("parallel")
+    ways = ["cut per-element cost"]
+    if not figures.get("caches"):
+        ways.insert(0, "cache() data that is read again")
+    if not parallel:
+        ways.insert(0, f"use map(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})")
     if str(slowest.get("op")) in _PYTHON_OPS:
-        parallel = f"replace Python, which runs on one thread at a time, with TensorFlow ops and {parallel}"
-    return f"{prefetch}{parallel}, cache() data that is read again, or cut per-element cost."
+        python = "replace Python, which runs on one thread at a time, with TensorFlow ops"
+        ways[0] = f"{python} and {ways[0]}"
+    return f"{prefetch}{', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."
 
 
 def less_host_work(figures: Mapping[str, Any]) -> str:
