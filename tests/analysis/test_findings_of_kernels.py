@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.real_traces import real_trace
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import kernels, measurements
+from tfvis_nb.analysis.hardware.stream_waits import stream_waits
 from tfvis_nb.core.metadata import table_of
 
 GPU = "/device:GPU:0"
@@ -182,6 +186,42 @@ def changed(stream: str, name: str, start: int, end: int, launched: int | None) 
 )
 def test_kernels_that_no_stream_waits_for(trace: Trace) -> None:
     assert not found(trace, "serial kernel")
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 3), st.integers(0, 20), st.integers(0, 8), st.none() | st.integers(0, 20)),
+        min_size=1,
+        max_size=10,
+    )
+)
+def test_waits_are_those_of_a_look_at_each_nanosecond(rows: list[tuple[int, int, int, int | None]]) -> None:
+    rows = sorted(rows, key=lambda row: (row[1], row[0]))
+    kernels = [(f"stream:{lane}", "k", start, start + took, asked) for lane, start, took, asked in rows]
+    trace = of_streams(*kernels)
+    own = np.flatnonzero(trace.events["kind"] == "kernel")
+    waits = stream_waits(trace)
+    expected = np.zeros(len(waits), np.int64)
+    events = trace.events.iloc[own].assign(end=lambda table: table["start_ns"] + table["duration_ns"])
+    for now in range(30):
+        running = events[(events["start_ns"] <= now) & (now < events["end"])]
+        if len(running) != 1:
+            continue
+        (one,) = running.itertuples()
+        later = events[events["start_ns"] >= one.end]
+        coming = later[(later["start_ns"] == later["start_ns"].min()) & (later["lane"] != one.lane)]
+        for other in coming.head(1).itertuples():
+            ahead = events[(events["lane"] == other.lane) & (events["start_ns"] <= other.start_ns)]
+            ahead = ahead[ahead.index < other.Index]
+            if pd.notna(other.scheduled_ns) and other.scheduled_ns <= now and (ahead["end"] <= now).all():
+                expected[one.Index] += 1
+    assert waits.tolist() == expected.tolist()
+
+
+def test_thousands_of_streams_are_looked_at_once() -> None:
+    count = 20_000
+    kernels = [(f"stream:{number}", "k", 10 * number, 10 * number + 5, 0) for number in range(count)]
+    assert stream_waits(of_streams(*kernels)).sum() == 5 * (count - 1)
 
 
 @pytest.mark.parametrize("name", ["gpu_tf221_mlp.pb.xz", "kineto_rank0.json.xz"])

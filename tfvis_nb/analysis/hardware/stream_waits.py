@@ -6,6 +6,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.search_sorted import bisect_ranges
 from tfvis_nb.core.trace import Trace
 
 _NEVER = np.iinfo(np.int64).max
@@ -27,38 +28,55 @@ def streams(trace: Trace) -> np.ndarray:
 
 @per_trace
 def stream_waits(trace: Trace) -> np.ndarray:
-    """Return for each event how long kernels of other streams wait for its end, in ns (int64).
+    """Return for each event how long a kernel of another stream waits for its end, in ns (int64).
 
-    It is the time in which the event, a kernel, is the only one on its GPU, and a kernel of another stream
-    that starts next, not later than the next one of the event's own stream, waits: it is launched and all
-    before it in its stream has ended. 0 for all other events, and if launches are not recorded.
+    It is the time in which the event, a kernel, is the only one on its GPU while the kernel that starts next
+    there, one of another stream, waits: it is launched and all before it in its stream has ended. 0 for all
+    other events, and if launches are not recorded.
     """
     gpu, lane, kernel = _places(trace)
-    waits = np.zeros(len(gpu), np.int64)
     start = trace.events["start_ns"].to_numpy(np.int64)
     end = start + trace.events["duration_ns"].to_numpy(np.int64)
     launched = trace.events["scheduled_ns"].to_numpy(np.int64, na_value=_NEVER)
-    several = streams(trace) > 1
-    for number in np.unique(gpu[kernel & several]).tolist():
-        on_gpu = np.flatnonzero(gpu == number)
-        ran = on_gpu[kernel[on_gpu]]
-        ran = ran[np.argsort(start[ran], kind="stable")]
-        of_lane = [ran[lane[ran] == one] for one in np.unique(lane[ran])]
-        since = np.full(len(gpu), _NEVER)
-        for own in of_lane:
-            following = np.append(start[own], _NEVER)[np.searchsorted(start[own], end[own])]
-            for other in of_lane:
-                if other is own:
-                    continue
-                before = np.append(-_NEVER, np.maximum.accumulate(end[other])[:-1])
-                ready = np.append(np.maximum(launched[other], before), _NEVER)
-                index = np.searchsorted(start[other], end[own])
-                starts = np.append(start[other], _NEVER)[index]
-                waiting = (starts <= following) & (starts < _NEVER)
-                since[own[waiting]] = np.minimum(since[own], ready[index])[waiting]
-        event, first, last = _alone(on_gpu, start[on_gpu], end[on_gpu])
-        np.add.at(waits, event, np.maximum(last - np.maximum(first, since[event]), 0))
+    ran = np.flatnonzero(kernel & (streams(trace) > 1))
+    ran = ran[np.lexsort((start[ran], gpu[ran]))]
+    after = _next_of_another(gpu[ran], lane[ran], start[ran], end[ran])
+    since = np.full(len(gpu), _NEVER)
+    since[ran[after >= 0]] = _ready(gpu[ran], lane[ran], end[ran], launched[ran])[after[after >= 0]]
+    event = np.flatnonzero(np.isin(gpu, gpu[ran]))
+    alone, first, last = _alone(gpu[event], event, start[event], end[event])
+    waits = np.zeros(len(gpu), np.int64)
+    np.add.at(waits, alone, np.maximum(last - np.maximum(first, since[alone]), 0))
     return waits
+
+
+def _next_of_another(gpu: np.ndarray, lane: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return which kernel starts first after the end of each, if it is of another stream, else -1.
+
+    Kernels are ordered by GPU and start, here and in the result.
+    """
+    own = np.arange(len(gpu))
+    first, stop = (np.searchsorted(gpu, gpu, side) for side in ("left", "right"))
+    before = bisect_ranges(first, stop, lambda row, index: start[index] < end[row])
+    index = np.where(before >= 0, before + 1, first)
+    # Of those that start at one time, the first of another stream: what follows its run of equal streams.
+    heads = np.append(np.flatnonzero(np.diff(lane, prepend=-1) | np.diff(gpu, prepend=-1)), len(gpu))
+    other = heads[np.searchsorted(heads[:-1], index, "right")]
+    is_there = index < stop
+    index = np.where(is_there, index, own)
+    found = np.where(lane[index] != lane, index, other)
+    is_there &= found < stop
+    found = np.where(is_there, found, own)
+    return np.where(is_there & (start[found] == start[index]), found, -1)
+
+
+def _ready(gpu: np.ndarray, lane: np.ndarray, end: np.ndarray, launched: np.ndarray) -> np.ndarray:
+    """Return when each kernel could have begun: it was launched, and those before it in its stream ended."""
+    stream = [gpu, lane]
+    latest = pd.Series(end).groupby(stream).cummax()
+    before = latest.groupby(stream).shift(fill_value=-_NEVER).to_numpy(np.int64)
+    ready: np.ndarray = np.maximum(launched, before)
+    return ready
 
 
 def _places(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -71,13 +89,14 @@ def _places(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _alone(
-    event: np.ndarray, start: np.ndarray, end: np.ndarray
+    gpu: np.ndarray, event: np.ndarray, start: np.ndarray, end: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the stretches of time in which one event runs alone: the event, from when and to when."""
+    """Return when one event runs alone on its GPU: the event, from when and to when, of each such time."""
     times = np.concatenate([start, end])
-    order = np.argsort(times, kind="stable")
+    order = np.lexsort((times, np.tile(gpu, 2)))
     times = times[order]
     change = np.repeat([1, -1], len(event))[order]
+    # When all of a GPU have ended, none runs: the next GPU begins with none as well.
     running = np.cumsum(change)[:-1]
     # While one event runs, the sum of the numbers of all that run is its own.
     number = np.cumsum(np.tile(event, 2)[order] * change)[:-1]
