@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.real_traces import real_trace
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import counter_statistics, counters, why_not
 from tfvis_nb.analysis.input.stage_names import facts_of
@@ -46,6 +48,15 @@ def test_figures_of_a_range_are_those_of_every_nanosecond(
         assert (row.least, row.most) == (least, most)
         if mean is not None:
             assert row.mean == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [((5, 1), "range_reversed"), (3, "range_no_pair"), ("ab", "range_no_pair"), ((0, 1.5), "range_no_pair")],
+)
+def test_a_range_is_two_whole_numbers_in_order(ends: Any, said: str) -> None:
+    with raises_id(ValueError, said):
+        counter_statistics(trace_of([("a", 0, 1)]), ends)
 
 
 def test_huge_values_stay_finite() -> None:

@@ -214,7 +214,7 @@ def test_waits_are_those_of_a_look_at_each_nanosecond(rows: list[tuple[int, int,
             ahead = events[(events["lane"] == other.lane) & (events["start_ns"] <= other.start_ns)]
             ahead = ahead[ahead.index < other.Index]
             if pd.notna(other.scheduled_ns) and other.scheduled_ns <= now and (ahead["end"] <= now).all():
-                expected[one.Index] += 1
+                expected[running.index.to_numpy()] += 1
     assert waits.tolist() == expected.tolist()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -94,8 +95,10 @@ def test_rates_of_a_device_that_is_not_known_are_asked_for(data: Path) -> None:
     (given,) = roofline(trace, peak_flops=1e11, memory_bandwidth=1e9).to_dict("records")
     assert given["bound"] == "compute"
     assert given["efficiency"] == pytest.approx(given["flop_rate"] / 1e11)
-    with raises_id(ValueError, "rate_not_positive"):
-        roofline(trace, peak_flops=0)
+    odd: Any
+    for odd in (0, float("nan"), "1e12", [1]):
+        with raises_id(ValueError, "rate_not_positive"):
+            roofline(trace, peak_flops=odd)
     with raises_id(ValueError, "not_one_of"):
         roofline(trace, "line")
 

@@ -8,7 +8,8 @@ from tfvis_nb.events import MOST_IN_ALL
 
 _LONGEST = 1 << 20
 """Letters of a message that are looked through."""
-_MOST_BUFFERS = 100
+MOST_BUFFERS = 100
+"""So many of the largest buffers are listed."""
 
 _TENSOR = re.compile(r"OOM when allocating (?:temporary )?tensor (?:with|of) shape ?\[([\d, ]{0,400})\]")
 _TYPE = re.compile(r" and type ([\w.]+)")
@@ -66,12 +67,18 @@ def parsed(message: str) -> dict[str, Any] | None:
         found["requested_bytes"] = None
     else:
         return None
-    node, op = _NODE.search(message), _OP.search(message)
+    node = _NODE.search(message)
     if node is not None:
         found["node"] = node[1] or node[2]
-    elif op is not None:
-        found["op"] = op[1]
+    else:
+        found["op"] = eager_op(message)
     return found
+
+
+def eager_op(message: str) -> str | None:
+    """Return the type of the eager op that failed, or the name of the function that it called."""
+    op = _OP.search(message[:_LONGEST])
+    return None if op is None else op[1]
 
 
 def is_on_host(message: str) -> bool:
@@ -88,7 +95,7 @@ def live_buffers(message: str) -> list[dict[str, Any]]:
         for number, unit, node in _BUFFER.findall(lines)
     ]
     known = [one for one in found if one["bytes"] is not None]
-    return sorted(known, key=lambda one: -one["bytes"])[:_MOST_BUFFERS]
+    return sorted(known, key=lambda one: -one["bytes"])[:MOST_BUFFERS]
 
 
 def _constant(message: str) -> dict[str, Any] | None:

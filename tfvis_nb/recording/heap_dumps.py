@@ -6,9 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tfvis_nb.recording.allocation_errors import MOST_BUFFERS
+
 _VARIABLE = "TF_BFC_MEMORY_DUMP"
 """TensorFlow reads it when an allocation fails, and appends the allocator's name and the time in us."""
-_MOST_BUFFERS = 100
 
 
 class HeapDumps:
@@ -63,7 +64,7 @@ def _read(time_us: int, data: bytes) -> tuple[dict[str, int], list[dict[str, Any
             "bytes": chunk.size,
             "requested_bytes": chunk.requested_size,
         }
-        for chunk in used[:_MOST_BUFFERS]
+        for chunk in used[:MOST_BUFFERS]
     ]
     heap = {
         "time_ns": time_us * 1000,

@@ -9,11 +9,13 @@ import gc
 from collections.abc import Iterator
 from typing import Any
 
+from tfvis_nb.recording.allocation_errors import MOST_BUFFERS
 
-def held_tensors(most: int) -> list[dict[str, Any]]:
+
+def held_tensors() -> list[dict[str, Any]]:
     """Return the largest on the CPU, as rows of `LIVE_AT_FAILURE`."""
     rows = [row for value in _values() if (row := _row(value)) is not None]
-    return sorted(rows, key=lambda row: -row["bytes"])[:most]
+    return sorted(rows, key=lambda row: -row["bytes"])[:MOST_BUFFERS]
 
 
 def _values() -> Iterator[Any]:

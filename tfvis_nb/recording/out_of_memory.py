@@ -2,7 +2,6 @@
 
 import contextlib
 import linecache
-import re
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -11,17 +10,15 @@ from typing import Any
 import psutil
 
 from tfvis_nb.core.metadata import LIVE_AT_FAILURE, OUT_OF_MEMORY, Metadata, table_of
-from tfvis_nb.recording.allocation_errors import is_on_host, live_buffers, parsed
+from tfvis_nb.recording.allocation_errors import eager_op, is_on_host, live_buffers, parsed
 from tfvis_nb.recording.heap_dumps import HeapDumps
 from tfvis_nb.recording.held_tensors import held_tensors
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles
 
-_MOST_BUFFERS = 100
 _DEEPEST = 32
 """Errors that caused one another."""
-_OP = re.compile(r"\[Op:(\w+)\]")
 
 
 def out_of_memory(
@@ -46,7 +43,7 @@ def out_of_memory(
     if _is_host(asked, message):
         with contextlib.suppress(OSError):
             asked["available_bytes"] = psutil.virtual_memory().available
-        blocks = [] if live else held_tensors(_MOST_BUFFERS)
+        blocks = [] if live else held_tensors()
     elif dumps is not None:
         heap, blocks = dumps.last(asked["allocator"])
         asked |= heap
@@ -93,8 +90,8 @@ def _put_code(
     """Give rows the types of their ops, and the user's lines of these; the first row is the failed one."""
     files = SourceFiles()
     nodes = GraphNodes(functions)
-    called = _OP.search(str(error))
-    first = [functions[called[1]]] if called is not None and called[1] in functions else []
+    called = eager_op(str(error))
+    first = [functions[called]] if called in functions else []
     own_graph = getattr(getattr(error, "op", None), "graph", None)
     every = [own_graph, *first, *graphs, *reversed(functions.values())]
     known = [graph for graph in every if graph is not None]

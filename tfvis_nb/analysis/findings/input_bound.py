@@ -136,7 +136,7 @@ def _needed(trace: Trace, task: str, slowest: Figures | None) -> int | None:
 def _bottleneck(trace: Trace, task: str) -> dict[str, Any] | None:
     """Return the stage that limits the pipeline, and how long it takes for an element; None without one.
 
-    Of several pipelines it is the one that keeps the program waiting longest.
+    If there are several pipelines, the program waits longest for this one.
     """
     stages = trace.input_pipeline
     own = stages[(stages["task"].astype(str) == task) & stages["bottleneck"]]

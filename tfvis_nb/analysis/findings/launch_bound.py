@@ -103,7 +103,7 @@ def _word(_key: str, figures: Figures) -> Texts:
             f" it is idle {format_duration(figures['mean_late_ns'])} per late launch.{worst}"
         )
     if figures["is_below"]:
-        text += " What ranks above causes part of it."
+        text += " The findings above cause part of it."
     if figures["devices"] > 1:
         text += f" {figures['devices']:,} devices wait like this; {name} waits longest."
     text += tracing_sentence(figures["tracing_share"])

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.analysis.findings.finding import PROBLEM, Finding
-from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts
+from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, capital
 from tfvis_nb.analysis.memory.out_of_memory import live_at_failure, out_of_memory
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes
@@ -61,7 +61,7 @@ def _asked(figures: Figures) -> str:
 def _word(key: str, figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
     not_one = case == "fragmented" and figures["largest_free_bytes"] is None
-    text = f"T{_asked(figures)[1:]}{', but not in one block' if not_one else ''}."
+    text = f"{capital(_asked(figures))}{', but not in one block' if not_one else ''}."
     if figures["shape"]:
         text += f" It was for a tensor of shape {figures['shape']}"
         text += f" and type {figures['dtype']}." if figures["dtype"] else "."

@@ -21,9 +21,10 @@ class Ceiling(NamedTuple):
 
 
 def check_rates(peak_flops: float | None, memory_bandwidth: float | None) -> None:
-    """Raise ValueError if a rate that is given is not above 0."""
-    for name, rate in (("peak_flops", peak_flops), ("memory_bandwidth", memory_bandwidth)):
-        if rate is not None and not rate > 0:
+    """Raise ValueError if a rate that is given is not a number above 0."""
+    rates: dict[str, Any] = {"peak_flops": peak_flops, "memory_bandwidth": memory_bandwidth}
+    for name, rate in rates.items():
+        if rate is not None and not (isinstance(rate, int | float | np.number) and rate > 0):
             raise ValueError(Text("rate_not_positive", name=name, given=rate))
 
 

@@ -94,8 +94,8 @@ def _producers(computation: Computation, instruction: Any, ran: Ran) -> set[int]
 def _runs(computation: Computation, alike: Alike, named: Mapping[str, np.ndarray], step: np.ndarray) -> Ran:
     """Find the events that ran each instruction.
 
-    XLA compiles equal instructions to one kernel, which has the name of one of them. They are told apart by
-    their order where each of them needs the one before; otherwise none of them is known.
+    XLA compiles equal instructions to one kernel and names it after one of them. Their order distinguishes
+    them if each needs the one before; otherwise none of them is known.
     """
     shared = [each for each in alike if 0 < sum(text(one.name) in named for one in each) < len(each)]
     place = {one.id: at for at, one in enumerate(one for each in shared for one in each)}

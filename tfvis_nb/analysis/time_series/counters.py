@@ -7,6 +7,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.time_series.buffer_fill import buffer_fill
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core import counters as counter_table
+from tfvis_nb.core.intervals import range_ends
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -78,6 +79,11 @@ def counter_statistics(trace: Trace, time_range: tuple[int, int] | None = None) 
         (category), ``changes`` (int64), ``least``, ``mean`` and ``most`` (float64) as in `FIGURES`.
         `cannot_say` where the trace has no counters.
 
+    Raises
+    ------
+    ValueError
+        If `time_range` is not a pair of whole numbers in order.
+
     Examples
     --------
     >>> from tfvis_nb import Trace, events
@@ -91,7 +97,7 @@ def counter_statistics(trace: Trace, time_range: tuple[int, int] | None = None) 
     table = trace.counters
     if not len(table):
         return cannot_say(_SUMMARY, Text("no_counters"))
-    start, end = _whole(trace) if time_range is None else time_range
+    start, end = _whole(trace) if time_range is None else range_ends(time_range)
     part = counter_table.within(table, start, end)
     if not len(part):
         none = part["value"].to_numpy()

@@ -12,6 +12,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype
 
 from tfvis_nb.analysis.events.lane_order import LaneOrder
+from tfvis_nb.core.intervals import range_ends
 from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.events import COLUMNS
 from tfvis_nb.texts import Text
@@ -137,12 +138,7 @@ def _range(events: pd.DataFrame, ends: tuple[Any, ...]) -> Selection:
 
 def validate_range(events: pd.DataFrame, ends: Any) -> tuple[int, int]:
     """Return the ends of a range of time in epoch nanoseconds, or raise ValueError if it is not one."""
-    pair = ends if isinstance(ends, tuple) else ()
-    if len(pair) != 2 or any(isinstance(end, bool) or not isinstance(end, int | np.integer) for end in pair):
-        raise ValueError(Text("range_no_pair", ends=ends))
-    start, end = int(ends[0]), int(ends[1])
-    if start > end:
-        raise ValueError(Text("range_reversed", end=end, start=start))
+    start, end = range_ends(ends)
     origin = origin_ns(events)
     last = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 0
     if end < origin or start > last:
