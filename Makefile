@@ -70,6 +70,7 @@ bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.source
 	$(PY) -m benchmarks.store
 	$(PY) -m benchmarks.analysis
+	$(PY) -m benchmarks.what_if
 	$(PY) -m benchmarks.page
 	$(PY) -m benchmarks.size
 

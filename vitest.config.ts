@@ -4,5 +4,12 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   define: { HAS_KERNEL: "true", OWNS_PAGE: "false" },
   // No test leaves anything in the modules: a fresh copy of them for each file would take most of the time.
-  test: { include: ["js/**/*.test.ts"], environment: "node", pool: "threads", isolate: false },
+  // They run beside all other tests, at the lowest priority: the limit is for a test that never ends.
+  test: {
+    include: ["js/**/*.test.ts"],
+    environment: "node",
+    pool: "threads",
+    isolate: false,
+    testTimeout: 120_000,
+  },
 });

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,11 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try_examples(config.getoption("extent"))
+    if not hasattr(config, "workerinput"):
+        # Kernels and other processes that tests start have it as well: the user's own runs stay untouched.
+        history = tempfile.TemporaryDirectory(prefix="history-")
+        config.add_cleanup(history.cleanup)
+        os.environ["TFVIS_NB_HISTORY"] = history.name
     # Nearly all that is made until every test is collected stays: modules and the tests themselves.
     gc.disable()
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")

@@ -63,8 +63,8 @@ def test_a_number_is_always_the_same_mutant() -> None:
 
 def test_every_analysis_is_among_everything() -> None:
     modules = {one.name.rpartition(".")[0] for one in everything.analyses()}
-    # This one is asked for single instructions.
-    assert modules >= set(metrics.MODULES.values()) - {"programs.fused_instructions"}
+    # These are asked for single instructions, and for changes.
+    assert modules >= set(metrics.MODULES.values()) - {"programs.fused_instructions", "prediction.predicted"}
     assert {one.option for one in everything.analyses()} == {"", "by", "between"}
 
 

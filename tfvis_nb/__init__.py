@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tfvis_nb import analysis
+    from tfvis_nb.analysis.gates.check import assert_trace
     from tfvis_nb.compat.tftracer_server import TracingServer, hook_inject
     from tfvis_nb.compat.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.core.trace import Trace
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, TraceSession, record_process, trace
+    from tfvis_nb.recording.remote.capture import capture
+    from tfvis_nb.run_history.history import History, history
     from tfvis_nb.session import SavedSession, open_session
     from tfvis_nb.session.file.errors import DamagedSessionError
 
@@ -46,6 +49,7 @@ __all__ = [
     "DamagedSessionError",
     "Dashboard",
     "EmptyTraceError",
+    "History",
     "MonitorWidget",
     "RecordedTrace",
     "SavedSession",
@@ -57,6 +61,9 @@ __all__ = [
     "TracingServer",
     "__version__",
     "analysis",
+    "assert_trace",
+    "capture",
+    "history",
     "hook_inject",
     "last_trace",
     "load_ipython_extension",
@@ -77,6 +84,7 @@ _HOMES = {
     "Dashboard": "tfvis_nb.display.dashboard.widget",
     "DamagedSessionError": "tfvis_nb.session.file.errors",
     "EmptyTraceError": "tfvis_nb.reading",
+    "History": "tfvis_nb.run_history.history",
     "MonitorWidget": "tfvis_nb.display.monitor.widget",
     "RecordedTrace": "tfvis_nb.recording",
     "SavedSession": "tfvis_nb.session",
@@ -86,6 +94,9 @@ _HOMES = {
     "TraceFormatError": "tfvis_nb.reading",
     "TraceSession": "tfvis_nb.recording",
     "TracingServer": "tfvis_nb.compat.tftracer_server",
+    "assert_trace": "tfvis_nb.analysis.gates.check",
+    "capture": "tfvis_nb.recording.remote.capture",
+    "history": "tfvis_nb.run_history.history",
     "hook_inject": "tfvis_nb.compat.tftracer_server",
     "record_process": "tfvis_nb.recording",
     "monitor": "tfvis_nb.display.monitor.widget",

@@ -66,7 +66,8 @@ TEXT = _text_dtype()
 
 _DEFAULTS: dict[str, Any] = {"step": 0, "name": "", "tensor": "", "detail": ""}
 _WHERE = ("task", "device", "lane")
-_TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
+TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
+"""Columns of points in time."""
 _ONE_BY_ONE = ("step", "kind", "start_ns", "duration_ns")
 """Every row has a value of these."""
 
@@ -231,7 +232,7 @@ def check(table: pd.DataFrame) -> None:
 
 def _check_sizes(table: pd.DataFrame) -> None:
     """Refuse numbers whose differences and sums do not fit 64 bits: they would silently wrap around."""
-    for name in _TIMES:
+    for name in TIMES:
         _refuse_beyond(name, table[name], -LATEST_NS, LATEST_NS)
     _refuse_beyond("duration_ns", table["duration_ns"], 0, LATEST_NS - table["start_ns"].to_numpy())
     for name, unit in (("duration_ns", "ns"), ("bytes", "bytes")):

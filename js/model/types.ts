@@ -66,6 +66,10 @@ export interface Drawn {
   /** Nanoseconds at the head of the event spent waiting; null when no event waits. */
   wait: Uint32Array | Float64Array | null;
   names: Strings;
+  /** What was changed and what that brings if the times are predicted; else missing or empty. */
+  predicted?: string;
+  /** 1 for the events of a predicted trace whose durations are not those recorded. */
+  changed?: Uint8Array | null;
   /** Set where starts count from each step's own, so that the ids are not in their order. */
   isAligned?: true;
   /**

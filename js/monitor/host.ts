@@ -57,6 +57,11 @@ export interface SignatureRow {
   mean_ns: number | null;
   total_ns: number;
   longest_ns: number;
+  /**
+   * How many times the untraced runs before them the listed traces took, and the ends of its 95 % interval, null
+   * if not known; null without such traces.
+   */
+  tracing_ratio: [ratio: number | null, low: number | null, high: number | null] | null;
   first_ms: number | null;
   last_ms: number | null;
   /** How many processes have run it. */

@@ -10,7 +10,7 @@ import { parseRule, ruleName } from "./rules";
 import { RunTimesChart } from "./run_times_chart";
 import { shareOf } from "./sorting";
 import type { MonitorStore } from "./store";
-import { LONGEST, MEAN, SLOWS } from "./tracing_cost";
+import { LONGEST, MEAN, RATIO, SLOWS, signatureRatioText } from "./tracing_cost";
 
 interface SignatureDetailsProps {
   store: MonitorStore;
@@ -80,6 +80,9 @@ function means(row: SignatureRow): [string, string, string?][] {
       : [["Mean", formatDuration(row.mean_ns ?? Number.NaN), MEAN] as [string, string, string]]),
     ...(row.traced > 0
       ? [["Mean, traced", formatDuration(row.traced_ns / row.traced), SLOWS] as [string, string, string]]
+      : []),
+    ...(signatureRatioText(row)
+      ? [["Traced vs. untraced", signatureRatioText(row), RATIO] as [string, string, string]]
       : []),
   ];
 }

@@ -1,6 +1,14 @@
 import { expect, it } from "vitest";
 import { signature, trace } from "./testing/fixtures";
-import { addedText, batchText, ratio, ratioText, tracingText, untraced } from "./tracing_cost";
+import {
+  addedText,
+  batchText,
+  ratio,
+  ratioText,
+  signatureRatioText,
+  tracingText,
+  untraced,
+} from "./tracing_cost";
 
 const texts = (duration_ns: number, untraced_ns: number | null) => {
   const row = trace({ duration_ns, untraced_ns });
@@ -17,6 +25,13 @@ it("compares a traced run with the untraced ones before it", () => {
 it("has no ratio without untraced runs", () => {
   expect(texts(30e6, null)).toEqual([null, "–", ""]);
   expect(ratio(trace({ untraced_ns: 0 }))).toBeNull();
+});
+
+it("has the ratio of a signature with its interval, as far as known", () => {
+  const texts = ([[1.5, 1.25, 1.75], [2, null, null], null] as const).map((given) =>
+    signatureRatioText(signature({ tracing_ratio: given && [...given] })),
+  );
+  expect(texts).toEqual(["1.50× (1.25× to 1.75×)", "2.00×", ""]);
 });
 
 it("knows the extra time of the trace, if recorded", () => {

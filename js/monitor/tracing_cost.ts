@@ -7,6 +7,8 @@ import type { SignatureRow, TraceRow } from "./host";
 
 export const SLOWS = "Tracing itself slows a run down.";
 export const MEAN = "Mean duration of the untraced runs, or of the traced runs if all were traced";
+export const RATIO =
+  "Typical duration of the listed traced runs divided by that of the untraced runs before them, with its 95 % interval";
 export const LONGEST = "The longest untraced run, or the longest traced run if all were traced";
 
 /** How many times the median of the untraced runs before it a traced run took; null without such runs. */
@@ -18,6 +20,14 @@ export function ratio({ duration_ns, untraced_ns }: TraceRow): number | null {
 export function ratioText(row: TraceRow): string {
   const times = ratio(row);
   return times === null ? "–" : `${formatRatio(times)}×`;
+}
+
+/** "2.31× (1.90× to 2.60×)": how many times its untraced runs the traced runs of a signature took; "" if unknown. */
+export function signatureRatioText({ tracing_ratio }: SignatureRow): string {
+  const [times, low, high] = tracing_ratio ?? [null, null, null];
+  if (times === null) return "";
+  const interval = low === null || high === null ? "" : ` (${formatRatio(low)}× to ${formatRatio(high)}×)`;
+  return `${formatRatio(times)}×${interval}`;
 }
 
 /** "+12.3 ms"; "" without untraced runs. */

@@ -83,6 +83,43 @@ export interface StagesBlock {
   stages: Stage[];
 }
 
+/** A part of a step: the name of an activity, and its time. */
+export interface TimedPart {
+  name: string;
+  ns: number;
+}
+
+/** What changes: the name of one of a subject, and the factor of its time or another way. */
+export interface Change {
+  subject: string;
+  name: string;
+  how: number | string;
+}
+
+/** The step of median duration, as recorded and as predicted; its parts are the predicted ones. */
+export interface Outcome {
+  step: string;
+  /** The task whose parts these are; empty if there is one alone. */
+  task: string;
+  recorded_ns: number;
+  predicted_ns: number;
+  /** How much shorter all steps are together, as a part of 1; null for a single step. */
+  all_saved_share: number | null;
+  parts: TimedPart[];
+  /** How far off the steps are without a change, as text. */
+  drift: string;
+}
+
+export interface WhatIfBlock {
+  kind: "what_if";
+  title: string;
+  definition: string;
+  /** For each subject its label, the names to choose from and the ways besides a factor, each with its text. */
+  choices: { subject: string; label: string; names: [string, string][]; how: [string, string][] }[];
+  /** Without a change. */
+  now: Outcome;
+}
+
 /** The text of a tab whose blocks have nothing to show. */
 export interface NothingBlock {
   kind: "nothing";
@@ -96,6 +133,7 @@ export type Block =
   | ChartBlock
   | FindingsBlock
   | OverviewBlock
+  | WhatIfBlock
   | NothingBlock;
 
 export interface TabContents {

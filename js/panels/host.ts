@@ -1,7 +1,7 @@
 /** The interface between the panels and whoever holds their contents: a kernel (kernel_host.ts) or an exported page. */
 
 import type { ChartHost } from "../charts/block";
-import type { TabContents } from "./blocks";
+import type { Change, Outcome, TabContents } from "./blocks";
 
 export interface PanelsHost extends ChartHost {
   /** Titles of the tabs, in their order. */
@@ -13,4 +13,8 @@ export interface PanelsHost extends ChartHost {
   tab(index: number): TabContents | null;
   /** Call `changed` whenever there is more to show. */
   watch(changed: () => void, signal: AbortSignal): void;
+  /** Predict the step with a change; rejects with a readable message. Missing where nobody could predict it. */
+  predict?(change: Change): Promise<Outcome>;
+  /** Show the timeline of that prediction. */
+  openPredicted?(change: Change): Promise<unknown>;
 }

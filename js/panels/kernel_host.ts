@@ -2,8 +2,8 @@
 
 import type { AnyModel } from "@anywidget/types";
 import { joinLink } from "../host/channel";
-import { requestBokeh } from "../host/kernel_messages";
-import type { TabContents } from "./blocks";
+import { requestBokeh, requestKernel } from "../host/kernel_messages";
+import type { Change, Outcome, TabContents } from "./blocks";
 import type { PanelsHost } from "./host";
 
 /** A timeline that cannot be shown sends no message. */
@@ -61,6 +61,12 @@ export class KernelTabsHost implements PanelsHost {
     this.model.on("change", changed);
     signal.addEventListener("abort", () => this.model.off("change", changed));
   }
+
+  readonly predict = (change: Change): Promise<Outcome> =>
+    requestKernel(this.model, "what_if", { change }, this.signal, ({ answer }) => answer as Outcome);
+
+  readonly openPredicted = (change: Change): Promise<unknown> =>
+    requestKernel(this.model, "open", { change }, this.signal, () => true);
 
   bokeh(): Promise<Uint8Array> {
     return requestBokeh(this.model, this.signal);

@@ -12,6 +12,7 @@ import { Flame } from "./flame/flame";
 import type { PanelsHost } from "./host";
 import { Stages } from "./stages";
 import { TableOf } from "./table";
+import { WhatIf } from "./what_if/what_if";
 
 /** What part of the run the timeline shows or has selected. */
 export interface Shown {
@@ -164,6 +165,12 @@ function OneBlock({ host, block, isShown, step, inRange, events, publish }: Bloc
     return <Flame {...{ block, step, publish }} inRange={isShown ? inRange : null} selected={events} />;
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
   if (block.kind === "table") return <TableOf {...{ block, step, publish }} />;
+  if (block.kind === "what_if") {
+    const { predict, openPredicted } = host;
+    // Nobody predicts in an exported page: the table after it has what was predicted.
+    if (OWNS_PAGE || !predict || !openPredicted) return null;
+    return <WhatIf block={block} host={{ predict, openPredicted }} />;
+  }
   if (block.kind === "stages") return <Stages {...{ block, publish }} />;
   if (block.kind === "nothing")
     return (

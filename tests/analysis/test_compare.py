@@ -17,6 +17,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare, compare_activities, why_not
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
+from tfvis_nb.analysis.steps.difference_text import interval_text
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
 from tfvis_nb.texts import Text
 
@@ -184,13 +185,7 @@ def ops(*durations: int) -> Trace:
             ("2.0", "10.0 \u00b5s", "20.0 \u00b5s", "\u221250.0 %"),
         ),
         ((20, 20), (25, 25), "steps_slower", ("1.2", "25.0 \u00b5s", "20.0 \u00b5s", "+25.0 %")),
-        ((20, 21, 22, 23), (21, 22, 23, 20), "steps_same", (None, "21.0 \u00b5s", "21.0 \u00b5s", "+0 %")),
-        (
-            (20, 22, 24, 26, 28),
-            (21, 23, 25, 27, 29),
-            "steps_same",
-            (None, "25.0 \u00b5s", "24.0 \u00b5s", "+4.2 %"),
-        ),
+        ((20, 20), (20, 20), "steps_same", (None, "20.0 \u00b5s", "20.0 \u00b5s", "+0 %")),
         ((20,), (400,), "slower", ("20", "400 \u00b5s", "20.0 \u00b5s", "+1,900 %")),
         ((200,), (199,), "same", (None, "199 \u00b5s", "200 \u00b5s", "\u22120.5 %")),
     ],
@@ -203,7 +198,44 @@ def test_the_headline_compares_median_steps(
     found = tuple(sentence.figures.get(name) for name in ("factor", "b", "a", "change"))
     assert found == figures
     assert ("basis" in sentence.figures) == (len(a) == 1)
-    assert [part.id for part in parts] == ([] if key.endswith("same") else ["comparison_parts"])
+    changes = [] if key.endswith("same") else ["comparison_parts"]
+    assert [part.id for part in parts] == [*changes, "comparison_by_chance"]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "key", "figures"),
+    [
+        (
+            (9000, 195, 201, 199, 205, 194, 206, 198, 202),
+            (4000, 95, 101, 99, 105, 94, 106, 98, 102),
+            "shown",
+            ("200 \u00b5s", "100 \u00b5s", "50 % shorter"),
+        ),
+        (
+            (20, 22, 24, 26, 28),
+            (21, 23, 25, 27, 29),
+            "not_shown",
+            ("24.0 \u00b5s", "25.0 \u00b5s", "+4.2 %"),
+        ),
+        (
+            (18, 22, 19, 21, 20, 20),
+            (180, 220, 190, 210, 200, 200),
+            "shown",
+            ("20.0 \u00b5s", "200 \u00b5s", "10.0 times as long"),
+        ),
+    ],
+)
+def test_the_headline_has_the_interval_of_typical_steps(
+    a: tuple[int, ...], b: tuple[int, ...], key: str, figures: tuple[str, ...]
+) -> None:
+    sentence, *parts = comparison_headline(ops(*a), ops(*b))
+    assert sentence.id == f"comparison_{key}"
+    assert tuple(sentence.figures[name] for name in ("a", "b", "change")) == figures
+    assert [part.id for part in parts] == (["comparison_parts"] if key == "shown" else [])
+    found = compare(ops(*a), ops(*b)).attrs["step_time"]
+    if key == "shown":
+        assert sentence.figures["interval"] == interval_text(found.ratio, found.low, found.high)
+    assert found.shown == (key == "shown")
 
 
 def test_the_headline_names_what_is_compared_and_what_changed() -> None:
@@ -211,10 +243,10 @@ def test_the_headline_names_what_is_compared_and_what_changed() -> None:
     assert comparison_headline(trace, trace, (0, None))[0].figures["basis"] == Text(
         "comparison_with_step_of_a", steps=3
     )
-    sentence, changes = comparison_headline(trace, trace, (None, 2))
+    sentence, changes, _ = comparison_headline(trace, trace, (None, 2))
     assert sentence.figures["basis"] == Text("comparison_with_step_of_b", steps=3)
     assert changes.figures["parts"] == "+40.0 \u00b5s host compute"
-    assert len(comparison_headline(trace, trace, (None, 2), parts=False)) == 1
+    assert len(comparison_headline(trace, trace, (None, 2), parts=False)) == 2
     loose = Trace(
         events.build({"start_ns": [0, 50], "duration_ns": [10, 40], "kind": ["op"] * 2, "step": [-1, -1]})
     )
@@ -225,7 +257,7 @@ def test_the_headline_names_what_is_compared_and_what_changed() -> None:
 
 def test_wrong_arguments() -> None:
     trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
-    with raises_id(ValueError, "not_one_of", choices="op, name, scope, device"):
+    with raises_id(ValueError, "not_one_of", choices="op, name, scope, device, layer, line"):
         compare(trace, trace, "lane")
     with raises_id(ValueError, "no_step", step=4):
         compare(trace, trace, steps=(0, 4))

@@ -110,7 +110,8 @@ def test_a_profile_of_jax(data: Path) -> None:
         ["parameter", "b.1", "f32[500,500]", 1_000_000],
         ["output", "ynn_fusion", "f32[]", 4],
     ]
-    (block,) = blocks(real_trace(data / "cpu_jax.xplane.pb"))
+    totals, block = blocks(real_trace(data / "cpu_jax.xplane.pb"))
+    assert [row[1:] for row in totals["rows"]] == [[2_000_004, 2_000_000, 0, 4, 0]]
     assert [row[:3] for row in block["rows"]] == table[["hlo_op", "kind", "bytes"]].to_numpy().tolist()
 
 

@@ -130,7 +130,7 @@ def test_tabs_stay_in_one_line_and_come_into_sight(shown: Dashboard) -> None:
         shown.page.keyboard.press(key)
         expect(tab).to_be_focused()
         expect(tab).to_be_in_viewport(ratio=0.9)
-    hidden = shown.tabs.nth(6)
+    hidden = shown.tabs.nth(8)
     expect(hidden).not_to_be_in_viewport(ratio=0.9)
     hidden.evaluate("tab => tab.click()")
     expect(hidden).to_be_in_viewport(ratio=0.9)

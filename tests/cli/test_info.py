@@ -10,10 +10,11 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
 from tests.support.examples import sample
-from tfvis_nb.analysis import op_statistics
+from tfvis_nb.analysis import gate_metrics, op_statistics
 from tfvis_nb.cli import main
 from tfvis_nb.cli.info import lines, summary
 from tfvis_nb.events import build
+from tfvis_nb.texts import id_of
 
 _OPS = "ops by self time: "
 SAMPLES = [
@@ -38,6 +39,27 @@ def test_json_has_the_figures(name: str, capsys: pytest.CaptureFixture[str]) -> 
     assert sum(row["count"] for row in facts["transfers"]) == len(trace.transfers)
     assert sum(row["bytes"] or 0 for row in facts["transfers"]) == trace.transfers["bytes"].sum()
     assert facts["notes"] == trace.notes
+    for column in ("id", "figures", "events", "event_count", "step", "text"):
+        assert [finding[column] for finding in facts["findings"]] == trace.findings[column].tolist()
+    known = gate_metrics(trace)
+    assert [row["metric"] for row in facts["metrics"] if row["value"] is not None] == (
+        known["metric"][known["value"].notna()].tolist()
+    )
+
+
+@pytest.mark.parametrize("name", ["tf2_host.trace.json", "run_meta.v0"])
+def test_json_has_no_nan_and_its_fields_are_documented(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--json", str(DATA / name)]) == 0
+    facts = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    page = (DATA.parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert f"| `schema_version` | {facts['schema_version']};" in page
+    fields = [*facts, *(field for finding in facts["findings"] for field in finding)]
+    assert [field for field in fields if f"`{field}`" not in page] == []
+
+
+def test_json_has_the_reason_for_no_findings() -> None:
+    facts = summary(tv.Trace(build({}, rows=0)))
+    assert (facts["findings"], id_of(facts["findings_reason"])) == ([], "no_steps")
 
 
 @pytest.mark.parametrize("name", sample(SAMPLES, {"gpu_tf218_function.xplane.pb.xz", "kineto_rank0.json.xz"}))

@@ -15,10 +15,13 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
+from tests.analysis.test_compared_steps import OPS, training
 from tests.real_traces import DATA, real_trace
+from tests.support.session_files import filled
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare
+from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.pages.page import PageTooLargeError
 from tfvis_nb.display.shaping.side import compared
@@ -100,6 +103,34 @@ def test_the_table_is_that_of_compare(two: tuple[Trace, Trace]) -> None:
     for row, zoom in zip(found.to_dict("records"), block["zoom"], strict=True):
         for side, longest in zip(zoom["sides"], (row["longest_a"], row["longest_b"]), strict=True):
             assert side == ([] if pd.isna(longest) else [longest])
+
+
+def test_rows_with_a_shown_difference_come_first() -> None:
+    before, after = training(1), training(2, longer=1.1)
+    shown = tv.show_comparison([before], [after, training(3, longer=1.1)])
+    assert shown._headline[0].id == "comparison_shown"
+    assert heads(shown)[2] == "Difference"
+    assert heads(shown)[-1] == "p"
+    block = tables(shown)["Differences by op"]
+    names = [column["name"] for column in block["columns"]]
+    first, second = (dict(zip(names, row, strict=True)) for row in block["rows"][:2])
+    found = shown.differences().set_index("op")
+    ratio, low, high = (float(found[f"{name}_ratio"][OPS[0]]) for name in ("typical", "low", "high"))
+    assert first["op"] == OPS[0]
+    assert first["status"] == difference_text(ratio, low, high, shown=True)
+    assert first["typical_difference_ns"] == found["typical_difference_ns"][OPS[0]]
+    assert second["status"] == Text("no_difference_shown")
+    assert first["p_value"] < 0.05 <= second["p_value"]
+    assert found["shown"].sum() == 1
+    assert len(shown.b.trace.events) == 2 * len(after.events)
+
+
+def test_a_session_is_compared_by_all_its_traces(tmp_path: Path) -> None:
+    filled(tmp_path / "run.tfvis", traces=2)
+    with tv.open_session(tmp_path / "run.tfvis") as session:
+        shown = tv.show_comparison(session, session)
+    assert shown.differences().attrs["steps"] == (2, 2)
+    assert not shown.differences().attrs["step_time"].shown
 
 
 def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -104,6 +105,11 @@ def survive(trace: tv.Trace, chance: random.Random) -> bool:
         _analyse(one, trace, beside, chance)
     for program, hlo_op in trace.hlo_ops[["program", "hlo_op"]].head(3).itertuples(index=False, name=None):
         fused_instructions(trace, program, hlo_op)
+    # A trace without launches, say, is refused with a reason.
+    with contextlib.suppress(ValueError):
+        repr(
+            trace.what_if(activities={chance.choice(("launch", "host_compute", "device_compute")): 0.5}).times
+        )
     for name in Charts.NAMES:
         trace.charts.why_not(name)
     _shown(trace, chance)

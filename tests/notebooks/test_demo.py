@@ -1,7 +1,8 @@
-"""The demo writes its page, and opens it or says that it did not."""
+"""The demo writes its page, and opens it or says that it did not; its trace is within limits."""
 
 from __future__ import annotations
 
+import json
 import runpy
 import webbrowser
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+
+from tests.support.repeated_steps import repeated
+from tfvis_nb.cli import main as tfvis_nb
 
 pytestmark = pytest.mark.tensorflow
 
@@ -60,3 +64,24 @@ def test_the_page_is_opened_or_said_not_to_be(
     assert len(lines) == 4
     assert lines[1].endswith(address)
     assert lines[3].startswith(said)
+
+
+OPS = 125
+"""What a step of the demo runs, by its graph."""
+
+
+def test_its_trace_is_within_limits_and_a_slowed_copy_is_worse(
+    main: Callable[[], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = cast("Any", main).__globals__["traced_training"]()
+    trace.to_parquet(tmp_path / "demo.parquet")
+    limits = ["--max", f"ops={OPS}", "--max", "peak_bytes=100MB"]
+    assert tfvis_nb(["check", str(tmp_path / "demo.parquet"), *limits]) == 0
+    for seed, (name, factor) in enumerate({"base": 1.0, "equal": 1.0, "slower": 1.3}.items()):
+        repeated(trace, 20, seed, factor).to_parquet(tmp_path / f"{name}.parquet")
+    base = ["--against", str(tmp_path / "base.parquet"), "--format", "json"]
+    assert tfvis_nb(["check", str(tmp_path / "equal.parquet"), *base]) == 0
+    capsys.readouterr()
+    assert tfvis_nb(["check", str(tmp_path / "slower.parquet"), *base]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["traces"]
+    assert {row["metric"] for row in found["checks"] if row["result"] == "worse"} == {"step_ms"}

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 from tfvis_nb.recording.thread_frames import frames_of_threads
 
@@ -63,3 +64,27 @@ def test_frames_are_those_of_every_thread() -> None:
 def test_looking_at_running_threads_while_garbage_is_collected_is_safe() -> None:
     looked = subprocess.run([sys.executable, "-c", RUNNING_ON], capture_output=True, text=True, check=False)
     assert (looked.returncode, looked.stdout.strip()) == (0, "looked"), looked.stderr
+
+
+def test_callers_of_generators_are_not_missed() -> None:
+    interval, ended = sys.getswitchinterval(), threading.Event()
+
+    def numbers() -> Iterator[int]:
+        yield from range(50)
+
+    def outermost() -> None:
+        while not ended.is_set():
+            sum(number for number in numbers())
+
+    thread = threading.Thread(target=outermost)
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        missed = sum(
+            outermost.__code__ not in [frame.f_code for frame in frames_of_threads()] for _ in range(20_000)
+        )
+    finally:
+        ended.set()
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert not missed

@@ -113,7 +113,7 @@ OPENING = (
 
 
 def test_nobody_waits_for_ever_for_who_is_making_a_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfvis_nb.session.file.creation.PATIENCE_S", 0.05)
+    monkeypatch.setattr("tfvis_nb.core.folder_lock.PATIENCE_S", 0.05)
     with making_files(path):
         filled(path)
     with tv.open_session(path) as session:

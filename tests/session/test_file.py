@@ -38,6 +38,7 @@ def test_a_copy_is_the_session(path: Path, tmp_path: Path) -> None:
         assert copied.signatures["runs"].tolist() == [3]
         assert copied.traces["run"].tolist() == [1, 2, 3]
         trace = copied.read(2)
+        assert [each.title for each in copied] == [copied.read(number).title for number in (1, 2, 3)]
     assert trace.title == "train, run 2"
     assert trace.events.equals(tv.read_trace(METADATA).events)
 

@@ -69,6 +69,7 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
         "mean_ns": 15.0,
         "total_ns": 80,
         "longest_ns": 30,
+        "tracing_ratio": [2.0, None, None],
         "first_ms": START_MS,
         "last_ms": START_MS + 1000,
         "processes": 1,

@@ -22,7 +22,7 @@ SHARES = (
         "tests/recording/",
         "tests/notebooks/",
         "tests/estimator/",
-        "tests/test_magics.py",
+        "tests/magics/",
         "tests/cli/test_sessions.py",
     ),
     (JUPYTER, "tests/display/", "tests/test_mutants.py"),

@@ -14,6 +14,8 @@ from .critical_path.slack import slack as slack
 from .findings.measurements import measurements as measurements
 from .functions.functions import functions as functions
 from .functions.retraces import retraces as retraces
+from .gates.check import check as check
+from .gates.gate_metrics import gate_metrics as gate_metrics
 from .graph.costs import costs as costs
 from .graph.nodes import nodes as nodes
 from .hardware.devices import devices as devices
@@ -34,6 +36,7 @@ from .memory.out_of_memory import out_of_memory as out_of_memory
 from .memory.tensor_lifetimes import tensor_lifetimes as tensor_lifetimes
 from .metrics import definitions as definitions
 from .overview.overview import overview as overview
+from .prediction.what_if import what_if as what_if
 from .programs.fused_instructions import fused_instructions as fused_instructions
 from .programs.hlo_ops import hlo_ops as hlo_ops
 from .programs.program_memory import program_memory as program_memory
@@ -41,7 +44,7 @@ from .source.source_lines import source_lines as source_lines
 from .steps.breakdown import activity_times as activity_times
 from .steps.breakdown import breakdown as breakdown
 from .steps.compare import compare as compare
-from .steps.compare import compare_activities as compare_activities
+from .steps.compare_activities import compare_activities as compare_activities
 from .steps.cpu_amid_gpu import cpu_amid_gpu as cpu_amid_gpu
 from .steps.flame_graph import flame_graph as flame_graph
 from .steps.layers import layers as layers
@@ -49,6 +52,7 @@ from .steps.op_statistics import op_statistics as op_statistics
 from .steps.outside_steps import outside_steps as outside_steps
 from .steps.scope_tree import scope_tree as scope_tree
 from .steps.slow_steps import slow_steps as slow_steps
+from .steps.tracing_cost import tracing_cost as tracing_cost
 from .steps.utilisation import utilisation as utilisation
 from .time_series.counters import counter_statistics as counter_statistics
 from .time_series.counters import counters as counters

@@ -42,12 +42,15 @@ MODULES: dict[str, str] = {
     "slowest_transfers": "communication.slowest_transfers",
     "stragglers": "communication.stragglers",
     "outside_steps": "steps.outside_steps",
+    "tracing_cost": "steps.tracing_cost",
     "slow_steps": "steps.slow_steps",
     "compare": "steps.compare",
+    "what_if": "prediction.predicted",
     "nodes": "graph.nodes",
     "costs": "graph.costs",
     "findings": "findings.findings",
     "measurements": "findings.measurements",
+    "gate_metrics": "gates.gate_metrics",
 }
 """The analyses: the name of each in docs/metrics.md, and its module, which has ``FIGURES``."""
 

@@ -23,8 +23,10 @@ VERBS = {
     "export": "write traces as a page, a Chrome trace or a table",
     "convert": "alias of export",
     "info": "summarize traces: steps, devices, busy times, longest ops, transfers",
+    "check": "check traces against limits and against a base, for CI",
     "serve": "show a job in a browser while it runs, and request traces there",
     "run": "trace a Python script without changing it",
+    "capture": "record running TensorFlow processes, also on other machines",
     "doctor": "check the installation and suggest fixes",
     "completion": "write the completion script of a shell",
 }

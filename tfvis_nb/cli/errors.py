@@ -13,7 +13,10 @@ class Failure(click.ClickException):
 
 def unreadable(path: object, error: OSError) -> Failure:
     """Return the failure to read a file."""
-    return Failure(Text("file_unreadable", path=path, reason=(error.strerror or str(error)).lower()))
+    reason = error.strerror or str(error)
+    # The system's own words begin with a capital.
+    reason = reason if isinstance(reason, Text) else reason.lower()
+    return Failure(Text("file_unreadable", path=path, reason=reason))
 
 
 def one_line(message: str) -> str:

@@ -9,7 +9,7 @@ import click
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.cli.parameters import FILE, together
-from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
+from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, Source, read_part
 from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.options import near
@@ -61,7 +61,7 @@ tfvis-nb export step.pb -o step.pickle
 @PART
 @PAGE
 def command(
-    traces: tuple[Path, ...],
+    traces: tuple[Source, ...],
     files: tuple[Path, ...],
     title: str | None,
     time_range: str | None,

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,10 +11,11 @@ import pandas as pd
 from tfvis_nb.analysis.communication.collective_waits import late_ranks
 from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
 from tfvis_nb.analysis.findings.table import NOTHING, findings_lines
+from tfvis_nb.analysis.gates.gate_metrics import gate_metrics
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.cli import verb
-from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
+from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, Source, read
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import NO_NAME, UNKNOWN_OP, lane_label, one_line, printable
 from tfvis_nb.core.trace import Trace
@@ -23,6 +23,9 @@ from tfvis_nb.events import NO_STEP
 
 _Cell = Callable[[dict[str, Any]], str]
 _Columns = Mapping[str, _Cell]
+
+SCHEMA_VERSION = 1
+"""Version of the JSON; it changes if a field changes or goes."""
 
 _LETTERS = 80
 _LONGEST = 1000
@@ -47,7 +50,7 @@ tfvis-nb info logs/ --json | jq '.lanes[] | select(.kind == "kernel")'
     show_default=True,
     help="Number of rows of each table.",
 )
-def command(traces: tuple[Path, ...], *, max_unpacked: int | None, as_json: bool, top: int) -> int:
+def command(traces: tuple[Source, ...], *, max_unpacked: int | None, as_json: bool, top: int) -> int:
     """Summarize the traces; return the exit code."""
     trace = read(traces, max_unpacked=max_unpacked)
     if as_json:
@@ -66,10 +69,14 @@ def summary(trace: Trace) -> dict[str, Any]:
     devices = events.groupby(["task", "device"], observed=True, sort=False).agg(
         lanes=("lane", "nunique"), events=("start_ns", "size")
     )
+    found = trace.findings
     return {
+        "schema_version": SCHEMA_VERSION,
         "title": trace.title,
         "overview": {name: value for name, value in trace.overview.items() if name != "notes"},
-        "findings": _records(trace.findings),
+        "findings": _records(found),
+        "findings_reason": why_not(found) or None,
+        "metrics": _records(gate_metrics(trace)),
         "events": len(events),
         "start_ns": start,
         "end_ns": end,
@@ -100,6 +107,10 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it, which has no NaN."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -13,7 +13,7 @@ from tfvis_nb.cli.errors import note
 from tfvis_nb.cli.export import PAGE, check_writable, write_page
 from tfvis_nb.cli.opened import page_path
 from tfvis_nb.cli.parameters import FILE
-from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
+from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, Source, read_part
 from tfvis_nb.core.html_export import check_page_name
 from tfvis_nb.texts import Text, text_of
 
@@ -33,7 +33,7 @@ tfvis-nb open logs/ --time-range 1s:1500ms -o part.html
 @PART
 @PAGE
 def command(
-    traces: tuple[Path, ...],
+    traces: tuple[Source, ...],
     output: Path | None,
     title: str | None,
     time_range: str | None,

@@ -1,14 +1,13 @@
 """The kinds of values that the options of several verbs take."""
 
-import re
 from collections.abc import Callable
-from fractions import Fraction
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tfvis_nb.core.amounts import BYTES, amount
 from tfvis_nb.texts import Text
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -23,13 +22,6 @@ class _File(click.Path):
 
 FILE = _File()
 
-_UNITS = {
-    "": 1,
-    **{f"{letter}b": 1000**power for power, letter in enumerate(("", "k", "m", "g", "t"))},
-    **{f"{letter}ib": 1024**power for power, letter in enumerate(("k", "m", "g", "t"), 1)},
-}
-_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?) ?([a-z]{0,3})")
-
 
 def size(text: str) -> int:
     """Return a number of bytes that is written with or without a unit.
@@ -37,10 +29,10 @@ def size(text: str) -> int:
     >>> size("20GiB"), size("1.5 MB"), size("7")
     (21474836480, 1500000, 7)
     """
-    found = _SIZE.fullmatch(text.lower())
-    if found is None or found[2] not in _UNITS:
+    found = amount(text, BYTES)
+    if found is None:
         raise click.BadParameter(Text("no_size", text=text))
-    return int(Fraction(found[1]) * _UNITS[found[2]])
+    return int(found)
 
 
 def together(*options: Decorator) -> Decorator:

@@ -28,6 +28,7 @@ from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.save import SUFFIXES, check_target
 
 if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
     from tfvis_nb.recording import RecordedTrace
 
 _ABOUT = """
@@ -234,7 +235,7 @@ class WhenImported(importlib.abc.MetaPathFinder):
         return None
 
 
-def write(trace: RecordedTrace, outputs: Sequence[Path]) -> str | None:
+def write(trace: Trace, outputs: Sequence[Path]) -> str | None:
     """Write a trace to each file; return a text about the failed ones, or None.
 
     A page that would be too large for a browser is written as a table instead: the run is not lost.

@@ -3,28 +3,61 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tfvis_nb.cli.errors import Failure, unreadable
 from tfvis_nb.cli.parameters import FILE, size, together
+from tfvis_nb.core.amounts import NANOSECONDS
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, text_of
 
 ABOUT_TRACES = """
-A TRACE is a file, a folder or a pattern, in any format that tfvis_nb.read_trace reads. Several traces,
-or those in the file of a TraceSession, are steps, ranks or hosts of one run.
+A TRACE is a file, a folder or a pattern, in any format that tfvis_nb.read_trace reads, or the URL of one,
+such as s3://bucket/logs. Several traces, or those in the file of a TraceSession, are steps, ranks or hosts
+of one run.
 """
 
+Source = Path | str
+"""A path or a URL."""
+
+_ALLOW_HTTP = "tfvis_nb.allow_http"
+
+
+class _Source(click.Path):
+    """A file's name, or a URL: as a path it would lose a slash."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Source:
+        """Return a URL as it is, everything else as a path."""
+        from tfvis_nb.reading.sources.remote import is_url
+
+        return str(value) if is_url(value) else FILE.convert(value, param, ctx)
+
+
+SOURCE = _Source()
+
+
+def _allow_http(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.meta[_ALLOW_HTTP] = value
+
+
 TRACES = together(
-    click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=FILE),
+    click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=SOURCE),
     click.option(
         "--max-unpacked",
         metavar="SIZE",
         type=size,
         help="Limit for unpacked data in all, such as 20GiB, regardless of file sizes. By default 8 GiB, and"
         " for each file 64 MiB or 128 times its size, whichever is more.",
+    ),
+    click.option(
+        "--allow-http",
+        is_flag=True,
+        expose_value=False,
+        callback=_allow_http,
+        help="Read URLs that begin with http:// or https://.",
     ),
 )
 PART = together(
@@ -39,12 +72,11 @@ PART = together(
     click.option("--no-source", is_flag=True, help="Leave out your code: file names, lines and stacks."),
 )
 
-_UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _TIME = re.compile(r"(-?)(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
 
 
 def read(
-    paths: Sequence[Path],
+    paths: Sequence[Source],
     title: str | None = None,
     max_unpacked: int | None = None,
     *,
@@ -62,9 +94,10 @@ def read(
             source for path in paths for source in _sources(path, max_unpacked, keep_messages=keep_messages)
         ]
         if title is None and len(paths) == 1 and len(sources) > 1:
-            title = paths[0].name
+            title = Path(paths[0]).name
         one_or_more = sources[0] if len(sources) == 1 else sources
-        return read_trace(one_or_more, title=title, max_unpacked_bytes=max_unpacked)
+        allow_http = click.get_current_context().meta.get(_ALLOW_HTTP, False)
+        return read_trace(one_or_more, title=title, max_unpacked_bytes=max_unpacked, allow_http=allow_http)
     except FileNotFoundError as error:
         key = (
             "pattern_matches_nothing"
@@ -77,10 +110,16 @@ def read(
     except TraceFormatError as error:
         named = any(str(path) in str(error) for path in paths)
         raise Failure(text_of(error) if named else text_of(error).named(names)) from None
+    except ValueError as error:
+        if text_of(error).id != "http_not_allowed":
+            raise
+        raise Failure(text_of(error)) from None
 
 
-def _sources(path: Path, max_unpacked: int | None, *, keep_messages: bool) -> Sequence[Path | Trace]:
+def _sources(path: Source, max_unpacked: int | None, *, keep_messages: bool) -> Sequence[Source | Trace]:
     """Return the traces that a session keeps, or the path if it is not a session's."""
+    if isinstance(path, str):
+        return [path]
     from tfvis_nb.cli.messages import kept_messages
     from tfvis_nb.cli.sessions import is_session, session_traces, tftracer_traces
 
@@ -93,7 +132,7 @@ def _sources(path: Path, max_unpacked: int | None, *, keep_messages: bool) -> Se
 
 
 def read_part(
-    paths: Sequence[Path],
+    paths: Sequence[Source],
     title: str | None,
     range_text: str | None,
     max_unpacked: int | None,
@@ -156,6 +195,6 @@ def _end(text: str, origin_ns: int) -> int | None:
         return int(found[4])
     whole, _, part = found[2].partition(".")
     # In whole numbers: a float has not enough digits for the nanoseconds of hours.
-    unit = _UNITS[found[3]]
+    unit = NANOSECONDS[found[3]]
     distance = int(whole) * unit + (int(part) * unit // 10 ** len(part) if part else 0)
     return origin_ns - distance if found[1] else origin_ns + distance

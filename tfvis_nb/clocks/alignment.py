@@ -14,6 +14,7 @@ import pandas as pd
 from tfvis_nb.clocks.constraints import Evidence, collectives, transfers
 from tfvis_nb.clocks.shift import records_moved
 from tfvis_nb.core.trace import Trace, replaced
+from tfvis_nb.events import TIMES
 from tfvis_nb.texts import Text
 
 _ROUNDING = 2_000
@@ -25,8 +26,6 @@ _MOST_NAMED = 8
 
 MOST_TASKS = 512
 """Clocks of more tasks are not compared: each is bounded by each other one, over all others."""
-
-_TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
 def clock_offsets(trace: Trace) -> pd.DataFrame:
@@ -145,7 +144,7 @@ def aligned(trace: Trace) -> Trace:
     by_code = np.array([of_task.get(task, 0) for task in trace.events["task"].cat.categories], np.int64)
     offset = by_code[trace.events["task"].cat.codes]
     table = trace.events.copy(deep=False)
-    for name in _TIMES:
+    for name in TIMES:
         table[name] = table[name] - offset
     table, before = order(table)
     nested = records_moved(trace.nested, offset)

@@ -1,10 +1,29 @@
-"""Allocation records, which are nested in the events of a trace, moved along with their times."""
+"""Traces at another time, and allocation records, which are nested in events, moved along with them."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.core.nested_lists import as_lists, exploded, numbers
+from tfvis_nb.core.trace import Trace, replaced
+from tfvis_nb.events import TIMES
+
+
+def moved_later(trace: Trace, by_ns: int) -> Trace:
+    """Return a trace all of whose times are `by_ns` later.
+
+    >>> from tfvis_nb import Trace, events
+    >>> trace = Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
+    >>> moved_later(trace, 100).events["start_ns"].tolist()
+    [105]
+    """
+    table, counters = trace.events, trace.recorded_counters
+    return replaced(
+        trace,
+        table.assign(**{name: table[name] + by_ns for name in TIMES}),
+        nested=records_moved(trace.nested, np.full(len(table), -by_ns)),
+        recorded_counters=counters.assign(time_ns=counters["time_ns"] + by_ns),
+    )
 
 
 def records_moved(nested: pa.Table | None, back_ns: np.ndarray) -> pa.Table | None:

@@ -21,7 +21,8 @@ _FILE_UNITS = ("B", "kB", "MB", "GB", "TB")
 _OPERATIONS = ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[num\N{MICRO SIGN}]?s|[KMGTP]?i?B)(?!\w))")
 _IN_NS = re.compile(r",? in ns\b")
-_MINUS = "\N{MINUS SIGN}"
+MINUS = "\N{MINUS SIGN}"
+"""Stands before a negative number."""
 
 
 def format_duration(nanoseconds: float) -> str:
@@ -29,7 +30,7 @@ def format_duration(nanoseconds: float) -> str:
     if math.isnan(nanoseconds):
         return UNKNOWN
     if nanoseconds < 0:
-        return _MINUS + format_duration(-nanoseconds)
+        return MINUS + format_duration(-nanoseconds)
     if nanoseconds >= 59.95e9:
         seconds = int(_rounded(nanoseconds / 1e9, 0))
         minutes = seconds // 60
@@ -46,7 +47,7 @@ def format_bytes(count: float) -> str:
     if math.isnan(count):
         return UNKNOWN
     if count < 0:
-        return _MINUS + format_bytes(-count)
+        return MINUS + format_bytes(-count)
     if count < 1024 and count == int(count):
         return f"{int(count)} B"
     return _scaled(count, 1024, BYTE_UNITS)
@@ -60,6 +61,18 @@ def format_percent(share: float) -> str:
     if 0 < percent < 0.1:
         return "<0.1 %"
     return f"{_rounded(percent, 0 if percent == 0 or percent >= 99.95 else 1)} %"
+
+
+def format_change(ratio: float) -> str:
+    """Write how much longer or shorter something takes, in percent with its sign.
+
+    Examples
+    --------
+    >>> from tfvis_nb.core.format import format_change
+    >>> format_change(1.25)
+    '+25.0 %'
+    """
+    return f"{'+' if ratio >= 1 else MINUS}{format_percent(abs(ratio - 1))}"
 
 
 def format_ratio(ratio: float) -> str:

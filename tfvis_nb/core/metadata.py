@@ -17,6 +17,8 @@ Metadata = dict[str, pd.DataFrame]
 
 DEVICES, PROFILES = "devices", "profiles"
 OUT_OF_MEMORY, LIVE_AT_FAILURE = "out_of_memory", "live_at_failure"
+TRACING_COST = "tracing_cost"
+PREDICTION, PREDICTED_STEPS = "prediction", "predicted_steps"
 
 SUBJECTS: dict[str, dict[str, Any]] = {
     DEVICES: {
@@ -65,6 +67,25 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "bytes": "Int64",
         "requested_bytes": "Int64",
     },
+    PREDICTION: {
+        "subject": event_table.TEXT,
+        "name": event_table.TEXT,
+        "factor": "Float64",
+        "how": event_table.TEXT,
+    },
+    PREDICTED_STEPS: {
+        "step": "Int64",
+        "recorded_ns": "Int64",
+        "replayed_ns": "Int64",
+        "predicted_ns": "Int64",
+    },
+    TRACING_COST: {
+        "is_traced": "Int64",
+        "run": "Int64",
+        "step": "Int64",
+        "duration_ns": "Int64",
+        "runs": "Int64",
+    },
 }
 """The columns of each subject; any value may be missing.
 
@@ -74,8 +95,12 @@ tracers, of the ``ProfilerOptions`` that it was recorded with. An allocation tha
 recording has what was asked for, by which op and line, and the sums of the allocator's blocks if those are
 known; otherwise, for an op on a CPU, ``available_bytes`` is what the machine had left. The buffers that were
 allocated then are the allocator's blocks, with addresses, or those that TensorFlow's error lists, or the
-variables and eager tensors that the program held.
+variables and eager tensors that the program held. A trace of predicted times has one row for each change
+that was assumed, and the times of the steps as recorded, as replayed without a change, and as predicted.
 """
+
+DAMAGED = (AttributeError, KeyError, TypeError, ValueError, OverflowError)
+"""What `from_json` raises for anything but the result of `to_json`."""
 
 _MOST_ROWS = 100_000
 """More rows than any program has devices, functions or layers; a table with more is hostile."""
@@ -137,7 +162,7 @@ def from_json(values: Any) -> Metadata:
 
     Raises
     ------
-    KeyError, TypeError, ValueError, OverflowError, AttributeError
-        If it is anything else.
+    Exception
+        One of `DAMAGED` if it is anything else.
     """
     return {subject: table_of(subject, values[subject]) for subject in SUBJECTS if subject in values}

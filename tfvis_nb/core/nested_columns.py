@@ -37,6 +37,9 @@ ITERATOR = ("iterator", "parent_iterator")
 """Nested columns: the number of the tf.data iterator that an event calls, and of the one that takes its
 elements; null where not known."""
 
+MOVED, RECORDED_DURATION = "moved_ns", "recorded_duration_ns"
+"""Nested columns of predicted times: how much later than recorded an event starts, and how long it took."""
+
 GRAPH_INPUTS = "graph_inputs"
 """Nested column: the inputs of an op by the partition graphs that its label lacks, such as ``^a``."""
 
@@ -105,7 +108,9 @@ def _columns() -> Mapping[str, Fits]:
         "outputs": list_of(struct_of({**outputs, **allocation})),
         "referenced": list_of(struct_of(allocation)),
         "memory": list_of(struct_of({**memory, "allocator": text, "records": list_of(record)}, "records")),
-        **dict.fromkeys((*LINKING, "in_use_bytes", "available_bytes", "address", *sizes), number),
+        **dict.fromkeys(
+            (*LINKING, MOVED, RECORDED_DURATION, "in_use_bytes", "available_bytes", "address", *sizes), number
+        ),
         "fragmentation": types.is_floating,
         **dict.fromkeys(("persistent_allocation_ids", "device_persistent_allocation_ids"), numbers),
     }

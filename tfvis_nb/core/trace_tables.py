@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
 if TYPE_CHECKING:
     from tfvis_nb.analysis.overview.overview import Overview
+    from tfvis_nb.analysis.prediction.predicted import Predicted
     from tfvis_nb.core.trace import Trace
     from tfvis_nb.display.charts import Charts
 
@@ -219,3 +220,13 @@ class TraceTables:
         from tfvis_nb.analysis.steps.step_table import step_table
 
         return step_table(self._trace)
+
+    def what_if(self, **changes: Any) -> Predicted:
+        """Predict the steps if some events took longer or shorter: `tfvis_nb.analysis.what_if`.
+
+        ``ops``, ``kernels``, ``layers``, ``lines`` and ``activities`` are dicts from a name to a factor of
+        its time, ``"hidden"`` or ``"gpu"``; ``on_time`` is a task.
+        """
+        from tfvis_nb.analysis.prediction.what_if import what_if
+
+        return what_if(self._trace, **changes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,21 @@ __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
 
 
 def read_trace(
-    source: Any, *, title: str | None = None, threadpool: bool = False, max_unpacked_bytes: int | None = None
+    source: Any,
+    *,
+    title: str | None = None,
+    threadpool: bool = False,
+    max_unpacked_bytes: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    allow_http: bool = False,
 ) -> Trace:
     """Read one or more traced steps.
 
     Parameters
     ----------
     source
-        A path, including a folder or a pattern such as ``"logs/*.pb"``; bytes; a ``RunMetadata`` or
+        A path, including a folder or a pattern such as ``"logs/*.pb"``; likewise a URL of a file system that
+        fsspec knows, such as ``"s3://bucket/logs"`` or ``"gs://bucket/*.pb"``; bytes; a ``RunMetadata`` or
         ``StepStats`` message of any TensorFlow; a `Trace`; an open binary file; or an iterable of
         those, one step each. With several files, a step without another label has the file's name.
         Files may be binary, text or pickled, TensorBoard event files, Chrome traces of several
@@ -44,6 +52,10 @@ def read_trace(
     max_unpacked_bytes
         How many bytes packed files (xz, gzip, tar, Parquet) may unpack to in all. None for 8 GiB,
         of which a file may take 128 times its size or 64 MiB, whatever is more.
+    storage_options
+        What fsspec passes to the file system of a URL, such as ``{"anon": True}`` for a public bucket.
+    allow_http
+        Whether URLs may begin with ``http://`` or ``https://``.
 
     Returns
     -------
@@ -60,9 +72,9 @@ def read_trace(
     TypeError
         When `source` has an unsupported type, or `max_unpacked_bytes` is not a number.
     ValueError
-        When `max_unpacked_bytes` is negative.
+        When `max_unpacked_bytes` is negative, or a URL needs `allow_http`.
     OSError
-        When a file cannot be read.
+        When a file cannot be read, or the file system of a URL has no driver or no credentials.
 
     Examples
     --------
@@ -79,14 +91,15 @@ def read_trace(
     """
     from tfvis_nb.reading.collect import collect
     from tfvis_nb.reading.gate import gate
+    from tfvis_nb.reading.sources.remote import Remote
     from tfvis_nb.reading.sources.unpacking import Budget
 
     check_title(title)
-    budget = Budget(max_unpacked_bytes)
+    budget, remote = Budget(max_unpacked_bytes), Remote(storage_options or {}, allow_http)
     if isinstance(source, Trace) and title is None:
         return source
     with progress_after("reading") as progress:
-        found = collect(source, threadpool, budget, progress)
+        found = collect(source, threadpool, budget, remote, progress)
     # Here, where the bytes that were read are no longer held.
     with gate(_source_label(source, found.titles)):
         return _put_together(found, _title(source, found.titles) if title is None else title)

@@ -11,6 +11,7 @@ from tfvis_nb.reading.horovod.overlay import is_horovod_timeline
 from tfvis_nb.reading.horovod.ranks import by_rank
 from tfvis_nb.reading.sources.files import listed
 from tfvis_nb.reading.sources.pieces import Piece, Remark, Skipped, pieces, skipped
+from tfvis_nb.reading.sources.remote import Remote
 from tfvis_nb.reading.sources.unpacking import Budget
 from tfvis_nb.reading.step_names import Repeats, name_steps
 from tfvis_nb.texts import Text
@@ -37,10 +38,10 @@ class _Item(NamedTuple):
     label: str = ""
 
 
-def collect(source: Any, threadpool: bool, budget: Budget, progress: Progress) -> Collection:
+def collect(source: Any, threadpool: bool, budget: Budget, remote: Remote, progress: Progress) -> Collection:
     """Read every step of `source`, while `progress` shows how many were read."""
     collector = _Collector(threadpool)
-    for count, piece in enumerate(pieces(source, budget)):
+    for count, piece in enumerate(pieces(source, budget, remote)):
         if count:
             progress.what = f"reading, trace {count + 1}"
         collector.add(piece)

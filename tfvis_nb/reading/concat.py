@@ -1,6 +1,7 @@
 """Several traces -> one, their steps numbered one after the other."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -38,20 +39,24 @@ def concatenate(traces: Sequence[Trace], title: str) -> Trace:
     """Concatenate traces: the numbers of each one's steps continue those of the one before."""
     if len(traces) == 1:
         return merge(traces, title)
-    counts = [
-        len(trace.graphs or trace.run_metadata) or int(trace.events["step"].max()) + 1
-        if len(trace.events)
-        else 0
-        for trace in traces
-    ]
-    firsts = np.concatenate([[0], np.cumsum(counts)]).tolist()
-    trace = merge([_numbered_on(trace, first) for trace, first in zip(traces, firsts, strict=False)], title)
-    pairs = list(zip(traces, counts, strict=True))
+    firsts = first_steps(traces)
+    trace = merge([_numbered_on(trace, first) for trace, first in zip(traces, firsts, strict=True)], title)
+    pairs = list(zip(traces, map(_step_count, traces), strict=True))
     graphs = [step for trace, count in pairs for step in trace.graphs or [[] for _ in range(count)]]
     trace.graphs = graphs if any(graphs) else []
     rest = [step for trace, count in pairs for step in trace.run_metadata or [b""] * count]
     trace.run_metadata = rest if any(rest) else []
     return trace
+
+
+def first_steps(traces: Sequence[Trace]) -> list[int]:
+    """Return the number that the first step of each trace gets in all of them together."""
+    return [0, *accumulate(map(_step_count, traces[:-1]))]
+
+
+def _step_count(trace: Trace) -> int:
+    known = len(trace.graphs or trace.run_metadata)
+    return known or int(trace.events["step"].max()) + 1 if len(trace.events) else 0
 
 
 def merge(traces: Sequence[Trace], title: str) -> Trace:

@@ -117,7 +117,7 @@ def _stacks(data: bytes) -> tuple[StackTable | None, list[str]]:
 def _metadata(values: Any) -> tuple[of_metadata.Metadata, list[str]]:
     try:
         return of_metadata.from_json(values), []
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except of_metadata.DAMAGED as error:
         return {}, [Text("metadata_damaged", reason=error)]
 
 

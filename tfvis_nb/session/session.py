@@ -24,6 +24,7 @@ from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.dead_writers import take_in_ended
 from tfvis_nb.session.file.errors import damage_named, in_words
 from tfvis_nb.session.file.schema import EVERY, check_schema
+from tfvis_nb.session.jobs import job_table
 from tfvis_nb.session.stored_trace import StoredTrace, stored_row
 from tfvis_nb.texts import Text
 
@@ -107,9 +108,35 @@ class SavedSession:
         return self._table(tables.trace_table)
 
     @property
+    def tracing_costs(self) -> pd.DataFrame:
+        """One row for each signature with traces whose process had untraced runs before: what tracing cost.
+
+        ``traced_ns`` and ``untraced_ns`` are medians over the ``traces`` kept, ``ratio`` is the typical time
+        of a traced run divided by that of the untraced ones, with its 95 % interval ``ratio_low`` to
+        ``ratio_high``, which are NaN if the traces do not show it.
+        """
+        return tables.tracing_cost_table(self.traces)
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """One row for each signature and process that ran it, by both numbers: how run times changed.
+
+        ``mean_ns`` is of the untraced ``runs``, or of the traced ones if all were, and ``ratio`` that of the
+        process divided by that of the process before. ``traced_ratio`` is the same ratio for typical times of
+        the ``traces`` kept, with its 95 % interval ``traced_low`` to ``traced_high``; NaN if it is not known.
+        ``start`` (UTC) is when the process began to record.
+        """
+        with self.connected() as connection:
+            return job_table(connection, tables.counts_by_writer(connection, self.path), self.traces)
+
+    @property
     def processes(self) -> pd.DataFrame:
         """One row for each time a process recorded: host, pid, start and end (UTC; NaT while it does)."""
         return self._table(lambda db: tables.writer_table(db, self._ended))
+
+    def __iter__(self) -> Iterator[Trace]:
+        """Read one trace after the other, in the order of their numbers."""
+        return map(self.read, self.traces.index.tolist())
 
     def read(self, trace: int) -> Trace:
         """Return a trace by its number in `traces`.

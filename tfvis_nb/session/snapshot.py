@@ -1,14 +1,18 @@
 """A summary of a session for viewers that poll it: bounded, plain, and cheap to read again."""
 
 import heapq
+import math
 import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tfvis_nb.analysis.steps.difference import difference
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.session.file import rows as stored_rows
 from tfvis_nb.session.file.columns import OF_TRACED_RUN, selected
@@ -64,6 +68,7 @@ class SessionWatch:
         self._signatures: dict[int, dict[str, Any]] = {}
         self._traces: list[dict[str, Any]] = []
         self._newest: tuple[int, int] = (0, 0)
+        self._ratios: dict[int, list[float | None]] = {}
 
     def changed(self) -> dict[str, Any] | None:
         """Return the state, as `session_state` does, or None when nothing has changed since the last call."""
@@ -112,6 +117,7 @@ class SessionWatch:
             each["traces"] = int(kept.get(number, 0))
             each["requested"] = int(requested.get(number, 0))
             each["rule"] = rules.get(number, "")
+            each["tracing_ratio"] = self._ratios.get(number)
         state = {
             **_empty(self._session.path),
             "rule": rules.get(EVERY, ""),
@@ -173,6 +179,11 @@ class SessionWatch:
             for number, signature, writer, run, start_ns, duration_ns, form, size, *cost in rows
         ]
         self._newest = newest
+        times: dict[int, list[tuple[int, int]]] = {}
+        for each in self._traces:
+            if each["untraced_ns"]:
+                times.setdefault(each["signature"], []).append((each["untraced_ns"], each["duration_ns"]))
+        self._ratios = {number: _ratio(*zip(*pairs, strict=True)) for number, pairs in times.items()}
 
     def _counted(self, connection: sqlite3.Connection) -> dict[str, Any]:
         """Return the signatures with their counts, in the order of their numbers, and what all add up to."""
@@ -232,6 +243,12 @@ class SessionWatch:
             return self._session.path.stat().st_size == 0
         except OSError:
             return True
+
+
+def _ratio(untraced: Sequence[int], traced: Sequence[int]) -> list[float | None]:
+    """Return how many times longer traced runs took, and its 95 % interval; None where not known."""
+    ratio = difference(np.array(untraced), np.array(traced))[:3]
+    return [each if math.isfinite(each) else None for each in ratio]
 
 
 def _empty(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
+from tfvis_nb.core.metadata import TRACING_COST, table_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.session.compression import decompress
 from tfvis_nb.session.file import rows
@@ -17,17 +18,18 @@ PARQUET = "parquet"
 """That of a whole trace, with what is known of the run's end; all others are of session runs."""
 
 _QUERY = (
-    "SELECT data, size, format, epoch_ns, label, run, note, {layers} FROM traces"
+    "SELECT data, size, format, epoch_ns, label, run, note, {optional}, duration_ns FROM traces"
     " JOIN signatures ON signatures.id = signature WHERE traces.id = ?"
 )
 
 
 def stored_row(connection: Guarded, number: int) -> tuple[Any, ...] | None:
     """Return the stored row of a trace, or None; DamagedSessionError if it is listed and not found."""
-    query = _QUERY.format(layers=selected(connection, ["layers"]))
+    query = _QUERY.format(optional=selected(connection, ["layers", "untraced_ns", "untraced_runs"]))
     found = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
     numbers = (rows.data, rows.count, rows.trace_format, rows.count)
-    checks = (*numbers, rows.text, rows.whole, rows.text, rows.text_or_none)
+    times = (rows.count_or_none, rows.count, rows.count)
+    checks = (*numbers, rows.text, rows.whole, rows.text, rows.text_or_none, *times)
     row = next(rows.validate_rows(found, *checks), None)
     # The file may be damaged where SQLite looks a row up, not where it lists all.
     if row is None and (number,) in connection.execute("SELECT id FROM traces"):
@@ -46,6 +48,8 @@ class StoredTrace:
     - `label`, `run`: Which run of which signature it is of; 0 if the run is not known.
     - `note`: Its missing parts, in a sentence.
     - `layers`: The layers of the model that ran, None if unknown; see `Recording`.
+    - `untraced_ns`, `untraced_runs`: The median of that many untraced runs before it; None if unknown.
+    - `duration_ns`: How long the run took.
     """
 
     message: bytes
@@ -55,6 +59,9 @@ class StoredTrace:
     run: int
     note: str
     layers: str | None
+    untraced_ns: int | None = None
+    untraced_runs: int = 0
+    duration_ns: int = 0
 
     @classmethod
     def unpacked(cls, row: tuple[Any, ...]) -> Self:
@@ -86,8 +93,21 @@ class StoredTrace:
             trace.profiles = [self.message]
             if self.layers is not None:
                 put_stored_layers(trace, self.layers)
-            return trace
-        trace.sources = [self.message]
-        trace.step_labels = {0: self.label}
-        trace.notes[:0] = [self.note] if self.note else []
+        else:
+            trace.sources = [self.message]
+            trace.step_labels = {0: self.label}
+            trace.notes[:0] = [self.note] if self.note else []
+        self._put_cost(trace)
         return trace
+
+    def _put_cost(self, trace: Trace) -> None:
+        """Give the trace its run's time and that of untraced ones, and a note of them."""
+        from tfvis_nb.analysis.steps.tracing_cost import tracing_cost, tracing_cost_text
+
+        if self.untraced_ns is None:
+            return
+        times = ((1, self.duration_ns, 1), (0, self.untraced_ns, self.untraced_runs))
+        rows = [dict(zip(("is_traced", "duration_ns", "runs"), time, strict=True)) for time in times]
+        trace.metadata[TRACING_COST] = table_of(TRACING_COST, rows)
+        if (cost := tracing_cost(trace)) is not None:
+            trace.notes.append(tracing_cost_text(cost))

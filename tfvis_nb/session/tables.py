@@ -3,10 +3,12 @@
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 import pandas as pd
 
+from tfvis_nb.analysis.steps.difference import difference
 from tfvis_nb.session.file import rows as stored_rows
 from tfvis_nb.session.file.columns import OF_TRACED_RUN, selected
 from tfvis_nb.session.file.counters import Counts, ledger_path, read_ledger
@@ -158,6 +160,18 @@ def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
     table["start"] = pd.to_datetime(table["start"].astype("int64"), unit="ns")
     return table.astype(dict.fromkeys(("tracing_ns", "untraced_ns", "batch"), "Int64")).set_index("trace")
+
+
+def tracing_cost_table(traces: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a signature; see `tfvis_nb.session.SavedSession.tracing_costs`."""
+    rows = []
+    for number, own in traces[traces["untraced_ns"].fillna(0) > 0].groupby("signature"):
+        untraced, traced = (own[name].to_numpy("int64") for name in ("untraced_ns", "duration_ns"))
+        ratio, low, high, _ = difference(untraced, traced)
+        medians = median_low(traced.tolist()), median_low(untraced.tolist())
+        rows.append((number, own["label"].iloc[0], len(own), *medians, ratio, low, high))
+    names = ["signature", "label", "traces", "traced_ns", "untraced_ns", "ratio", "ratio_low", "ratio_high"]
+    return pd.DataFrame(rows, columns=names).set_index("signature")
 
 
 def writer_rows(connection: sqlite3.Connection, where: str = "") -> Iterator[tuple[Any, ...]]:

@@ -15,8 +15,17 @@ from tfvis_nb.analysis.critical_path.device import STREAM
 from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows, graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.core.clock_bounds import to_json
-from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKING
+from tfvis_nb.core.metadata import to_json as metadata_json
+from tfvis_nb.core.nested_columns import (
+    FLOWS_IN,
+    FLOWS_OUT,
+    GRAPH_INPUTS,
+    LINKING,
+    MOVED,
+    RECORDED_DURATION,
+)
 from tfvis_nb.core.output_path import whole
+from tfvis_nb.core.prediction import prediction_only
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import OPTIONAL
 from tfvis_nb.texts import notes_to_json
@@ -51,7 +60,9 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
     out, and ``trace.counters``. ``args`` have the data for finding edges: ``input0``, ``input1`` and so on of
     a label, ``graph_inputs`` that it lacks, and the numbers by which a profiler links events, ``launch``,
     ``produced``, ``consumed`` and ``instance``, or a Chrome trace, ``flows_out`` and ``flows_in``; and
-    ``raw_device``, the names of streams. The lanes that repeat others, ``stream:all`` and ``/memcpy``, are
+    ``raw_device``, the names of streams. A predicted trace has ``prediction`` and ``predicted_steps`` in
+    ``otherData``, see `tfvis_nb.core.metadata.SUBJECTS`, and ``moved_ns`` and ``recorded_duration_ns`` in
+    ``args``. The lanes that repeat others, ``stream:all`` and ``/memcpy``, are
     left out, as from ``trace.events``. `tfvis_nb.read_trace` reads the same rows and edges back, and two
     merged files show a device with the same lanes once.
     """
@@ -64,6 +75,7 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
             **notes_to_json(trace.notes),
             "steps": trace.step_labels,
             "clocks": to_json(trace.clock_bounds),
+            **metadata_json(prediction_only(trace.metadata)),
         },
         "traceEvents": rows.metadata
         + memory_counters(trace, rows)
@@ -156,7 +168,7 @@ def _beyond_labels(trace: Trace) -> dict[int, list[str]]:
 
 def _recorded(nested: pa.Table | None) -> Iterator[tuple[str, int, str]]:
     """Yield additional data for edges and the order of kernels: column, event and value."""
-    for column in LINKING:
+    for column in (*LINKING, MOVED, RECORDED_DURATION):
         rows, numbers = link_numbers(nested, column)
         for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
             yield column, row, str(number)

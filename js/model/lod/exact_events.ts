@@ -129,6 +129,11 @@ export class SparseDetails implements DetailsView {
     return time === null ? null : time + this.later;
   }
 
+  recorded(entry: number): { start: number; duration: number } | null {
+    const times = this.#of(entry, (own) => this.details.recorded(own), null);
+    return times && { ...times, start: times.start + this.later };
+  }
+
   compute(entry: number): { start: number; end: number } | null {
     const call = this.#of(entry, (own) => this.details.compute(own), null);
     return call && { start: call.start + this.later, end: call.end + this.later };

@@ -35,6 +35,8 @@ export class RowLevels {
   readonly #built: (Level | undefined)[];
   /** For each power of 4, the level that stands for it. */
   readonly #level: number[] = [0];
+  /** Whether any event lasts; the others are marks, such as allocations. */
+  readonly haveLengths: boolean;
 
   constructor(row: Row) {
     const lengths = levelLengths(row);
@@ -44,7 +46,9 @@ export class RowLevels {
       if (lengths[k] <= SHRINK * lengths[kept]) kept = k;
       this.#level.push(kept);
     }
-    this.#built = [eventLevel(row)];
+    const events = eventLevel(row);
+    this.#built = [events];
+    this.haveLengths = events.busy.some((busy) => busy > 0);
   }
 
   /** The coarsest level whose buckets are no wider than a pixel, or a finer one that is hardly longer. */

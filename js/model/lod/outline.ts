@@ -18,7 +18,10 @@ export interface Outline {
   names: number;
   rows: number[];
   total: number;
-  described: Pick<Drawn, "title" | "originNs" | "span" | "lanes" | "steps" | "notes" | "categories" | "ops">;
+  described: Pick<
+    Drawn,
+    "title" | "originNs" | "span" | "lanes" | "steps" | "notes" | "predicted" | "categories" | "ops"
+  >;
 }
 
 /** A part of the run in more detail than the outline; times in nanoseconds from the origin. */
@@ -40,6 +43,7 @@ interface Header {
   lanes: (Omit<Lane, "id"> & { rows: number })[];
   steps: Step[];
   notes: string[];
+  predicted: string;
   clocks: WireClock[];
   categories: string[];
   ops: string[];
@@ -49,7 +53,7 @@ interface Header {
 export function outlineIn(container: Container): Outline | null {
   const header = container.header as unknown as Header;
   if (header.rest === undefined) return null;
-  const { rest, bucket, total, names, title, steps, notes, categories, ops } = header;
+  const { rest, bucket, total, names, title, steps, notes, predicted, categories, ops } = header;
   const lanes = withClocks(
     header.lanes.map(({ rows: _, ...described }, id) => ({ ...described, id })),
     header.clocks,
@@ -68,6 +72,7 @@ export function outlineIn(container: Container): Outline | null {
       lanes,
       steps,
       notes,
+      predicted,
       categories,
       ops,
     },

@@ -32,6 +32,7 @@ function raster(
 /** The same, pixel by pixel over all entries of a level; a pixel between two levels of coverage allows both. */
 function oracle(from: number, nsPerPixel: number, width: number, levels: RowLevels): number[][] {
   const level = levels.at(nsPerPixel);
+  const least = level.busy.some((busy) => busy > 0) ? 2 : FULL_LEVEL;
   const entries = Array.from({ length: level.length }, (_, i) => ({
     first: Math.floor((level.start[i] - from) / nsPerPixel),
     last: Math.floor((level.end[i] - from) / nsPerPixel),
@@ -63,7 +64,7 @@ function oracle(from: number, nsPerPixel: number, width: number, levels: RowLeve
       0,
     );
     const rounded = [-1e-6, 1e-6].map((tiny) => Math.round((busy / nsPerPixel) * FULL_LEVEL + tiny));
-    return rounded.map((coverage) => Math.min(Math.max(coverage, 2), FULL_LEVEL) * 256 + most.paint);
+    return rounded.map((coverage) => Math.min(Math.max(coverage, least), FULL_LEVEL) * 256 + most.paint);
   });
 }
 
@@ -150,6 +151,13 @@ describe("rasterRow", () => {
       { start: 2000, duration: 1000 },
     ]);
     expect(raster(row, 0, 1000, 4)).toEqual([6 * 256 + 1, 2 * 256 + 2, 15 * 256 + 3, GROUND]);
+  });
+
+  it("gives marks of no length the full level where nothing of their row lasts", () => {
+    const marks = [0, 5, 6].map((start) => ({ start, duration: 0 }));
+    expect(raster(rowOf(marks), 0, 4, 3)).toEqual([FULL_LEVEL * 256, FULL_LEVEL * 256 + 1, GROUND]);
+    const beside = [...marks, { start: 8, duration: 1 }];
+    expect(raster(rowOf(beside), 0, 4, 3).map((code) => code >> 8)).toEqual([2, 2, 4]);
   });
 
   it("lets an event that begins in the first pixel of a bar have that pixel", () => {

@@ -38,6 +38,8 @@ export function rasterRow(
 ): void {
   const { start, end, busy, peak, longest, count, length } = levels.at(nsPerPixel);
   const ids = row.ids;
+  // Marks of no length fill nothing, and would all but vanish.
+  const least = levels.haveLengths ? LEAST_LEVEL : FULL_LEVEL;
   // The shared pixel that is being filled; -1 while there is none. Locals, not an object: this is the hottest loop.
   let pixel = -1;
   let pixelEnd = Number.NEGATIVE_INFINITY;
@@ -65,11 +67,11 @@ export function rasterRow(
     const last = Math.floor((entryEnd - from) / nsPerPixel);
     if (last - first >= FULL_BAR) {
       if (pixel >= 0)
-        out[offset + pixel] = coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]];
+        out[offset + pixel] = coverage(pixelBusy, nsPerPixel, least) + paint[ids[longest[largestEntry]]];
       const left = Math.max(first, 0);
       const right = Math.min(last - 1, width);
       // Where there is no finer data yet, a wide entry can be several events with gaps between them.
-      const level = count[i] === 1 ? FULL_LEVEL * 256 : coverage(busy[i], entryEnd - entryStart);
+      const level = count[i] === 1 ? FULL_LEVEL * 256 : coverage(busy[i], entryEnd - entryStart, least);
       const code = level + paint[ids[longest[i]]];
       for (let at = pixel === left && hasStart ? left + 1 : left; at < right; at++) out[offset + at] = code;
       pixel = -1;
@@ -85,7 +87,7 @@ export function rasterRow(
       if (overlap === 0 && at > first) break;
       if (at !== pixel) {
         if (pixel >= 0)
-          out[offset + pixel] = coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]];
+          out[offset + pixel] = coverage(pixelBusy, nsPerPixel, least) + paint[ids[longest[largestEntry]]];
         pixel = at;
         pixelEnd = right;
         pixelBusy = 0;
@@ -101,13 +103,14 @@ export function rasterRow(
       }
     }
   }
-  if (pixel >= 0) out[offset + pixel] = coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]];
+  if (pixel >= 0)
+    out[offset + pixel] = coverage(pixelBusy, nsPerPixel, least) + paint[ids[longest[largestEntry]]];
 }
 
-/** The level of a pixel with `busy` of `nsPerPixel` ns filled, times 256. */
-function coverage(busy: number, nsPerPixel: number): number {
+/** The level of a pixel with `busy` of `nsPerPixel` ns filled, at least `least`, times 256. */
+function coverage(busy: number, nsPerPixel: number, least: number): number {
   const level = Math.floor((busy / nsPerPixel) * FULL_LEVEL + 0.5);
-  return Math.min(Math.max(level, LEAST_LEVEL), FULL_LEVEL) * 256;
+  return Math.min(Math.max(level, least), FULL_LEVEL) * 256;
 }
 
 /**

@@ -29,6 +29,8 @@ const columns: Record<string, Planned> = {
   compute_left: { encoding: "shuffle", values: Uint32Array.of(0, 0, 15, 0) },
   moved_least: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0, 7) },
   moved_most: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0, 19) },
+  later: { encoding: "shuffle", values: Uint32Array.of(0, 4, 1, 7) },
+  recorded_duration: { encoding: "shuffle", values: Uint32Array.of(0, 1, 21, 41) },
   bytes: { encoding: "shuffle", values: Float64Array.of(none, 0, none, 4_194_304) },
   priority: { encoding: "shuffle", values: Uint32Array.of(0, 0, 3, 0) },
   source: { encoding: "shuffle", values: Uint16Array.of(65535, 1, 65535, 0) },
@@ -86,6 +88,12 @@ describe("Details", () => {
     expect([0, 1, 2].map((event) => details.scheduled(event))).toEqual([null, 5, 0]);
     expect([0, 1].map((event) => details.compute(event))).toEqual([{ start: 1, end: 3 }, null]);
     expect([1, 2].map((event) => details.moved(event))).toEqual([null, { least: 3, most: 9 }]);
+    expect([0, 1, 2, 3].map((event) => details.recorded(event))).toEqual([
+      { start: 0, duration: 10 },
+      null,
+      { start: 6, duration: 20 },
+      { start: 32, duration: 0 },
+    ]);
     expect([1, 2, 3].map((event) => details.bytes(event))).toEqual([null, 4_194_304, 0]);
     expect([1, 2, 3].map((event) => details.source(event))).toEqual([null, "/gpu", "/cpu"]);
     expect([2, 3].map((event) => details.destination(event))).toEqual(["/cpu", null]);

@@ -96,6 +96,14 @@ export class Details {
     return queued === null ? null : this.#drawn.start[event] - queued;
   }
 
+  /** When an event of a predicted trace started, and how long it took, as recorded; null in other traces. */
+  recorded(event: number): { start: number; duration: number } | null {
+    const later = this.#number("later", this.#rows[event]);
+    const duration = this.#number("recorded_duration", this.#rows[event]);
+    if (later === null || duration === null) return null;
+    return { start: this.#drawn.start[event] - later, duration };
+  }
+
   /** The kernel call inside an executor row. */
   compute(event: number): { start: number; end: number } | null {
     const after = this.#number("compute_after", this.#rows[event]);

@@ -37,6 +37,7 @@ export function drawnIn(container: Container): Drawn {
     ),
     steps: header.steps,
     notes: header.notes,
+    predicted: header.predicted,
     categories: header.categories,
     ops: header.ops,
     start: times.start,
@@ -50,6 +51,9 @@ export function drawnIn(container: Container): Drawn {
     category: byEvent(oneOf(container, "category", count, [Uint8Array]), rows),
     wait: optional(container, "wait", (name) =>
       byEvent(oneOf(container, name, count, [Uint32Array, Float64Array]), rows),
+    ),
+    changed: optional(container, "changed", (name) =>
+      byEvent(oneOf(container, name, count, [Uint8Array]), rows),
     ),
     names,
     merged: null,
@@ -71,6 +75,7 @@ interface Header {
   lanes: (Omit<Lane, "id"> & LaneClock)[];
   steps: Step[];
   notes: string[];
+  predicted: string;
   clocks: WireClock[];
   categories: string[];
   ops: string[];

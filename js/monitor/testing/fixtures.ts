@@ -14,6 +14,7 @@ export function signature(values: Partial<SignatureRow>): SignatureRow {
     mean_ns: 1e6,
     total_ns: 1e6,
     longest_ns: 1e6,
+    tracing_ratio: null,
     first_ms: 0,
     last_ms: 0,
     processes: 1,

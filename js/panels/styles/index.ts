@@ -10,5 +10,18 @@ import narrow from "./narrow.css";
 import stages from "./stages.css";
 import tables from "./tables.css";
 import tabs from "./tabs.css";
+import whatIf from "./what_if.css";
 
-export const STYLES = [tabs, charts, shared, popover, tables, overview, findings, flame, stages, narrow];
+export const STYLES = [
+  tabs,
+  charts,
+  shared,
+  popover,
+  tables,
+  overview,
+  findings,
+  flame,
+  stages,
+  whatIf,
+  narrow,
+];

@@ -13,6 +13,7 @@ import type { Tokens } from "../../ui/theme";
 import { Names } from "./bar_labels";
 import { drawCounters } from "./counter_track";
 import { drawMemory } from "./memory_track";
+import { dashLine, outlineChanged } from "./predicted";
 import { RowPixels } from "./row_pixels";
 import { abgr, type Surface } from "./surface";
 import { drawTensorNames, tensorColours, tensorShade } from "./tensors";
@@ -64,12 +65,15 @@ export class Bars {
       if (item.type === "tensors") this.#tensors(store, tokens, item, top, nsPerPixel, ratio);
       const bottom = top + item.height;
       const rule = abgr(isLane && item.pinned ? tokens.line : tokens.grid);
-      this.#pixels.fill(rule, this.#at(bottom - 1, ratio), this.#at(bottom - 1, ratio) + width);
+      const line = this.#at(bottom - 1, ratio);
+      this.#pixels.fill(rule, line, line + width);
+      if (isLane && store.drawn.predicted) dashLine(this.#pixels, line, width, ratio, tokens);
     }
     context.putImageData(this.#image, 0, 0);
     drawMemory(surface, store, tokens);
     drawCounters(surface, store, tokens);
     this.#names.draw(surface, store, tokens);
+    outlineChanged(surface, store, tokens);
     drawTensorNames(surface, store, this.#names);
   }
 

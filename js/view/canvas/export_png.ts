@@ -26,7 +26,7 @@ const NAMES = ["b", ".context", ".count", "small", ".clock"].map((each) => `.lab
 /** One entry of the legend, and where it stands. */
 interface Placed {
   label: string;
-  /** Null for what waits, which is hatched. */
+  /** Null for what waits, which is hatched; empty for what is predicted, which is dashed. */
   css: string | null;
   x: number;
   line: number;
@@ -65,8 +65,15 @@ export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> 
   pen.font = plain;
   for (const { label, css, x, line } of legend) {
     const middle = (line + 0.5) * LEGEND_LINE;
-    pen.fillStyle = css ?? hatch(pen, store, tokens);
-    pen.fillRect(x, middle - SWATCH / 2, SWATCH, SWATCH);
+    if (css === "") {
+      pen.strokeStyle = style.color;
+      pen.setLineDash([3, 2]);
+      pen.strokeRect(x + 0.5, middle - SWATCH / 2 + 0.5, SWATCH - 1, SWATCH - 1);
+      pen.setLineDash([]);
+    } else {
+      pen.fillStyle = css ?? hatch(pen, store, tokens);
+      pen.fillRect(x, middle - SWATCH / 2, SWATCH, SWATCH);
+    }
     pen.fillStyle = style.color;
     pen.fillText(label, x + SWATCH + 6, middle);
   }
@@ -134,7 +141,9 @@ function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: num
 /** The title and summary, as in the line above the timeline. */
 function drawHead(pen: CanvasRenderingContext2D, root: HTMLElement, width: number): void {
   let x = MARGIN;
-  for (const part of root.querySelectorAll<HTMLElement>(".toolbar .title, .toolbar .summary")) {
+  for (const part of root.querySelectorAll<HTMLElement>(
+    ".toolbar .title, .toolbar .predicted, .toolbar .summary",
+  )) {
     const own = getComputedStyle(part);
     const text = withoutControls(part.textContent ?? "");
     const room = width - MARGIN - x;
@@ -181,6 +190,7 @@ function placed(pen: CanvasRenderingContext2D, store: Store, width: number): Pla
     css,
   }));
   if (drawn.wait) entries.push({ label: "waiting", css: null });
+  if (drawn.predicted) entries.push({ label: "predicted", css: "" });
   let x = MARGIN;
   let line = 0;
   return entries.map((entry) => {

@@ -111,6 +111,12 @@ function timeFacts(store: Store, id: number): Fact[] {
     { term: "Start", value: <StartTime store={store} id={id} /> },
     { term: "Duration", value: formatDuration(drawn.duration[id]) },
   ];
+  const recorded = details?.recorded(id);
+  if (recorded)
+    facts.push(
+      { term: "Recorded start", value: formatTime(recorded.start, 1) },
+      { term: "Recorded duration", value: formatDuration(recorded.duration) },
+    );
   const scheduled = details?.scheduled(id) ?? null;
   if (scheduled !== null && scheduled <= start) {
     const kernel = ["kernel", "h2d", "d2h", "d2d", "memset", "collective"].includes(

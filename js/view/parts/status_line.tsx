@@ -10,6 +10,9 @@ import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { TENSOR_COLOURS } from "../canvas/tensors";
 
+const PREDICTED =
+  "Times are predicted, not recorded: rules under the lanes are dashed, and so are outlines of events whose durations differ from the recorded ones";
+
 interface StatusLineProps {
   store: Store;
   actions: Actions;
@@ -77,6 +80,12 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
               }}
             />
             waiting
+          </button>
+        )}
+        {stores.some(({ drawn }) => drawn.predicted) && (
+          <button type="button" disabled style={{ opacity: 1 }} title={PREDICTED}>
+            <i class="swatch" style={{ border: "1px dashed var(--text)" }} />
+            predicted
           </button>
         )}
       </span>

@@ -50,6 +50,11 @@ export function ShownTrace({ store }: { store: Store }) {
           {withoutControls(drawn.title)}
         </span>
       )}
+      {drawn.predicted && (
+        <span class="predicted" title={drawn.predicted}>
+          Predicted
+        </span>
+      )}
       {store.run.steps.length > 1 && <StepSelect store={store} />}
       <span class="summary" title={facts.join(" · ")}>
         {facts.map((fact, at) => (

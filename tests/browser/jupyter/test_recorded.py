@@ -136,3 +136,19 @@ def test_a_traced_fit_shows_its_batches(notebook: OpenNotebook) -> None:
     assert "CPU:0" in timeline.expect_fact("Location")
     labels = "print(t.steps['label'][t.steps['step'] >= 0].tolist())"
     assert book.ask(labels) == str([f"train {batch}" for batch in range(4)])
+
+
+RESTART = """async () => {
+    await window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart();
+}"""
+
+
+def test_a_cell_remembers_its_last_run_after_a_restart(notebook: OpenNotebook) -> None:
+    book = notebook([LOCAL, "%load_ext tfvis_nb", "%%trace t\n_ = session.run(loss)"])
+    book.run_all()
+    line = book.output(2).get_by_text(re.compile("than the last run|as the last run"))
+    expect(line).to_have_count(0)
+    book.page.evaluate(RESTART)
+    book.run_all()
+    expect(line).to_have_count(1)
+    assert book.ask("import tfvis_nb as tv\nprint(len(tv.history()))") == "2"

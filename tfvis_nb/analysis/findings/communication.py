@@ -18,6 +18,7 @@ from tfvis_nb.analysis.findings.finding import (
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
+    Remedy,
     Rule,
     Texts,
     Threshold,
@@ -207,5 +208,6 @@ RULE = Rule(
     _measure,
     _summarise,
     below=("late task",),
+    remedy=Remedy("Hidden communication", lambda _: {"activities": {"communication": "hidden"}}),
     headline=_headline,
 )

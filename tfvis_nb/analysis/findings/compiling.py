@@ -9,6 +9,7 @@ from tfvis_nb.analysis.findings.retracing import lost_times
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
+    Remedy,
     Rule,
     Texts,
     Threshold,
@@ -84,4 +85,12 @@ def _summarise(figures: Figures) -> str:
     return f"Tracing and compiling take {step_time(figures['share'])}{beyond(figures)}."
 
 
-RULE = Rule("compiling", {"SHARE": SHARE}, _find, _word, _measure, _summarise)
+RULE = Rule(
+    "compiling",
+    {"SHARE": SHARE},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    remedy=Remedy("Compiling beforehand", lambda _: {"activities": {"compile": 0}}),
+)

@@ -11,6 +11,7 @@ from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
     Measurement,
+    Remedy,
     Rule,
     Texts,
     Threshold,
@@ -161,5 +162,6 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    remedy=Remedy("Free copies", lambda _: {"activities": dict.fromkeys(("h2d", "d2h"), 0)}),
     headline=_headline,
 )

@@ -9,6 +9,7 @@ from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
     Measurement,
+    Remedy,
     Rule,
     Texts,
     Threshold,
@@ -43,7 +44,7 @@ def _find(trace: Trace) -> list[Finding]:
     start, end = step_range(trace, step)
     figures = {
         "share": measured.share,
-        "ops": by_op.index[:_MAX_OPS].tolist(),
+        "ops": by_op.index.tolist(),
         "op_types": len(by_op),
         "op_types_on_cpu": int(table.loc[table["where"].astype(str) == "CPU", "op"].nunique()),
         "copies": int(table["copies"].sum()),
@@ -133,7 +134,7 @@ def _working(figures: Figures) -> str:
     on_cpu, count = figures["op_types_on_cpu"], figures["op_types"]
     run, copy = ("run", "copy") if count > 1 else ("runs", "copies")
     does = [f"{run} on the CPU"] * (on_cpu > 0) + [f"{copy} data to the host and back"] * (on_cpu < count)
-    return f"{listed(figures['ops'], count)} {' or '.join(does)}"
+    return f"{listed(figures['ops'][:_MAX_OPS], count)} {' or '.join(does)}"
 
 
 def _placement(figures: Figures) -> str:
@@ -173,4 +174,13 @@ def _headline(figures: Figures) -> str:
     return f"The GPU is idle for {step_time(figures['share'])} while {_working(figures)}."
 
 
-RULE = Rule("cpu ops", {"SHARE": SHARE}, _find, _word, _measure, _summarise, headline=_headline)
+RULE = Rule(
+    "cpu ops",
+    {"SHARE": SHARE},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    headline=_headline,
+    remedy=Remedy("Removing these ops", lambda figures: {"ops": dict.fromkeys(figures["ops"], 0)}),
+)

@@ -11,6 +11,7 @@ from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding
 from tfvis_nb.analysis.findings.rule import Rule
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.findings.table import table_of
+from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, gain
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.labels import printable
@@ -23,6 +24,9 @@ FIGURES = {
     "share": "Fraction of step time that is lost, from 0 to 1; if several tasks lose time at once, the"
     " largest loss counts. Step time is that of all steps, without a first step that is set apart (see its "
     "finding). NaN for that step and for time outside steps. Shares of several findings can overlap.",
+    "gain": "What removing the cause saves at most, as a fraction of step time: saved_ns / recorded_ns of"
+    " `what_if`, added up over the steps. NaN if the finding names no such change, if `what_if` predicts"
+    f" nothing, and for traces of more than {MOST_EVENTS:,} events, which would take too long.",
     "lost_ns": "share times step time, in ns. For time outside steps it is that time, or the wait for input"
     " if that is a problem; for a first step, its excess over the median of the others.",
 }
@@ -34,6 +38,7 @@ _COLUMNS = {
     "text": "str",
     "advice": "str",
     "share": "float64",
+    "gain": "float64",
     "lost_ns": "int64",
     "step": "int64",
     "start_ns": "int64",
@@ -70,13 +75,13 @@ def findings(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``id`` (str), such as ``input_bound.first``, which stays the same when texts change; ``level`` (str;
-        ``problem``, ``minor`` or ``observation``), ``title``, ``text`` and ``advice`` (str), ``share``
-        (float64) and ``lost_ns`` (int64) as in `FIGURES`; the evidence: ``step`` (int64; -1 outside steps),
-        ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best), ``events``
-        (lists of at most 50 event ids, the longest first) and ``event_count`` (int64), how many there are;
-        ``kind`` (str; its subject) and ``figures`` (dicts: the numbers and names in the texts). Printed, and
-        in a notebook, the table is its full texts. No rows if nothing stands out; `cannot_say` if no step
-        takes time.
+        ``problem``, ``minor`` or ``observation``), ``title``, ``text`` and ``advice`` (str), ``share``,
+        ``gain`` (float64) and ``lost_ns`` (int64) as in `FIGURES`; the evidence: ``step`` (int64; -1 outside
+        steps), ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best),
+        ``events`` (lists of at most 50 event ids, the longest first) and ``event_count`` (int64), how
+        many there are; ``kind`` (str; its subject) and ``figures`` (dicts: the numbers and names in the
+        texts). Printed, and in a notebook, the table is its full texts. No rows if nothing stands out;
+        `cannot_say` if no step takes time.
 
     Examples
     --------
@@ -130,7 +135,7 @@ def findings(trace: Trace) -> pd.DataFrame:
         return not rule.fatal, level(*pair) != PROBLEM, -most, below
 
     rows = [
-        _row(rule, finding, total, level(rule, finding), added(rule, finding))
+        _row(rule, finding, total, level(rule, finding), added(rule, finding), _gain(trace, rule, finding))
         for rule, finding in sorted(found, key=rank)
     ]
     return table_of(pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS)))
@@ -143,10 +148,20 @@ def _misleading_label(trace: Trace, step: int) -> str:
     return label if numbers and numbers[-1].lstrip("0") != str(step or "") else ""
 
 
-def _row(rule: Rule, finding: Finding, total: int, level: str, added: dict[str, Any]) -> dict[str, Any]:
+def _gain(trace: Trace, rule: Rule, finding: Finding) -> float:
+    if rule.remedy is None or math.isnan(finding.share):
+        return math.nan
+    return gain(trace, rule.remedy.changes(finding.figures), rule.of(trace).breakdown["step"].unique())
+
+
+def _row(
+    rule: Rule, finding: Finding, total: int, level: str, added: dict[str, Any], saved: float
+) -> dict[str, Any]:
     figures = finding.figures | added
     lost = finding.lost_ns if math.isnan(finding.share) else round(finding.share * total)
     row: dict[str, Any] = finding._asdict() | {"kind": rule.kind, "lost_ns": lost}
     words = rule.word(finding.id, figures)._asdict()
+    if rule.remedy and not math.isnan(saved):
+        words["text"] += f" {rule.remedy.saves(saved)}"
     row |= {"events": finding.events[:_MAX_EVENTS], "event_count": len(finding.events)}
-    return row | {"level": level, "figures": figures} | words
+    return row | {"level": level, "gain": saved, "figures": figures} | words

@@ -7,7 +7,7 @@ import pandas as pd
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES, while_idle
-from tfvis_nb.analysis.findings.launch_bound import TRACING_NS, device_name, tracing_sentence, waits
+from tfvis_nb.analysis.findings.launch_bound import device_name, tracing_figures, tracing_sentence, waits
 from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
@@ -71,9 +71,12 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
         "cause": cause,
         "explained_by": list(_EXPLAINED_BY.get(cause, ())),
         "launches_per_step": launches,
-        "tracing_share": min(launches * int(row["steps"]) * TRACING_NS.value / int(row["step_ns"]), 1.0)
-        if launches
-        else None,
+        **tracing_figures(
+            trace,
+            None if launches is None else launches * int(row["steps"]),
+            int(row["step_ns"]),
+            float(row["launch_wait_ns"]) / int(row["step_ns"]),
+        ),
         "clocks_ns": uncertain_clocks(trace, float(row["cause_ns"]) / int(row["steps"]))
         if cause in _ACROSS_TASKS
         else None,
@@ -109,7 +112,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     launches = figures["launches_per_step"]
     if cause == "late launch" and launches is not None:
         text += f" The host issues {launches:,.0f} launches per step."
-        text += tracing_sentence(figures["tracing_share"])
+        text += tracing_sentence(figures)
     advise = _ADVICE_FOR_PROGRAM.get(cause)
     return Texts(title, text, advise(figures) if advise else _ADVICE[cause])
 

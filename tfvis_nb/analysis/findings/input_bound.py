@@ -14,6 +14,7 @@ from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
+    Remedy,
     Rule,
     Texts,
     Threshold,
@@ -246,4 +247,12 @@ def _summarise(figures: Figures) -> str:
     return f"{sentence}{beyond(figures)}."
 
 
-RULE = Rule("input", {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS}, _find, _word, _measure, _summarise)
+RULE = Rule(
+    "input",
+    {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    remedy=Remedy("Input without waiting", lambda _: {"activities": {"input": 0}}),
+)

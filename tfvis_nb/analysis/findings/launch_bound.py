@@ -11,6 +11,7 @@ from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
     Measurement,
+    Remedy,
     Rule,
     Texts,
     Threshold,
@@ -23,6 +24,7 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.idle.device_idle import device_idle
 from tfvis_nb.analysis.idle.launch_bound import launch_stretches
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step
+from tfvis_nb.analysis.steps.tracing_cost import tracing_cost
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import task_label
@@ -55,7 +57,7 @@ def _find(trace: Trace) -> list[Finding]:
     if why_not(table) or not table["reported"].any():
         return []
     worst = table[table["reported"]].iloc[0]
-    figures = _figures(worst) | {"devices": int(table["reported"].sum())} | recorded(trace)
+    figures = _figures(trace, worst) | {"devices": int(table["reported"].sum())} | recorded(trace)
     stretches = launch_stretches(trace)
     own = stretches[(stretches["task"] == worst["task"]) & (stretches["device"] == worst["device"])]
     if own.empty:
@@ -71,7 +73,7 @@ def _find(trace: Trace) -> list[Finding]:
     return [Finding("launch_bound", figures["share"], figures, step, start, end, [])]
 
 
-def _figures(row: pd.Series) -> dict[str, Any]:
+def _figures(trace: Trace, row: pd.Series) -> dict[str, Any]:
     """Return the figures of a device for the texts."""
     known = not pd.isna(row["launches"])
     launches = int(row["launches"]) if known else None
@@ -84,7 +86,7 @@ def _figures(row: pd.Series) -> dict[str, Any]:
         "late": int(row["late"]) if known else None,
         "launches_per_step": float(row["launches"]) / int(row["steps"]) if known else None,
         "mean_late_ns": float(row["launch_wait_ns"]) / max(int(row["late"]), 1) if known else None,
-        "tracing_share": min(launches * TRACING_NS.value / int(row["step_ns"]), 1.0) if launches else None,
+        **tracing_figures(trace, launches, int(row["step_ns"]), float(row["share"])),
         "ops": "",
     }
 
@@ -106,12 +108,37 @@ def _word(_key: str, figures: Figures) -> Texts:
         text += " The findings above cause part of it."
     if figures["devices"] > 1:
         text += f" {figures['devices']:,} devices wait like this; {name} waits longest."
-    text += tracing_sentence(figures["tracing_share"])
+    text += tracing_sentence(figures)
     return Texts(f"{name} waits for the host to launch its work", text, fewer_launches(figures))
 
 
-def tracing_sentence(share: float | None) -> str:
-    """State that recording launches takes time, and how much if their number is known."""
+def tracing_figures(trace: Trace, launches: float | None, step_ns: int, share: float) -> Figures:
+    """Return which share of step time tracing adds, and what is left of a `share` of launch waits without it.
+
+    Estimated by the number of launches where it was not measured.
+    """
+    cost = tracing_cost(trace)
+    if cost is None:
+        estimate = min(launches * TRACING_NS.value / step_ns, 1.0) if launches else None
+        return {"tracing_share": estimate}
+    return {
+        "tracing_share": cost.share,
+        "traced_ns": cost.traced_ns,
+        "untraced_ns": cost.untraced_ns,
+        # At most all that tracing adds delays launches.
+        "share_untraced": max(share - cost.share, 0.0) / (1 - cost.share),
+    }
+
+
+def tracing_sentence(figures: Figures) -> str:
+    """State that recording launches takes time, and how much if it was measured or their number is known."""
+    share = figures["tracing_share"]
+    if "untraced_ns" in figures:
+        return (
+            f" Tracing itself adds {step_time(share)}: a step takes {format_duration(figures['traced_ns'])}"
+            f" with tracing and {format_duration(figures['untraced_ns'])} without it. Without that part,"
+            f" launch waits are at least {step_time(figures['share_untraced'])}."
+        )
     if share is None:
         return " Tracing itself adds launch overhead."
     return (
@@ -174,4 +201,5 @@ RULE = Rule(
     below=("cpu ops", "copies.variables"),
     below_from=0.5,
     leads=True,
+    remedy=Remedy("Free launches", lambda _: {"activities": {"launch": 0}}),
 )

@@ -11,6 +11,8 @@ from tfvis_nb.core.trace import Trace
 Figures = Mapping[str, Any]
 """Name to number, text, or lists of these; None where a figure is not known."""
 
+LEAST_GAIN = 0.001
+"""What saves a smaller share of step time saves nothing."""
 NOT_KNOWN = float("nan")
 """The share of what the trace does not record."""
 
@@ -40,6 +42,28 @@ class Measurement(NamedTuple):
     figures: dict[str, Any]
 
 
+class Remedy(NamedTuple):
+    """A change that takes a cause away; a replay of the steps with it shows what that saves at most."""
+
+    name: str
+    """The subject of a sentence."""
+    changes: Callable[[Figures], Mapping[str, Any]]
+    """The arguments of `tfvis_nb.analysis.what_if`, for the figures of a finding."""
+
+    def saves(self, gain: float) -> str:
+        """State the share of step time that it saves.
+
+        Examples
+        --------
+        >>> from tfvis_nb.analysis.findings.rule import Remedy
+        >>> Remedy("Free launches", lambda figures: {"activities": {"launch": 0}}).saves(0.31)
+        'Free launches would save at most 31.0 % of step time.'
+        """
+        if gain < LEAST_GAIN:
+            return f"{self.name} would save nothing, as far as the trace shows what waits for what."
+        return f"{self.name} would save at most {step_time(gain)}."
+
+
 class Rule(NamedTuple):
     """A cause that findings look for. Its module has it as ``RULE``; `findings.RULES` lists them all."""
 
@@ -61,6 +85,8 @@ class Rule(NamedTuple):
     """Whether it includes a first step that is set apart; see `other_steps`."""
     fatal: bool = False
     """Whether it ends the program: it ranks above all others, and needs no steps."""
+    remedy: Remedy | None = None
+    """What would take it away, if a replay can tell what that saves."""
     headline: Callable[[Figures], str] | None = None
     """A sentence for the headline of a trace whose first finding is this one, if it is a problem."""
 

@@ -9,6 +9,7 @@ from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
     Measurement,
+    Remedy,
     Rule,
     Texts,
     Threshold,
@@ -117,4 +118,12 @@ def _summarise(figures: Figures) -> str:
     )
 
 
-RULE = Rule("serial kernel", {"SHARE": SHARE}, _find, _word, _measure, _summarise)
+RULE = Rule(
+    "serial kernel",
+    {"SHARE": SHARE},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    remedy=Remedy("Removing this kernel", lambda figures: {"kernels": {figures["name"]: 0}}),
+)

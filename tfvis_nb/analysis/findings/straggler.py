@@ -19,6 +19,7 @@ from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
     Measurement,
+    Remedy,
     Rule,
     Texts,
     Threshold,
@@ -272,5 +273,6 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    remedy=Remedy("A task on time", lambda figures: {"on_time": figures["task"]}),
     headline=_headline,
 )

@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
-from tfvis_nb.analysis.memory.tensor_lifetimes import concat_tables
+from tfvis_nb.analysis.memory.tensor_lifetimes import concat_tables, no_allocations
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -94,7 +94,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     if reported is not None and reported["in_use"].notna().any():
         tables.append(_reported(reported))
     if not tables:
-        return cannot_say(_CURVE, Text("no_allocations" if reported is None else "no_amounts"))
+        return cannot_say(_CURVE, no_allocations(trace) if reported is None else Text("no_amounts"))
     return tables[0] if len(tables) == 1 else concat_tables(tables[::-1])
 
 

@@ -13,6 +13,7 @@ from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocatio
 from tfvis_nb.analysis.memory.output_buffers import output_buffers
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.nested_lists import coded
+from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -99,10 +100,16 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
         if memory_events(trace) is not None:
             return cannot_say(_COLUMNS, Text("no_addresses"))
         estimated = _estimated(trace)
-        return cannot_say(_COLUMNS, Text("no_allocations")) if estimated is None else estimated
+        return cannot_say(_COLUMNS, no_allocations(trace)) if estimated is None else estimated
     if len(tables) == 1:
         return tables[0]
     return concat_tables(tables).sort_values("alloc_ns", kind="stable", ignore_index=True)
+
+
+@validate_input
+def no_allocations(trace: Trace) -> Text:
+    """Return why a trace without allocation records has none."""
+    return Text("memory_not_predicted" if is_predicted(trace) else "no_allocations")
 
 
 def concat_tables(tables: list[pd.DataFrame]) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from tfvis_nb.analysis.steps.slow_steps import times_median
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
+from tfvis_nb.core.prediction import prediction_sentence
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -29,7 +30,9 @@ _WELL_USED = 0.5
 def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
     """Return one or two sentences from the figures of an overview; why memory ran out, if it did."""
     failure = ended(trace)
-    return Text("headline_ended", ended=failure) if failure else _of_steps(trace, facts)
+    found = Text("headline_ended", ended=failure) if failure else _of_steps(trace, facts)
+    predicted = prediction_sentence(trace)
+    return Text("headline_predicted", prediction=predicted, then=found) if predicted else found
 
 
 def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:

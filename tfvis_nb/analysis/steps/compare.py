@@ -1,22 +1,33 @@
 """Compares two traces, or two steps of one: which parts take longer, and by how much."""
 
-from collections.abc import Collection
-
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.locations import LOCATIONS
-from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, of_steps, op_statistics
+from tfvis_nb.analysis.events.nesting import self_times_of
+from tfvis_nb.analysis.steps import step_differences
+from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, Steps, compared_pair
+from tfvis_nb.analysis.steps.layers import event_layers
+from tfvis_nb.analysis.steps.op_statistics import (
+    Groups,
+    group_statistics,
+    groups,
+    labelled_groups,
+    of_steps,
+    op_statistics,
+)
+from tfvis_nb.analysis.steps.step_differences import SIDES, StepTimes, add_differences, ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-Steps = int | Collection[int] | None
-"""Which steps of a trace: one, several or, as None, all."""
-
+GROUPINGS = ("op", "name", "scope", "device", "layer", "line")
+"""What `compare` can add up by."""
+_BY_NUMBER = frozenset(("layer", "line"))
 CHANGES = ("added", "removed", "longer", "shorter", "same")
 
 FIGURES: dict[str, str] = {
@@ -40,21 +51,26 @@ FIGURES: dict[str, str] = {
     "difference_ns, as in trace_diff.py of Holistic Trace Analysis.",
     "a_ns": "Time of the activity in the first, in ns; see the breakdown.",
     "b_ns": "Time of the activity in the second, in ns; see the breakdown.",
+    "typical_difference_ns": "How much longer the row takes in a typical step of b than in one of a, in ns: "
+    "the difference of the means over the steps without the longest and the shortest fifth. Rows of ops have"
+    " their self time. A first step that is set apart does not count. Not known if one has a single step, or"
+    " if four fifths of the steps of both are without such events.",
+    "low_ns": "Lower end of the 95 % interval of typical_difference_ns, in ns, from how much steps vary."
+    " It is not corrected for the number of rows: it can exclude 0 although shown is false.",
+    "high_ns": "Upper end of that interval, in ns.",
+    "typical_ratio": "Time of the row in a typical step of b / time in one of a.",
+    "low_ratio": "Lower end of the 95 % interval of typical_ratio.",
+    "high_ratio": "Upper end of that interval.",
+    "shown": "Whether a difference is shown: p_value is below 0.05.",
+    "p_value": "How likely a difference of this size is by chance, corrected for the number of rows"
+    " (Benjamini and Hochberg): of the rows below 0.05, 5 % differ by chance only.",
 }
 
-_SIDES = ("a", "b")
-_ACTIVITIES = {
-    "task": "str",
-    "activity": "str",
-    "a_ns": "Int64",
-    "b_ns": "Int64",
-    "difference_ns": "Int64",
-    "ratio": "float64",
-}
 _COLUMNS = {
     "kind": "category",
     "side": "category",
     "change": "category",
+    **step_differences.COLUMNS,
     "count_a": "int64",
     "count_b": "int64",
     "total_a_ns": "int64",
@@ -69,40 +85,51 @@ _COLUMNS = {
     "ratio": "float64",
     "longest_a": "Int64",
     "longest_b": "Int64",
+    **step_differences.P_VALUE,
 }
 
 
 @validate_input
-def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
+def compare(a: Side, b: Side, by: str = "op", steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
     """Return times in two traces and their differences, the largest first.
 
     Parameters
     ----------
     a, b
-        Two traces, or one and the same.
+        Two traces, or one and the same. Either may be several traces that repeat the same steps, such as a
+        list or a session: their steps count together.
     by
-        One of `tfvis_nb.analysis.steps.op_statistics.GROUPINGS`: ``op`` type, ``name`` of the node, ``scope``
-        or ``device``.
+        One of `GROUPINGS`: ``op`` type, ``name`` of the node, ``scope``, ``device``, ``layer`` of
+        `tfvis_nb.analysis.layers`, or ``line`` of the user's code, as ``file:line``.
     steps
         Which steps of both: a number, several, or None for all events, including those outside steps. To
-        compare two steps of one trace: ``compare(trace, trace, steps=(7, 13))``.
+        compare two steps of one trace: ``compare(trace, trace, steps=(7, 13))``; two halves of it:
+        ``steps=(range(30), range(30, 60))``.
 
     Returns
     -------
     pandas.DataFrame
         One row per value of `by` (the first column, str), kind and side: ``kind``, ``side`` and ``change``
-        (category of `CHANGES`), ``count_a``, ``count_b``, ``total_a_ns``, ``total_b_ns``, ``difference_ns``
+        (category of `CHANGES`); ``typical_difference_ns``, ``low_ns``, ``high_ns``, ``typical_ratio``,
+        ``low_ratio``, ``high_ratio`` (float64), ``shown`` (boolean); ``count_a``, ``count_b``,
+        ``total_a_ns``, ``total_b_ns``, ``difference_ns``
         (int64), ``mean_a_ns``, ``mean_b_ns``, ``ratio``, ``step_difference_ns`` (float64, NaN where
-        undefined), ``self_a_ns``, ``self_b_ns``, ``self_difference_ns`` (Int64), as in `FIGURES`, and
-        ``longest_a`` and ``longest_b`` (Int64), the longest event of each. By the absolute
-        ``step_difference_ns``, largest first; rows without one by ``difference_ns`` behind them.
-        ``attrs["steps"]`` is how many steps of both were compared, at least 1 each. `cannot_say` if neither
-        trace has events.
+        undefined), ``self_a_ns``, ``self_b_ns``, ``self_difference_ns`` (Int64), as in `FIGURES`,
+        ``longest_a`` and ``longest_b`` (Int64), the longest event of each, and ``p_value`` (float64). By the
+        absolute ``step_difference_ns``, largest first; rows without one by ``difference_ns`` behind them.
+        ``attrs["steps"]`` is how many steps of both were compared, at least 1 each, ``attrs["step_time"]``
+        the `tfvis_nb.analysis.steps.difference.Difference` of their durations. If one has a single
+        step, ``attrs["no_interval"]`` says so. `cannot_say` if neither trace has events, or `by` is ``line``
+        and one has no stacks.
 
     Raises
     ------
+    TypeError
+        If `a` or `b` is neither a trace nor several, or `steps` is not a pair of step numbers or of
+        lists.
     ValueError
-        If `by` is not one of these, or there is no step of a number in `steps`.
+        If `by` is not one of these, or there is no step of a number in `steps`, or no number or trace in a
+        list.
 
     Examples
     --------
@@ -117,101 +144,68 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
     """
     if by not in GROUPINGS:
         raise ValueError(Text("not_one_of", choices=", ".join(GROUPINGS), by=by))
-    chosen = [_numbers(trace, numbers) for trace, numbers in zip((a, b), steps, strict=True)]
-    found = [op_statistics(trace, by, numbers) for trace, numbers in zip((a, b), chosen, strict=True)]
-    if all(table.empty for table in found):
+    sides = compared_pair(a, b, steps)
+    if by == "line" and any(side.trace.stacks is None for side in sides):
+        return cannot_say({by: "str"} | _COLUMNS, Text("no_stacks_in_both"))
+    rows = [of_steps(side.trace, side.numbers) for side in sides]
+    if not any(map(len, rows)):
         return cannot_say({by: "str"} | _COLUMNS, Text("no_events_in_both"))
-    table = _beside(by, found)
-    for side, trace, numbers in zip(_SIDES, (a, b), chosen, strict=True):
-        own = table[f"self_{side}_ns"].to_numpy(np.float64, na_value=np.nan)
-        table[f"step_{side}_ns"] = own / _steps(trace, numbers)
+    grouped = [_groups(side, by, own) for side, own in zip(sides, rows, strict=True)]
+    table = _beside(
+        by,
+        [
+            group_statistics(side.trace, by, own, found)
+            if by in _BY_NUMBER
+            else op_statistics(side.trace, by, side.numbers)
+            for side, own, found in zip(sides, rows, grouped, strict=True)
+        ],
+    )
+    for letter, side in zip(SIDES, sides, strict=True):
+        own = table[f"self_{letter}_ns"].to_numpy(np.float64, na_value=np.nan)
+        table[f"step_{letter}_ns"] = own / side.step_count
     table["difference_ns"] = table["total_b_ns"] - table["total_a_ns"]
     table["self_difference_ns"] = table["self_b_ns"] - table["self_a_ns"]
     table["step_difference_ns"] = table["step_b_ns"] - table["step_a_ns"]
-    table["ratio"] = _ratio(table["total_b_ns"], table["total_a_ns"])
+    table["ratio"] = ratio_of(table["total_b_ns"], table["total_a_ns"])
     table["change"] = _changes(table)
+    times = [
+        _step_times(side.trace, own, found, table[f"longest_{letter}"])
+        for letter, side, own, found in zip(SIDES, sides, rows, grouped, strict=True)
+    ]
+    add_differences(table, sides, times, table["self_difference_ns"].isna().to_numpy())
     by_step = table["step_difference_ns"].abs().fillna(-1).to_numpy()
     order = np.lexsort((-table["difference_ns"].abs().to_numpy(), -by_step))
     table = table.loc[order, [by, *_COLUMNS]].reset_index(drop=True)
-    table.attrs["steps"] = tuple(
-        _steps(trace, numbers) for trace, numbers in zip((a, b), chosen, strict=True)
-    )
+    table.attrs["steps"] = tuple(side.step_count for side in sides)
     return table
 
 
-@validate_input
-def compare_activities(a: Trace, b: Trace, steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
-    """Return how long each activity took in the steps of two traces, and the differences.
-
-    Parameters
-    ----------
-    a, b, steps
-        As of `compare`; None is all steps, and events of no step count as in
-        `tfvis_nb.analysis.breakdown`, of which these are the sums.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per task and activity that took time in one of them: ``task`` and ``activity`` (str; the
-        latter one of `tfvis_nb.analysis.steps.breakdown.PARTS` without ``_ns``), ``a_ns``, ``b_ns`` and
-        ``difference_ns`` (Int64, NA where not known), ``ratio`` (float64). The largest difference of a task
-        comes first. The tasks of two traces with one task each are taken for the same, whatever they are
-        called. `cannot_say` where no event of either belongs to a step.
-
-    Raises
-    ------
-    ValueError
-        If there is no step of a number in `steps`.
-
-    Notes
-    -----
-    The differences of a task add up to that of its steps' durations exactly, where nothing is NA.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis import compare_activities
-    >>> columns = {"start_ns": [0, 50], "duration_ns": [5, 9], "kind": ["op"] * 2, "step": [0, 1]}
-    >>> trace = Trace(events.build(columns))
-    >>> found = compare_activities(trace, trace, steps=(0, 1))
-    >>> found[["activity", "a_ns", "b_ns", "difference_ns"]].values.tolist()
-    [['host_compute', 5, 9, 4]]
-    """
-    sums = [
-        _activities(trace, _numbers(trace, numbers)) for trace, numbers in zip((a, b), steps, strict=True)
-    ]
-    if all(part.empty for part in sums):
-        return cannot_say(_ACTIVITIES, Text("no_steps"))
-    tasks = [part.index.unique("task") for part in sums]
-    if len(tasks[0]) == len(tasks[1]) == 1:
-        sums[1].index = sums[0].index
-    index = sums[0].index.union(sums[1].index)
-    # A task missing from one trace took no time in it.
-    times = [part.reindex(index, fill_value=0) for part in sums]
-    table = pd.DataFrame({"a_ns": times[0], "b_ns": times[1]}).reset_index()
-    table["difference_ns"] = table["b_ns"] - table["a_ns"]
-    table["ratio"] = _ratio(table["b_ns"], table["a_ns"])
-    table = table[((table["a_ns"].fillna(1) != 0) | (table["b_ns"].fillna(1) != 0)).to_numpy(bool)]
-    for column in ("task", "activity"):
-        table[column] = table[column].astype(event_table.TEXT)
-    largest = -table["difference_ns"].abs().fillna(-1).to_numpy(np.int64)
-    order = np.lexsort((largest, pd.factorize(table["task"], sort=True)[0]))
-    return table.iloc[order][list(_ACTIVITIES)].reset_index(drop=True)
+def _groups(side: ComparedSteps, by: str, rows: np.ndarray) -> Groups:
+    """Return the groups of the events of a side."""
+    trace = side.trace
+    if by == "layer":
+        layer, _ = event_layers(trace)
+        return labelled_groups(
+            trace, rows, np.asarray(layer.indices)[rows].astype(np.int64), layer.dictionary
+        )
+    if by == "line":
+        lines = np.append(trace.stacks.own_lines() if trace.stacks is not None else [], "")
+        number, distinct = pd.factorize(lines)
+        return labelled_groups(
+            trace, rows, number[event_stacks(trace)[rows]], pa.array(distinct, pa.string())
+        )
+    return groups(trace, by, rows, side.numbers)
 
 
-def _numbers(trace: Trace, steps: Steps) -> list[int] | None:
-    """Return the numbers of the chosen steps in order, None for all; refuse those that are not there."""
-    if steps is None:
-        return None
-    wanted = sorted({steps} if isinstance(steps, (int, np.integer)) else set(steps))
-    of_steps(trace, wanted)
-    return wanted
-
-
-def _steps(trace: Trace, numbers: list[int] | None) -> int:
-    return max(
-        int((trace.steps["step"] != event_table.NO_STEP).sum()) if numbers is None else len(numbers), 1
-    )
+def _step_times(trace: Trace, rows: np.ndarray, found: Groups, longest: pd.Series) -> StepTimes:
+    """Return the self time and the row of each event; `longest` has an event of each row."""
+    row_of_group = np.full(len(found.keys), -1)
+    there = longest.notna().to_numpy()
+    event = longest.to_numpy(np.int64, na_value=-1)[there]
+    row_of_group[found.of_row[np.searchsorted(rows, event)]] = np.flatnonzero(there)
+    own, known = self_times_of(trace)
+    step = trace.events["step"].to_numpy(np.int64)[rows]
+    return StepTimes(row_of_group[found.of_row], step, np.where(known, own, 0)[rows])
 
 
 def _beside(by: str, found: list[pd.DataFrame]) -> pd.DataFrame:
@@ -223,7 +217,7 @@ def _beside(by: str, found: list[pd.DataFrame]) -> pd.DataFrame:
     parts = [part.set_index(key) for part in parts]
     index = parts[0].index.union(parts[1].index)
     table = pd.DataFrame(index=index)
-    for side, part in zip(_SIDES, parts, strict=True):
+    for side, part in zip(SIDES, parts, strict=True):
         there = part.reindex(index)
         nothing = there["count"].isna()
         table[f"count_{side}"] = there["count"].fillna(0).astype("int64")
@@ -243,25 +237,3 @@ def _changes(table: pd.DataFrame) -> pd.Categorical:
     changes[table["count_a"].to_numpy() == 0] = "added"
     changes[table["count_b"].to_numpy() == 0] = "removed"
     return pd.Categorical(changes, categories=list(CHANGES))
-
-
-def _activities(trace: Trace, numbers: list[int] | None) -> pd.Series:
-    """Return the sum of each activity over the chosen steps, by task and activity; NA where not known."""
-    table = trace.breakdown
-    table = table[(table["device"] == "").to_numpy()]
-    if numbers is not None:
-        table = table[table["step"].isin(numbers).to_numpy()]
-    task = table["task"].astype(str)
-    parts = table[list(PARTS)].astype("Int64").rename(columns=lambda part: part.removesuffix("_ns"))
-    sums, unknown = parts.fillna(0).groupby(task).sum(), parts.isna().groupby(task).any()
-    amounts = pd.arrays.IntegerArray(sums.to_numpy(np.int64).ravel(), unknown.to_numpy(bool).ravel())
-    index = pd.MultiIndex.from_product([sums.index, sums.columns], names=["task", "activity"])
-    return pd.Series(amounts, index)
-
-
-def _ratio(b: pd.Series, a: pd.Series) -> np.ndarray:
-    numerator, denominator = (
-        column.astype("Float64").to_numpy(np.float64, na_value=np.nan) for column in (b, a)
-    )
-    ratio: np.ndarray = np.divide(numerator, denominator, out=np.full(len(a), np.nan), where=denominator > 0)
-    return ratio

@@ -6,6 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.compare_activities import compare_activities
+from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_steps
+from tfvis_nb.analysis.steps.difference import differences
+from tfvis_nb.analysis.steps.difference_text import amount_text, interval_text
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
@@ -19,8 +23,6 @@ _LARGE = 10
 """A larger share is written without decimals."""
 _SMALL = 1.2
 """A smaller ratio is written with two decimals."""
-_ENOUGH = 4
-"""The spread of fewer steps does not show how much they vary by themselves."""
 _LEAST_PART = 0.1
 """An activity that explains a smaller share of the difference is not named."""
 _MOST_PARTS = 3
@@ -37,25 +39,56 @@ class _Side(NamedTuple):
 
 
 def comparison_headline(
-    a: Trace, b: Trace, steps: tuple[int | None, int | None] = (None, None), *, parts: bool = True
+    a: Side, b: Side, steps: tuple[int | None, int | None] = (None, None), *, parts: bool = True
 ) -> list[Text]:
-    """Describe how much faster or slower B is and, in a second sentence, in which activities.
+    """Describe how much longer or shorter steps of B take and, in a second sentence, in which activities.
 
-    `steps` are as of `compare`. Medians of steps are compared, each the duration of a step of the trace.
+    `a`, `b` and `steps` are as of `compare`. If both have several steps, typical ones are compared, with the
+    interval of their ratio; otherwise medians, and a last sentence says that chance is not ruled out.
     Without `parts` the second sentence, which needs the breakdown of both, is left out. Empty if one took
     no time.
     """
-    sides = [_side(trace, step) for trace, step in zip((a, b), steps, strict=True)]
+    both = [compared_steps(side, step) for side, step in zip((a, b), steps, strict=True)]
+    if found := _typical(both, parts):
+        return found
+    sides = [_side(side.trace, step) for side, step in zip(both, steps, strict=True)]
     if any(side.step is None for side in sides):
         sides = [_Side(side.trace, np.array([_span_ns(side.trace)]), None) for side in sides]
     first, second = sides
     if not (first.median and second.median):
         return []
+    unsure = [] if first.step is None else [Text("comparison_by_chance")]
     if _alike(first, second):
-        return [_sentence("same", first, second)]
-    found = [_sentence("faster" if second.median < first.median else "slower", first, second)]
+        return [_sentence("same", first, second), *unsure]
+    sentences = [_sentence("faster" if second.median < first.median else "slower", first, second)]
     changes = _parts(first, second) if parts and first.step is not None else ""
-    return [*found, Text("comparison_parts", parts=changes)] if changes else found
+    return [*sentences, *([Text("comparison_parts", parts=changes)] if changes else []), *unsure]
+
+
+def _typical(sides: list[ComparedSteps], parts: bool) -> list[Text]:
+    """Describe the difference of typical steps; empty if the steps do not show its interval."""
+    found = differences(*([took[None] for took in side.durations()] for side in sides))
+    a, b, shift_low, shift_high, low, high, _ = (float(values[0]) for values in found)
+    if not (a > 0 and b > 0 and np.isfinite(low)):
+        return []
+    times = {"a": format_duration(a), "b": format_duration(b)}
+    if shift_low <= 0 <= shift_high:
+        change, *ends = (_signed(_percent(abs(one - 1)), one - 1) for one in (b / a, low, high))
+        return [Text("comparison_not_shown", **times, change=change, low=ends[0], high=ends[1])]
+    sentence = Text(
+        "comparison_shown", **times, change=amount_text(b / a), interval=interval_text(b / a, low, high)
+    )
+    changes = _shown_parts(sides, b - a) if parts else ""
+    return [sentence, Text("comparison_parts", parts=changes)] if changes else [sentence]
+
+
+def _shown_parts(sides: list[ComparedSteps], difference_ns: float) -> str:
+    """Name the activities whose typical step differs most, where that is shown; of tasks their mean."""
+    table = compare_activities(sides[0], sides[1])
+    tasks = max(table["task"].nunique(), 1)
+    shown = table[table["shown"].fillna(False).to_numpy(bool)]
+    changes = (shown.groupby("activity")["typical_difference_ns"].sum() / tasks).to_dict()
+    return _largest({str(name): round(change) for name, change in changes.items()}, difference_ns)
 
 
 def _side(trace: Trace, step: int | None) -> _Side:
@@ -74,14 +107,7 @@ def _span_ns(trace: Trace) -> int:
 
 
 def _alike(a: _Side, b: _Side) -> bool:
-    if abs(b.median - a.median) <= _CLOSE * a.median:
-        return True
-    if min(len(a.took), len(b.took)) < _ENOUGH:
-        return False
-    return all(
-        np.quantile(one.took, 0.25) <= other.median <= np.quantile(one.took, 0.75)
-        for one, other in ((a, b), (b, a))
-    )
+    return abs(b.median - a.median) <= _CLOSE * a.median
 
 
 def _sentence(verdict: str, a: _Side, b: _Side) -> Text:
@@ -122,8 +148,11 @@ def _basis(a: _Side, b: _Side) -> Text:
 def _parts(a: _Side, b: _Side) -> str:
     """Name the activities whose time in the median step changed most; of several tasks their mean."""
     before, after = _activities(a), _activities(b)
-    changes = {name: after[name] - before[name] for name in after}
-    least = _LEAST_PART * abs(b.median - a.median)
+    return _largest({name: after[name] - before[name] for name in after}, b.median - a.median)
+
+
+def _largest(changes: dict[str, int], difference_ns: float) -> str:
+    least = _LEAST_PART * abs(difference_ns)
     largest = sorted(
         (name for name in changes if abs(changes[name]) >= least), key=lambda name: -abs(changes[name])
     )
@@ -144,7 +173,9 @@ def _activities(side: _Side) -> dict[str, int]:
 
 
 def _percent(share: float) -> str:
-    return f"{share:,.0%}".replace("%", " %") if share >= _LARGE else format_percent(share)
+    if share >= _LARGE:
+        return f"{share:,.0%}".replace("%", " %") if np.isfinite(share) else "\N{INFINITY}"
+    return format_percent(share)
 
 
 def _signed(text: str, value: float) -> str:

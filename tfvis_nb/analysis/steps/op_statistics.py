@@ -1,6 +1,7 @@
 """How often each op ran and how long it took, on the devices and on the host."""
 
 from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,14 @@ _KINDS = len(event_table.KINDS)
 _REPEATED = LOCATIONS.index("repeated")
 
 
+class Groups(NamedTuple):
+    """The group of each of some events, the key of each group, and the labels that keys count."""
+
+    of_row: np.ndarray
+    keys: np.ndarray
+    labels: pa.Array
+
+
 @validate_input
 def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = None) -> pd.DataFrame:
     """Add up the events of a trace by op type, node, name scope or device.
@@ -105,12 +114,16 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     """
     if by not in GROUPINGS:
         raise ValueError(Text("not_one_of", choices=", ".join(GROUPINGS), by=by))
-    columns = {by: "str"} | _COLUMNS
     rows = of_steps(trace, steps)
+    return group_statistics(trace, by, rows, groups(trace, by, rows, steps))
+
+
+def group_statistics(trace: Trace, by: str, rows: np.ndarray, grouped: Groups) -> pd.DataFrame:
+    """Return the table of `op_statistics` for groups of events, whose texts are in the column `by`."""
     if not len(rows):
-        return cannot_say(columns, Text("no_events"))
+        return cannot_say({by: "str"} | _COLUMNS, Text("no_events"))
     own, known = self_times_of(trace)
-    group, keys, labels = groups(trace, by, rows, steps)
+    group, keys, labels = grouped
     duration = trace.events["duration_ns"].to_numpy(np.int64)[rows]
     table = _added_up(rows, group, len(keys), duration, np.where(known, own, 0)[rows], known[rows])
     side = keys % len(LOCATIONS)
@@ -123,7 +136,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     table["share"] = _shares(table["self_ns"], side)
     longest_first = -table["self_ns"].fillna(-1).to_numpy(np.int64)
     order = np.lexsort((-table["total_ns"].to_numpy(), longest_first, side))
-    return table.loc[order, list(columns)].reset_index(drop=True)
+    return table.loc[order, [by, *_COLUMNS]].reset_index(drop=True)
 
 
 @validate_input
@@ -141,18 +154,20 @@ def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
     return np.flatnonzero(np.isin(step, wanted))
 
 
-def groups(
-    trace: Trace, by: str, rows: np.ndarray, steps: Collection[int] | None = None
-) -> tuple[np.ndarray, np.ndarray, pa.Array]:
-    """Return the group of each of `rows`, the key of each group, and the labels that keys count."""
+def groups(trace: Trace, by: str, rows: np.ndarray, steps: Collection[int] | None = None) -> Groups:
+    """Return the groups of some events by one of `GROUPINGS`, kind and side."""
+    labelled = trace.events["name" if by == "scope" else by]
+    return labelled_groups(trace, rows, *_labels(labelled if steps is None else labelled.iloc[rows], by))
+
+
+def labelled_groups(trace: Trace, rows: np.ndarray, label: np.ndarray, labels: pa.Array) -> Groups:
+    """Return the groups of some events by the number of a label, kind and side."""
     events = trace.events
-    labelled = events["name" if by == "scope" else by]
-    label, labels = _labels(labelled if steps is None else labelled.iloc[rows], by)
     kind = map_categories(events["kind"], lambda text: event_table.KINDS.index(text) if text else 0).astype(
         np.int64
     )
     group, keys = pd.factorize((label * _KINDS + kind[rows]) * len(LOCATIONS) + locations(events)[rows])
-    return group, keys, labels
+    return Groups(group, keys, labels)
 
 
 def _labels(column: pd.Series, by: str) -> tuple[np.ndarray, pa.Array]:

@@ -7,6 +7,7 @@ import pandas as pd
 import traitlets
 
 from tfvis_nb.analysis.steps.compare import compare
+from tfvis_nb.analysis.steps.compared_steps import Side
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
@@ -21,6 +22,7 @@ from tfvis_nb.display.shaping.side import Compared, compared, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.widget import as_trace
+from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
 
 HEIGHT = 300
@@ -89,8 +91,8 @@ class Comparison(HtmlExport, ipywidgets.VBox):
 
     def __init__(
         self,
-        a: Trace,
-        b: Trace,
+        a: Side,
+        b: Side,
         *,
         steps: Steps = (None, None),
         titles: tuple[str, str] | None = None,
@@ -108,7 +110,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         first, second = self._sides
         is_quick = max(len(side.trace.events) for side in self._sides) <= QUICK
         self._headline = comparison_headline(
-            first.trace, second.trace, (first.step, second.step), parts=is_quick
+            first.steps, second.steps, (first.step, second.step), parts=is_quick
         )
         self._common = {
             "extent": extent,
@@ -142,10 +144,10 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         Parameters
         ----------
         by
-            ``op``, ``name``, ``scope`` or ``device``.
+            One of `tfvis_nb.analysis.steps.compare.GROUPINGS`.
         """
         first, second = self._sides
-        return compare(first.trace, second.trace, by, (first.step, second.step))
+        return compare(first.steps, second.steps, by)
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
@@ -199,10 +201,12 @@ def show_comparison(
     Parameters
     ----------
     a, b
-        A `Trace` each, or anything `tfvis_nb.read_trace` reads. Without `b`, two steps of `a` are compared.
+        A `Trace` each, anything `tfvis_nb.read_trace` reads, or several traces that repeat the same steps: a
+        list, or a session, whose traces count together. Without `b`, two steps of `a` are compared.
     steps
-        The number of a step of each, such as ``(7, 13)``; None in place of a number for the whole trace.
-        Both begin at the left then, however far apart they were.
+        The number of a step of each, such as ``(7, 13)``; None in place of a number for the whole trace. For
+        several steps of each use `tfvis_nb.analysis.compare`. Both begin at the left then, however far apart
+        they were.
     titles
         Names of both sides; by default their traces' titles, and steps.
     **options
@@ -228,11 +232,20 @@ def show_comparison(
     ('step 0 of mlp / step 1 of mlp', [5])
     """
     refuse_unknown(options, [*timeline_options.DEFAULTS, "steps", "titles"])
-    first = as_trace(a)
+    first = _source(a)
     if b is None and steps is None:
         raise ValueError(Text("nothing_to_compare"))
-    second = first if b is None else as_trace(b)
+    second = first if b is None else _source(b)
     return Comparison(first, second, steps=_validate_steps(steps), titles=_named(titles), **options)
+
+
+def _source(given: Any) -> Side:
+    """Return traces of a list or session as they are, and read anything else."""
+    if isinstance(given, SavedSession):
+        return list(given)
+    if isinstance(given, (list, tuple)) and given and all(isinstance(one, Trace) for one in given):
+        return list(given)
+    return as_trace(given)
 
 
 def _validate_steps(steps: Any) -> Steps:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import anywidget
@@ -12,8 +13,9 @@ from tfvis_nb.display import bokehjs
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.refusals import refusal_of
+from tfvis_nb.display.refusals import answer_message, refusal_of
 from tfvis_nb.display.tabs import tab, tab_names
+from tfvis_nb.display.tabs.what_if import changed, outcome
 
 HEIGHT = 440
 
@@ -40,6 +42,9 @@ class PanelsWidget(anywidget.AnyWidget):
     _bokeh = traitlets.Unicode().tag(sync=True)
     _errors = traitlets.Dict().tag(sync=True, echo_update=False)
 
+    opens: Callable[[Trace], object] | None = None
+    """Shows a predicted trace; set by the whole."""
+
     def __init__(
         self, trace: Trace, *, link: str, against: Trace | None = None, height: int = HEIGHT
     ) -> None:
@@ -54,6 +59,7 @@ class PanelsWidget(anywidget.AnyWidget):
         self._against = against
         self._starting = threading.Lock()
         self._computing = threading.Lock()
+        self._predicting = threading.Lock()
         self._worker: threading.Thread | None = None
         self._made: dict[str, dict[str, Any]] = {}
         titles = self._names()
@@ -141,6 +147,22 @@ class PanelsWidget(anywidget.AnyWidget):
             self.start()
         elif kind == bokehjs.MESSAGE_KIND:
             bokehjs.answer(self, content)
+        elif kind in ("what_if", "open"):
+            answer_message(self, content, lambda: self._predict(kind, content))
+
+    def _predict(self, kind: str, content: dict[str, Any]) -> None:
+        """Answer what a change would bring, or show the predicted trace."""
+        change = content["change"]
+        # One at a time: each takes a processor.
+        with self._predicting:
+            if kind == "what_if":
+                found = outcome(self._trace, change)
+            else:
+                predicted = changed(self._trace, change)
+                found = {}
+                if self.opens is not None and not self._closing.is_set():
+                    self.opens(predicted)
+        self.send({"kind": kind, "id": content.get("id"), "answer": found})
 
 
 def _trait(index: int) -> str:

@@ -15,7 +15,7 @@ from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
 from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.timeline.linked import LinkedTimeline
-from tfvis_nb.display.timeline.widget import as_trace
+from tfvis_nb.display.timeline.widget import TimelineWidget, as_trace
 
 
 class Dashboard(HtmlExport, ipywidgets.VBox):
@@ -58,6 +58,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
         # The visible tab comes before those behind a click; each would take the other's time.
         self.timeline.before_details = self.panels.wait_for_first
+        self.panels.opens = self._show_predicted
         self._parts = (self.timeline, self.panels)
         super().__init__(self._parts)
 
@@ -74,6 +75,14 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
     @selection.setter
     def selection(self, value: Any) -> None:
         self.timeline.selection = value
+
+    def _show_predicted(self, predicted: Trace) -> None:
+        """Show a predicted trace below the tabs, in place of the one before."""
+        *before, shown = (*self._parts[2:], TimelineWidget(predicted, title=self.timeline.title))
+        self._parts = (self.timeline, self.panels, shown)
+        self.children = self._parts
+        for each in before:
+            each.close()
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""

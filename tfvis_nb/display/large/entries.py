@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.prediction import prediction_sentence
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import Entries
 from tfvis_nb.display.wire.categories import CATEGORIES
@@ -36,6 +37,7 @@ def outline_bytes(layout: Layout, entries: Entries, *, title: str, shift: int, r
         "lanes": described.to_dict("records"),
         "steps": layout.steps,
         "notes": layout.trace.notes,
+        "predicted": prediction_sentence(layout.trace),
         "clocks": to_json(layout.trace.clock_bounds),
         "categories": CATEGORIES,
         "ops": layout.ops,

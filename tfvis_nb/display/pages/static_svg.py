@@ -9,6 +9,7 @@ from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import lane_label, printable
 from tfvis_nb.core.palette import COLOURS
+from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.drawn import origin_ns
@@ -36,7 +37,9 @@ def picture(trace: Trace) -> str:
     height = _ROW * (shown + 1) + 6
     events = trace.events
     span = int((events["start_ns"] + events["duration_ns"]).max()) - origin_ns(events) if len(events) else 0
-    foot = f"0 to {format_duration(span)}" + (f"; {hidden} more lanes are not drawn" if hidden else "")
+    foot = f"0 to {format_duration(span)}{', predicted' if is_predicted(trace) else ''}" + (
+        f"; {hidden} more lanes are not drawn" if hidden else ""
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="11" fill="#1f2430">'

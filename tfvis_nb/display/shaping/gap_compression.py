@@ -11,6 +11,7 @@ import numpy as np
 
 from tfvis_nb.clocks.shift import records_moved
 from tfvis_nb.core.trace import Trace, replaced
+from tfvis_nb.events import TIMES
 from tfvis_nb.texts import Text
 
 LONGEST_NS = 2**52
@@ -18,7 +19,6 @@ LONGEST_NS = 2**52
 
 _HOUR_NS = 3600 * 10**9
 _SECOND_NS = 10**9
-_TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
 def compress_gaps(trace: Trace) -> Trace:
@@ -36,7 +36,7 @@ def compress_gaps(trace: Trace) -> Trace:
     pause[1:] = start[1:] - ends[:-1]
     is_long = pause > _HOUR_NS
     cut = np.cumsum(np.where(is_long, pause - _SECOND_NS, 0))
-    moved = events.assign(**{name: events[name] - cut for name in _TIMES})
+    moved = events.assign(**{name: events[name] - cut for name in TIMES})
     notes = [*trace.notes, Text("pauses_shortened", pauses=int(is_long.sum()))]
     counters = trace.recorded_counters
     time = counters["time_ns"].to_numpy()

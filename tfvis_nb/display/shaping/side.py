@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_steps
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
@@ -18,11 +19,16 @@ _LONGEST_LABEL = 60
 class Compared(NamedTuple):
     """A side of a comparison."""
 
-    trace: Trace  # Trace of the figures
+    steps: ComparedSteps  # Steps of the figures
     step: int | None  # The number of the step that is compared; None for the whole trace
     shown: Trace  # Trace of the timeline, starting with its first event
     ids: np.ndarray  # The event id in `trace` of each event in `shown`, in order
     title: str  # Name
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of the figures."""
+        return self.steps.trace
 
     @property
     def span_ns(self) -> int:
@@ -55,15 +61,18 @@ def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
     return highest
 
 
-def compared(trace: Trace, step: int | None, title: str | None = None) -> Compared:
+def compared(source: Side, step: int | None, title: str | None = None) -> Compared:
     """Take a trace, or one step of it, for a side of a comparison; ValueError if there is no such step.
 
+    Several traces are shown as one.
     Events outside any step that start and end during it are shown with the step's own, such as copies and the
     input pipeline's; a note shows how many.
     """
+    whole = compared_steps(source)
+    trace = whole.trace
     if step is None:
         name = trace.title if title is None else title
-        return Compared(trace, None, trace, np.arange(len(trace.events)), name)
+        return Compared(whole, None, trace, np.arange(len(trace.events)), name)
     steps = trace.steps[trace.steps["step"] == step]
     if step == NO_STEP or steps.empty:
         numbers = trace.steps.loc[trace.steps["step"] != NO_STEP, "step"]
@@ -83,7 +92,8 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     shown = subset(trace, ids, edges_in_steps(trace, np.array([step])))
     # Events outside any step belong to this one here: it stands alone.
     shown = _of_one_step(shown, step, trace.step_labels.get(step, ""), int(loose.sum()))
-    return Compared(trace, step, shown, ids, _step_label(trace, step) if title is None else title)
+    of_step = compared_steps(trace, step)
+    return Compared(of_step, step, shown, ids, _step_label(trace, step) if title is None else title)
 
 
 def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:

@@ -22,6 +22,7 @@ TABS: Mapping[str, str] = {
     "Critical path": "critical_path",
     "Gaps": "gaps",
     "Steps": "steps",
+    "What if": "what_if",
 }
 """Title of a tab to the module that has its ``blocks(trace)``; in this order."""
 

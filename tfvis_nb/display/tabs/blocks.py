@@ -31,6 +31,8 @@ KEYS: Mapping[str, str] = {
     "op": "Type of the op.",
     "name": "Name of the node in the graph.",
     "scope": "Name scope: the name of a node up to one of its slashes.",
+    "layer": "Layer of the model, or name scope; empty for events of no layer.",
+    "line": "Line of your code that made the events, as file:line; empty for events of no line.",
 }
 """Definitions of the columns that identify a row."""
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tfvis_nb.analysis.steps import compare
+from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.side import compared
@@ -17,7 +18,7 @@ def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
     """Return the differences as a whole, by activity and by op type; `against` is A, `trace` is B."""
     heads = _heads(trace, against)
     whole = comparison.whole(compared(against, None), compared(trace, None), heads)
-    found = compare.compare_activities(against, trace)
+    found = compare_activities(against, trace)
     activities = comparison.activities(found, "Activities", _definition(trace, against), heads)
     return [whole, activities, _ops(trace, against, heads)]
 
@@ -49,6 +50,6 @@ def _ops(trace: Trace, against: Trace, heads: tuple[str, str]) -> dict[str, Any]
         compare.compare(against, trace, by="op"),
         "op",
         shown,
-        f"{_definition(trace, against)} The largest differences of a step first.",
+        _definition(trace, against),
         lambda rows: ZoomTargets(trace).of_events(rows["longest_b"]),
     )

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.steps import compare
+from tfvis_nb.analysis.steps.compare_activities import compare_activities
+from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import task_label
@@ -16,16 +18,36 @@ from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, t
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfvis_nb.display.shaping.side import Compared
 
-TABS = {"Activities": "", "Ops": "op", "Nodes": "name", "Scopes": "scope"}
+TABS = {
+    "Activities": "",
+    "Ops": "op",
+    "Nodes": "name",
+    "Scopes": "scope",
+    "Layers": "layer",
+    "Lines": "line",
+}
 """Title of a tab to what is compared in it."""
 
-_HEADS = {"op": "Op", "name": "Node", "scope": "Scope"}
+_HEADS = {"op": "Op", "name": "Node", "scope": "Scope", "layer": "Layer", "line": "Line"}
+_LIGHT = ("op", "name", "scope")
+_DIFFERENCES = TableColumn(
+    "status",
+    "Difference",
+    "text",
+    "How much longer or shorter the row takes in a typical step of B than in one of A, with the 95 % interval"
+    " from the variation of the steps. Differences that chance explains, given the number of rows, are not"
+    " shown.",
+)
+_LARGEST_FIRST = "The largest differences come first."
+_SHOWN_FIRST = "Differences that are shown come first, the largest before the others."
+_STATUS, _P_VALUE = figures(compare.FIGURES, ("change", "Status", "text"), ("p_value", "p", "ratio"))
 
 
 def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
@@ -36,7 +58,7 @@ def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
 
 
 def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
-    found = compare.compare(a.trace, b.trace, by, (a.step, b.step))
+    found = compare.compare(a.steps, b.steps, by)
     several = found.attrs.get("steps", (1, 1)) != (1, 1)
     shown = [
         ("step_difference_ns", "Change per step", "change")
@@ -48,7 +70,7 @@ def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
     ]
     what = (
         "Self times: without the events nested on the same lane; simultaneous events all count. "
-        "The largest differences come first. Click a row to see the longest event of both."
+        "Click a row to see the longest event of both."
     )
     title = f"Differences by {_HEADS[by].lower()}"
     return differences(title, found, by, shown, what, lambda rows: _zoom(a, b, rows))
@@ -63,33 +85,66 @@ def differences(
     zoom: Callable[[pd.DataFrame], list[Any]],
 ) -> dict[str, Any]:
     """Return a table of `compare`: `shown` are its columns of times, `zoom` leads from rows to events."""
+    is_known = _has_intervals(found)
+    per_step = {"step_difference_ns": "typical_difference_ns"} if is_known else {}
     columns = [
         key(by, _HEADS[by], "name"),
         TableColumn("kind", "Kind", "text", "Kind of the events; only events of the same kind are compared."),
+        _DIFFERENCES if is_known else _STATUS,
         *figures(
             compare.FIGURES,
-            ("change", "Status", "text"),
-            *shown,
+            *((per_step.get(name, name), label, unit) for name, label, unit in shown),
             ("count_a", "Count A", "count"),
             ("count_b", "Count B", "count"),
             ("mean_a_ns", "Mean A", "ns"),
             ("mean_b_ns", "Mean B", "ns"),
         ),
+        *([_P_VALUE] if is_known else []),
     ]
-    found = found[found["side"].astype(str) != "repeated"]
-    rows = found.head(MOST_ROWS)
     reason = why_not(found)
+    definition = _with_reason(f"{definition} {_SHOWN_FIRST if is_known else _LARGEST_FIRST}", found)
+    found = found[found["side"].astype(str) != "repeated"]
+    if is_known:
+        size = -found["typical_difference_ns"].abs().fillna(-1).to_numpy()
+        found = found.iloc[np.lexsort((size, ~found["shown"].fillna(False).to_numpy(bool)))]
+    rows = _with_words(found.head(MOST_ROWS))
     return table(
         title,
         rows,
         columns,
         definition=definition,
         zoom=[] if reason else zoom(rows),
-        light=by,
+        light=by if by in _LIGHT else None,
         reason=reason,
         row_count=len(found),
         order="largest",
     )
+
+
+def _has_intervals(found: pd.DataFrame) -> bool:
+    return "no_interval" not in found.attrs and not why_not(found)
+
+
+def _with_reason(definition: str, found: pd.DataFrame) -> str:
+    reason = found.attrs.get("no_interval")
+    return f"{definition} No intervals: {reason}." if reason else definition
+
+
+def _with_words(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns that say whether a row differs, and how sure that is."""
+    words: list[str] = []
+    for row in rows.to_dict("records"):
+        if pd.isna(row["shown"]):
+            words.append(Text("too_few_steps"))
+        elif row.get("change") in ("added", "removed") and row["shown"]:
+            words.append(row["change"])
+        elif row["shown"] and not np.isfinite(row["typical_ratio"]):
+            words.append("added")
+        else:
+            ratio, low, high = (row[f"{name}_ratio"] for name in ("typical", "low", "high"))
+            words.append(difference_text(ratio, low, high, shown=row["shown"]))
+    unnamed = {name: rows[name].replace("", f"no {name}") for name in ("layer", "line") if name in rows}
+    return rows.assign(status=words, **unnamed)
 
 
 def _zoom(a: Compared, b: Compared, rows: pd.DataFrame) -> list[dict[str, Any] | None]:
@@ -160,7 +215,7 @@ def _times(side: Compared) -> dict[str, int]:
 
 
 def _activities(a: Compared, b: Compared) -> dict[str, Any]:
-    found = compare.compare_activities(a.trace, b.trace, (a.step, b.step))
+    found = compare_activities(a.steps, b.steps)
     return activities(
         found,
         "By activity",
@@ -182,6 +237,7 @@ def activities(
     columns = [
         TableColumn("activity", "Activity", "text", "Activity, as in the breakdown."),
         *([key("task", "Task")] if with_task else []),
+        *([_DIFFERENCES] if _has_intervals(found) else []),
         *figures(
             compare.FIGURES,
             ("difference_ns", "Change", "change"),
@@ -189,8 +245,10 @@ def activities(
             ("b_ns", heads[1], "ns"),
             ("ratio", "B / A", "ratio"),
         ),
+        *([_P_VALUE] if _has_intervals(found) else []),
     ]
-    rows = found.assign(
+    definition = _with_reason(definition, found)
+    rows = _with_words(found).assign(
         activity=[activity_label(name) for name in found["activity"]],
         task=[task_label(task) or "local" for task in found["task"]],
     )

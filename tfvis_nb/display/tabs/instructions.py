@@ -28,12 +28,14 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         ("count", "Count", "count"),
         ("flops", "Operations", "operations"),
         ("bytes_accessed", "Bytes", "bytes"),
-        ("cost", "Counted by", "text"),
         *_LIMITS.values(),
+        ("source", "Line", "text"),
         ("op_name", "Op", "text"),
         ("program", "Program", "text"),
     )
     rows = found.head(MOST_ROWS)
+    # Where the file lies would hide which line it is.
+    rows = rows.assign(source=rows["source"].str.rpartition("/")[2])
     return [
         table(
             "By instruction of compiled programs",

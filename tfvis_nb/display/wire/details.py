@@ -15,6 +15,7 @@ from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.analysis.programs.operand_links import operand_links
 from tfvis_nb.core.data_types import dtype_names
+from tfvis_nb.core.prediction import moved
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.overview.card import card
 from tfvis_nb.display.overview.findings_block import findings_block
@@ -59,6 +60,7 @@ def details(
         "compute_after": _optional(events["compute_start_ns"], lambda known: known - start),
         "compute_left": _optional(events["compute_end_ns"], lambda known: end - known),
         "bytes": _optional(events["bytes"]),
+        **_recorded_times(trace, rows),
     }
     shown, ids = _ids(events)
     columns |= ids
@@ -166,6 +168,19 @@ def _nodes(node: np.ndarray, facts: Sequence[np.ndarray]) -> dict[str, WireColum
         return {}
     texts = {f"node_{name}": WireColumn(numbers) for name, numbers in zip(FACTS, facts, strict=True)}
     return {"node": optional_column(np.maximum(node, 0), node >= 0)} | texts
+
+
+def _recorded_times(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
+    """Store how much later than recorded events of a predicted trace start, and how long they took."""
+    recorded = moved(trace)
+    if recorded is None:
+        return {}
+    later, duration = (column[rows] for column in recorded)
+    known = np.ones(len(rows), bool)
+    return {
+        "later": optional_column(later, known),
+        "recorded_duration": optional_column(duration, known),
+    }
 
 
 def _devices(events: pd.DataFrame) -> tuple[list[str], WireColumn, WireColumn]:

@@ -14,6 +14,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
 from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.prediction import moved, prediction_sentence
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.container import WireColumn, pack
@@ -55,6 +56,10 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         columns["step"] = number_column(step, len(steps))
     if wait.any():
         columns["wait"] = length_column(wait)
+    recorded = moved(trace)
+    if recorded is not None:
+        # Rounding can move an end by a nanosecond.
+        columns["changed"] = WireColumn((abs(recorded.duration_ns[rows] - duration) > 1).astype("u1"))
     described = lanes.table[["task", "device", "lane", "kind", "events"]]
     header = {
         "version": VERSION,
@@ -65,6 +70,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         "lanes": described.assign(first=times.first, unit=times.unit).to_dict("records"),
         "steps": steps,
         "notes": trace.notes,
+        "predicted": prediction_sentence(trace),
         "clocks": to_json(trace.clock_bounds),
         "categories": CATEGORIES,
         "ops": ops,

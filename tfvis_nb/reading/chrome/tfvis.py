@@ -11,7 +11,17 @@ import pyarrow as pa
 from tfvis_nb import events as event_table
 from tfvis_nb.core import counters
 from tfvis_nb.core.clock_bounds import from_json
-from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKING
+from tfvis_nb.core.metadata import DAMAGED
+from tfvis_nb.core.metadata import from_json as metadata_from_json
+from tfvis_nb.core.nested_columns import (
+    FLOWS_IN,
+    FLOWS_OUT,
+    GRAPH_INPUTS,
+    LINKING,
+    MOVED,
+    RECORDED_DURATION,
+)
+from tfvis_nb.core.prediction import prediction_only
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome.counters import number_of
@@ -20,6 +30,7 @@ from tfvis_nb.reading.chrome.table import category, make_trace, masked
 from tfvis_nb.reading.chrome.values import integers, maybe_texts, text, texts
 from tfvis_nb.texts import Text, notes_from_json
 
+_NUMBERS = (*LINKING, MOVED, RECORDED_DURATION)
 _KEPT = (
     "step",
     "name",
@@ -27,7 +38,7 @@ _KEPT = (
     "start_ns",
     "duration_ns",
     *event_table.OPTIONAL,
-    *LINKING,
+    *_NUMBERS,
     FLOWS_OUT,
     FLOWS_IN,
     GRAPH_INPUTS,
@@ -94,6 +105,10 @@ class OwnReader:
                 if re.fullmatch(r"-?[0-9]{1,9}", number):
                     trace.step_labels[int(number)] = text(label)
             trace.clock_bounds = from_json(other.get("clocks"))
+            try:
+                trace.metadata = metadata_from_json(prediction_only(other))
+            except DAMAGED as error:
+                trace.notes.append(Text("metadata_damaged", reason=error))
         if (traces := int(file.max(initial=0)) + 1) > 1:
             trace.notes.append(Text("files_laid_together", traces=traces))
         trace.recorded_counters = _recorded_counters(self._counters)
@@ -148,7 +163,7 @@ def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
     recorded = maybe_texts(kept["raw_device"])
     if recorded.null_count < len(recorded):
         columns["raw_device"] = recorded.cast(pa.string()).dictionary_encode()
-    for name in LINKING:
+    for name in _NUMBERS:
         numbers, known = integers(kept[name])
         if known.any():
             columns[name] = pa.array(numbers, mask=~known)

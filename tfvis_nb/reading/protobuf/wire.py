@@ -126,12 +126,24 @@ def delimited(number: int, content: bytes) -> bytes:
     >>> delimited(4, b"abc")
     b'"\x03abc'
     """
-    size = bytearray()
-    length = len(content)
-    while length >= 0x80:
-        size.append(length & 0x7F | 0x80)
-        length >>= 7
-    return bytes([number << 3 | LENGTH, *size, length]) + content
+    return bytes([number << 3 | LENGTH]) + _packed(len(content)) + content
+
+
+def whole_number(number: int, value: int) -> bytes:
+    r"""Return a field that holds a number of at least 0.
+
+    >>> whole_number(1, 300)
+    b'\x08\xac\x02'
+    """
+    return bytes([number << 3 | VARINT]) + _packed(value)
+
+
+def _packed(value: int) -> bytes:
+    packed = bytearray()
+    while value >= 0x80:
+        packed.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*packed, value])
 
 
 def find_damage(

@@ -3,10 +3,10 @@
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PurePath
+from typing import Generic, NamedTuple, TypeVar
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.labels import natural
@@ -27,14 +27,17 @@ _MOST_SEEN = 200_000
 _SYSTEM = (Path("/proc"), Path("/sys"))
 
 
-class Found(NamedTuple):
+Name = TypeVar("Name", bound=PurePath)
+
+
+class Found(NamedTuple, Generic[Name]):
     """The files of a folder or pattern, and remarks about the choice."""
 
-    files: list[Path]
+    files: list[Name]
     notes: list[str]
 
 
-def find(path: Path) -> Found | None:
+def find(path: Path) -> Found[Path] | None:
     """Return the files of a folder or a pattern, in the order of the numbers in their names; None for a file.
 
     If a log folder holds several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the
@@ -51,42 +54,58 @@ def find(path: Path) -> Found | None:
             raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), str(path))
     else:
         return None
-    if len(found.files) > MOST_FILES:
-        raise TraceFormatError(Text("too_many_files", path=path, files=len(found.files)))
+    check_count(path, found.files)
     return found
 
 
-def _of_pattern(pattern: Path) -> Found:
+def check_count(path: PurePath | str, files: Sequence[PurePath]) -> None:
+    """Raise TraceFormatError if a folder or pattern has too many files."""
+    if len(files) > MOST_FILES:
+        raise TraceFormatError(Text("too_many_files", path=path, files=len(files)))
+
+
+def _of_pattern(pattern: Path) -> Found[Path]:
     """Return the files that match a pattern, and those of the folders that do."""
     matching = set(_matching(pattern))
     folders = (path for path in matching if path.is_dir() and not path.name.startswith("."))
-    inside = [_of_folder(folder) for folder in sorted(folders, key=_order)]
+    inside = [_of_folder(folder) for folder in sorted(folders, key=order)]
     files = {file for file in matching if file.is_file()}.union(*(found.files for found in inside))
-    return Found(sorted(files, key=_order), [note for found in inside for note in found.notes])
+    return Found(sorted(files, key=order), [note for found in inside for note in found.notes])
 
 
-def _of_folder(folder: Path) -> Found:
-    """Return possible traces: files of moderate size in the folder, below it those named like one."""
-    files: list[Path] = []
-    large: list[Path] = []
-    runs: dict[Path, list[Path]] = {}
+def _of_folder(folder: Path) -> Found[Path]:
+    """Return possible traces of a folder."""
     below = _below(folder)
-    for file in sorted(below.files, key=_order):
+    found = choose(folder, below.files, lambda file: file.stat().st_size, folder.absolute().parts)
+    return Found(found.files, found.notes + below.notes)
+
+
+def choose(
+    folder: Name, files: Iterable[Name], size: Callable[[Name], int], parts: tuple[str, ...]
+) -> Found[Name]:
+    """Choose possible traces: files of moderate `size` in the folder, below it those named like one.
+
+    `parts` is where the folder itself lies.
+    """
+    chosen: list[Name] = []
+    large: list[Name] = []
+    runs: dict[Name, list[Name]] = {}
+    for file in sorted(files, key=order):
         inside = file.relative_to(folder).parts
         named = _TRACE_FILE.search(file.name) is not None
-        if file.absolute().parts[-4:-2] == _PROFILES:
+        if (*parts, *inside)[-4:-2] == _PROFILES:
             runs.setdefault(file.parent, []).append(file)
-        elif named or (len(inside) == 1 and file.stat().st_size < _LARGE):
-            files.append(file)
+        elif named or (len(inside) == 1 and size(file) < _LARGE):
+            chosen.append(file)
         elif len(inside) == 1:
             large.append(file)
-    chosen, notes = _newest(runs)
+    newest, notes = _newest(runs)
     if large:
         notes.append(Text("large_files_left_out", files=listed(large)))
-    return Found(sorted([*files, *chosen], key=_order), notes + below.notes)
+    return Found(sorted([*chosen, *newest], key=order), notes)
 
 
-def _below(folder: Path) -> Found:
+def _below(folder: Path) -> Found[Path]:
     """Return the files in a folder and its subfolders, except hidden ones, and the skipped folders.
 
     The kernel's views of processes and devices look like files, but reading them may never end.
@@ -126,7 +145,7 @@ def _devices(folders: Iterable[Path]) -> set[int]:
     return devices
 
 
-def _newest(runs: dict[Path, list[Path]]) -> tuple[list[Path], list[str]]:
+def _newest(runs: dict[Name, list[Name]]) -> tuple[list[Name], list[str]]:
     """Choose the files of the newest profile, with a remark on the others; `runs` are folders with files."""
     hosts = {run: chosen for run, files in runs.items() if (chosen := _hosts(files))}
     if not hosts:
@@ -142,14 +161,14 @@ def _newest(runs: dict[Path, list[Path]]) -> tuple[list[Path], list[str]]:
     return hosts[newest], notes
 
 
-def _hosts(files: list[Path]) -> list[Path]:
+def _hosts(files: list[Name]) -> list[Name]:
     # Until TensorFlow 2.3 a profile was the trace viewer's file alone.
     return [file for file in files if ".xplane.pb" in file.name] or [
         file for file in files if file.name.endswith((".trace.json.gz", ".trace.json", ".trace"))
     ]
 
 
-def listed(paths: Sequence[str | Path]) -> str:
+def listed(paths: Sequence[str | PurePath]) -> str:
     """Name the first few of some files, in bounds."""
     more = f" and {len(paths) - 8} more" if len(paths) > 8 else ""
     return ", ".join(str(path).rpartition("/")[2][:80] for path in paths[:8]) + more
@@ -161,7 +180,8 @@ def _matching(pattern: Path) -> Iterator[Path]:
     yield from fixed.glob(str(pattern.relative_to(fixed)) if pattern.is_absolute() else str(pattern))
 
 
-def _order(file: Path) -> list[tuple[int, int, str]]:
+def order(file: PurePath) -> list[tuple[int, int, str]]:
+    """Return what files are sorted by: the numbers in their names count as such."""
     return natural(str(file))
 
 

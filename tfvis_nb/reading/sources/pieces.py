@@ -18,6 +18,7 @@ from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.archive import is_tar, members
 from tfvis_nb.reading.sources.damage import briefly
 from tfvis_nb.reading.sources.files import find
+from tfvis_nb.reading.sources.remote import Remote, is_url, remote_files
 from tfvis_nb.reading.sources.unpacking import Allowance, Budget, unpack
 from tfvis_nb.texts import Text, text_of
 
@@ -73,17 +74,20 @@ class Remark(NamedTuple):
     note: str
 
 
-def pieces(source: Any, budget: Budget) -> Iterator[Piece | Skipped | Remark | Trace]:
+def pieces(source: Any, budget: Budget, remote: Remote) -> Iterator[Piece | Skipped | Remark | Trace]:
     """Yield the steps of `source` one by one, each loaded only when it is asked for.
 
-    `source` is a path, including a folder or with ``*`` in it, an open binary file, bytes, a RunMetadata,
-    a StepStats, a Trace, or an iterable of those; TypeError when it is not one of these.
+    `source` is a path or URL, including a folder or with ``*`` in it, an open binary file, bytes, a
+    RunMetadata, a StepStats, a Trace, or an iterable of those; TypeError when it is not one of these.
     """
     if isinstance(source, Trace):
         yield source
     elif isinstance(source, (str, os.PathLike)):
         if source == "":
             raise ValueError(Text("path_empty"))
+        if is_url(source):
+            yield from _of_url(str(source), budget, remote)
+            return
         yield from _of_files(Path(os.fspath(source)).expanduser(), budget)
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
@@ -97,7 +101,7 @@ def pieces(source: Any, budget: Budget) -> Iterator[Piece | Skipped | Remark | T
         yield from _of_open_file(source, budget)
     elif isinstance(source, Iterable) and not isinstance(source, _TABLES):
         for item in source:
-            yield from pieces(item, budget)
+            yield from pieces(item, budget, remote)
     else:
         hint = (
             "; a table like trace.events becomes one by Trace(table)"
@@ -131,6 +135,22 @@ def _of_files(path: Path, budget: Budget) -> Iterator[Piece | Skipped | Remark]:
             yield from _members(piece)
         except (OSError, TraceFormatError) as error:
             yield skipped(str(file), str(path), error)
+
+
+def _of_url(url: str, budget: Budget, remote: Remote) -> Iterator[Piece | Skipped | Remark]:
+    """Yield the pieces of a file of another file system, or of the files of its folder or pattern."""
+    found = remote_files(url, remote)
+    yield from map(Remark, found.notes)
+    for file in found.files:
+        try:
+            if isinstance(file.data, OSError):
+                raise file.data
+            piece = _unpacked(file.url, file.data, budget, file.name, url if found.several else "")
+            yield from _members(piece)
+        except (OSError, TraceFormatError) as error:
+            if not found.several:
+                raise
+            yield skipped(file.url, url, error)
 
 
 def _unpacked(label: str, data: Data, budget: Budget, title: str = "", found_in: str = "") -> Piece:

@@ -1,13 +1,11 @@
 """Epoch times for a profile whose file does not record when it started."""
 
 from tfvis_nb.core.trace import Trace, replaced
+from tfvis_nb.events import TIMES
 from tfvis_nb.texts import Text, id_of
 
 EARLIEST_NS = 10**17
 """In 1973. Times before are not counted from the epoch but from the start of the profile."""
-
-
-_TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
 def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
@@ -20,7 +18,7 @@ def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
     counters = trace.recorded_counters
     return replaced(
         trace,
-        table.assign(**{name: table[name] + epoch_ns for name in _TIMES}),
+        table.assign(**{name: table[name] + epoch_ns for name in TIMES}),
         notes=notes,
         recorded_counters=counters.assign(time_ns=counters["time_ns"] + epoch_ns),
     )

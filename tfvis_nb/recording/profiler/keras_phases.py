@@ -76,18 +76,20 @@ def drop_abandoned(begins: str | None = None) -> None:
     This is the only sign for phases whose function is not known.
     """
     with _lock:
-        found = list(_all)
+        known = list(_all)
+    # Without the lock: who ends a phase holds that of the phases, and forgets them.
+    found = [(phases, *one) for phases in known for one in phases.under_way().items()]
     if not found:
         return
+    # After these: a function that begins in between is in neither.
     going_on = frames_of_threads()
-    for phases in found:
-        for phase, function in phases.under_way().items():
-            if function is None:
-                ended = phase == begins and phases.thread == threading.get_ident()
-            else:
-                ended = not any(function is frame for frame in going_on)
-            if ended:
-                phases.give_up(phase)
+    for phases, phase, function in found:
+        if function is None:
+            ended = phase == begins and phases.thread == threading.get_ident()
+        else:
+            ended = not any(function is frame for frame in going_on)
+        if ended and phases.under_way().get(phase, begins) is function:
+            phases.give_up(phase)
 
 
 def _watch() -> None:

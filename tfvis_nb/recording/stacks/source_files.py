@@ -74,7 +74,7 @@ def is_ours(file: str) -> bool:
 @cache
 def is_magic(file: str) -> bool:
     """Whether a file is that of the cell magics: their callers are IPython and the cell around."""
-    return is_ours(file) and Path(file).name == "magics.py"
+    return is_ours(file) and Path(file).parent.name == "magics"
 
 
 def _cell_numbers() -> dict[str, int]:

@@ -7,18 +7,15 @@ a name and the content that this package or SQLite writes.
 
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tfvis_nb.core.folder_lock import lock_folder
 from tfvis_nb.session.file.companions import read_plain
 from tfvis_nb.session.file.counters import NEW_LEDGER, is_ledger
 from tfvis_nb.session.file.errors import DamagedSessionError
 from tfvis_nb.session.file.schema import begins_as_session
-
-PATIENCE_S = 5.0
-"""How long to wait for others, each of whom takes milliseconds, before continuing without the lock."""
 
 NEW = ".new-"
 """After the name of a session, in that of one which is being made."""
@@ -46,7 +43,7 @@ def making_files(path: Path) -> Iterator[None]:
         yield
         return
     try:
-        if _locked(folder):
+        if lock_folder(folder):
             _remove_left(path)
         yield
     finally:
@@ -57,23 +54,6 @@ def in_the_way(path: Path) -> list[Path]:
     """Return foreign files that SQLite would take for companions of a new session, and overwrite."""
     beside = [path.with_name(path.name + rest) for rest in (_LOG, _SHARED, "-journal")]
     return [each for each in beside if os.path.lexists(each)]
-
-
-def _locked(folder: int) -> bool:
-    import fcntl
-
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.005)
-        except OSError:  # a file system without locks
-            return False
-        else:
-            return True
 
 
 def _remove_left(path: Path) -> None:

@@ -2,65 +2,24 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from IPython.testing.globalipapp import start_ipython
-from IPython.utils.capture import capture_output
 from ipywidgets import Widget
 
 import tfvis_nb as tv
+from tests.magics.conftest import SETUP
+from tests.magics.ran import VIEW, Ran
 from tests.support.kernels import jupyter_path
 from tests.support.texts import says
-from tfvis_nb import magics
 from tfvis_nb.core.options import near
+from tfvis_nb.magics.trace_cell import CellFailed
 from tfvis_nb.reading.pickles.run_metadata import unpickled
+from tfvis_nb.run_history.files import VARIABLE
 from tfvis_nb.texts import Text, text_of
 
 pytestmark = pytest.mark.tensorflow
-
-VIEW = "application/vnd.jupyter.widget-view+json"
-SETUP = """
-import tensorflow.compat.v1 as tf
-graph = tf.Graph()
-with graph.as_default():
-    values = tf.get_variable("values", [10], initializer=tf.ones_initializer())
-    total = tf.reduce_sum(values, name="total")
-    other = tf.reduce_mean(values, name="other")
-session = tf.Session(graph=graph)
-session.run(values.initializer)
-"""
-
-
-@pytest.fixture(scope="module")
-def started() -> Any:
-    start: Any = start_ipython  # which has no types
-    shell = start()
-    shell.run_cell(SETUP).raise_error()
-    return shell
-
-
-@pytest.fixture
-def shell(started: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.chdir(tmp_path)
-    started.run_line_magic("load_ext", "tfvis_nb")
-    yield started
-    started.run_line_magic("unload_ext", "tfvis_nb")
-    for name in ("t", "ran"):
-        started.user_ns.pop(name, None)
-
-
-class Ran:
-    """What one cell did."""
-
-    def __init__(self, shell: Any, cell: str, **options: bool) -> None:
-        with capture_output() as captured:
-            self.result = shell.run_cell(cell, **options)
-        self.text = captured.stdout
-        self.views = [output.data[VIEW]["model_id"] for output in captured.outputs if VIEW in output.data]
-        self.error = self.result.error_before_exec or self.result.error_in_exec
 
 
 def test_the_timeline_is_shown_below_the_cells_own_output(shell: Any) -> None:
@@ -260,7 +219,7 @@ def test_the_mode_is_the_recorders(shell: Any) -> None:
 @pytest.mark.parametrize("error", ["ZeroDivisionError('mine')", "KeyboardInterrupt"])
 def test_a_failing_cell_shows_its_error_once_and_what_was_traced(shell: Any, error: str) -> None:
     ran = Ran(shell, f"%%trace t\nsession.run(total)\nraise {error}")
-    assert isinstance(ran.error, magics.CellFailed)
+    assert isinstance(ran.error, CellFailed)
     assert ran.text.count("Traceback (most recent call last)") == 1
     assert error.partition("(")[0] in str(ran.error)
     assert len(ran.views) == 1
@@ -273,7 +232,7 @@ def test_a_failing_cell_shows_its_error_once_and_what_was_traced(shell: Any, err
 def test_a_cell_that_runs_out_of_memory_says_why(shell: Any) -> None:
     code = "tf.compat.v2.fill([1 << 42], 1.0)"
     ran = Ran(shell, f"%%trace t\n{code}")
-    assert isinstance(ran.error, magics.CellFailed)
+    assert isinstance(ran.error, CellFailed)
     assert ran.text.count("Traceback (most recent call last)") == 1
     assert "ResourceExhaustedError" in ran.text
     assert len(ran.views) == 1
@@ -285,7 +244,7 @@ def test_a_cell_that_runs_out_of_memory_says_why(shell: Any) -> None:
 def test_a_cell_that_fails_before_any_run_shows_only_its_error(shell: Any) -> None:
     for code in ("1 / 0", "not python"):
         ran = Ran(shell, f"%%trace t\n{code}")
-        assert isinstance(ran.error, magics.CellFailed)
+        assert isinstance(ran.error, CellFailed)
         assert ran.views == []
         assert not says(ran.text, "nothing_recorded")
 
@@ -323,6 +282,37 @@ def test_running_a_cell_again_closes_the_widget_it_replaces(
     alive = Widget.get_manager_state()["state"]
     assert first not in alive
     assert {elsewhere, again} <= set(alive)
+
+
+def test_the_next_run_of_a_cell_says_what_changed(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(line: str, code: str, cell_id: str = "changed") -> Ran:
+        monkeypatch.setattr(shell, "get_parent", lambda: {"metadata": {"cellId": cell_id}}, raising=False)
+        return Ran(shell, f"%%trace {line}\n{code}")
+
+    one, two = "_ = session.run(total)", "_ = [session.run(total) for _ in range(5)]"
+    assert run("t", one).text == ""
+    said = run("ran", two).text
+    assert says(said, "run_and_last", what="step", compare=Text("run_compare"))
+    assert says(run("ran", two).text, "run_and_last", what="step", compare="")
+    assert [len(tv.history("changed")), len(tv.history())] == [3, 3]
+    for silent in ("-q", "--no-history", "--level software"):
+        assert run(silent, two).text == ""
+    assert run("", two, "another").text == ""
+    assert isinstance(run("", f"{one}\n1 / 0").error, CellFailed)
+    assert len(tv.history("changed")) == 5
+    monkeypatch.setenv(VARIABLE, "off")
+    assert run("", two).text == ""
+
+
+def test_a_history_that_cannot_be_written_is_said_once(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "history"))
+    first, second = (Ran(shell, "%%trace\nsession.run(total);") for _ in range(2))
+    assert says(first.text, "run_not_kept")
+    assert (second.text, first.error, second.error) == ("", None, None)
+    assert len(first.views) == len(second.views) == 1
 
 
 def test_unloading_takes_the_magic_out(shell: Any) -> None:

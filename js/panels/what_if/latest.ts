@@ -1,0 +1,36 @@
+/** Asks for the latest of questions that change faster than answers come: after a pause, and one at a time. */
+
+const PAUSE_MS = 120;
+
+export class Latest<Question, Answer> {
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #waiting: Question | null = null;
+  #isBusy = false;
+
+  /** `ask` may reject; `show` gets each answer or reason with its question. */
+  constructor(
+    readonly ask: (question: Question) => Promise<Answer>,
+    readonly show: (question: Question, answer: Answer | null, reason: string) => void,
+  ) {}
+
+  /** Ask this in place of what has not been asked yet; null asks nothing. */
+  put(question: Question | null): void {
+    this.#waiting = question;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#next(), PAUSE_MS);
+  }
+
+  async #next(): Promise<void> {
+    const question = this.#waiting;
+    if (this.#isBusy || question === null) return;
+    this.#waiting = null;
+    this.#isBusy = true;
+    const asked = await this.ask(question).then(
+      (answer) => ({ answer, reason: "" }),
+      (error: unknown) => ({ answer: null, reason: error instanceof Error ? error.message : String(error) }),
+    );
+    this.#isBusy = false;
+    this.show(question, asked.answer, asked.reason);
+    this.#next();
+  }
+}

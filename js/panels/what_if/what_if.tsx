@@ -1,0 +1,158 @@
+/** Chooses what takes longer or shorter, and shows the step that the kernel predicts for it. */
+
+import { useMemo, useState } from "preact/hooks";
+import { isolated } from "../../model/format/bidi";
+import { formatDuration, formatPercent, unbroken } from "../../model/format/units";
+import { BlockHead } from "../../ui/block_head";
+import type { Change, Outcome, WhatIfBlock } from "../blocks";
+import type { PanelsHost } from "../host";
+import { Bars } from "./bars";
+import { Latest } from "./latest";
+
+const ON_TIME = "on_time";
+const ONE = "what-if-one";
+
+interface WhatIfProps {
+  block: WhatIfBlock;
+  host: Required<Pick<PanelsHost, "predict" | "openPredicted">>;
+}
+
+export function WhatIf({ block: { title, definition, choices, now }, host }: WhatIfProps) {
+  const [change, setChange] = useState<Change>(() => firstOf(choices[0]));
+  const [then, setThen] = useState<Outcome | null>(null);
+  const [reason, setReason] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const [isOpen, setOpen] = useState(false);
+  const show = (_: Change, answer: Outcome | null, why: string) => {
+    setBusy(false);
+    setThen(answer);
+    setReason(why);
+  };
+  const latest = useMemo(() => new Latest(host.predict, show), []);
+  const choice = choices.find(({ subject }) => subject === change.subject) ?? choices[0];
+  const put = (next: Change) => {
+    setChange(next);
+    setOpen(false);
+    const isSame = next.how === 1 && next.subject !== ON_TIME;
+    if (isSame) show(next, null, "");
+    else setBusy(true);
+    latest.put(isSame ? null : next);
+  };
+  const open = () => {
+    setBusy(true);
+    host.openPredicted(change).then(
+      () => {
+        show(change, then, "");
+        setOpen(true);
+      },
+      (error: unknown) => show(change, then, error instanceof Error ? error.message : String(error)),
+    );
+  };
+  return (
+    <section class="block what-if">
+      <BlockHead title={title} definition={definition} />
+      <div class="what-if-control">
+        <select
+          aria-label="What changes"
+          value={change.subject}
+          onChange={({ currentTarget }) => put(firstOf(choices[currentTarget.selectedIndex], change.how))}
+        >
+          {choices.map(({ subject, label }) => (
+            <option key={subject} value={subject}>
+              {label}
+            </option>
+          ))}
+        </select>
+        <select
+          aria-label={choice.label}
+          value={change.name}
+          onChange={({ currentTarget }) => put({ ...change, name: currentTarget.value })}
+        >
+          {choice.names.map(([name, label]) => (
+            <option key={name} value={name}>
+              {isolated(label)}
+            </option>
+          ))}
+        </select>
+        {change.subject !== ON_TIME && <How {...{ change, choice, put }} />}
+        <button type="button" disabled={!then || isBusy} onClick={open}>
+          Open predicted timeline
+        </button>
+      </div>
+      <Bars now={now} then={then} />
+      <p class="what-if-result" role="status" aria-busy={isBusy}>
+        {reason ? `Not available: ${reason}.` : isBusy ? "Predicting …" : resultText(now, then)}
+        {isOpen && " The predicted timeline is below the tabs."}
+      </p>
+    </section>
+  );
+}
+
+interface HowProps {
+  change: Change;
+  choice: WhatIfBlock["choices"][number];
+  put: (next: Change) => void;
+}
+
+/** A factor of the time, dragged, or one of the other ways. */
+function How({ change, choice, put }: HowProps) {
+  const { how } = change;
+  return (
+    <>
+      <select
+        aria-label="How it changes"
+        onChange={({ currentTarget: { value } }) => put({ ...change, how: value || 1 })}
+      >
+        <option value="" selected={typeof how === "number"}>
+          its time ×
+        </option>
+        {choice.how.map(([way, label]) => (
+          <option key={way} value={way} selected={how === way}>
+            {label}
+          </option>
+        ))}
+      </select>
+      {typeof how === "number" && (
+        <span class="what-if-factor">
+          <input
+            type="range"
+            aria-label="Factor of its time"
+            min={0}
+            max={2}
+            step={0.05}
+            list={ONE}
+            value={how}
+            aria-valuetext={`${how} times as recorded`}
+            onInput={({ currentTarget }) => put({ ...change, how: Number(currentTarget.value) })}
+          />
+          <datalist id={ONE}>
+            <option value="1" />
+          </datalist>
+          <b aria-hidden="true">{how}</b>
+        </span>
+      )}
+    </>
+  );
+}
+
+/** The first name of a subject, changed as the one before where it can be. */
+function firstOf(choice: WhatIfBlock["choices"][number], how: Change["how"] = 1): Change {
+  const { subject, names } = choice;
+  const isKnown = typeof how === "number" || choice.how.some(([way]) => way === how);
+  return { subject, name: names[0][0], how: isKnown ? how : 1 };
+}
+
+function resultText(now: Outcome, then: Outcome | null): string {
+  if (!then) return "Drag the slider to see the step with another time.";
+  const { step, task, predicted_ns, recorded_ns, all_saved_share, drift } = then;
+  const sentences = [
+    `${step}${task && ` (bars of ${task})`}: ${formatDuration(predicted_ns)} instead of ${formatDuration(now.recorded_ns)}, ${changeText(1 - predicted_ns / Math.max(recorded_ns, 1))}`,
+    ...(all_saved_share === null ? [] : [`All steps: ${changeText(all_saved_share)}`]),
+    `A replay without a change is off by ${drift}`,
+  ];
+  return unbroken(`${sentences.join(". ")}.`);
+}
+
+function changeText(saved: number): string {
+  return saved === 0 ? "as long" : `${formatPercent(Math.abs(saved))} ${saved > 0 ? "shorter" : "longer"}`;
+}

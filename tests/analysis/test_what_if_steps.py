@@ -1,0 +1,38 @@
+"""Predictions for traces of several steps, and those that would be wrong."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.real_traces import DATA, real_trace
+from tests.support.h200_traces import read_h200
+from tests.support.texts import raises_id
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis import what_if
+
+
+@pytest.mark.parametrize("change", [{"host_compute": 0}, {"launch": "hidden"}, {"launch": 0}])
+def test_steps_with_pauses_between_them_change_as_one_alone_does(change: dict[str, Any]) -> None:
+    one = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    times = ["start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns"]
+    parts = [
+        one.events.assign(
+            step=np.int32(step), **{name: one.events[name] + step * 20_000_000 for name in times}
+        )
+        for step in range(4)
+    ]
+    table, _ = events.order(pd.concat(parts, ignore_index=True).astype(one.events.dtypes.to_dict()))
+    found = what_if(Trace(table), activities=change).times
+    (alone,) = what_if(Trace(one.events), activities=change).times["predicted_ns"]
+    assert found["predicted_ns"].to_numpy() == pytest.approx(alone, rel=0.02)
+
+
+@pytest.mark.collection(*(f"h200/mwms_straggler_worker{number}.xplane.pb" for number in range(2)))
+def test_less_work_that_makes_steps_longer_is_no_prediction() -> None:
+    """The profile has nothing that tells ops after a collective to wait for it."""
+    trace = read_h200([f"mwms_straggler_worker{number}.xplane.pb" for number in range(2)])
+    with raises_id(ValueError, "replay_lacks_dependencies"):
+        what_if(trace, on_time="/job:worker/replica:0/task:1")
+    assert trace.findings.set_index("id")["gain"].filter(like="straggler").isna().all()

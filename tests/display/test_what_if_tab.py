@@ -1,0 +1,112 @@
+"""The tab of predictions: what it offers, what the kernel answers, and why not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import DATA, real_trace
+from tfvis_nb.display.dashboard.widget import Dashboard
+from tfvis_nb.display.tabs import tab, what_if
+from tfvis_nb.texts import Text, text_of
+
+LAUNCH = {"subject": "activities", "name": "launch", "how": 0}
+
+
+@pytest.fixture(scope="module")
+def trace() -> tv.Trace:
+    return real_trace(DATA / "gpu_tf221_mlp.pb.xz")
+
+
+@pytest.fixture
+def shown(trace: tv.Trace) -> Any:
+    dashboard = tv.show_dashboard(trace)
+    yield dashboard
+    dashboard.close()
+
+
+def asked(shown: Dashboard, kind: str, change: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(shown.panels, "send", sent.append)
+    shown.panels._answer(None, {"kind": kind, "id": "7", "change": change}, [])
+    (message,) = sent
+    assert (message["kind"], message["id"]) == (kind, "7")
+    return message
+
+
+@pytest.mark.parametrize("name", ["gpu_tf221_dist.pb.xz", "cpu_tf221_while.pb.xz"])
+def test_everything_that_is_offered_can_be_predicted(name: str) -> None:
+    trace = real_trace(DATA / name)
+    control, costs = tab(trace, "What if")["blocks"]
+    assert {choice["subject"] for choice in control["choices"]} >= {"activities", "ops", "layers"}
+    for choice in control["choices"]:
+        for offered, label in choice["names"]:
+            assert label.isprintable()
+            found = what_if.outcome(trace, {"subject": choice["subject"], "name": offered, "how": 0.5})
+            assert found["recorded_ns"] == control["now"]["recorded_ns"]
+            assert found["predicted_ns"] >= 0
+    assert len(costs["rows"]) <= len(control["choices"][0]["names"])
+
+
+def test_without_a_change_the_step_is_as_recorded(trace: tv.Trace) -> None:
+    now = tab(trace, "What if")["blocks"][0]["now"]
+    (step,) = trace.steps["duration_ns"]
+    assert now["recorded_ns"] == now["predicted_ns"] == sum(part["ns"] for part in now["parts"]) == step
+
+
+def test_an_answer_has_the_predicted_step(
+    trace: tv.Trace, shown: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = asked(shown, "what_if", LAUNCH, monkeypatch)["answer"]
+    (predicted,) = trace.what_if(activities={"launch": 0}).times["predicted_ns"]
+    assert answer["predicted_ns"] == predicted == sum(part["ns"] for part in answer["parts"])
+    assert answer["recorded_ns"] > predicted
+    costs = tab(trace, "What if")["blocks"][1]
+    assert costs["rows"][0][:2] == ["Launch", predicted]
+
+
+def test_the_predicted_timeline_is_shown_in_place_of_the_one_before(
+    shown: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+    for how in (0.5, "hidden"):
+        assert "error" not in asked(shown, "open", LAUNCH | {"how": how}, monkeypatch)
+        *parts, timeline = shown.children
+        assert parts == [shown.timeline, shown.panels]
+        opened.append(timeline)
+    assert [bool(timeline._drawn) for timeline in opened] == [False, True]
+    shown.close()
+    assert not opened[1]._drawn
+
+
+@pytest.mark.parametrize("kind", ["what_if", "open"])
+def test_a_change_that_cannot_be_predicted_is_answered_with_the_reason(
+    trace: tv.Trace, shown: Dashboard, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    for name, how in (("compile", 0), ("launch", -1), ("launch", math.nan), ("launch", "half")):
+        with pytest.raises(ValueError, match=r".") as raised:
+            trace.what_if(activities={name: how})
+        answer = asked(shown, kind, LAUNCH | {"name": name, "how": how}, monkeypatch)
+        assert answer["error"] == text_of(raised.value)
+
+
+@pytest.mark.parametrize("change", [LAUNCH | {"how": None}, LAUNCH | {"subject": "trace"}, {}], ids=str)
+def test_what_is_no_change_is_answered_with_the_reason(
+    shown: Dashboard, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    reason = Text("unknown_question", kind=change.get("subject"))
+    assert asked(shown, "what_if", change, monkeypatch)["error"] == reason
+
+
+def test_a_large_trace_has_the_reason(
+    trace: tv.Trace, shown: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(what_if, "MOST_EVENTS", 100)
+    reason = Text("too_large_to_predict", events=len(trace.events), most=100)
+    assert asked(shown, "what_if", LAUNCH, monkeypatch)["error"] == reason
+    (block,) = tab(trace, "What if")["blocks"]
+    assert block["kind"] == "nothing"
+    assert reason in block["text"]

@@ -1,0 +1,178 @@
+"""Traces in other file systems: a real S3 server and a real HTTP server, both on this machine."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import http.server
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+import s3fs
+from moto.server import ThreadedMotoServer
+
+from tests.cli.command import complaint, tfvis_nb_here
+from tests.real_traces import DATA
+from tests.support.texts import raises_id
+from tfvis_nb import TraceFormatError, read_trace
+from tfvis_nb.texts import Text, text_of
+
+STEP, OTHER = "cpu_tf115_dist.pb.xz", "gpu_tf221_mlp.pb.xz"
+PROFILE = "gpu_tf218_function.xplane.pb.xz"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    serving = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    serving.start()
+    host, port = serving.get_host_and_port()
+    yield f"http://{host}:{port}"
+    serving.stop()
+
+
+@pytest.fixture(scope="module")
+def bucket(server: str) -> Iterator[s3fs.S3FileSystem]:
+    """A bucket of traces; the environment has its server and credentials, as it has on users' machines."""
+    settings = {
+        "AWS_ENDPOINT_URL": server,
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in settings.items():
+            environment.setenv(name, value)
+        system = s3fs.S3FileSystem()
+        system.mkdir("runs")
+        for name in (STEP, OTHER):
+            system.pipe(f"runs/steps/{name}", (DATA / name).read_bytes())
+        for time in ("2026_01_01", "2026_01_02"):
+            system.pipe(f"runs/log/plugins/profile/{time}/host.xplane.pb.xz", (DATA / PROFILE).read_bytes())
+        yield system
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.usefixtures("bucket")
+@pytest.mark.parametrize(
+    ("url", "files"),
+    [
+        (f"s3://runs/steps/{STEP}", [STEP]),
+        ("s3://runs/steps", [STEP, OTHER]),
+        ("s3://runs/steps/", [STEP, OTHER]),
+        ("s3://runs/steps/gpu*", [OTHER]),
+        ("s3://runs/s*", [STEP, OTHER]),
+    ],
+)
+def test_a_url_is_read_as_the_same_files_are(url: str, files: list[str], data: Path) -> None:
+    trace = read_trace(url)
+    assert trace.events.equals(read_trace([data / name for name in files]).events)
+
+
+@pytest.mark.usefixtures("bucket")
+def test_the_newest_profile_of_a_bucket_is_read(data: Path) -> None:
+    trace = read_trace("s3://runs/log")
+    assert trace.events.equals(read_trace(data / PROFILE).events)
+    (note,) = (note for note in trace.notes if isinstance(note, Text) and note.id == "newest_profile_read")
+    assert note.figures["newest"] == "2026_01_02"
+
+
+def test_what_cannot_be_read_is_noted_and_what_comes_later_is_read(bucket: s3fs.S3FileSystem) -> None:
+    content = bucket.cat_file(f"runs/steps/{STEP}")
+    bucket.pipe("runs/mixed/step1.pb.xz", content)
+    assert len(read_trace("s3://runs/mixed").steps) == 1
+    bucket.pipe("runs/mixed/cut.pb.xz", content[:-9])
+    bucket.pipe("runs/mixed/about.txt", b"steps of a test")
+    bucket.pipe("runs/mixed/.hidden.pb", b"no trace")
+    bucket.pipe("runs/mixed/more/step7.pb.xz", content)
+    trace = read_trace("s3://runs/mixed")
+    noted = {note.id: note.figures for note in trace.notes if isinstance(note, Text)}
+    assert len(trace.steps) == 2
+    assert "cut.pb.xz" in noted["damaged_files_left_out"]["files"]
+    assert noted["foreign_files_left_out"]["files"] == "about.txt"
+
+
+@pytest.mark.usefixtures("bucket")
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [("s3://runs/no", ""), ("s3://nowhere/x.pb", ""), ("s3://runs/q*", "pattern_without_files")],
+)
+def test_what_is_not_there_is_not_found(url: str, error: str) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        read_trace(url)
+    assert raised.value.filename == url
+    assert text_of(raised.value).id == error
+
+
+def test_an_empty_folder_has_no_traces() -> None:
+    fsspec.filesystem("memory").mkdir("/empty")
+    with raises_id(TraceFormatError, "folder_without_traces"):
+        read_trace("memory://empty")
+
+
+def test_credentials_that_are_missing_are_said(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with raises_id(PermissionError, "remote_no_access"):
+        read_trace("s3://runs/x.pb", storage_options={"endpoint_url": server, "skip_instance_cache": True})
+
+
+def test_a_server_that_is_not_there_is_said() -> None:
+    nobody = {"endpoint_url": "http://127.0.0.1:9", "key": "a", "secret": "b"}
+    client = {"retries": {"max_attempts": 0}, "connect_timeout": 1}
+    with raises_id(OSError, "remote_failed") as raised:
+        read_trace("s3://runs/x.pb", storage_options={**nobody, "config_kwargs": client})
+    assert raised.value.errno == errno.EIO
+
+
+@pytest.mark.parametrize(
+    ("url", "absent", "package", "install"),
+    [
+        ("gs://runs/x.pb", ["gcsfs"], "gcsfs", "gcsfs"),
+        ("s3://runs/x.pb", ["fsspec", "fsspec.core"], "fsspec", "'tfvis-nb[remote]'"),
+    ],
+)
+def test_a_driver_that_is_missing_is_named(
+    url: str, absent: list[str], package: str, install: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in absent:
+        monkeypatch.setitem(sys.modules, name, None)
+    with raises_id(OSError, "remote_driver_missing") as raised:
+        read_trace(url)
+    assert text_of(raised.value).figures == {"package": package, "install": install}
+
+
+@pytest.fixture
+def web(data: Path) -> Iterator[str]:
+    quiet: Any = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    handler = functools.partial(quiet, directory=str(data))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_port}"
+        serving.shutdown()
+
+
+def test_http_is_only_used_on_request(web: str, data: Path) -> None:
+    for url in (f"{web}/{STEP}", f"simplecache::{web}/{STEP}"):
+        with raises_id(ValueError, "http_not_allowed"):
+            read_trace([data / STEP, url])
+    trace = read_trace(f"{web}/{STEP}", allow_http=True)
+    assert trace.events.equals(read_trace(data / STEP).events)
+    with pytest.raises(FileNotFoundError):
+        read_trace(f"{web}/no.pb", allow_http=True)
+    with raises_id(OSError, "remote_failed"):
+        read_trace("http://127.0.0.1:9/x.pb", allow_http=True)
+
+
+def test_a_terminal_reads_urls(web: str, bucket: s3fs.S3FileSystem, tmp_path: Path) -> None:
+    bucket.pipe("runs/one.pb.xz", bucket.cat_file(f"runs/steps/{STEP}"))
+    for words in (["s3://runs/one.pb.xz"], ["--allow-http", f"{web}/{STEP}"]):
+        done = tfvis_nb_here("info", *words, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "111 events" in done.stdout
+    assert "--allow-http" in complaint(tfvis_nb_here("info", f"{web}/{STEP}", cwd=tmp_path), 1)

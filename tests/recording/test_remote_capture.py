@@ -1,0 +1,186 @@
+"""Recording processes from outside: real ones with TensorFlow, and servers that answer oddly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tfvis_nb as tv
+from tests.cli.command import tfvis_nb, tfvis_nb_here
+from tests.real_traces import DATA
+from tests.support.profiler_service import served
+from tests.support.texts import raises_id
+from tfvis_nb.reading.protobuf.wire import delimited, fields
+from tfvis_nb.texts import Text
+
+NOBODY = "127.0.0.1:1"
+XSPACE = (8, DATA / "cpu_jax.xplane.pb")
+
+
+class Job:
+    """A process with a profiler service."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.recording.served_job"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    @property
+    def address(self) -> str:
+        assert self.process.stdout is not None
+        return f"127.0.0.1:{int(self.process.stdout.readline())}"
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Iterator[dict[str, Job]]:
+    started = {name: Job() for name in ("one", "other")}
+    yield started
+    for job in started.values():
+        job.process.kill()
+        job.process.wait()
+
+
+@pytest.mark.tensorflow
+def test_running_processes_become_one_trace(jobs: dict[str, Job], tmp_path: Path) -> None:
+    one, other = (job.address for job in jobs.values())
+    trace = tv.capture([f"grpc://{one}", other, NOBODY, one], seconds=1, tries=1)
+    assert sorted(trace.events["task"].unique()) == [f"/job:worker/replica:0/task:{n}" for n in (0, 1)]
+    assert {"MatMul", "Sum"} <= set(trace.events["op"])
+    both = trace.events[trace.events["step"] >= 0].groupby("step")["task"].nunique()
+    assert len(both) > 5
+    assert len(trace.profiles) == 2
+    (note,) = (note for note in trace.notes if isinstance(note, Text) and note.id == "workers_not_recorded")
+    assert f"{NOBODY} does not answer" in note.figures["workers"]
+
+    # Without TensorFlow on the recording side.
+    blocked = tmp_path / "tensorflow.py"
+    blocked.write_text("raise ImportError")
+    done = tfvis_nb(
+        *("capture", one, "--seconds", "0.3", "-o", tmp_path / "one.json", "--title", "a worker"),
+        PYTHONPATH=f"{tmp_path}:{Path.cwd()}",
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "one.json").read_bytes())["traceEvents"]
+
+    threading.Timer(0.7, jobs["other"].process.kill).start()
+    ended = tv.capture([one, other], seconds=2)
+    assert len(ended.events)
+    assert other in next(note for note in ended.notes if getattr(note, "id", "") == "workers_not_recorded")
+
+
+def fail(_request: bytes) -> bytes:
+    raise OSError
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (None, "worker_without_service"),
+        (fail, "worker_failed"),
+        (lambda _: b"", "worker_keeps_profile"),
+        (lambda _: b"\x08", "worker_failed"),
+    ],
+)
+def test_a_worker_without_a_profile_is_named_with_the_reason(
+    answer: Callable[[bytes], bytes] | None, reason: str
+) -> None:
+    with served(answer) as address, raises_id(ConnectionError, "no_worker_recorded") as raised:
+        tv.capture(address, seconds=0.1, tries=1)
+    told = Text(reason, address=address, port="", reason="\0").partition("\0")[0]
+    assert told in str(raised.value)
+
+
+def test_an_idle_worker_is_asked_again() -> None:
+    number, file = XSPACE
+    idle = [b"\x38\x01", delimited(number, delimited(4, b"a host without events"))]
+    answers = iter([*idle, delimited(number, file.read_bytes()), *idle])
+
+    def answer(_request: bytes) -> bytes:
+        return next(answers)
+
+    with served(answer) as address:
+        trace = tv.capture(address, seconds=0.1, tries=5)
+        with raises_id(tv.EmptyTraceError, "no_worker_recorded"):
+            tv.capture(address, seconds=0.1, tries=2)
+    assert trace.events.equals(tv.read_trace(file).events)
+    assert trace.title == address
+    assert next(answers, None) is None
+
+
+def test_an_older_worker_writes_its_profile_to_a_folder_of_ours() -> None:
+    folders: list[Path] = []
+
+    def answer(request: bytes) -> bytes:
+        (folder,) = (
+            Path(request[one.start : one.end].decode()) for one in fields(request) if one.number == 5
+        )
+        folders.append(folder)
+        (folder / "run").mkdir()
+        (folder / "run" / "host.xplane.pb").write_bytes(XSPACE[1].read_bytes())
+        return b""
+
+    with served(answer) as address:
+        trace = tv.capture(address, seconds=0.1)
+    assert trace.events.equals(tv.read_trace(XSPACE[1]).events)
+    assert not folders[0].exists()
+
+
+@pytest.mark.tensorflow
+def test_what_is_asked_for() -> None:
+    requests: list[bytes] = []
+
+    def answer(request: bytes) -> bytes:
+        requests.append(request)
+        return delimited(XSPACE[0], XSPACE[1].read_bytes())
+
+    with served(answer) as address:
+        tv.capture(address, seconds=0.25, python=True, shapes=True, device_level=2)
+    from tensorflow.core.profiler.profiler_options_pb2 import ProfileOptions
+
+    (request,) = requests
+    whole = {one.number: request[one.start : one.end] for one in fields(request)}
+    options = ProfileOptions.FromString(whole[4])
+    assert (options.host_tracer_level, options.device_tracer_level, options.python_tracer_level) == (3, 2, 1)
+    assert (options.version, options.duration_ms, whole[9]) == (1, 250, b"\x01")
+
+
+@pytest.mark.parametrize(
+    ("workers", "options", "error"),
+    [
+        ("localhost", {}, "no_worker_address"),
+        ("http://localhost:6009", {}, "no_worker_address"),
+        ("localhost:70000", {}, "no_worker_address"),
+        ([], {}, "worker_count"),
+        (NOBODY, {"seconds": 0}, "capture_out_of_range"),
+        (NOBODY, {"seconds": float("nan")}, "capture_out_of_range"),
+        (NOBODY, {"tries": 0}, "capture_out_of_range"),
+        (NOBODY, {"device_level": 7}, "unknown_trace_option"),
+    ],
+)
+def test_wrong_arguments_are_refused(workers: Any, options: dict[str, Any], error: str) -> None:
+    with raises_id(ValueError, error):
+        tv.capture(workers, **options)
+
+
+def test_without_grpc_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with raises_id(ImportError, "grpc_missing"):
+        tv.capture(NOBODY)
+
+
+@pytest.mark.parametrize(
+    "words", [("localhost",), ("localhost:abc",), ("localhost:0",), (NOBODY, "--seconds", "0")]
+)
+def test_wrong_arguments_of_the_command(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = tfvis_nb_here("capture", *words, "-o", "run.html", cwd=tmp_path)
+    assert (done.returncode, done.stdout, [*tmp_path.glob("*.html")]) == (2, "", [])

@@ -1,0 +1,147 @@
+"""The files of the history: two processes at once, a full disk, damage, and how much is kept."""
+
+import errno
+import json
+import os
+import stat
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.run_history.runs import run_of
+from tfvis_nb.run_history import files
+from tfvis_nb.run_history.files import keep, read_all
+from tfvis_nb.run_history.summary import MOST_STEPS, from_line, to_line
+
+MANY = """
+import sys
+from pathlib import Path
+from tests.run_history.runs import run_of
+from tfvis_nb.run_history.files import keep
+for number in range(20):
+    keep(Path(sys.argv[1]), run_of(time_ns=int(sys.argv[2]) + number))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "history"
+
+
+def test_runs_are_kept_in_order_for_their_owner_alone(folder: Path) -> None:
+    first, second, other = run_of(time_ns=5), run_of(time_ns=7), run_of("b", time_ns=6)
+    assert [keep(folder, run) for run in (first, second, other)] == [([], None), ([first], None), ([], None)]
+    assert read_all(folder) == [first, other, second]
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+@pytest.mark.slow
+def test_two_processes_lose_no_run(folder: Path) -> None:
+    started = [subprocess.Popen([sys.executable, "-c", MANY, folder, str(100 * one)]) for one in (0, 1)]
+    assert [process.wait(120) for process in started] == [0, 0]
+    assert {run.time_ns for run in read_all(folder)} == {*range(20), *range(100, 120)}
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(folder, run_of())
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def fill(path: Path, text: str, **_: object) -> None:
+        path.write_bytes(text.encode()[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", fill)
+    with pytest.raises(OSError, match="No space"):
+        keep(folder, run_of())
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@given(st.binary(max_size=60), st.integers(0, 600), st.integers(0, 60))
+def test_damage_is_moved_aside_and_the_rest_is_kept(
+    tmp_path_factory: pytest.TempPathFactory, put: bytes, start: int, length: int
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged") / "history"
+    keep(folder, run_of(time_ns=1))
+    keep(folder, run_of(time_ns=2))
+    (path,) = folder.iterdir()
+    whole = path.read_bytes()
+    damaged = whole[:start] + put + whole[start + length :]
+    path.write_bytes(damaged)
+    runs, aside = keep(folder, run_of(time_ns=3))
+    assert read_all(folder) == sorted([*runs, run_of(time_ns=3)], key=lambda run: run.time_ns)
+    if aside is not None:
+        assert aside.read_bytes() == damaged
+    else:
+        assert "".join(map(to_line, runs)).encode() == damaged or len(runs) == damaged.count(b"\n")
+    assert keep(folder, run_of(time_ns=4))[1] is None
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder", "large", "of another cell"])
+def test_what_is_no_file_of_ours_is_moved_aside(folder: Path, tmp_path: Path, kind: str) -> None:
+    keep(folder, run_of())
+    (path,) = folder.iterdir()
+    path.unlink()
+    match kind:
+        case "link":
+            (tmp_path / "mine").write_text("mine")
+            path.symlink_to(tmp_path / "mine")
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "large":
+            path.write_bytes(b"\n" * (files._LARGEST_FILE + 1))
+        case _:
+            path.write_text(to_line(run_of("b")))
+    runs, aside = keep(folder, run_of())
+    assert runs == []
+    assert aside is not None
+    assert aside.exists() or aside.is_symlink()
+    assert read_all(folder) == [run_of()]
+    if kind == "link":
+        assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"time_ns": "1"},
+        {"time_ns": -1},
+        {"steps": True},
+        {"step_ns": []},
+        {"step_ns": [1.5]},
+        {"step_ns": [1] * (MOST_STEPS + 1)},
+        {"kernels": 1 << 70},
+        {"busy_share": float("nan")},
+        {"busy_share": 2},
+        {"title": "x" * 5000},
+        {"notebook": None},
+    ],
+    ids=str,
+)
+def test_a_value_that_cannot_be_ours_is_none(changes: dict[str, object]) -> None:
+    line = json.dumps(asdict(run_of()) | changes)
+    assert from_line(line) is None
+
+
+def test_lines_of_later_versions_are_read() -> None:
+    assert from_line(json.dumps(asdict(run_of()) | {"new": [1]})) == run_of()
+
+
+def test_runs_of_a_cell_and_all_files_are_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(files.MOST_RUNS + 2):
+        keep(folder, run_of(time_ns=number))
+    assert [run.time_ns for run in read_all(folder)] == [*range(2, files.MOST_RUNS + 2)]
+    (folder / "notes.jsonl").write_text("of the user")
+    monkeypatch.setattr(files, "MOST_BYTES", 2 * len(to_line(run_of())))
+    for number, cell in enumerate("bcd", 1):
+        keep(folder, run_of(cell))
+        os.utime(next(iter(folder.glob(files._name(run_of(cell))))), ns=(number, number))
+    assert sorted(run.cell for run in read_all(folder)) == ["c", "d"]
+    assert (folder / "notes.jsonl").exists()

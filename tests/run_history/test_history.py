@@ -1,0 +1,216 @@
+"""What is remembered of a run, what is said of the next one, and `tfvis_nb.history`."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bokeh.models.renderers import GlyphRenderer
+from IPython.core.interactiveshell import InteractiveShell
+
+import tfvis_nb as tv
+from tests.run_history.runs import run_of
+from tests.support.drawn_charts import drawn_sources
+from tests.support.texts import raises_id
+from tfvis_nb import events
+from tfvis_nb.analysis import why_not
+from tfvis_nb.analysis.steps.difference import difference, typical
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.display.charts import CannotSayError
+from tfvis_nb.run_history.files import VARIABLE, keep
+from tfvis_nb.run_history.history import remember
+from tfvis_nb.run_history.sentence import sentence
+from tfvis_nb.run_history.summary import MOST_STEPS, Cell, summary_of
+from tfvis_nb.texts import Text
+
+CELL = Cell("n.ipynb", "a", "c0de", "")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "history"))
+    # Tests of magics leave a shell to their process, whose notebook has no such runs.
+    monkeypatch.setattr(InteractiveShell, "_instance", None)
+    return tmp_path / "history"
+
+
+def steps(*durations: int, kernels: int = 2) -> tv.Trace:
+    """Return a trace whose steps are an op as long as the step, and kernels of a tenth of that."""
+    rows = [
+        {"step": step, "start_ns": 10**6 * step, "duration_ns": duration // (10 if kernel else 1)}
+        | {"kind": "kernel" if kernel else "op", "device": f"/device:{'GPU' if kernel else 'CPU'}:0"}
+        | {"lane": f"stream:{kernel}" if kernel else "ops", "op": "MatMul"}
+        for step, duration in enumerate(durations)
+        for kernel in range(kernels + 1)
+    ]
+    return tv.Trace(events.build({name: [row[name] for row in rows] for name in rows[0]}), title="steps")
+
+
+def test_a_summary_has_the_steps_without_a_first_one_that_is_set_apart() -> None:
+    found = summary_of(steps(90_000, 1000, 1100, 1050), CELL)
+    assert found is not None
+    assert (found.steps, found.step_ns, found.first_ns) == (4, [1000, 1100, 1050], 90_000)
+    assert (found.kernels, found.ops, found.title) == (2, 1, "steps")
+    assert found.busy_share == pytest.approx((100 + 110 + 105) / 3150)
+    assert (found.peak_bytes, found.tfvis_nb) == (None, tv.__version__)
+
+
+def test_a_summary_of_many_steps_has_the_last_ones() -> None:
+    durations = [1000 + number for number in range(MOST_STEPS + 9)]
+    found = summary_of(steps(*durations, kernels=0), CELL)
+    assert found is not None
+    assert (found.steps, found.step_ns) == (MOST_STEPS + 9, durations[9:])
+    assert found.kernels is None
+
+
+def test_without_steps_the_whole_run_counts() -> None:
+    columns = {"start_ns": [5, 40], "duration_ns": [10, 20], "kind": ["op"] * 2, "step": [-1, -1]}
+    found = summary_of(tv.Trace(events.build(columns)), CELL)
+    assert found is not None
+    assert (found.steps, found.step_ns, found.ops) == (0, [55], 2)
+    assert summary_of(tv.Trace(events.build({}, rows=0)), CELL) is None
+
+
+SLOW, FAST = [100, 101, 99, 100, 102, 98], [90, 91, 89, 90, 92, 88]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "key"),
+    [
+        (SLOW, FAST, "run_change"),
+        (FAST, SLOW, "run_change"),
+        (SLOW, SLOW[::-1], "run_change_not_shown"),
+        (SLOW, [50], "run_change_of_few_steps"),
+        ([100], [100], "run_change_of_few_steps"),
+    ],
+)
+def test_the_change_is_said_with_its_interval(before: list[int], now: list[int], key: str) -> None:
+    said = sentence([run_of(step_ns=before)], run_of(step_ns=now), can_compare=False).figures
+    assert said["change"].id == key
+    ratio, low, high, shown = difference(np.array(before), np.array(now))
+    assert shown is (key == "run_change")
+    if shown:
+        direction = "slower" if ratio > 1 else "faster"
+        bounds = [f"{100 * one:.1f} %" for one in sorted((abs(low - 1), abs(high - 1)))]
+        figures = said["change"].figures
+        assert [figures["low"], figures["high"]] == bounds
+        assert f"{100 * abs(ratio - 1):.1f} % {direction}" in figures["change"]
+
+
+def test_a_change_that_the_runs_before_also_show_is_named() -> None:
+    slow, fast, between = (run_of(step_ns=times) for times in (SLOW, FAST, [time + 4 for time in FAST]))
+    usual = sentence([slow, fast, fast], between, can_compare=False).figures["usual"]
+    assert (usual.id, usual.figures) == ("run_usual", {"runs": 3, "low": "90 ns", "high": "100 ns"})
+    for runs, now in (([slow, fast], between), ([fast] * 3, slow), ([slow, fast, fast], fast)):
+        assert sentence(runs, now, can_compare=False).figures["usual"] == ""
+
+
+def test_events_that_were_added_or_are_gone_are_counted() -> None:
+    fewer = sentence([run_of()], run_of(kernels=4, ops=1), can_compare=True).figures
+    assert (fewer["events"].id, fewer["events"].figures["more"]) == ("run_kernels", 3)
+    assert fewer["events"].figures["direction"] == "fewer"
+    assert fewer["compare"].id == "run_compare"
+    more = sentence([run_of(kernels=None)], run_of(kernels=5, ops=31), can_compare=False).figures
+    assert (more["events"].id, more["events"].figures) == (
+        "run_ops",
+        {"more": 1, "direction": "more", "per": " per step"},
+    )
+    assert (sentence([run_of()], run_of(), can_compare=False).figures["events"], more["compare"]) == ("", "")
+
+
+def test_a_run_that_took_no_time_has_no_change() -> None:
+    assert sentence([run_of(step_ns=[0])], run_of(), can_compare=False).figures["change"] == ""
+
+
+def test_the_last_run_that_was_recorded_alike_is_compared_with() -> None:
+    assert remember(steps(100, 101), CELL) == []
+    assert remember(steps(500, 501), Cell("n.ipynb", "a", "c0de", "python=True")) == []
+    assert remember(steps(500, 501), Cell("n.ipynb", "b", "c0de", "")) == []
+    (said,) = remember(steps(100, 101), Cell("n.ipynb", "a", "other code", ""))
+    assert said.id == "run_and_last"
+
+
+def test_the_table_has_each_run_and_its_change(folder: Path) -> None:
+    runs = [run_of(step_ns=SLOW, time_ns=1), run_of("b", time_ns=2), run_of(step_ns=FAST, time_ns=3)]
+    for run in runs:
+        keep(folder, run)
+    kept = tv.history()
+    assert isinstance(kept, tv.History)
+    table = kept.table
+    assert table["cell"].tolist() == ["a", "b", "a"]
+    assert table["step_ns"].tolist() == [round(typical(np.array(run.step_ns))) for run in runs]
+    expected = difference(np.array(SLOW), np.array(FAST))
+    assert table[["ratio", "ratio_low", "ratio_high"]].to_numpy()[2].tolist() == list(expected[:3])
+    assert table["ratio"].isna().tolist() == [True, True, False]
+    assert len(tv.history("b")) == 1
+    assert table["ratio"][2] == pytest.approx(table["step_ns"][2] / table["step_ns"][0], abs=0.01)
+    html = kept._repr_html_()
+    assert html is not None
+    assert html.count("<tr") == 4
+
+
+def test_a_step_time_and_its_change_are_of_the_same_figure(folder: Path) -> None:
+    before, now = [1_900_000] * 9, [1_500_000] * 4 + [1_900_000] + [3_000_000] * 4
+    for time_ns, times in enumerate((before, now)):
+        keep(folder, run_of(step_ns=times, time_ns=time_ns))
+    table = tv.history().table
+    assert table["ratio"][1] == pytest.approx(table["step_ns"][1] / table["step_ns"][0], rel=1e-6)
+    said = sentence([run_of(step_ns=before)], run_of(step_ns=now), can_compare=False).figures
+    assert said["took"] == format_duration(table["step_ns"][1])
+    drawn, *_ = drawn_sources(tv.history().chart())
+    assert drawn.data["took"][1] == pytest.approx(table["step_ns"][1] / 1e6)
+
+
+def test_no_runs_have_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    none = tv.history()
+    assert (len(none), why_not(none.table)) == (0, Text("no_runs_kept"))
+    with pytest.raises(CannotSayError):
+        none.chart()
+    with raises_id(KeyError, "no_runs_kept"):
+        none.compare()
+    for off in ("off", "0", "False"):
+        monkeypatch.setenv(VARIABLE, off)
+        assert remember(steps(100), CELL) == []
+        assert why_not(tv.history().table).id == "history_off"
+
+
+def test_names_are_text(folder: Path) -> None:
+    keep(folder, run_of("<b>x</b>", title="<script>", notebook="<i>"))
+    html = tv.history()._repr_html_()
+    assert html is not None
+    assert not any(name in html for name in ("<b>x", "<script", "<i>"))
+    assert "&lt;script&gt;" in html
+
+
+def test_the_chart_has_a_line_for_each_cell(folder: Path) -> None:
+    for number, cell in enumerate("abab"):
+        keep(folder, run_of(cell, step_ns=[2_000_000 + number, 1_000_000, 3_000_000], time_ns=number))
+    made = tv.history().chart()
+    lines = {source.data["run"][0]: source.data for source in drawn_sources(made)}
+    assert {tuple(data["run"]) for data in lines.values()} == {(0, 2), (1, 3)}
+    assert lines[0]["took"] == pytest.approx([2.0, 2.000001], rel=1e-9)
+    low, high = np.quantile([2_000_000, 1_000_000, 3_000_000], (0.05, 0.95)) / 1e6
+    assert (lines[0]["low"][0], lines[0]["high"][0]) == pytest.approx((low, high))
+    assert all(isinstance(each, GlyphRenderer) for each in made.renderers)
+
+
+def test_traces_are_compared_as_long_as_somebody_keeps_them() -> None:
+    first, second = steps(100, 101), steps(90, 91)
+    remember(first, CELL)
+    (said,) = remember(second, CELL, [first])
+    assert said.figures["compare"].id == "run_compare"
+    shown = tv.history().compare()
+    assert (shown.a.trace, shown.b.trace) == (first, second)
+    shown.close()
+    (said,) = remember(steps(90, 91), CELL)
+    assert said.figures["compare"] == ""
+    with raises_id(KeyError, "no_run_before", number=0):
+        tv.history().compare(after=0)
+    with raises_id(KeyError, "no_such_run", number=7):
+        tv.history().compare(0, 7)
+    del shown, first
+    gc.collect()
+    with raises_id(ValueError, "trace_of_run_gone", number=0):
+        tv.history().compare(0, 1)

@@ -1,0 +1,1 @@
+"""Checks of a trace against limits and against another trace."""

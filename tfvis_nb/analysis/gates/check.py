@@ -1,0 +1,192 @@
+"""Checks the metrics of a trace against limits and against those of another trace."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.gates.gate_metrics import METRICS, Measured, unit_of
+from tfvis_nb.analysis.gates.limits import WORSE_FROM, Limit, limit_of, shares_of
+from tfvis_nb.analysis.gates.report import OK, UNKNOWN, WORSE, as_text, headline, verdict
+from tfvis_nb.analysis.steps.difference import difference
+from tfvis_nb.analysis.unavailable import NONE, dtypes
+from tfvis_nb.core.prediction import is_predicted
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+_COLUMNS = {
+    "metric": "str",
+    "unit": "str",
+    "bound": "str",
+    "value": "float64",
+    "allowed": "float64",
+    "low": "float64",
+    "high": "float64",
+    "result": "str",
+    "required": "bool",
+    "reason": "object",
+}
+
+
+class _Checked(NamedTuple):
+    """A row of the table; see `check`."""
+
+    metric: str
+    unit: str
+    bound: str
+    value: float
+    allowed: float
+    low: float = math.nan
+    high: float = math.nan
+    result: str = OK
+    required: bool = True
+    reason: Text = NONE
+
+
+@validate_input
+def check(
+    trace: Trace,
+    limits: Mapping[str, Limit],
+    *,
+    against: Trace | None = None,
+    worse: Limit | Mapping[str, Limit] = WORSE_FROM,
+) -> pd.DataFrame:
+    """Check counts, bytes and times of a trace against limits, and against those of another trace.
+
+    Counts and bytes are compared as they are. A time is worse if the whole 95 % interval of the typical step
+    is above the limit, or above the base by more than `worse`, and unknown if only part of it is.
+    So is every metric of a predicted trace.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    limits
+        The most that is allowed, by metric of `tfvis_nb.analysis.gate_metrics`: a number in its unit, or a
+        text such as ``"2GiB"`` or ``"12ms"``. It may be empty if there is a base.
+    against
+        A trace to compare with: no metric may exceed its value there by more than `worse`.
+    worse
+        A share, such as 0.05 or ``"5%"``; or shares by metric, the others keep 5 %.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per check: ``metric``, ``unit`` (str), ``bound`` (str; ``limit`` or ``base``), ``value`` and
+        ``allowed`` (float64; the limit, or the value of the base), for a time ``low`` and ``high`` (float64;
+        the interval of value / allowed, else NaN), ``result`` (str; ``ok``, ``worse`` or ``unknown``),
+        ``required`` (bool; whether an unknown result fails the check as a whole) and ``reason`` (str; why it
+        is unknown). Metrics that neither trace has are left out.
+
+    Raises
+    ------
+    ValueError
+        If there is neither a limit nor a base, or no such metric, limit or share.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import check
+    >>> trace = Trace(events.build({"start_ns": [0, 10], "duration_ns": [5, 5], "kind": ["op"] * 2}))
+    >>> check(trace, {"ops": 1})[["metric", "value", "allowed", "result"]].values.tolist()
+    [['ops', 2.0, 1.0, 'worse']]
+    """
+    allowed = {metric: limit_of(metric, limit) for metric, limit in limits.items()}
+    shares = shares_of(worse)
+    if against is not None and not isinstance(against, Trace):
+        raise TypeError(Text("no_trace", function="check", given=type(against).__name__))
+    if not allowed and against is None:
+        raise ValueError(Text("nothing_to_check"))
+    rows = [_of_limit(metric, _recorded(trace, metric), limit) for metric, limit in allowed.items()]
+    if against is not None:
+        rows += _of_base(trace, against, shares)
+    return pd.DataFrame(rows, columns=list(_COLUMNS), dtype=object).astype(dtypes(_COLUMNS))
+
+
+def assert_trace(
+    trace: Trace,
+    *,
+    against: Trace | None = None,
+    worse: Limit | Mapping[str, Limit] = WORSE_FROM,
+    **limits: Limit,
+) -> None:
+    """Raise AssertionError if a metric of a trace exceeds its limit or that of another trace.
+
+    Parameters
+    ----------
+    trace, against, worse
+        As of `tfvis_nb.analysis.check`.
+    **limits
+        The most that is allowed, by metric of `tfvis_nb.analysis.gate_metrics`.
+
+    Raises
+    ------
+    AssertionError
+        If a metric is worse, or the trace does not show one that has a limit; with a table of all checks.
+    ValueError
+        If there is neither a limit nor a base, or no such metric, limit or share.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> trace = tv.Trace(tv.events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"]}))
+    >>> tv.assert_trace(trace, ops=1)
+    >>> tv.assert_trace(trace, ops=0)
+    Traceback (most recent call last):
+    AssertionError: worse: ops
+    metric  value  limit      change  result
+    ops     1      at most 0          worse
+    """
+    table = check(trace, limits, against=against, worse=worse)
+    if verdict(table) != OK:
+        raise AssertionError(f"{headline(table)}\n{as_text(table)}")
+
+
+def _recorded(trace: Trace, metric: str) -> Measured:
+    found = METRICS[metric].measure(trace)
+    return found._replace(reason=Text("not_recorded")) if is_predicted(trace) else found
+
+
+def _of_limit(metric: str, found: Measured, limit: float) -> _Checked:
+    row = _Checked(metric, unit_of(metric), "limit", found.value, limit)
+    if found.reason:
+        return row._replace(result=UNKNOWN, reason=found.reason)
+    if found.times is None:
+        return row._replace(result=WORSE if found.value > limit else OK)
+    return _of_times(row, np.full(len(found.times), limit), found.times, 1.0)
+
+
+def _of_base(trace: Trace, base: Trace, shares: Mapping[str, float]) -> Iterator[_Checked]:
+    for name, metric in METRICS.items():
+        if not metric.has_base:
+            continue
+        found, before = _recorded(trace, name), _recorded(base, name)
+        row = _Checked(name, unit_of(name), "base", found.value, before.value)
+        if metric.measure(trace).reason and metric.measure(base).reason:
+            continue
+        if found.reason or before.reason:
+            reason = found.reason or Text("not_in_base", reason=before.reason)
+            yield row._replace(result=UNKNOWN, reason=reason)
+        elif found.times is None or before.times is None:
+            yield row._replace(result=WORSE if found.value > before.value * (1 + shares[name]) else OK)
+        else:
+            yield _of_times(row._replace(required=False), before.times, found.times, 1 + shares[name])
+
+
+def _of_times(row: _Checked, before: np.ndarray, after: np.ndarray, most: float) -> _Checked:
+    """Judge times: worse if the whole interval of their ratio lies above `most`."""
+    found = difference(before, after)
+    if math.isnan(found.low):
+        reason = Text("one_step" if min(len(before), len(after)) < 2 else "steps_alike")
+        if len(before) < 2 <= len(after):
+            reason = Text("not_in_base", reason=reason)
+        return row._replace(result=UNKNOWN, reason=reason)
+    row = row._replace(low=found.low, high=found.high)
+    if found.low > most:
+        return row._replace(result=WORSE)
+    if found.high > most:
+        return row._replace(result=UNKNOWN, reason=Text("steps_vary"))
+    return row

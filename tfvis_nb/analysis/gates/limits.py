@@ -1,0 +1,109 @@
+"""Limits of metrics, as numbers or as people write them."""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+from tfvis_nb.analysis.gates.gate_metrics import METRICS, unit_of
+from tfvis_nb.core.amounts import BYTES, NANOSECONDS, amount
+from tfvis_nb.core.options import near
+from tfvis_nb.texts import Text
+
+Limit = float | str
+"""A number in the unit of the metric, or a text such as ``"2GiB"``."""
+
+WORSE_FROM = 0.05
+"""More than a base by this share is worse."""
+
+_UNITS: dict[str, Mapping[str, int | Fraction]] = {
+    "": {"": 1},
+    "bytes": BYTES,
+    "ms": {"": 1, **{unit: Fraction(count, NANOSECONDS["ms"]) for unit, count in NANOSECONDS.items()}},
+}
+_EXAMPLES = {"": "500", "bytes": "2GiB", "ms": "12ms"}
+
+
+def limit_of(metric: str, limit: Limit) -> float:
+    """Return a limit as a number in the unit of its metric.
+
+    Raises
+    ------
+    ValueError
+        If there is no such metric, or the limit is no such amount: a count and a size of at least 0, a
+        time above 0.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.gates.limits import limit_of
+    >>> limit_of("peak_bytes", "2GiB"), limit_of("step_ms", "900us"), limit_of("launches", 500)
+    (2147483648.0, 0.9, 500.0)
+    """
+    _refuse_unknown(metric)
+    unit = unit_of(metric)
+    number = _number(limit, _UNITS[unit])
+    if math.isnan(number) or (unit == "ms" and not number):
+        raise ValueError(Text("no_limit", metric=metric, limit=limit, example=_EXAMPLES[unit]))
+    return number
+
+
+def share_of(text: Limit) -> float:
+    """Return a share: a number up to 1, or a text with a percent sign.
+
+    Raises
+    ------
+    ValueError
+        If it is no such share of at least 0.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.gates.limits import share_of
+    >>> share_of("5%"), share_of(0.05)
+    (0.05, 0.05)
+    """
+    number = _number(text, {"%": Fraction(1, 100)})
+    if math.isnan(number) or (number > 1 and not isinstance(text, str)):
+        raise ValueError(Text("no_share", share=text))
+    return number
+
+
+def shares_of(worse: Limit | Mapping[str, Limit]) -> dict[str, float]:
+    """Return the share of each metric from one for all, or from those of some; `WORSE_FROM` for the others.
+
+    Raises
+    ------
+    ValueError
+        If there is no such metric or share, or the metric is not compared with a base.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.gates.limits import shares_of
+    >>> shares = shares_of({"step_ms": "20%"})
+    >>> shares["step_ms"], shares["launches"], shares_of(0.1)["launches"]
+    (0.2, 0.05, 0.1)
+    """
+    given = worse if isinstance(worse, Mapping) else dict.fromkeys(METRICS, worse)
+    for metric in given if isinstance(worse, Mapping) else ():
+        _refuse_unknown(metric)
+        if not METRICS[metric].has_base:
+            raise ValueError(Text("share_without_base", metric=metric))
+    return {metric: share_of(given.get(metric, WORSE_FROM)) for metric in METRICS}
+
+
+def _refuse_unknown(metric: str) -> None:
+    if metric not in METRICS:
+        hint = near(metric, METRICS) or "."
+        raise ValueError(Text("no_such_metric", metric=metric, hint=hint, metrics=", ".join(METRICS)))
+
+
+def _number(given: Limit, units: Mapping[str, int | Fraction]) -> float:
+    """Return an amount; NaN for what is none."""
+    if isinstance(given, str):
+        found = amount(given, units)
+        return math.nan if found is None else float(found)
+    if isinstance(given, bool):
+        return math.nan
+    try:
+        number = float(given)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+    return number if 0 <= number < math.inf else math.nan

@@ -1,0 +1,1 @@
+"""What a change would bring: the dependencies of a trace, replayed with other durations."""

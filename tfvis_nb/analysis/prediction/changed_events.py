@@ -1,0 +1,134 @@
+"""Which events a change is about: by op, kernel, layer, line of code or activity."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import translate
+
+import numpy as np
+
+from tfvis_nb.analysis.critical_path.backtrack import backtracker
+from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
+from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
+from tfvis_nb.analysis.steps.layers import event_layers
+from tfvis_nb.core.categories import is_kind, map_categories
+from tfvis_nb.core.options import near
+from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+_NOT_WORK = ("none", "runtime", "launch")
+"""Activities that calling an op takes, not the op itself."""
+
+
+def of_ops(trace: Trace, pattern: str) -> np.ndarray:
+    """Return which events belong to ops of a type (bool)."""
+    return map_categories(trace.events["op"], _matcher(pattern))
+
+
+def of_kernels(trace: Trace, pattern: str) -> np.ndarray:
+    """Return which events are kernels of a name (bool)."""
+    match, runs = _matcher(pattern), kernel_runs(trace)
+    found = np.zeros(len(trace.events), bool)
+    fits = {name: match(name) for name in runs["name"].unique()}
+    found[runs["event"].to_numpy()[runs["name"].map(fits).to_numpy(bool)]] = True
+    return found
+
+
+def of_layers(trace: Trace, pattern: str) -> np.ndarray:
+    """Return which events belong to a layer and to those in it (bool)."""
+    match = _matcher(pattern)
+    layer, _ = event_layers(trace)
+    fits = np.array([_within(match, name or "") for name in layer.dictionary.to_pylist()], bool)
+    found: np.ndarray = fits[np.asarray(layer.indices)]
+    return found
+
+
+def of_lines(trace: Trace, pattern: str) -> np.ndarray:
+    """Return which events belong to a line of code (bool), such as ``train.py:12``."""
+    if trace.stacks is None:
+        return np.zeros(len(trace.events), bool)
+    match = _matcher(pattern)
+    fits = np.array(
+        [match(line) or match(re.sub(r".*/", "", line)) for line in trace.stacks.own_lines()] + [False]
+    )
+    found: np.ndarray = fits[event_stacks(trace)]
+    return found
+
+
+def of_activities(trace: Trace, name: str) -> np.ndarray:
+    """Return which events have an activity (bool); see `tfvis_nb.analysis.events.activity.activity`."""
+    if name not in ACTIVITIES[1:]:
+        choices = ", ".join(ACTIVITIES[1:])
+        raise ValueError(
+            Text("no_such_activity", name=name, hint=near(name, ACTIVITIES[1:]), choices=choices)
+        )
+    found: np.ndarray = activity(trace) == NUMBER[name]
+    return found
+
+
+def work_of(trace: Trace, chosen: np.ndarray) -> np.ndarray:
+    """Return which of the events of ops are their work (bool): their kernels, or else the ops themselves."""
+    active, op = activity(trace), trace.events["op"].cat.codes.to_numpy()
+    runs = np.zeros(len(trace.events["op"].cat.categories) + 1, bool)
+    runs[op[locations(trace.events) == LOCATIONS.index("device")]] = True
+    # An op of a GPU without kernels works on the host.
+    on_host = (active == NUMBER["launch"]) & is_kind(trace.events, "op") & ~runs[op]
+    work: np.ndarray = chosen & (on_host | ~np.isin(active, [NUMBER[name] for name in _NOT_WORK]))
+    return work
+
+
+def with_nested(trace: Trace, chosen: np.ndarray) -> np.ndarray:
+    """Return the chosen events and all that lie within them on their threads (bool)."""
+    parent = backtracker(trace).times.parent
+    found = chosen.copy()
+    outer = np.where(parent >= 0, parent, np.arange(len(parent)))
+    # Each round looks at twice as many enclosing events as the one before.
+    while True:
+        deeper = found | found[outer]
+        further = outer[outer]
+        if (further == outer).all() and (deeper == found).all():
+            return found
+        found, outer = deeper, further
+
+
+def _within(match: Callable[[str], bool], layer: str) -> bool:
+    parts = layer.split("/")
+    return any(match("/".join(parts[:end])) for end in range(1, len(parts) + 1))
+
+
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    """Return whether a name is the pattern, or fits it with ``*`` and ``?`` as in the names of files."""
+    fits = re.compile(translate(pattern)).match
+    return lambda name: name == pattern or fits(name) is not None
+
+
+OF_OPS = ("ops", "layers", "lines")
+"""What has events of ops besides their work, such as those that launch it."""
+
+SELECTORS: Mapping[str, Callable[[Trace, str], np.ndarray]] = {
+    "ops": of_ops,
+    "kernels": of_kernels,
+    "layers": of_layers,
+    "lines": of_lines,
+    "activities": of_activities,
+}
+
+
+def names_of(trace: Trace, subject: str) -> Iterable[str]:
+    """Return the names of a trace that a change of a subject, a key of `SELECTORS`, can fit."""
+    match subject:
+        case "ops":
+            found = trace.events["op"].cat.categories.tolist()
+        case "kernels":
+            found = kernel_runs(trace)["name"].unique().tolist()
+        case "layers":
+            found = event_layers(trace)[0].dictionary.to_pylist()
+        case "lines":
+            lines = [] if trace.stacks is None else trace.stacks.own_lines().tolist()
+            found = [re.sub(r".*/", "", line) for line in lines]
+        case _:
+            found = [ACTIVITIES[number] for number in np.unique(activity(trace)) if number]
+    return [name for name in found if name]

@@ -1,0 +1,42 @@
+"""A late task that comes to its barriers when the last of the others does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.communication.stragglers import stragglers
+from tfvis_nb.analysis.critical_path.backtrack import backtracker
+from tfvis_nb.analysis.prediction.replay import no_change, replay
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+
+def early_factors(trace: Trace, task: str) -> np.ndarray:
+    """Return the factor of each event with which the task comes as late as the last of the others.
+
+    Not all that passes before a task arrives is its own work. So what a first guess changes shows what
+    is left to change.
+    """
+    late = stragglers(trace)
+    late = late[(late["task"].astype(str) == task).to_numpy()]
+    if late.empty:
+        raise ValueError(Text("not_at_barriers", task=task))
+    worst = late.loc[late.groupby("step")["sole_wait_ns"].idxmax()].set_index("step")
+    first = trace.steps.set_index("step")["start_ns"].reindex(worst.index)
+    times, lag_target = backtracker(trace).times, backtracker(trace).dependencies.target
+    step = pd.Series(times.step)
+    own = (trace.events["task"].astype(str) == task).to_numpy()
+    own = own & (step.map(worst["arrived_ns"]) > times.start).to_numpy()
+    event, arrived = (worst[name].to_numpy(np.int64) for name in ("event", "arrived_ns"))
+    factors = 1 - (worst["sole_wait_ns"] / (arrived - first).clip(lower=1)).clip(0, 1)
+
+    def early() -> np.ndarray:
+        return np.where(own, step.map(factors).fillna(1.0), 1.0)
+
+    factor = early()
+    guess = replay(trace, no_change(trace)._replace(factor=factor, lag_factor=factor[lag_target]))
+    side = np.where(arrived == times.start[event], guess.start[event], guess.end[event])
+    gained = (arrived - int(times.start[0]) - side).clip(1)
+    factors = (1 - (1 - factors) * worst["sole_wait_ns"] / gained).clip(0, 1)
+    return early()

@@ -1,0 +1,154 @@
+"""A trace of predicted times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tfvis_nb.analysis.critical_path.backtrack import backtracker
+from tfvis_nb.analysis.prediction.replay import Altered, Replayed, unchanged
+from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.prediction import Change, prediction_metadata, with_recorded_times
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
+
+FIGURES: dict[str, str] = {
+    "recorded_ns": "Duration of the step as recorded, in ns: latest end minus earliest start of its events "
+    "that repeat no others.",
+    "replayed_ns": "The same of a replay without a change, in ns.",
+    "predicted_ns": "The same of the predicted times, in ns.",
+    "saved_ns": "recorded_ns - predicted_ns, in ns.",
+    "saved_share": "saved_ns / recorded_ns.",
+}
+
+_MOVED = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
+_WITH_TIMES = ("memory", "in_use_bytes", "available_bytes", "fragmentation", "address")
+"""Nested columns of allocations, which have times of their own."""
+
+
+class Predicted(Trace):
+    """A trace whose events have predicted times; events that repeat others are left out.
+
+    Attributes
+    ----------
+    recorded
+        The trace as recorded.
+    rows
+        The event of ``recorded`` that each event is (int64).
+    times
+        One row per step: ``step`` (int64), and as in `FIGURES` ``recorded_ns``, ``replayed_ns``,
+        ``predicted_ns``, ``saved_ns`` (int64) and ``saved_share`` (float64).
+    drift
+        How far off the steps are if they are replayed without a change, as a share of their time.
+    """
+
+    recorded: Trace
+    rows: np.ndarray
+    times: pd.DataFrame
+    drift: float
+
+    @cached_property
+    def path(self) -> pd.DataFrame:
+        """The critical paths of all steps by category, as recorded and as predicted.
+
+        ``category`` (str), ``recorded_ns`` and ``predicted_ns`` (int64), the longest predicted one first.
+        ``critical_path`` has the segments.
+        """
+        lengths = {
+            f"{name}_ns": trace.critical_path.groupby("category", observed=True)["duration_ns"].sum()
+            for name, trace in (("recorded", self.recorded), ("predicted", self))
+        }
+        table = pd.DataFrame(lengths).fillna(0).astype("int64").rename_axis("category").reset_index()
+        table = table.astype({"category": "str"})
+        return table.sort_values("predicted_ns", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) -> Predicted:
+    """Make a trace of replayed times; `changes` is what was changed."""
+    times = backtracker(trace).times
+    kept = np.flatnonzero(times.counts)
+    origin = int(times.start[0])
+    start, end = (np.rint(column[kept]).astype(np.int64) + origin for column in changed)
+    order = np.lexsort((kept, start))
+    rows, start = kept[order], start[order]
+    duration = np.maximum(end[order] - start, 0)
+    events = trace.events.take(rows).reset_index(drop=True)
+    recorded_start, recorded_duration = (
+        events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns")
+    )
+    events["start_ns"], events["duration_ns"] = start, duration
+    # What lies before an event stays as long as it was; what lies within keeps its share.
+    stretch = np.divide(duration, recorded_duration, out=np.zeros(len(rows)), where=recorded_duration > 0)
+    for name in _MOVED:
+        offset = events[name].astype("Int64") - recorded_start
+        within = offset.clip(lower=0).astype("Float64") * stretch
+        events[name] = (offset.clip(upper=0) + within.round().astype("Int64") + start).astype(
+            trace.events[name].dtype
+        )
+    nested = trace.nested
+    if nested is not None:
+        nested = nested.drop_columns([name for name in _WITH_TIMES if name in nested.column_names]).take(
+            pa.array(rows)
+        )
+    table, drift = step_times(trace, changed)
+    found = Predicted(
+        events,
+        nested=with_recorded_times(nested, start - recorded_start, recorded_duration),
+        graphs=trace.graphs,
+        notes=[Text("times_predicted", drift=format_percent(drift)), *trace.notes],
+        title=trace.title,
+        step_labels=trace.step_labels,
+        clock_bounds=trace.clock_bounds,
+        stacks=trace.stacks,
+        metadata=prediction_metadata(trace, changes, table),
+        programs=trace.programs,
+    )
+    found.recorded, found.rows = trace, rows
+    found.edges = _moved(trace.edges, rows, len(trace.events))
+    found.times, found.drift = table, drift
+    return found
+
+
+def _moved(edges: pd.DataFrame, rows: np.ndarray, count: int) -> pd.DataFrame:
+    index = np.full(count, -1, np.int64)
+    index[rows] = np.arange(len(rows))
+    moved = edges.assign(source=index[edges["source"]], target=index[edges["target"]])
+    return moved[(moved["source"] >= 0) & (moved["target"] >= 0)].reset_index(drop=True)
+
+
+def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float]:
+    """Return ``times`` and ``drift`` of a `Predicted` trace."""
+    times = backtracker(trace).times
+    kept = np.flatnonzero(times.counts & (times.step != NO_STEP))
+    origin = int(times.start[0])
+    spans = {
+        "recorded": Replayed(times.start - origin, times.end - origin),
+        "replayed": unchanged(trace),
+        "predicted": changed,
+    }
+    step = times.step[kept]
+    durations = {
+        name: pd.Series(span.end[kept]).groupby(step).max() - pd.Series(span.start[kept]).groupby(step).min()
+        for name, span in spans.items()
+    }
+    table = pd.DataFrame({f"{name}_ns": durations[name].round().astype("int64") for name in spans})
+    table = table.rename_axis("step").reset_index()
+    table["saved_ns"] = table["recorded_ns"] - table["predicted_ns"]
+    table["saved_share"] = table["saved_ns"] / table["recorded_ns"].where(table["recorded_ns"] > 0)
+    off = (durations["replayed"] - durations["recorded"]).abs().sum()
+    return table, float(off / max(durations["recorded"].sum(), 1))
+
+
+def lengthened(times: pd.DataFrame, altered: Altered) -> float:
+    """Return by how much a step gets longer at most, as a share of it, although no work does.
+
+    Then the trace lacks dependencies: some of its work moves, and other work that waits for it does not.
+    """
+    if (altered.factor > 1).any() or (altered.lag_factor > 1).any():
+        return 0.0
+    return float((-times["saved_share"]).clip(lower=0).max())

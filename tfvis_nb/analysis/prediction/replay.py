@@ -1,0 +1,141 @@
+"""Runs the dependencies of a trace forward in time with other durations."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.critical_path.backtrack import backtracker
+from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.trace import Trace
+
+_LEAST = 0.05
+_NOT_YET = -(1 << 62)
+
+
+class Replayed(NamedTuple):
+    """New times of a trace's events, in ns since the earliest recorded start (float64)."""
+
+    start: np.ndarray
+    end: np.ndarray
+
+
+class Altered(NamedTuple):
+    """What is different in a replay."""
+
+    factor: np.ndarray
+    """Of the own work of each event (float64, at least 0)."""
+    lag_factor: np.ndarray
+    """Of the lag of each dependency (float64, at least 0)."""
+    hidden: np.ndarray
+    """Events that only others of them wait for (bool)."""
+    met: np.ndarray
+    """Dependencies that hold nothing up (bool)."""
+
+
+def no_change(trace: Trace) -> Altered:
+    """Return the change that leaves everything as it is."""
+    events, count = len(trace.events), len(backtracker(trace).dependencies.source)
+    return Altered(np.ones(events), np.ones(count), np.zeros(events, bool), np.zeros(count, bool))
+
+
+@per_trace
+def unchanged(trace: Trace) -> Replayed:
+    """Return the replay of the recorded durations."""
+    return replay(trace, no_change(trace))
+
+
+def replay(trace: Trace, altered: Altered) -> Replayed:
+    """Return when each event would run after a change.
+
+    Events go on as soon as what they depended on allows, in a sweep forward in time that meets two times of
+    each dependency, first the earlier one:
+
+        source  ====|released_at
+                     | lag: what lies between
+        target            satisfied_at|=======
+
+    * Released: the source has done its own work up to there, `factor` times as long as it took.
+    * Satisfied: the target goes on when the last of what it waited for at that time has been released and
+      the lag has passed. Before that it waited; it had no work of its own since its last point.
+    * Lags: a dependency takes at least as long as the shortest of its kind in the trace (the 5 % quantile,
+      as of launching a kernel). The one that would have come last by that is taken for the one that decided:
+      it keeps its recorded lag, the others the least one. All lags are multiplied by `lag_factor`.
+    * Hidden events and others do not wait for each other. They start with the others of their step.
+
+    An event that depends on nothing starts as recorded. Without a change every event keeps its times,
+    except among events that wait for each other in a circle within one nanosecond.
+    """
+    table, times, hidden = backtracker(trace).dependencies, backtracker(trace).times, altered.hidden
+    released = np.where(altered.met, float(_NOT_YET), np.nan)
+    if hidden.any():
+        factor = np.where(hidden, 0.0, altered.factor)
+        lag_factor = np.where(hidden[table.target], 0.0, altered.lag_factor)
+        leaves = hidden[table.source] & ~hidden[table.target]
+        # Nor does hidden work of a step wait for that of another: it would fall behind from step to step.
+        crosses = times.step[table.source] != times.step[table.target]
+        enters = hidden[table.target] & (~hidden[table.source] | crosses)
+        free, free_released = _sweep(trace, factor, lag_factor, released)
+        others = times.counts & ~hidden
+        first = pd.Series(free.start[others]).groupby(times.step[others]).min()
+        released[leaves] = free_released[leaves]
+        begins = first.reindex(times.step[table.target[enters]]).to_numpy()
+        released[enters] = np.where(np.isnan(begins), free_released[enters], begins)
+    return _sweep(trace, altered.factor, altered.lag_factor, released)[0]
+
+
+def _sweep(
+    trace: Trace, factor: np.ndarray, lag_factor: np.ndarray, released: np.ndarray
+) -> tuple[Replayed, np.ndarray]:
+    """Return the new times, and when each dependency lets its target go on: `released` unless NaN there."""
+    times, table = backtracker(trace).times, backtracker(trace).dependencies
+    count, is_known = len(released), ~np.isnan(released)
+    # What passes between steps is nobody's work.
+    lag_factor = np.where(times.step[table.source] == times.step[table.target], lag_factor, 1.0)
+    lag = np.where(is_known, released, _lags(table) * lag_factor).tolist()
+    # What is known is released by an event without time or work.
+    source = np.where(is_known, len(times.start), table.source)
+    dependency = np.concatenate([np.arange(count)] * 2)
+    is_satisfied = np.repeat([False, True], count)
+    when = np.concatenate([table.released_at, table.satisfied_at])
+    order = np.lexsort((is_satisfied, dependency, when))
+    origin = int(times.start[0])
+    moments = (dependency, is_satisfied, when - origin, np.concatenate([source, table.target]))
+    first = times.start - origin
+    first[table.target[table.satisfied_at == times.start[table.target]]] = _NOT_YET
+    recorded, speed = (times.start - origin).tolist(), [*factor.tolist(), 0.0]
+    at, now = [*recorded, 0], [*first.astype(np.float64).tolist(), 0.0]
+    start = list(now)
+    for one, satisfied, time, event in zip(*(column[order].tolist() for column in moments), strict=True):
+        if satisfied:
+            now[event] = max(now[event], lag[one])
+            if time == recorded[event]:
+                start[event] = now[event]
+        else:
+            if now[event] == _NOT_YET:
+                # In a circle something has to begin.
+                now[event] = start[event] = float(time)
+            now[event] += (time - at[event]) * speed[event]
+            lag[one] += now[event]
+        at[event] = time
+    now, at, start = now[:-1], at[:-1], start[:-1]
+    end = np.array(now) + (times.end - origin - np.array(at, np.int64)) * factor
+    return Replayed(np.array(start), end), np.array(lag)
+
+
+def _lags(table: Dependencies) -> np.ndarray:
+    """Return how long after its release each dependency lets its target go on, in ns (float64)."""
+    recorded = (table.satisfied_at - table.released_at).astype(np.float64)
+    least = np.zeros(len(recorded))
+    for kind in np.unique(table.kind).tolist():
+        of_kind = table.kind == kind
+        least[of_kind] = np.quantile(recorded[of_kind], _LEAST, method="lower")
+    # What each dependency alone allowed, the last of each point at its end.
+    order = np.lexsort((table.released_at + least, table.satisfied_at, table.target))
+    target, satisfied_at = table.target[order], table.satisfied_at[order]
+    is_last = np.append((target[1:] != target[:-1]) | (satisfied_at[1:] != satisfied_at[:-1]), True)
+    decisive = np.zeros(len(recorded), bool)
+    decisive[order] = is_last[: len(order)]
+    lag: np.ndarray = np.where(decisive, recorded, np.minimum(recorded, least))
+    return lag

@@ -1,0 +1,217 @@
+"""What a change of durations would bring: the dependencies of a trace, run forward in time again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.stragglers import stragglers
+from tfvis_nb.analysis.critical_path.backtrack import backtracker
+from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
+from tfvis_nb.analysis.prediction.changed_events import OF_OPS, SELECTORS, names_of, with_nested, work_of
+from tfvis_nb.analysis.prediction.gpu_speed import gpu_factors
+from tfvis_nb.analysis.prediction.on_time import early_factors
+from tfvis_nb.analysis.prediction.predicted import Predicted, lengthened, predicted_trace
+from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay
+from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.options import near, some_of
+from tfvis_nb.core.prediction import HIDDEN, HOW, ON_GPU, ON_TIME, Change
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import LATEST_NS, MOST_IN_ALL, NO_STEP
+from tfvis_nb.texts import Text
+
+Changes = Mapping[str, float | str]
+"""Names, or patterns of names with ``*`` and ``?``, to how what they fit changes: a factor of its duration,
+``"hidden"`` or ``"gpu"``."""
+
+MOST_DRIFT = 0.1
+"""If the replay of the recorded durations is further off, nothing is predicted."""
+
+_MOST_TASKS = 8
+
+_LAGS = {"launch": ("launch",), "communication": ("transfer", "channel")}
+"""The dependencies whose lags are part of an activity: launching a kernel, and sending a tensor."""
+
+
+@validate_input
+def what_if(
+    trace: Trace,
+    *,
+    ops: Changes | None = None,
+    kernels: Changes | None = None,
+    layers: Changes | None = None,
+    lines: Changes | None = None,
+    activities: Changes | None = None,
+    on_time: str | None = None,
+) -> Predicted:
+    """Predict the steps of a trace if some of its events took longer or shorter.
+
+    A change is a factor of a duration, ``{"MatMul": 0.5}``, or one of two words. The factor of an op, a layer
+    or a line scales its work: if that is kernels, the host takes as long as before to launch them. Only a
+    factor of 0 removes the launches as well. ``"hidden"`` is perfect overlap, as of work for the next step:
+    it takes as long as it did from the start of its step, and neither waits for other work nor has it wait.
+    ``"gpu"`` gives ops on a CPU the speed of a GPU of the trace: that of the same type of op there, or else
+    the least time that the GPU needs for the op's operations and bytes. Copies to and from the op stay as
+    they are.
+
+    Parameters
+    ----------
+    trace
+        Any trace with steps.
+    ops, kernels, layers, lines
+        Which work changes, by type of op, name of kernel, layer (with those in it) or line of code, such as
+        ``train.py:12``. With a factor of 0 it is removed, with the calls that launch it and what passed
+        before it started.
+    activities
+        Likewise by activity. Launches are free with ``{"launch": 0}``, with the time from a launch to its
+        kernel. Input is free with ``{"input": 0}``: no step waits for it. Communication is hidden with
+        ``{"communication": "hidden"}``; its factor is also that of the time from the end of an op until its
+        tensor is on its way. ``h2d``, ``d2h`` and ``d2d`` are copies.
+    on_time
+        A task that is as early at each barrier as the last of the others, however late it came.
+
+    Returns
+    -------
+    Predicted
+        A trace of the predicted times, with those of its steps, the drift of the replay and the new critical
+        path.
+
+    Raises
+    ------
+    TypeError
+        If the changes of ops, kernels, layers, lines or activities are not a mapping.
+    ValueError
+        If a name fits no event, a factor is no number of 0 or more or makes times too large for int64, the
+        speed of an op on a GPU is not known, the task is at no barrier, or the trace cannot be replayed: it
+        has no steps, the replay of the recorded times is off by more than `MOST_DRIFT`, or less work makes a
+        step longer by more than that.
+
+    Notes
+    -----
+    `tfvis_nb.analysis.prediction.replay.replay` is the model. It keeps the order of the recorded work on each
+    thread and stream, and starts nothing sooner than what it depends on allows.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import what_if
+    >>> table = events.build({
+    ...     "start_ns": [0, 0, 60], "duration_ns": [50, 20, 30], "kind": ["op"] * 3, "lane": ["ops"] * 3,
+    ...     "name": ["a", "b", "c"], "op": ["Const", "Const", "Add"],
+    ...     "detail": ["a = Const()", "b = Const()", "c = Add(a, b)"],
+    ... })
+    >>> found = what_if(Trace(table), ops={"Add": 0.5})
+    >>> found.times[["recorded_ns", "predicted_ns"]].values.tolist(), found.drift
+    ([[90, 75]], 0.0)
+    >>> found.path.values.tolist()
+    [['host_compute', 80, 65], ['scheduling', 10, 10]]
+    """
+    given = zip(SELECTORS, (ops, kernels, layers, lines, activities), strict=True)
+    changes = {subject: _checked(subject, of_names) for subject, of_names in given}
+    altered = requested(trace, changes, on_time)
+    replayed, times = replay(trace, altered), backtracker(trace).times
+    latest = int(times.start[0]) + replayed.end[times.counts].max(initial=0)
+    if latest > LATEST_NS or (replayed.end - replayed.start)[times.counts].sum() > MOST_IN_ALL:
+        raise ValueError(Text("predicted_too_long"))
+    found = predicted_trace(trace, replayed, _listed(changes, on_time))
+    if found.drift > MOST_DRIFT:
+        raise ValueError(Text("replay_drifts", drift=format_percent(found.drift)))
+    if (longer := lengthened(found.times, altered)) > MOST_DRIFT:
+        raise ValueError(Text("replay_lacks_dependencies", longer=format_percent(longer)))
+    return found
+
+
+def _checked(subject: str, given: Any) -> dict[str, Any]:
+    """Return the changes of a subject if they are what `what_if` takes."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(Text("no_changes", subject=subject, given=given))
+    for name, how in given.items():
+        number = isinstance(how, Real) and not isinstance(how, bool)
+        if not (0 <= how < math.inf if number else isinstance(how, str) and how in HOW):
+            raise ValueError(Text("not_a_change", name=name, given=how))
+        if number and how > LATEST_NS:
+            raise ValueError(Text("predicted_too_long"))
+    return {str(name): how if isinstance(how, str) else float(how) for name, how in given.items()}
+
+
+def _check_task(trace: Trace, task: str) -> None:
+    """Refuse what is not a task of a trace, naming those at its barriers."""
+    known = stragglers(trace)["task"].astype(str).unique().tolist()
+    if known and task not in trace.events["task"].cat.categories.tolist():
+        raise ValueError(Text("no_such_task", task=task, known=some_of(known, _MOST_TASKS)))
+
+
+def _listed(changes: Mapping[str, Mapping[str, Any]], on_time: str | None) -> list[Change]:
+    found = [
+        Change(subject, name, None, how) if isinstance(how, str) else Change(subject, name, how)
+        for subject, of_names in changes.items()
+        for name, how in of_names.items()
+    ]
+    return found if on_time is None else [*found, Change(ON_TIME, on_time, None)]
+
+
+def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: str | None = None) -> Altered:
+    """Return what `what_if` changes in a trace; `changes` has its arguments by name."""
+    if not (trace.events["step"] != NO_STEP).any():
+        raise ValueError(Text("no_steps"))
+    altered, table = no_change(trace), backtracker(trace).dependencies
+    later = table.satisfied_at > backtracker(trace).times.start[table.target]
+    for subject, of_names in changes.items():
+        for name, how in of_names.items():
+            chosen = SELECTORS[subject](trace, name)
+            if subject in OF_OPS and how != 0:
+                chosen = work_of(trace, chosen)
+            if not chosen.any():
+                hint = near(name, names_of(trace, subject))
+                raise ValueError(Text("nothing_to_change", subject=subject, name=name, hint=hint))
+            if how == HIDDEN:
+                altered.hidden[with_nested(trace, chosen)] = True
+                continue
+            if how == ON_GPU:
+                altered.factor[:] *= gpu_factors(trace, chosen, name)
+                continue
+            chosen = with_nested(trace, chosen)
+            altered.factor[chosen] *= how
+            if subject == "activities":
+                lags = np.isin(table.kind, [KIND[kind] for kind in _LAGS.get(name, ())])
+                if name == "launch":
+                    lags |= _unlaunched(table)
+                altered.lag_factor[lags] *= how
+                if name == "input" and not how:
+                    altered.met[:] |= later & chosen[table.target] & ~chosen[table.source]
+            if not how and name != "launch":
+                chosen |= _around(trace, chosen)
+                altered.factor[chosen] = 0
+                altered.lag_factor[chosen[table.target]] = 0
+    if on_time is not None:
+        _check_task(trace, on_time)
+        early = early_factors(trace, on_time)
+        altered.factor[:] *= early
+        altered.lag_factor[:] *= early[table.target]
+    return altered
+
+
+def _unlaunched(table: Dependencies) -> np.ndarray:
+    """Return what made work wait for its stream whose launch is not recorded (bool): that was late."""
+    launched = table.target[table.kind == KIND["launch"]]
+    late: np.ndarray = (table.kind == KIND["stream"]) & ~np.isin(table.target, launched)
+    return late
+
+
+def _around(trace: Trace, removed: np.ndarray) -> np.ndarray:
+    """Return which work removed calls launch, and which calls launch nothing but removed work (bool)."""
+    edges = trace.edges[(trace.edges["kind"] == "launch").to_numpy()]
+    call, work = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
+    launched, found = removed.copy(), np.zeros(len(removed), bool)
+    launched[work[removed[call]]] = True
+    found[call] = True
+    found[call[~launched[work]]] = False
+    around: np.ndarray = launched | with_nested(trace, found)
+    return around

@@ -1,0 +1,118 @@
+"""The columns of a comparison that show whether rows differ by more than chance."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.steps.compared_steps import ComparedSteps
+from tfvis_nb.analysis.steps.difference import (
+    TRIM,
+    Difference,
+    Differences,
+    difference,
+    differences,
+    false_discovery_rates,
+)
+from tfvis_nb.texts import Text
+
+COLUMNS = {
+    "typical_difference_ns": "float64",
+    "low_ns": "float64",
+    "high_ns": "float64",
+    "typical_ratio": "float64",
+    "low_ratio": "float64",
+    "high_ratio": "float64",
+    "shown": "boolean",
+}
+P_VALUE = {"p_value": "float64"}
+"""The last column of a table."""
+SIDES = ("a", "b")
+LEVEL = 0.05
+"""Rows with a smaller corrected p-value show a difference."""
+_MOST_CELLS = 1 << 22
+
+
+class StepTimes(NamedTuple):
+    """Parts of the rows' times in the repeated steps of one side."""
+
+    row: np.ndarray
+    """The row of each part (int64)."""
+    step: np.ndarray
+    """The step number of each part."""
+    ns: np.ndarray
+    """Its time."""
+
+
+def add_differences(
+    table: pd.DataFrame, sides: Sequence[ComparedSteps], times: Sequence[StepTimes], unknown: np.ndarray
+) -> None:
+    """Add `COLUMNS` and `P_VALUE` to a table; `unknown` are rows whose time is not known in all steps.
+
+    Rows are NaN if they are part of so few steps on both sides that a typical step has none of their time,
+    and all are if one of the sides has a single step: then ``attrs["no_interval"]`` is the reason.
+    ``attrs["step_time"]`` is the `Difference` of the steps' durations.
+    """
+    table.attrs["step_time"] = step_time(*sides)
+    found = Differences(*np.full((len(Differences._fields), len(table)), np.nan))
+    if all(side.repeats for side in sides):
+        cells = [_in_order(side, part) for side, part in zip(sides, times, strict=True)]
+        _fill(found, sides, cells, unknown)
+    else:
+        table.attrs["no_interval"] = Text("one_step_to_compare")
+    ratio = ratio_of(pd.Series(found.b), pd.Series(found.a))
+    p_value = false_discovery_rates(found.p_value)
+    values = (found.b - found.a, found.low, found.high, ratio, found.ratio_low, found.ratio_high)
+    for name, value in zip(COLUMNS, values, strict=False):
+        table[name] = value
+    table["shown"] = pd.arrays.BooleanArray(p_value < LEVEL, np.isnan(p_value))
+    table["p_value"] = p_value
+
+
+def step_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
+    """Return the difference of the steps' durations."""
+    return difference(a.durations(), b.durations())
+
+
+def _in_order(side: ComparedSteps, times: StepTimes) -> StepTimes:
+    """Number steps by their order among the repeated ones, and leave out the others."""
+    steps = np.concatenate(side.recordings)
+    place = np.minimum(np.searchsorted(steps, times.step), len(steps) - 1)
+    kept = (times.row >= 0) & (steps[place] == times.step)
+    return StepTimes(times.row[kept], place[kept], times.ns[kept])
+
+
+def _fill(
+    found: Differences, sides: Sequence[ComparedSteps], cells: Sequence[StepTimes], unknown: np.ndarray
+) -> None:
+    counts = [[len(steps) for steps in side.recordings] for side in sides]
+    often = np.zeros(len(unknown), bool)
+    for part, count in zip(cells, counts, strict=True):
+        # Most rows of large traces are in few steps. Matrices of the others have no more than some cells
+        # per event.
+        often |= np.bincount(part.row, minlength=len(unknown)) > int(sum(count) * TRIM)
+    rows = np.flatnonzero(often & ~unknown)
+    parts = -(-len(rows) * max(map(sum, counts)) // _MOST_CELLS)
+    for chunk in np.array_split(rows, max(parts, 1)):
+        place = np.full(len(unknown), -1)
+        place[chunk] = np.arange(len(chunk))
+        matrices = []
+        for part, count in zip(cells, counts, strict=True):
+            at = place[part.row]
+            index = at[at >= 0] * sum(count) + part.step[at >= 0]
+            sums = np.bincount(index, weights=part.ns[at >= 0], minlength=len(chunk) * sum(count))
+            matrices.append(np.split(sums.reshape(len(chunk), sum(count)), np.cumsum(count)[:-1], axis=1))
+        values = differences(*matrices)
+        never = (values.a == 0) & (values.b == 0)
+        for column, of_chunk in zip(found, values, strict=True):
+            column[chunk] = np.where(never, np.nan, of_chunk)
+
+
+def ratio_of(b: pd.Series, a: pd.Series) -> np.ndarray:
+    """Return b / a, NaN where a is not above 0."""
+    numerator, denominator = (
+        column.astype("Float64").to_numpy(np.float64, na_value=np.nan) for column in (b, a)
+    )
+    ratio: np.ndarray = np.divide(numerator, denominator, out=np.full(len(a), np.nan), where=denominator > 0)
+    return ratio

@@ -1,0 +1,177 @@
+"""The tab of predictions: what the steps would take if something took longer or shorter."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.communication.stragglers import stragglers
+from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
+from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
+from tfvis_nb.analysis.prediction.predicted import Predicted, step_times
+from tfvis_nb.analysis.prediction.replay import replay
+from tfvis_nb.analysis.prediction.what_if import requested
+from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.labels import printable, task_label
+from tfvis_nb.core.prediction import HIDDEN, ON_GPU, ON_TIME
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, TableColumn, table
+from tfvis_nb.display.tabs.wording import activity_label
+from tfvis_nb.texts import Text, text_of
+
+MOST_EVENTS = 100_000
+"""Larger traces take longer for a prediction than a drag of the slider."""
+
+_MOST_NAMES = 30
+_LONGEST_LABEL = 80
+_NO_WORK = ("none", "runtime", "launch")
+_DEFINITION = (
+    "A replay of the recorded work in which something takes longer or shorter: each event starts as soon as"
+    " what it depends on allows. trace.what_if does the same in Python, and takes several changes at once."
+)
+_SAVING = "Predicted, for all steps together. Activities whose absence saves nothing are not listed."
+_SUBJECTS = {
+    "activities": "Activity",
+    "ops": "Op type",
+    "kernels": "Kernel",
+    "layers": "Layer",
+    "lines": "Line of code",
+    ON_TIME: "Task on time",
+}
+_COSTS = [
+    TableColumn("activity", "Activity", "text", "The activity removed, with the calls that launch it."),
+    TableColumn("predicted_ns", "Steps", "ns", "Predicted duration of all steps without it, in ns."),
+    TableColumn("saved_ns", "Saved", "ns", "Recorded minus predicted duration of all steps, in ns."),
+    TableColumn("saved_share", "% saved", "share", "Saved / recorded duration of all steps, from 0 to 1."),
+]
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return the control, and a table of what each activity costs."""
+    control = {"kind": "what_if", "title": "What if", "definition": _DEFINITION}
+    try:
+        now = _outcome(trace, _predicted(trace))
+    except ValueError as error:
+        return [control | {"cannot_say": text_of(error)}]
+    return [control | {"choices": _choices(trace), "now": now}, _costs(trace)]
+
+
+def outcome(trace: Trace, change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a change would bring for the median step; see `changed`."""
+    return _outcome(trace, changed(trace, change))
+
+
+def changed(trace: Trace, change: Mapping[str, Any]) -> Predicted:
+    """Predict a trace with a change: its ``subject``, the ``name`` of one, and ``how`` it changes.
+
+    ValueError has the reason if it cannot be predicted.
+    """
+    subject, name, how = (change.get(part) for part in ("subject", "name", "how"))
+    if subject not in _SUBJECTS or not isinstance(name, str) or not isinstance(how, int | float | str):
+        raise ValueError(Text("unknown_question", kind=subject))
+    return _predicted(trace, **{subject: name if subject == ON_TIME else {name: how}})
+
+
+def _predicted(trace: Trace, **changes: Any) -> Predicted:
+    events = len(trace.events)
+    if events > MOST_EVENTS:
+        raise ValueError(Text("too_large_to_predict", events=events, most=MOST_EVENTS))
+    return trace.what_if(**changes)
+
+
+def _outcome(trace: Trace, found: Predicted) -> dict[str, Any]:
+    """Describe the step of median recorded duration, on the task that idles least in it as recorded."""
+    times = found.times.sort_values("recorded_ns", kind="stable")
+    row = times.iloc[(len(times) - 1) // 2]
+    recorded, predicted = (_parts(each, int(row["step"])) for each in (trace, found))
+    idle = recorded[["idle_ns", "unknown_ns"]].sum(axis=1)
+    task = "" if idle.empty else str(idle.idxmin())
+    parts = predicted.reindex([task], fill_value=0).iloc[0]
+    several, total = len(times) > 1, times[["recorded_ns", "saved_ns"]].sum()
+    return {
+        "step": f"Median step, {row['step']:.0f}" if several else "Step",
+        "task": printable(task_label(task), _LONGEST_LABEL) if len(recorded) > 1 else "",
+        "recorded_ns": int(row["recorded_ns"]),
+        "predicted_ns": int(row["predicted_ns"]),
+        "all_saved_share": float(total["saved_ns"] / max(total["recorded_ns"], 1)) if several else None,
+        "parts": [
+            {"name": part.removesuffix("_ns"), "ns": int(parts[part])} for part in PARTS if parts[part]
+        ],
+        "drift": format_percent(found.drift),
+    }
+
+
+def _parts(trace: Trace, step: int) -> pd.DataFrame:
+    """Return the parts of a step for each task."""
+    found = trace.breakdown
+    rows = found[(found["step"] == step) & (found["device"].astype(str) == "")]
+    return rows.assign(task=rows["task"].astype(str)).set_index("task")[list(PARTS)].fillna(0)
+
+
+def _choices(trace: Trace) -> list[dict[str, Any]]:
+    """Return what can be changed: for each subject the names with the most time, and how they are shown.
+
+    ``how`` has what can be done with them besides giving them a factor.
+    """
+    there = {*_activities(trace)}
+    moves = {"ops", "layers", "lines"} if {"host_compute", "device_compute"} <= there else set()
+    return [
+        {
+            "subject": subject,
+            "label": _SUBJECTS[subject],
+            "names": names[:_MOST_NAMES],
+            "how": [
+                *([[HIDDEN, "hidden behind other work"]] if subject != ON_TIME else []),
+                *([[ON_GPU, "at the speed of a GPU"]] if subject in moves else []),
+            ],
+        }
+        for subject, found in _names(trace)
+        if (names := [list(pair) for pair in found if 0 < len(pair[0]) <= LONGEST_TEXT])
+    ]
+
+
+def _names(trace: Trace) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    yield "activities", [(name, activity_label(name)) for name in _activities(trace)]
+    is_work = ~np.isin(activity(trace), [NUMBER[name] for name in _NO_WORK])
+    work = trace.events.loc[is_work, ["op", "duration_ns"]]
+    yield "ops", _longest(work.groupby("op", observed=True)["duration_ns"].sum())
+    yield "kernels", _longest(kernel_runs(trace).groupby("name")["duration_ns"].sum())
+    layers = trace.layers
+    yield "layers", _longest((layers["device_ns"] + layers["host_ns"]).groupby(layers["layer"]).sum())
+    lines = trace.source_lines
+    lines = lines[lines["line"].notna()]
+    place = lines["file"].astype(str) + ":" + lines["line"].astype(str)
+    yield "lines", _longest((lines["device_ns"] + lines["host_ns"]).groupby(place).sum())
+    tasks = stragglers(trace)["task"].astype(str).unique().tolist()
+    yield ON_TIME, [(task, printable(task_label(task) or task, _LONGEST_LABEL)) for task in tasks]
+
+
+def _longest(times: pd.Series) -> list[tuple[str, str]]:
+    names = [str(name) for name in times.sort_values(ascending=False, kind="stable").index]
+    return [(name, printable(name, _LONGEST_LABEL)) for name in names]
+
+
+def _activities(trace: Trace) -> list[str]:
+    """Return the activities of a trace, the one with the most time first."""
+    numbers = activity(trace)
+    time = np.bincount(numbers, trace.events["duration_ns"].to_numpy(np.float64), len(ACTIVITIES))
+    return [
+        ACTIVITIES[number] for number in np.argsort(-time, kind="stable").tolist() if number and time[number]
+    ]
+
+
+def _costs(trace: Trace) -> dict[str, Any]:
+    """Tabulate all steps without each of the activities that save something."""
+    rows = []
+    for name in _activities(trace):
+        times, _ = step_times(trace, replay(trace, requested(trace, {"activities": {name: 0}})))
+        recorded, predicted = (int(times[column].sum()) for column in ("recorded_ns", "predicted_ns"))
+        if recorded > predicted:
+            saved = recorded - predicted
+            rows.append((activity_label(name), predicted, saved, saved / recorded))
+    found = pd.DataFrame(rows, columns=[column.name for column in _COSTS])
+    found = found.sort_values("saved_ns", ascending=False, kind="stable")
+    reason = "" if rows else Text("no_activity_saves")
+    return table("Steps without an activity", found, _COSTS, definition=_SAVING, reason=reason)

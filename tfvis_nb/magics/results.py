@@ -1,0 +1,68 @@
+"""What a magic does with its trace: binds it to a name, writes it, and shows it below the cell."""
+
+import argparse
+import weakref
+from pathlib import Path
+from typing import Any
+
+from IPython.display import display
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.run_history.cell import cell_id
+from tfvis_nb.texts import Text
+from tfvis_nb.writing.save import save
+
+
+class Results:
+    """The results of one shell's magics.
+
+    Parameters
+    ----------
+    shell
+        The IPython shell whose cells show them.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._shown: dict[str, weakref.ref[Any]] = {}
+
+    def bind(self, recorded: Trace, name: str | None) -> None:
+        """Give the user a variable."""
+        if name:
+            self._shell.push({name: recorded})
+
+    def show(self, recorded: Trace, arguments: argparse.Namespace, magic: str) -> None:
+        """Write the files that were asked for, and show the timeline."""
+        for path in arguments.output:
+            try:
+                written = save(recorded, path)
+            except (OSError, ValueError) as error:
+                # The cell has run: its recording is shown, and the other files are written.
+                print(f"{magic}: {_not_written(path, error)}")  # noqa: T201
+                continue
+            if not arguments.quiet or written != [path]:
+                print(Text("files_written", files=", ".join(map(str, written))))  # noqa: T201 - where to look
+        if not arguments.quiet:
+            self._draw(recorded, keep=arguments.keep)
+
+    def _draw(self, recorded: Trace, *, keep: bool) -> None:
+        from tfvis_nb.display.timeline.widget import show_timeline
+
+        widget = show_timeline(recorded, keep=keep)
+        cell = cell_id(self._shell)
+        if cell is not None:
+            # Run again, the cell loses its old output; the widget in it would live on in the kernel
+            # and in the saved notebook.
+            previous = self._shown.pop(cell, lambda: None)()
+            if previous is not None:
+                previous.close()
+            self._shown[cell] = weakref.ref(widget)
+        publish: Any = display  # which has no types
+        publish(widget)
+
+
+def _not_written(path: Path, error: OSError | ValueError) -> str:
+    """Describe in one line which file was not written, and why."""
+    reason = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
+    start = f"cannot write {str(path)!r}: "
+    return start + reason.removeprefix(start)

@@ -1,0 +1,1 @@
+"""Other processes, also on other machines -> Trace, through the profiler service that TensorFlow has."""

@@ -1,0 +1,170 @@
+"""Records running processes from outside, such as the workers of a cluster, all at the same time."""
+
+from __future__ import annotations
+
+import io
+import re
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.options import check_title
+from tfvis_nb.core.progress import progress_after
+from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.remote.service import Answer, Outcome, ask
+from tfvis_nb.texts import Text
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_ADDRESS = re.compile(r"(?:grpc://)?([^\s/:]+|\[[0-9a-f:.]+\]):(\d{1,5})/?", re.IGNORECASE)
+_MOST_WORKERS = 512
+_LONGEST = 200
+_SMALL = 1 << 16
+"""Bytes; the profile of a worker that runs nothing holds some facts of its host and is smaller."""
+
+
+def capture(
+    workers: str | Sequence[str],
+    *,
+    seconds: float = 2.0,
+    tries: int = 3,
+    python: bool = False,
+    shapes: bool = False,
+    device_level: int = 1,
+    title: str | None = None,
+) -> Trace:
+    """Record running TensorFlow processes, on this or other machines, all at the same time.
+
+    Each has to run TensorFlow's profiler service: ``tf.profiler.experimental.server.start(6009)`` in its
+    code, or the port of a TensorFlow Serving or TPU worker. TensorFlow need not be installed here.
+
+    Parameters
+    ----------
+    workers
+        ``"host:6009"`` or ``"grpc://host:6009"``, or several of them.
+    seconds
+        How long to record.
+    tries
+        How often to record again if a worker ran nothing meanwhile or has another profiler running.
+    python, shapes, device_level
+        What to record, as for `trace`.
+    title
+        A short name for the picture; by default the address of the first worker that was recorded.
+
+    Returns
+    -------
+    Trace
+        With a task for each worker, and their clocks aligned as far as possible. A note names the workers
+        that could not be recorded.
+
+    Raises
+    ------
+    ConnectionError
+        If no worker could be recorded; it names each with the reason.
+    EmptyTraceError
+        If none of them ran anything.
+    ImportError
+        If the package grpcio is missing.
+    ValueError
+        If an address, `seconds`, `tries` or an option is wrong.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> tv.capture("localhost:1", seconds=0.1)
+    Traceback (most recent call last):
+    ...
+    ConnectionError: no worker was recorded. localhost:1 ...
+    """
+    check_title(title)
+    if not 0 < seconds <= 3600 or tries < 1:
+        raise ValueError(Text("capture_out_of_range", seconds=seconds, tries=tries))
+    options = TraceOptions(python=python, shapes=shapes, device_level=device_level)
+    addresses = addresses_of([workers] if isinstance(workers, str) else workers)
+    best = _recorded(addresses, seconds, tries, options)
+    profiles = {address: one.profile for address, one in best.items() if one.outcome is Outcome.RECORDED}
+    missed = [_why(address, one) for address, one in best.items() if one.outcome is not Outcome.RECORDED]
+    if not profiles:
+        idle = all(one.outcome is Outcome.EMPTY for one in best.values())
+        raise (EmptyTraceError if idle else ConnectionError)(
+            Text("no_worker_recorded", workers="; ".join(missed))
+        )
+    from tfvis_nb.reading import read_trace
+
+    trace = read_trace(
+        [_Profile(address, content) for address, content in profiles.items()],
+        title=title or (f"{len(profiles)} workers: " if len(profiles) > 1 else "") + next(iter(profiles)),
+    )
+    trace.profiles = list(profiles.values())
+    if missed:
+        trace.notes.append(Text("workers_not_recorded", workers="; ".join(missed)))
+    return trace
+
+
+class _Profile(io.BytesIO):
+    """A profile as a file that is called like its worker."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        super().__init__(content)
+        self.name = name
+
+
+def addresses_of(workers: Sequence[str]) -> list[str]:
+    """Return each worker once as ``host:port``; ValueError for one that is no address, and for too many."""
+    found = [(worker, _ADDRESS.fullmatch(worker.strip())) for worker in workers]
+    for worker, match in found:
+        if match is None or not 0 < int(match[2]) < 1 << 16:
+            raise ValueError(Text("no_worker_address", address=worker))
+    addresses = list(dict.fromkeys(f"{match[1]}:{int(match[2])}" for _, match in found if match))
+    if not 0 < len(addresses) <= _MOST_WORKERS:
+        raise ValueError(Text("worker_count", workers=len(addresses), most=_MOST_WORKERS))
+    return addresses
+
+
+def _recorded(
+    addresses: Sequence[str], seconds: float, tries: int, options: TraceOptions
+) -> dict[str, Answer]:
+    """Record all workers at once until each has something, and return the best try."""
+    best: dict[str, Answer] = {}
+    subject = f"recording {len(addresses)} worker{'s' * (len(addresses) > 1)} for {seconds:g} s"
+    with progress_after(subject) as progress, ThreadPoolExecutor(len(addresses)) as pool:
+        for number in range(tries):
+            if number:
+                progress.what = f"{subject}, try {number + 1} of {tries}"
+            found = dict(
+                zip(addresses, pool.map(lambda one: _ask(one, seconds, options), addresses), strict=True)
+            )
+            best = max(found, best, key=_count) if best else found
+            outcomes = {one.outcome for one in found.values()}
+            if not outcomes & {Outcome.EMPTY, Outcome.FAILED}:
+                break
+    return best
+
+
+def _ask(address: str, seconds: float, options: TraceOptions) -> Answer:
+    """Record a worker; a profile without events is none."""
+    with tempfile.TemporaryDirectory(prefix="tfvis-nb-capture-") as folder:
+        answer = ask(address, seconds, options, Path(folder))
+    if answer.outcome is Outcome.RECORDED and len(answer.profile) < _SMALL:
+        from tfvis_nb.reading.xspace.reader import read
+
+        try:
+            read(answer.profile, address)
+        except EmptyTraceError:
+            return Answer(Outcome.EMPTY)
+    return answer
+
+
+def _count(found: dict[str, Answer]) -> int:
+    return sum(one.outcome is Outcome.RECORDED for one in found.values())
+
+
+def _why(address: str, answer: Answer) -> str:
+    port = address.rpartition(":")[2]
+    return Text(
+        answer.outcome.value, address=address, port=port, reason=" ".join(answer.reason.split())[:_LONGEST]
+    )

@@ -1,0 +1,125 @@
+"""TensorFlow's profiler service: what is asked of a worker over gRPC, and what it answers.
+
+``tf.profiler.experimental.client.trace`` asks the same, but lets each worker write its profile into a folder
+that all of them share. If it is told to (``emit_xspace``), the service of TensorFlow 2.21 returns the profile
+instead. That of 2.15 writes it in any case, into its working folder if no other is given.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tfvis_nb.reading.protobuf.wire import DamageError, delimited, fields, whole_number
+from tfvis_nb.texts import Text
+
+if TYPE_CHECKING:
+    from tfvis_nb.recording.options import TraceOptions
+
+_METHOD = "/tensorflow.ProfilerService/Profile"
+_CONNECT_S = 5.0
+_COLLECT_S = 60.0
+"""How long a worker may take to collect what it recorded; a large host needs several seconds."""
+
+# ProfileRequest of profiler_service.proto and ProfileOptions of profiler_options.proto, TensorFlow 2.21.
+_DURATION_MS, _OPTIONS, _REPOSITORY_ROOT, _EMIT_XSPACE = 1, 4, 5, 9
+_OPTION = {
+    "device_tracer_level": 3,
+    "host_tracer_level": 2,
+    "python_tracer_level": 4,
+    "version": 5,
+    "enable_hlo_proto": 7,
+    "duration_ms": 9,
+}
+_EMPTY_TRACE, _XSPACE = 7, 8
+
+
+class Outcome(Enum):
+    """What came of asking a worker."""
+
+    RECORDED = "recorded"
+    EMPTY = "worker_idle"
+    KEPT = "worker_keeps_profile"
+    ABSENT = "worker_absent"
+    NO_SERVICE = "worker_without_service"
+    ENDED = "worker_ended"
+    SILENT = "worker_silent"
+    FAILED = "worker_failed"
+
+
+class Answer(NamedTuple):
+    """What a worker answered: its profile, or why it has none; `reason` is in words of gRPC."""
+
+    outcome: Outcome
+    profile: bytes = b""
+    reason: str = ""
+
+
+def request(seconds: float, options: TraceOptions, folder: Path) -> bytes:
+    """Return a ``ProfileRequest``; a worker that does not return its profile writes it to `folder`."""
+    duration = round(seconds * 1000)
+    # Without version 1, or with the duration in the request alone, a worker takes its own defaults.
+    values = {**options.profiler_levels, "version": 1, "enable_hlo_proto": 1, "duration_ms": duration}
+    packed = b"".join(whole_number(_OPTION[name], value) for name, value in values.items())
+    parts = [
+        whole_number(_DURATION_MS, duration),
+        delimited(_OPTIONS, packed),
+        delimited(_REPOSITORY_ROOT, os.fsencode(folder)),
+        whole_number(_EMIT_XSPACE, 1),
+    ]
+    return b"".join(parts)
+
+
+def answered(response: bytes, folder: Path) -> Answer:
+    """Return what a ``ProfileResponse`` holds, or what the worker has written to `folder`."""
+    try:
+        found = {one.number: response[one.start : one.end] for one in fields(response)}
+    except DamageError as error:
+        return Answer(Outcome.FAILED, reason=str(error))
+    if found.get(_XSPACE):
+        return Answer(Outcome.RECORDED, found[_XSPACE])
+    if any(found.get(_EMPTY_TRACE, b"")):
+        return Answer(Outcome.EMPTY)
+    # The file of a worker on this machine; that of another lies there.
+    written = next(folder.rglob("*.xplane.pb"), None)
+    return Answer(Outcome.KEPT) if written is None else Answer(Outcome.RECORDED, written.read_bytes())
+
+
+def ask(address: str, seconds: float, options: TraceOptions, folder: Path) -> Answer:
+    """Record a worker for some seconds, and return its answer when it has collected everything.
+
+    `folder` is an empty one, for this worker alone.
+    """
+    grpc = _grpc()
+    unlimited = [("grpc.max_receive_message_length", -1)]
+    with grpc.insecure_channel(address, options=unlimited) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
+        except grpc.FutureTimeoutError:
+            return Answer(Outcome.ABSENT)
+        try:
+            response = channel.unary_unary(_METHOD)(
+                request(seconds, options, folder), timeout=seconds + _COLLECT_S
+            )
+        except grpc.RpcError as error:
+            return _refused(grpc, error)
+    return answered(response, folder)
+
+
+def _refused(grpc: Any, error: Any) -> Answer:
+    outcomes = {
+        grpc.StatusCode.UNIMPLEMENTED: Outcome.NO_SERVICE,
+        grpc.StatusCode.UNAVAILABLE: Outcome.ENDED,
+        grpc.StatusCode.DEADLINE_EXCEEDED: Outcome.SILENT,
+    }
+    return Answer(outcomes.get(error.code(), Outcome.FAILED), reason=str(error.details() or error.code()))
+
+
+def _grpc() -> Any:
+    try:
+        import grpc
+    except ImportError:
+        raise ImportError(Text("grpc_missing"), name="grpc") from None
+    return grpc

@@ -1,0 +1,62 @@
+"""The chart of kept runs: how long the steps of each cell took from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.display.charts.style import coloured, legend_below, plot, shown, time_unit, unlike
+from tfvis_nb.run_history.sentence import change_of, signed_change
+from tfvis_nb.run_history.summary import Summary
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+_SPREAD = (0.05, 0.95)
+_COLOURS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "allocator")
+
+
+def history_chart(runs: Sequence[Summary]) -> figure:
+    """Return the typical step time of each run by its number, a line for each cell.
+
+    A bar behind it reaches from the 5th to the 95th percentile of the steps.
+    """
+    from bokeh.models import ColumnDataSource, FixedTicker, HoverTool
+
+    unit = time_unit(max(run.typical_ns for run in runs))
+    made = plot(f"Step time of each run ({unit.name})", height=240, from_0="y")
+    cells: dict[tuple[str, str], list[int]] = {}
+    for number, run in enumerate(runs):
+        cells.setdefault((run.notebook, run.cell), []).append(number)
+    names = unlike([shown(runs[numbers[-1]].title or "cell", 40) for numbers in cells.values()])
+    for index, (name, numbers) in enumerate(zip(names, cells.values(), strict=True)):
+        colour = coloured(_COLOURS[index % len(_COLOURS)])
+        own = [runs[number] for number in numbers]
+        ends = np.array([np.quantile(run.step_ns, _SPREAD) for run in own]) / unit.size
+        change = [None, *map(change_of, own[:-1], own[1:])]
+        source = ColumnDataSource(
+            {
+                "run": numbers,
+                "took": [run.typical_ns / unit.size for run in own],
+                "low": ends[:, 0],
+                "high": ends[:, 1],
+                "step": [format_duration(run.typical_ns) for run in own],
+                "change": ["" if one is None else signed_change(*one[:3]) for one in change],
+                "time": [f"{pd.Timestamp(run.time_ns):%Y-%m-%d %H:%M} UTC" for run in own],
+            }
+        )
+        ends_at: dict[str, Any] = {"x0": "run", "x1": "run", "y0": "low", "y1": "high"}
+        made.segment(**ends_at, source=source, line_width=9, line_alpha=0.35, **colour)
+        made.line("run", "took", source=source, line_width=1.5, legend_label=name, **colour)
+        dots = made.scatter("run", "took", source=source, size=6, **colour)
+        tooltips = [("run", "@run, @time"), ("step", "@step"), ("change", "@change")]
+        made.add_tools(HoverTool(renderers=[dots], tooltips=tooltips, visible=False))
+    made.xaxis.axis_label = "run (bar: 5th to 95th percentile of its steps)"
+    made.xaxis.ticker = FixedTicker(ticks=[*range(0, len(runs), -(-len(runs) // 20))])
+    made.xgrid.visible = False
+    legend_below(made)
+    return made

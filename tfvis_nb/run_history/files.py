@@ -1,0 +1,134 @@
+"""The files of the history: one for each cell in the user's data folder, readable by their owner alone.
+
+A file has a line for each run. It is replaced as a whole, under a lock on the folder: neither a killed kernel
+nor a full disk leaves half of it, and two kernels that run the same cell keep both runs.
+"""
+
+import hashlib
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tfvis_nb.core.folder_lock import lock_folder
+from tfvis_nb.core.output_path import whole
+from tfvis_nb.run_history.summary import Cell, Summary, from_line, to_line
+from tfvis_nb.texts import Text
+
+VARIABLE = "TFVIS_NB_HISTORY"
+"""Environment variable: a folder for the history, or ``off``, ``no``, ``false`` or ``0`` to keep none."""
+
+_OFF = ("off", "no", "false", "0")
+
+MOST_RUNS = 50
+"""Runs that are kept of a cell."""
+
+MOST_BYTES = 16 << 20
+"""Size of all files together; the files whose cells have not run for longest go first."""
+
+_LARGEST_FILE = 2 << 20
+"""A larger one was not written by this package."""
+
+_SUFFIX = ".jsonl"
+_OURS = re.compile(r"[0-9a-f]{32}\.jsonl(\.damaged-[0-9]+)?|\.tfvis-nb-[0-9a-f]{32}")
+"""Also what was moved aside, and what a killed process has not completed."""
+
+
+def history_folder() -> Path | None:
+    """Return the folder of the history, which need not be there; None where it is switched off.
+
+    OSError if there is no home folder.
+    """
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen.lower() in _OFF:
+        return None
+    import platformdirs
+
+    folder = Path(chosen or platformdirs.user_data_dir("tfvis-nb", appauthor=False)).expanduser()
+    if not chosen and not folder.is_absolute():
+        raise FileNotFoundError(Text("no_home_folder"))
+    return folder.absolute() if chosen else folder / "history"
+
+
+def keep(folder: Path, summary: Summary) -> tuple[list[Summary], Path | None]:
+    """Add a run to those of its cell; return the runs before, and the damaged file that was moved aside.
+
+    OSError if it cannot be kept; then the file is as it was.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / _name(summary)
+    with _locked(folder):
+        runs, is_whole = _read(path)
+        aside = None if is_whole else path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+        if aside is not None:
+            path.rename(aside)
+        with whole(path) as beside:
+            beside.chmod(0o600)
+            lines = map(to_line, [*runs[1 - MOST_RUNS :], summary])
+            beside.write_text("".join(lines), encoding="ascii")
+        _remove_oldest(folder)
+    return runs, aside
+
+
+def read_all(folder: Path) -> list[Summary]:
+    """Return all runs that are kept, in the order of their times; damaged lines are left out.
+
+    OSError if a file cannot be read.
+    """
+    runs: list[Summary] = []
+    for path in folder.glob(f"*{_SUFFIX}"):
+        runs += _read(path)[0]
+    return sorted(runs, key=lambda run: run.time_ns)
+
+
+def _name(cell: Cell) -> str:
+    key = json.dumps([cell.notebook, cell.cell])
+    return hashlib.sha256(key.encode("ascii")).hexdigest()[:32] + _SUFFIX
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    if os.name == "nt":  # neither locks nor folders can be opened there: a run of two at once may be lost
+        yield
+        return
+    opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        lock_folder(opened)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _read(path: Path) -> tuple[list[Summary], bool]:
+    """Return the runs in a file, and whether there is nothing else in it."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return [], False
+        # Another kind of file put there in between must not make this wait.
+        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return [], True
+    with os.fdopen(opened, "rb") as file:
+        data = file.read(_LARGEST_FILE + 1)
+    if len(data) > _LARGEST_FILE:
+        return [], False
+    *lines, rest = data.split(b"\n")
+    runs = [from_line(line) for line in lines]
+    # A copied file is another cell's, whatever it holds.
+    own = [run for run in runs if run is not None and _name(run) == path.name]
+    return own, not rest and len(own) == len(lines)
+
+
+def _remove_oldest(folder: Path) -> None:
+    found = [(path.lstat(), path) for path in folder.iterdir() if _OURS.fullmatch(path.name)]
+    total = sum(status.st_size for status, _ in found)
+    for status, path in sorted(found, key=lambda entry: entry[0].st_mtime_ns):
+        if total <= MOST_BYTES:
+            return
+        if not stat.S_ISDIR(status.st_mode):
+            path.unlink(missing_ok=True)
+            total -= status.st_size

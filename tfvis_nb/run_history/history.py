@@ -1,0 +1,257 @@
+"""`history`: the runs of traced cells that are kept, as a table and a chart."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
+from tfvis_nb.core.format import UNKNOWN, format_bytes, format_duration, format_percent
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.charts import CannotSayError
+from tfvis_nb.run_history.cell import notebook_of
+from tfvis_nb.run_history.files import history_folder, keep, read_all
+from tfvis_nb.run_history.sentence import change_of, sentence, signed_change
+from tfvis_nb.run_history.summary import Cell, Summary, summary_of
+from tfvis_nb.texts import Text
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+    from tfvis_nb.display.comparison.widget import Comparison
+
+_traces: weakref.WeakValueDictionary[tuple[str, str, int], Trace] = weakref.WeakValueDictionary()
+"""The traces of runs in this process, as long as somebody else keeps them."""
+
+_CHANGE = ("ratio", "ratio_low", "ratio_high")
+_COLUMNS = {
+    "notebook": "str",
+    "cell": "str",
+    "title": "str",
+    "time": "datetime64[ns, UTC]",
+    "steps": "int64",
+    "step_ns": "int64",
+    "first_ns": "Int64",
+    **dict.fromkeys(_CHANGE, "float64"),
+    "kernels": "Int64",
+    "ops": "Int64",
+    "busy_share": "float64",
+    "peak_bytes": "Int64",
+    "options": "str",
+    "code": "str",
+    "tfvis_nb": "str",
+    "tensorflow": "str",
+}
+
+
+class History:
+    """The kept runs of traced cells, oldest first; `tfvis_nb.history` returns it.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per run, by its number: ``notebook``, ``cell``, ``title``, ``time`` (UTC), ``steps``;
+        ``step_ns``, the time of a typical step: the mean without the longest and the shortest fifth of the
+        steps and without a first one that is set apart; without steps the time from the first event to the
+        last; ``first_ns`` of that step; ``ratio`` of ``step_ns`` to that of the cell's run before, with its
+        95 % interval ``ratio_low`` and ``ratio_high``; ``kernels`` and ``ops``,
+        the median numbers per step; ``busy_share`` of the accelerators; ``peak_bytes``; ``options`` of the
+        recording; ``code``, a digest of the cell's code; and the versions of ``tfvis_nb`` and ``tensorflow``.
+        Values that a trace does not show are NA or NaN.
+    """
+
+    def __init__(self, runs: Sequence[Summary], reason: Text) -> None:
+        self._runs = list(runs)
+        self._reason = reason
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The runs as a table."""
+        if not self._runs:
+            return cannot_say(_COLUMNS, self._reason)
+        rows = []
+        for number, run in enumerate(self._runs):
+            before = self._before(number)
+            change = None if before is None else change_of(self._runs[before], run)
+            changed = () if change is None else change[:3]
+            rows.append(
+                vars(run)
+                | {"step_ns": run.typical_ns, "time": pd.Timestamp(run.time_ns, tz="UTC")}
+                | dict(zip(_CHANGE, changed, strict=False))
+            )
+        return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
+
+    def chart(self) -> figure:
+        """Return the step time of each run, a line for each cell, as a ``bokeh.plotting.figure``.
+
+        Whiskers reach from the 5th to the 95th percentile of the steps.
+
+        Raises
+        ------
+        CannotSayError
+            If no run is kept.
+        """
+        from tfvis_nb.run_history.chart import history_chart
+
+        if not self._runs:
+            raise CannotSayError(f"not available: {self._reason}")
+        return history_chart(self._runs)
+
+    def compare(self, before: int | None = None, after: int | None = None, **options: Any) -> Comparison:
+        """Show the traces of two runs one above the other, while this process still has both.
+
+        Parameters
+        ----------
+        before, after
+            Numbers of runs in `table`; by default the last run and the one before it of the same cell.
+        **options
+            As of `tfvis_nb.show_comparison`.
+
+        Raises
+        ------
+        KeyError
+            If there is no such run, or no earlier one to compare with.
+        ValueError
+            If a trace is no longer there: only variables keep traces, the history does not.
+        """
+        from tfvis_nb.display.comparison.widget import show_comparison
+
+        if not self._runs:
+            raise KeyError(self._reason)
+        after = len(self._runs) - 1 if after is None else after
+        self._check(after)
+        before = self._before(after) if before is None else before
+        if before is None:
+            raise KeyError(Text("no_run_before", number=after))
+        self._check(before)
+        found = []
+        for number in (before, after):
+            trace = _traces.get(_key(self._runs[number]))
+            if trace is None:
+                raise ValueError(Text("trace_of_run_gone", number=number))
+            found.append(trace)
+        return show_comparison(*found, **options)
+
+    def _check(self, number: int) -> None:
+        if not 0 <= number < len(self._runs):
+            raise KeyError(Text("no_such_run", number=number))
+
+    def _before(self, number: int) -> int | None:
+        """Return the number of the run that a run is compared with."""
+        earlier = range(number - 1, -1, -1)
+        return next((one for one in earlier if self._runs[one].is_comparable(self._runs[number])), None)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __repr__(self) -> str:
+        return repr(self._readable())
+
+    def _repr_html_(self) -> str | None:
+        shown: str | None = self._readable()._repr_html_()  # type: ignore[operator]
+        return shown
+
+    def _readable(self) -> pd.DataFrame:
+        """Return the table as people read it: what every run has, and what any run shows."""
+        table = self.table
+        if why_not(table):
+            return table
+        of_steps = table["step_ns"].map(format_duration)
+        several = len({run.notebook for run in self._runs}) > 1
+        shown = pd.DataFrame(
+            {
+                "notebook": table["notebook"].map(lambda path: printable(path, 60)) if several else None,
+                "cell": table["cell"].map(lambda cell: printable(cell, 12)),
+                "time": table["time"].dt.tz_convert(None).dt.strftime("%Y-%m-%d %H:%M UTC"),
+                "title": table["title"].map(lambda title: printable(title, 60)),
+                "step time": of_steps,
+                "change": [signed_change(*values) for values in table[list(_CHANGE)].to_numpy()],
+                "kernels": table["kernels"],
+                "ops": table["ops"],
+                "busy": table["busy_share"].map(format_percent, na_action="ignore"),
+                "peak memory": table["peak_bytes"].map(format_bytes, na_action="ignore"),
+            }
+        )
+        return shown.dropna(axis="columns", how="all").astype(object).fillna(UNKNOWN)
+
+
+def history(cell: str | None = None) -> History:
+    """Return the kept runs of the cells that ``%%trace`` has run in this notebook.
+
+    Outside a notebook, and for one whose name is not known, the runs of all notebooks.
+
+    Parameters
+    ----------
+    cell
+        The identity of a cell, as in the column ``cell``, for its runs alone.
+
+    Returns
+    -------
+    History
+        Its ``table`` has a row for each run, ``chart()`` draws the step times, and ``compare()`` shows the
+        traces of two runs while they are in memory. A notebook shows it as a table.
+
+    Raises
+    ------
+    OSError
+        If the files cannot be read.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> list(tv.history("no such cell").table)[:4]
+    ['notebook', 'cell', 'title', 'time']
+    """
+    folder = history_folder()
+    if folder is None:
+        return History([], Text("history_off"))
+    shell = _shell()
+    notebook = None if shell is None else notebook_of(shell)
+    runs = [
+        run
+        for run in read_all(folder)
+        if (run.cell == cell if cell is not None else notebook in (None, run.notebook))
+    ]
+    return History(runs, Text("no_runs_kept"))
+
+
+def remember(trace: Trace, cell: Cell, held: Iterable[object] = ()) -> list[Text]:
+    """Keep a summary of a trace that a cell has recorded; return what there is to say about it.
+
+    That is how it differs from the last run, and that a damaged file was moved aside. To compare the traces
+    is offered if that of the last run is among the objects `held`: others may go at any time.
+
+    Raises
+    ------
+    OSError
+        If it cannot be kept.
+    """
+    folder = history_folder()
+    run = None if folder is None else summary_of(trace, cell)
+    if folder is None or run is None:
+        return []
+    runs, damaged = keep(folder, run)
+    _traces[_key(run)] = trace
+    said = [] if damaged is None else [Text("history_damaged", path=str(damaged))]
+    comparable = [one for one in runs if run.is_comparable(one)]
+    if comparable:
+        last = _traces.get(_key(comparable[-1]))
+        is_held = last is not None and any(last is one for one in held)
+        said.append(sentence(comparable, run, can_compare=is_held))
+    return said
+
+
+def _key(run: Summary) -> tuple[str, str, int]:
+    return run.notebook, run.cell, run.time_ns
+
+
+def _shell() -> Any:
+    """Return the shell of this process if it has one."""
+    python = sys.modules.get("IPython")
+    return None if python is None else python.get_ipython()

@@ -1,0 +1,173 @@
+"""What is kept of a run of a traced cell: step times and a few figures, never the trace."""
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from statistics import median_low
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb.analysis.steps.difference import typical
+from tfvis_nb.analysis.steps.other_steps import is_set_apart
+from tfvis_nb.analysis.steps.slow_steps import slow_first_step
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+MOST_STEPS = 200
+"""Step times that are kept of a run; the last ones of a longer run."""
+
+LONGEST_TEXT = 4096
+"""Characters of any text that is kept."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell as it is run: ``notebook`` and ``cell`` identify it, whatever its code.
+
+    ``code`` is a digest of its code, ``options`` those of the recording that differ from the defaults.
+    """
+
+    notebook: str
+    cell: str
+    code: str
+    options: str
+
+
+@dataclass(frozen=True)
+class Summary(Cell):
+    """One run of a traced cell.
+
+    ``time_ns`` is when it ended, in ns since 1970. ``steps`` were recorded; of ``step_ns``, their times
+    in recorded order, the last `MOST_STEPS` are kept. A first step that is set apart is ``first_ns`` and
+    not among them. Without steps ``step_ns`` is the time from the first event to the last. ``kernels``
+    and ``ops`` are the median numbers per step, ``busy_share`` is of the accelerators, ``peak_bytes``
+    of the allocator with the highest peak; None where the trace does not show them.
+    """
+
+    title: str
+    time_ns: int
+    steps: int
+    step_ns: list[int]
+    first_ns: int | None
+    kernels: int | None
+    ops: int | None
+    busy_share: float | None
+    peak_bytes: int | None
+    tfvis_nb: str
+    tensorflow: str
+
+    @property
+    def typical_ns(self) -> int:
+        """The time of a typical step, as changes compare it."""
+        return round(typical(np.array(self.step_ns)))
+
+    def is_comparable(self, other: "Summary") -> bool:
+        """Whether both are runs of one cell, recorded alike."""
+        names = ("notebook", "cell", "options")
+        same = all(getattr(self, name) == getattr(other, name) for name in names)
+        return same and bool(self.steps) == bool(other.steps)
+
+
+def summary_of(trace: Trace, cell: Cell) -> Summary | None:
+    """Return what is kept of a trace that has just been recorded in a cell; None without events."""
+    if trace.events.empty:
+        return None
+    first = slow_first_step(trace)
+    apart = first is not None and is_set_apart(first._asdict())
+    table = trace.steps[trace.steps["step"] != NO_STEP]
+    kept = table[table["step"] != first.step] if apart and first is not None else table
+    start = trace.events["start_ns"].to_numpy(np.int64)
+    span = int((start + trace.events["duration_ns"].to_numpy(np.int64)).max() - start.min())
+    tensorflow = getattr(sys.modules.get("tensorflow"), "__version__", "")
+    return Summary(
+        **asdict(cell),
+        title=trace.title[:LONGEST_TEXT],
+        time_ns=time.time_ns(),
+        steps=len(table),
+        step_ns=kept["duration_ns"].tolist()[-MOST_STEPS:] if len(kept) else [span],
+        first_ns=first.first_ns if apart and first is not None else None,
+        kernels=_per_step(trace, "kernel", kept["step"].tolist()),
+        ops=_per_step(trace, "op", kept["step"].tolist()),
+        busy_share=_busy_share(trace, kept["step"].tolist()),
+        peak_bytes=_peak_bytes(trace),
+        tfvis_nb=version("tfvis-nb"),
+        tensorflow=str(tensorflow)[:LONGEST_TEXT],
+    )
+
+
+def _per_step(trace: Trace, kind: str, steps: list[int]) -> int | None:
+    """Return the median number of events of a kind per step, or in all without steps."""
+    step = trace.events["step"].to_numpy()[(trace.events["kind"] == kind).to_numpy()]
+    if not len(step):
+        return None
+    if not steps:
+        return len(step)
+    numbers, counts = np.unique(step, return_counts=True)
+    each = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+    return int(median_low(each.get(number, 0) for number in steps))
+
+
+def _busy_share(trace: Trace, steps: list[int]) -> float | None:
+    table = trace.utilisation
+    if why_not(table):
+        return None
+    of_device = table["step"].isin(steps) & table["hta_kernel_ns"].notna() & table["busy_ns"].notna()
+    total = int(table.loc[of_device, "step_ns"].sum())
+    return int(table.loc[of_device, "busy_ns"].sum()) / total if total else None
+
+
+def _peak_bytes(trace: Trace) -> int | None:
+    curve = trace.memory
+    return None if why_not(curve) or curve.empty else int(curve["bytes"].max())
+
+
+def to_line(summary: Summary) -> str:
+    """Write a summary as one line."""
+    return json.dumps(asdict(summary), separators=(",", ":")) + "\n"
+
+
+def from_line(line: str | bytes) -> Summary | None:
+    """Read what `to_line` wrote; None for anything else. Values of later versions are ignored."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    values: dict[str, Any] = {name: found.get(name) for name in _CHECKS}
+    return Summary(**values) if all(check(values[name]) for name, check in _CHECKS.items()) else None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 62
+
+
+def _is_count_or_none(value: Any) -> bool:
+    return value is None or _is_count(value)
+
+
+def _is_share_or_none(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and math.isfinite(value) and 0 <= value <= 1)
+
+
+def _are_steps(value: Any) -> bool:
+    return isinstance(value, list) and 1 <= len(value) <= MOST_STEPS and all(map(_is_count, value))
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("notebook", "cell", "code", "options", "title", "tfvis_nb", "tensorflow"), _is_text),
+    **dict.fromkeys(("time_ns", "steps"), _is_count),
+    "step_ns": _are_steps,
+    **dict.fromkeys(("first_ns", "kernels", "ops", "peak_bytes"), _is_count_or_none),
+    "busy_share": _is_share_or_none,
+}
