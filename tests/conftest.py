@@ -29,6 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
         history = tempfile.TemporaryDirectory(prefix="history-")
         config.add_cleanup(history.cleanup)
         os.environ["TFVIS_NB_HISTORY"] = history.name
+        # On some CPUs TensorFlow replaces ops by those of oneDNN; recordings have the same ops on all.
+        os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
     # Nearly all that is made until every test is collected stays: modules and the tests themselves.
     gc.disable()
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")

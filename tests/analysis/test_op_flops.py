@@ -13,6 +13,7 @@ from tfvis_nb.analysis.hardware.op_work import op_work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 
 def floats(*shape: int) -> Tensor:
@@ -163,6 +164,21 @@ def test_what_is_fused_adds_up() -> None:
         96,
     )
     assert (trained, inferred) == (4 * elements, 2 * elements)
+
+
+def test_ops_of_onednn_count_as_those_in_whose_place_they_are(data: Path) -> None:
+    trace = read_trace(data / "local_mlp_step1.pb")
+    work = op_work(trace).join(trace.events[["name", "op"]], on="event")
+    found = work[work["op"].astype(str).str.startswith("_Mkl")].set_index("name")["flops"].to_dict()
+    batch, inputs, hidden, classes = 512, 784, 256, 10
+    forward, logits = 2 * batch * inputs * hidden, 2 * batch * hidden * classes
+    assert found == {
+        "Relu": forward + 2 * batch * hidden,
+        "logits": logits,
+        "gradients/logits_grad/MatMul": logits,
+        "gradients/logits_grad/MatMul_1": logits,
+        "gradients/MatMul_grad/MatMul_1": forward,
+    }
 
 
 def test_without_attributes_one_way_to_multiply_has_to_be_left() -> None:

@@ -87,7 +87,7 @@ def op_flops(op: Op) -> int | None:
     128
     """
     known = [one for one in (*op.inputs, *op.outputs) if one]
-    if op.kind in COPIES:
+    if op.kind in _COPIES:
         return 0
     if op.kind not in FORMULAS or not known or any("COMPLEX" in one.dtype for one in known):
         return None
@@ -270,10 +270,23 @@ FORMULAS: Mapping[str, _Formula] = {
 }
 """Counting rules by op type."""
 
-COPIES = _words("Cast ConcatV2 Pad PadV2 Pack Reverse ReverseV2 Select SelectV2 Tile Transpose")
+_ONEDNN = "_Mkl"
+"""How op types begin that TensorFlow 2.9+ puts in place of others where oneDNN is faster on the CPU."""
+
+_COPIES = _words("Cast ConcatV2 Pad PadV2 Pack Reverse ReverseV2 Select SelectV2 Tile Transpose")
 """Ops that read and write all of their inputs and outputs, and compute nothing."""
 
 _NAMES = dict(enumerate(DATA_TYPES))
+
+
+def counted_as(kind: str) -> str:
+    """Return the op type whose formula holds for an op type; empty where none does.
+
+    >>> counted_as("Relu"), counted_as("_MklMatMul"), counted_as("_MklNativeFusedConv2D"), counted_as("NoOp")
+    ('Relu', 'MatMul', '_FusedConv2D', '')
+    """
+    plain = kind.removeprefix(_ONEDNN).removeprefix("Native") if kind.startswith(_ONEDNN) else kind
+    return next((one for one in (plain, f"_{plain}") if one in FORMULAS or one in _COPIES), "")
 
 
 def tensor(dtype: int, shape: Sequence[int | None] | None) -> Tensor | None:

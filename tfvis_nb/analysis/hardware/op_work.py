@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows
 from tfvis_nb.analysis.graph.op_flops import (
-    COPIES,
-    FORMULAS,
     Op,
     Tensor,
+    counted_as,
     op_bytes,
     op_flops,
     tensor,
@@ -65,9 +64,9 @@ def op_work(trace: Trace) -> pd.DataFrame:
 def _executions(trace: Trace) -> Iterator[tuple[int, Op]]:
     """Yield the executions of ops that have a formula, with their known inputs, outputs and attributes."""
     events = trace.events
-    counted = [*FORMULAS, *COPIES]
+    plain = {kind: as_ for kind in events["op"].cat.categories if (as_ := counted_as(kind))}
     rows = executor_rows(events)
-    rows = rows[events["op"].iloc[rows].isin(counted).to_numpy(bool)]
+    rows = rows[events["op"].iloc[rows].isin(list(plain)).to_numpy(bool)]
     if not len(rows):
         return
     outputs = _outputs(trace)
@@ -75,7 +74,7 @@ def _executions(trace: Trace) -> Iterator[tuple[int, Op]]:
     if not outputs:
         for event, kind, detail in zip(rows.tolist(), events["op"].iloc[rows], texts, strict=True):
             if shapes := _SHAPES.search(detail):
-                yield event, Op(kind, _shapes(shapes["shapes"]))
+                yield event, Op(plain[kind], _shapes(shapes["shapes"]))
         return
     steps = events["step"].to_numpy(np.int64)
     names = events["name"].fillna("").astype(object).to_numpy()
@@ -93,7 +92,7 @@ def _executions(trace: Trace) -> Iterator[tuple[int, Op]]:
         )
         inputs = [_input(made, step, one) for one in given if one and one[0] != "^"]
         produced = (own.get(0), *(own[slot] for slot in sorted(own) if slot))
-        yield event, Op(kind, tuple(inputs), produced, attributes)
+        yield event, Op(plain[kind], tuple(inputs), produced, attributes)
 
 
 def _outputs(trace: Trace) -> dict[int, dict[int, Tensor | None]]:
@@ -150,7 +149,7 @@ def _nodes(trace: Trace, graphs: Sequence[bytes]) -> dict[str, tuple[list[str], 
     found = {}
     for graph in graphs:
         for node in parsed(trace, "GraphDef", graph).node:
-            if text(node.op) in FORMULAS or text(node.op) in COPIES:
+            if counted_as(text(node.op)):
                 attributes = {text(attr.key): _value(attr.value) for attr in node.attr}
                 found[text(node.name)] = [text(one) for one in node.input], attributes
     return found
