@@ -1,0 +1,102 @@
+"""The figures of steps as a grid of tasks and steps."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.labels import natural
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
+
+DURATION = "duration_ns"
+KEYS = ("run", "task", "step")
+"""Columns that identify a row of the tables; without ``run`` or ``task`` there is one of them."""
+
+
+class Grid(NamedTuple):
+    """The rows of a table by task and step, the tasks and runs in natural order."""
+
+    tasks: list[str]
+    runs: list[str]
+    """The run of each step."""
+    steps: np.ndarray
+    """The number of each step within its run (int64)."""
+    rows: np.ndarray
+    """For each task and step the row of the table, -1 without one; shape (tasks, steps), int64."""
+    table: pd.DataFrame
+
+    def values(self, metric: str) -> np.ndarray:
+        """Return a column as an array of the grid's shape (float64), NaN where it is not known.
+
+        Raises
+        ------
+        KeyError
+            If the table has no such column.
+        """
+        column = self.table[metric].astype("Float64").to_numpy(np.float64, na_value=np.nan)
+        # The row -1 is the one behind the last.
+        values: np.ndarray = np.append(column, np.nan)[self.rows]
+        return values
+
+    def recordings(self, steps: np.ndarray) -> list[np.ndarray]:
+        """Divide steps (indices, ascending) among their runs: one array for each run."""
+        names = np.array([self.runs[step] for step in steps.tolist()], object)
+        ends = np.flatnonzero(names[1:] != names[:-1]) + 1
+        return np.split(steps, ends)
+
+
+def grid(table: pd.DataFrame, function: str) -> Grid:
+    """Return the grid of a dataset's steps.
+
+    Events of no step, and steps without events of the task, are left out. Of several rows of a task and step
+    the last one counts.
+
+    Raises
+    ------
+    TypeError
+        If it is no table of steps; the message names the `function`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tfvis_nb.analysis.fleet.grid import grid
+    >>> steps = pd.DataFrame({"task": ["b", "a"], "step": [7, 7], "duration_ns": [5, 6]})
+    >>> found = grid(steps, "fleet_heat_map")
+    >>> found.tasks, found.steps.tolist(), found.values("duration_ns").tolist()
+    (['a', 'b'], [7], [[6.0], [5.0]])
+    """
+    check_table(table, ("step", DURATION), function)
+    has_events = (table["step"].to_numpy() != NO_STEP) & table[DURATION].notna().to_numpy()
+    table = table[has_events].reset_index(drop=True)
+    tasks, task = ordered(table, "task")
+    place, runs, steps = places(table)
+    rows = np.full((len(tasks), len(steps)), -1)
+    rows[task, place] = np.arange(len(table))
+    return Grid(tasks, runs, steps, rows, table)
+
+
+def check_table(table: object, columns: Sequence[str], function: str) -> None:
+    """Raise TypeError unless it is a table with these columns."""
+    if not isinstance(table, pd.DataFrame) or not set(columns) <= set(table.columns):
+        raise TypeError(Text("no_fleet_table", function=function, columns=", ".join(columns)))
+
+
+def ordered(table: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
+    """Return the names of a column in natural order, and the number of each row's; one empty without it."""
+    if column not in table:
+        return [""] * bool(len(table)), np.zeros(len(table), np.int64)
+    codes, names = pd.factorize(table[column].astype(str))
+    order = sorted(range(len(names)), key=lambda code: natural(str(names[code])))
+    number = np.empty(len(names), np.int64)
+    number[order] = np.arange(len(names))
+    return [str(names[code]) for code in order], number[codes]
+
+
+def places(table: pd.DataFrame) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """Return the place of each row's step among all, and the run and number of each step, in order."""
+    runs, run = ordered(table, "run")
+    step = table["step"].to_numpy(np.int64)
+    found, place = np.unique(np.stack([run, step], axis=1), axis=0, return_inverse=True)
+    return place.reshape(-1), [runs[number] for number in found[:, 0].tolist()], found[:, 1]

@@ -1,0 +1,67 @@
+"""One figure of every step on every task."""
+
+import pandas as pd
+
+from tfvis_nb.analysis.fleet.grid import DURATION, KEYS, grid
+from tfvis_nb.core.options import near
+from tfvis_nb.texts import Text
+
+_NO_METRICS = {*KEYS, "start_ns", "step_ns"}
+"""Numbers that compare with nothing: places in time, and the time of all tasks of a source."""
+
+
+def metrics(steps: pd.DataFrame) -> list[str]:
+    """Return the columns of a table of steps that are figures, in its order.
+
+    >>> import pandas as pd
+    >>> metrics(pd.DataFrame({"step": [0], "task": ["a"], "start_ns": [9], "duration_ns": [5]}))
+    ['duration_ns']
+    """
+    numbers = [name for name in steps if pd.api.types.is_numeric_dtype(steps[name])]
+    return [str(name) for name in numbers if name not in _NO_METRICS]
+
+
+def fleet_heat_map(steps: pd.DataFrame, metric: str = DURATION) -> pd.DataFrame:
+    """Return one figure of each step on each task.
+
+    Parameters
+    ----------
+    steps
+        ``steps`` of a dataset of traces, or some of its rows.
+    metric
+        A column of numbers, such as ``"peak_bytes"``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per task, in natural order, and one column per step: a pair of ``run`` and ``step``, ordered
+        by run and step. Values are float64 in the metric's unit, NaN where a task has no such step or the
+        figure is not known.
+
+    Raises
+    ------
+    TypeError
+        If `steps` is no table of steps.
+    ValueError
+        If it has no such metric.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tfvis_nb.analysis import fleet_heat_map
+    >>> steps = pd.DataFrame({"task": ["w1", "w0", "w0"], "step": [0, 0, 1], "duration_ns": [7, 5, 6]})
+    >>> fleet_heat_map(steps).values.tolist()
+    [[5.0, 6.0], [7.0, nan]]
+    """
+    found = grid(steps, "fleet_heat_map")
+    check_metric(steps, metric)
+    columns = pd.MultiIndex.from_arrays([found.runs, found.steps], names=["run", "step"])
+    return pd.DataFrame(found.values(metric), pd.Index(found.tasks, name="task"), columns)
+
+
+def check_metric(steps: pd.DataFrame, metric: str) -> None:
+    """Raise ValueError unless a metric is one of a table of steps."""
+    known = metrics(steps)
+    if metric not in known:
+        hint = near(str(metric), known) or "."
+        raise ValueError(Text("no_fleet_metric", metric=metric, hint=hint, known=", ".join(known)))

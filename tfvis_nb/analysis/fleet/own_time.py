@@ -1,0 +1,66 @@
+"""How long a task worked in each step, and how long the other tasks of its job did."""
+
+import re
+
+import numpy as np
+
+from tfvis_nb.analysis.fleet.grid import DURATION, Grid
+
+WAITING = "communication_ns"
+"""Time in collectives and receives, which includes waiting for other tasks; 0 where it is not known."""
+
+_JOB = re.compile(r"/job:([^/]+)")
+
+
+def own_times(grid: Grid) -> np.ndarray:
+    """Return the duration of each step on each task without communication (float64 ns, NaN without the step).
+
+    Tasks that wait for one another take the same time. What they do on their own tells them apart, and takes
+    no two clocks.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tfvis_nb.analysis.fleet.grid import grid
+    >>> from tfvis_nb.analysis.fleet.own_time import own_times
+    >>> steps = pd.DataFrame({"step": [0, 1], "duration_ns": [50, 60], "communication_ns": [20, 5]})
+    >>> own_times(grid(steps, "fleet_stragglers")).tolist()
+    [[30.0, 55.0]]
+    """
+    took = grid.values(DURATION)
+    return took - np.nan_to_num(grid.values(WAITING)) if WAITING in grid.table else took
+
+
+def jobs(tasks: list[str]) -> np.ndarray:
+    """Return the number of each task's job; tasks whose names have no job are of one.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.fleet.own_time import jobs
+    >>> jobs(["/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"]).tolist()
+    [0, 1, 1]
+    """
+    names = [match[1] if (match := _JOB.match(task)) else "" for task in tasks]
+    return np.unique(names, return_inverse=True)[1].reshape(-1)
+
+
+def medians_of_others(values: np.ndarray) -> np.ndarray:
+    """Return for each value the median of the other ones of its column; NaN where there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.fleet.own_time import medians_of_others
+    >>> medians_of_others(np.array([[1.0], [2.0], [9.0], [4.0]])).ravel().tolist()
+    [4.0, 4.0, 2.0, 2.0]
+    """
+    # NaN is sorted behind all numbers.
+    order = np.argsort(values, axis=0)
+    rank = np.argsort(order, axis=0)
+    ordered = np.take_along_axis(values, order, axis=0)
+    others = (~np.isnan(values)).sum(axis=0) - 1
+    middle = []
+    for half in ((others - 1) // 2, others // 2):
+        at = np.where(rank <= half, half + 1, half)
+        middle.append(np.take_along_axis(ordered, np.clip(at, 0, len(values) - 1), axis=0))
+    return np.where(np.isnan(values) | (others < 1), np.nan, (middle[0] + middle[1]) / 2)

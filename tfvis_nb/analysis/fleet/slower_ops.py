@@ -1,0 +1,155 @@
+"""Which ops take longer since a step."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.fleet.grid import check_table, places
+from tfvis_nb.analysis.steps.difference import TRIM, Differences, differences, false_discovery_rates
+from tfvis_nb.analysis.steps.step_differences import LEVEL, ratio_of
+from tfvis_nb.analysis.unavailable import cannot_say, dtypes
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
+
+FIGURES: dict[str, str] = {
+    "before_ns": "Self time of the op per step and task before the step, in ns: its sum over the tasks, "
+    "divided by the number of tasks that recorded ops in the step, and of these figures the mean without "
+    "the highest and lowest fifth of the steps.",
+    "since_ns": "The same from that step on, in ns.",
+    "difference_ns": "since_ns minus before_ns, in ns.",
+    "low_ns": "Lower end of the 95 % interval of difference_ns, in ns.",
+    "high_ns": "Upper end of that interval, in ns.",
+    "ratio": "since_ns / before_ns.",
+    "low_ratio": "Lower end of the 95 % interval of ratio.",
+    "high_ratio": "Upper end of that interval.",
+    "shown": "Whether the difference is more than chance: p_value is below 0.05.",
+    "p_value": "How likely a difference of this size is by chance, corrected for the number of ops after "
+    "Benjamini and Hochberg; see compare.",
+}
+
+_KEYS = ["op", "kind"]
+_MOST_CELLS = 1 << 22
+_VALUES = dict.fromkeys(list(FIGURES)[:-2], "float64") | {"shown": "boolean", "p_value": "float64"}
+
+Since = int | tuple[str, int]
+"""The number of a step, or its run and number."""
+
+
+class _Cells(NamedTuple):
+    group: np.ndarray  # Row of the result of each row of the table
+    place: np.ndarray  # Of its step among all
+    ns: np.ndarray
+    runs: list[str]
+    steps: np.ndarray
+    tasks: np.ndarray  # Number of tasks with ops in each step
+
+
+def slower_ops(ops: pd.DataFrame, since: Since) -> pd.DataFrame:
+    """Return how much longer each op takes since a step than before it, by more than chance.
+
+    Parameters
+    ----------
+    ops
+        ``ops`` of a dataset of traces, or some of its rows.
+    since
+        The first step of the later ones: its number if there is one run, or a pair of run and number. Steps
+        are ordered by run, in natural order, and number.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per op type and kind: ``op``, ``kind`` (str), and as in `FIGURES` ``before_ns``,
+        ``since_ns``, ``difference_ns``, ``low_ns``, ``high_ns``, ``ratio``, ``low_ratio``, ``high_ratio``
+        (float64), ``shown`` (boolean) and ``p_value`` (float64). The largest ``difference_ns`` first. All
+        are NaN and NA for an op that is in at most a fifth of the steps of each side, and the intervals where
+        a side has a single step. ``attrs["steps"]`` has the number of steps of both sides. `cannot_say` where
+        there are no steps on a side.
+
+    Raises
+    ------
+    TypeError
+        If `ops` is no table of ops.
+    ValueError
+        If there is no such step, or a number alone does not say which run's step it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tfvis_nb.analysis import slower_ops
+    >>> ops = pd.DataFrame({"step": range(8), "op": "MatMul", "kind": "kernel",
+    ...                     "self_ns": [10, 11, 9, 10, 15, 16, 14, 15]})
+    >>> slower_ops(ops, since=4)[["op", "before_ns", "since_ns", "shown"]].values.tolist()
+    [['MatMul', 10.0, 15.0, True]]
+    """
+    check_table(ops, ("step", *_KEYS, "self_ns"), "slower_ops")
+    columns = dict.fromkeys(_KEYS, "str") | _VALUES
+    kept = (ops["step"] != NO_STEP).to_numpy()
+    if "side" in ops:
+        kept = kept & (ops["side"].astype(object) != "repeated").to_numpy(bool)
+    ops = ops[kept]
+    keys = ops[_KEYS].astype(object).fillna("").astype(str)
+    grouped = keys.groupby(_KEYS, sort=True)
+    group = grouped.ngroup().to_numpy()
+    table = grouped.size().reset_index()[_KEYS]
+    cells = _cells(ops, group)
+    first = _place(cells, since)
+    if not 0 < first < len(cells.steps):
+        return cannot_say(columns, Text("no_steps_before" if first == 0 else "no_steps"))
+    found = _differences(cells, first, len(table))
+    ratio = ratio_of(pd.Series(found.b), pd.Series(found.a))
+    p_value = false_discovery_rates(found.p_value)
+    figures = (found.a, found.b, found.b - found.a, found.low, found.high, ratio, *found[4:6])
+    for name, values in zip(_VALUES, figures, strict=False):
+        table[name] = values
+    table["shown"] = pd.arrays.BooleanArray(p_value < LEVEL, np.isnan(p_value))
+    table["p_value"] = p_value
+    table = table.astype(dtypes(columns))
+    table = table.sort_values("difference_ns", ascending=False, kind="stable", ignore_index=True)
+    table.attrs["steps"] = (first, len(cells.steps) - first)
+    return table
+
+
+def _cells(ops: pd.DataFrame, group: np.ndarray) -> _Cells:
+    place, runs, steps = places(ops)
+    tasks = np.ones(len(steps), np.int64)
+    if "task" in ops:
+        pairs = pd.DataFrame({"place": place, "task": ops["task"].astype(str).to_numpy()}).drop_duplicates()
+        tasks = np.bincount(pairs["place"], minlength=len(steps))
+    return _Cells(group, place, ops["self_ns"].to_numpy(np.float64, na_value=0), runs, steps, tasks)
+
+
+def _place(cells: _Cells, since: Since) -> int:
+    """Return the place of a step among all."""
+    run, step = since if isinstance(since, tuple) else (None, since)
+    found = [at for at in np.flatnonzero(cells.steps == step) if run in (None, cells.runs[at])]
+    if not found:
+        raise ValueError(Text("no_step", step=since))
+    if len(found) > 1:
+        raise ValueError(Text("step_of_runs", step=since, runs=len(found)))
+    return int(found[0])
+
+
+def _differences(cells: _Cells, first: int, count: int) -> Differences:
+    """Compare the rows that are in enough steps, some at a time."""
+    steps = len(cells.steps)
+    seen = np.unique(cells.group * steps + cells.place)
+    is_before = seen % steps < first
+    before, after = (np.bincount(seen[side] // steps, minlength=count) for side in (is_before, ~is_before))
+    often = (before > int(first * TRIM)) | (after > int((steps - first) * TRIM))
+    rows = np.flatnonzero(often)
+    found = Differences(*np.full((len(Differences._fields), count), np.nan))
+    names = np.array(cells.runs, object)
+    cuts = np.union1d(np.flatnonzero(names[1:] != names[:-1]) + 1, [first])
+    earlier = int(np.searchsorted(cuts, first)) + 1
+    for chunk in np.array_split(rows, max(-(-len(rows) * steps // _MOST_CELLS), 1)):
+        at = np.full(count, -1)
+        at[chunk] = np.arange(len(chunk))
+        row = at[cells.group]
+        index = row[row >= 0] * steps + cells.place[row >= 0]
+        sums = np.bincount(index, weights=cells.ns[row >= 0], minlength=len(chunk) * steps)
+        matrices = np.split(sums.reshape(len(chunk), steps) / cells.tasks, cuts, axis=1)
+        values = differences(matrices[:earlier], matrices[earlier:])
+        for column, of_chunk in zip(found, values, strict=True):
+            column[chunk] = of_chunk
+    return found

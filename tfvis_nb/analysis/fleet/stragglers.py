@@ -1,0 +1,151 @@
+"""Which ranks the others wait for: how often, by how much, and whether by more than chance."""
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.fleet.grid import DURATION, Grid, grid
+from tfvis_nb.analysis.fleet.own_time import jobs, medians_of_others, own_times
+from tfvis_nb.analysis.steps.difference import differences, false_discovery_rates
+from tfvis_nb.analysis.steps.step_differences import LEVEL, ratio_of
+from tfvis_nb.analysis.unavailable import cannot_say, dtypes
+from tfvis_nb.texts import Text
+
+FIGURES: dict[str, str] = {
+    "steps": "Number of steps that the task has together with another task of its job.",
+    "last": "In how many of them its own time was the longest of its job: duration minus communication, "
+    "which includes waits. Own times need no common clock.",
+    "last_share": "last / steps, from 0 to 1. With n equal tasks, each is last in about 1 / n of the steps.",
+    "sole_wait_ns": "How much longer its own time was than the second longest, in ns, summed over the steps "
+    "in which it was last: at most as long did all others wait for it alone.",
+    "share": "sole_wait_ns / sum of the durations of the task's steps, from 0 to 1.",
+    "lateness_mean_ns": "Mean of its own time minus the shortest of its job, in ns.",
+    "lateness_max_ns": "Largest such difference, in ns.",
+    "ratio": "Typical own time divided by the typical median of the other tasks' own times; typical is the "
+    "mean without the longest and shortest fifth of the steps.",
+    "low_ratio": "Lower end of the 95 % interval of ratio.",
+    "high_ratio": "Upper end of that interval.",
+    "straggler": "Whether ratio is above 1 by more than chance: p_value is below 0.05.",
+    "p_value": "How likely a difference of this size is by chance, corrected for the number of tasks after "
+    "Benjamini and Hochberg; see compare.",
+}
+
+_COLUMNS = {
+    "task": "str",
+    "steps": "int64",
+    "last": "int64",
+    "last_share": "float64",
+    "sole_wait_ns": "int64",
+    "share": "float64",
+    "lateness_mean_ns": "float64",
+    "lateness_max_ns": "int64",
+    "ratio": "float64",
+    "low_ratio": "float64",
+    "high_ratio": "float64",
+    "straggler": "boolean",
+    "p_value": "float64",
+}
+
+
+def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return how often and by how much each task held up the others of its job.
+
+    Parameters
+    ----------
+    steps
+        ``steps`` of a dataset of traces, or some of its rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per task that shares steps with another of its job: ``task`` (str), and as in `FIGURES`
+        ``steps``, ``last`` (int64), ``last_share`` (float64), ``sole_wait_ns`` (int64), ``share``,
+        ``lateness_mean_ns`` (float64), ``lateness_max_ns`` (int64), ``ratio``, ``low_ratio``,
+        ``high_ratio`` (float64), ``straggler`` (boolean) and ``p_value`` (float64); the last five are NaN
+        and NA if there are too few steps. The longest ``sole_wait_ns`` first. `cannot_say` where no two
+        tasks of a job share a step.
+
+    Raises
+    ------
+    TypeError
+        If `steps` is no table of steps.
+
+    Notes
+    -----
+    `tfvis_nb.analysis.late_tasks` has the same figures for each barrier of one trace, from the times when
+    tasks arrive. A dataset's steps have no barriers: here tasks arrive after their own time.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tfvis_nb.analysis import fleet_stragglers
+    >>> steps = pd.DataFrame({"task": ["w0", "w1"] * 4, "step": [0, 0, 1, 1, 2, 2, 3, 3],
+    ...                       "duration_ns": [50] * 8, "communication_ns": [30, 10, 31, 10, 29, 9, 30, 11]})
+    >>> found = fleet_stragglers(steps)
+    >>> found[["task", "last", "sole_wait_ns", "straggler"]].values.tolist()
+    [['w1', 4, 80, True], ['w0', 0, 0, False]]
+    """
+    found = grid(steps, "fleet_stragglers")
+    job = jobs(found.tasks)
+    parts = [_of_job(found, np.flatnonzero(job == number)) for number in np.unique(job).tolist()]
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return cannot_say(_COLUMNS, Text("one_task"))
+    table = pd.concat(parts, ignore_index=True)
+    table["p_value"] = false_discovery_rates(table["p_value"].to_numpy())
+    p_value = table["p_value"].to_numpy()
+    slower = (p_value < LEVEL) & (table["ratio"].to_numpy() > 1)
+    table["straggler"] = pd.arrays.BooleanArray(slower, np.isnan(p_value))
+    order = np.lexsort((-table["lateness_mean_ns"].to_numpy(), -table["sole_wait_ns"].to_numpy()))
+    return table.loc[order, list(_COLUMNS)].reset_index(drop=True).astype(dtypes(_COLUMNS))
+
+
+def _of_job(found: Grid, tasks: np.ndarray) -> pd.DataFrame:
+    """Return the rows of the tasks of one job."""
+    own = own_times(found)[tasks]
+    together = (~np.isnan(own)).sum(axis=0) > 1
+    own = np.where(together, own, np.nan)
+    known = ~np.isnan(own)
+    tasks, own, known = (each[known.any(axis=1)] for each in (tasks, own, known))
+    if not len(tasks):
+        return pd.DataFrame()
+    # Below all own times.
+    filled = np.where(known, own, -1)
+    longest = filled.argmax(axis=0)
+    is_last = (np.arange(len(tasks))[:, None] == longest) & together
+    second, first = np.sort(filled, axis=0)[-2:]
+    ahead = np.where(together, first - second, 0)
+    late = own - np.where(known, own, np.inf).min(axis=0)
+    took = np.where(known, found.values(DURATION)[tasks], 0).sum(axis=1)
+    sole = (is_last * ahead).sum(axis=1)
+    steps = known.sum(axis=1)
+    table = pd.DataFrame(
+        {
+            "task": [found.tasks[task] for task in tasks.tolist()],
+            "steps": steps,
+            "last": is_last.sum(axis=1),
+            "last_share": is_last.sum(axis=1) / steps,
+            "sole_wait_ns": sole,
+            "share": ratio_of(pd.Series(sole), pd.Series(took)),
+            "lateness_mean_ns": np.nanmean(late, axis=1),
+            "lateness_max_ns": np.nanmax(late, axis=1),
+        }
+    )
+    names = ("ratio", "low_ratio", "high_ratio", "p_value")
+    for name, values in zip(names, _ratios(found, own), strict=True):
+        table[name] = values
+    return table
+
+
+def _ratios(found: Grid, own: np.ndarray) -> np.ndarray:
+    """Return ratio, its interval and p-value of each task; tasks with the same steps are one call."""
+    others = medians_of_others(own)
+    ratios = np.full((4, len(own)), np.nan)
+    patterns, pattern = np.unique(~np.isnan(own), axis=0, return_inverse=True)
+    for number, present in enumerate(patterns):
+        tasks = np.flatnonzero(pattern.reshape(-1) == number)
+        runs = found.recordings(np.flatnonzero(present))
+        a, b = ([values[np.ix_(tasks, run)] for run in runs] for values in (others, own))
+        values = differences(a, b)
+        ratio = ratio_of(pd.Series(values.b), pd.Series(values.a))
+        ratios[:, tasks] = ratio, values.ratio_low, values.ratio_high, values.p_value
+    return ratios
