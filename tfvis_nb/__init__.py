@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tfvis_nb.compat.tftracer_server import TracingServer, hook_inject
     from tfvis_nb.compat.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.core.trace import Trace
+    from tfvis_nb.dataset import TraceDataset, open_traces
     from tfvis_nb.display.comparison.widget import Comparison, show_comparison
     from tfvis_nb.display.dashboard.widget import Dashboard, show_dashboard
     from tfvis_nb.display.monitor.widget import MonitorWidget, monitor
@@ -56,6 +57,7 @@ __all__ = [
     "Timeline",
     "TimelineWidget",
     "Trace",
+    "TraceDataset",
     "TraceFormatError",
     "TraceSession",
     "TracingServer",
@@ -69,6 +71,7 @@ __all__ = [
     "load_ipython_extension",
     "monitor",
     "open_session",
+    "open_traces",
     "read_trace",
     "record_process",
     "show_comparison",
@@ -91,6 +94,7 @@ _HOMES = {
     "Timeline": "tfvis_nb.compat.tfvis_timeline",
     "TimelineWidget": "tfvis_nb.display.timeline.widget",
     "Trace": "tfvis_nb.core.trace",
+    "TraceDataset": "tfvis_nb.dataset",
     "TraceFormatError": "tfvis_nb.reading",
     "TraceSession": "tfvis_nb.recording",
     "TracingServer": "tfvis_nb.compat.tftracer_server",
@@ -101,6 +105,7 @@ _HOMES = {
     "record_process": "tfvis_nb.recording",
     "monitor": "tfvis_nb.display.monitor.widget",
     "open_session": "tfvis_nb.session",
+    "open_traces": "tfvis_nb.dataset",
     "read_trace": "tfvis_nb.reading",
     "show_comparison": "tfvis_nb.display.comparison.widget",
     "show_dashboard": "tfvis_nb.display.dashboard.widget",

@@ -66,6 +66,11 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
             if whole
             else ends_early(label, "a Parquet file", len(data))
         ) from None
+    return from_table(table, label, allowance)
+
+
+def from_table(table: pa.Table, label: str, allowance: Allowance) -> Trace:
+    """Return the trace whose events and nested columns a table has, and the rest its metadata."""
     metadata = table.schema.metadata or {}
     if KEY not in metadata:
         raise TraceFormatError(Text("parquet_of_others", label=label), foreign=True)

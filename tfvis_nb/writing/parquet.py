@@ -25,6 +25,13 @@ def write(trace: Trace, path: Path) -> None:
     """Write `trace` as a Parquet file that `tfvis_nb.read_trace` turns back into an equal one."""
     import pyarrow.parquet as pq
 
+    table = file_table(trace)
+    with whole(path) as file:
+        pq.write_table(table, file, compression="zstd")
+
+
+def file_table(trace: Trace) -> pa.Table:
+    """Return what is in such a file: the columns of the events and the nested ones, and metadata."""
     columns: dict[str, Any] = {}
     for name in event_table.COLUMNS:
         column = trace.events[name]
@@ -58,9 +65,7 @@ def write(trace: Trace, path: Path) -> None:
     }
     table = pa.table(columns)
     # The Arrow schema in the file restores dictionaries and integer widths.
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: json.dumps(head).encode()})
-    with whole(path) as file:
-        pq.write_table(table, file, compression="zstd")
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: json.dumps(head).encode()})
 
 
 def _counters(table: pd.DataFrame) -> dict[str, Any] | None:

@@ -9,18 +9,15 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, TypeVar
 
-import pandas as pd
-
-from tfvis_nb import events as event_table
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+from tfvis_nb.reading.tasks import LOCAL, under_task
 from tfvis_nb.texts import Text
 
 _RANK = re.compile(r"(?<![a-z])rank[-_]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _RANK_AND_DASH = re.compile(rf"^{_RANK.pattern}[-_.]?|[-_.]?{_RANK.pattern}", re.IGNORECASE)
-_LOCAL = "/job:localhost/replica:0/task:0"
 _TASK = "/job:worker/replica:0/task:{}"
 
 Item = TypeVar("Item")
@@ -52,15 +49,15 @@ def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> 
 def _is_local(item: Any) -> bool:
     """Return whether something comes from one process without a task name."""
     if isinstance(item, RecordedStep):
-        return {where.task for where in item.places} <= {"", _LOCAL}
-    return isinstance(item, Trace) and set(item.events["task"].unique()) == {_LOCAL}
+        return {where.task for where in item.places} <= {"", LOCAL}
+    return isinstance(item, Trace) and set(item.events["task"].unique()) == {LOCAL}
 
 
 def _together(steps: dict[int, Any]) -> Trace:
     traces = []
     for rank, item in steps.items():
         trace = item if isinstance(item, Trace) else assemble([item])
-        traces.append(_as_task(merge([trace], ""), _TASK.format(rank)))
+        traces.append(under_task(merge([trace], ""), _TASK.format(rank)))
         # Laying together does not.
         traces[-1].graphs, traces[-1].run_metadata = trace.graphs, trace.run_metadata
     trace = merge(traces, "")
@@ -77,16 +74,4 @@ def _together(steps: dict[int, Any]) -> Trace:
     labels = {step: _RANK_AND_DASH.sub("", label) for step, label in traces[0].step_labels.items()}
     trace.step_labels = {step: label for step, label in labels.items() if label}
     trace.notes.insert(0, Text("ranks_named", task=_TASK.format(0)))
-    return trace
-
-
-def _as_task(trace: Trace, task: str) -> Trace:
-    """Put events of the local machine under a task."""
-    for name in ("task", "device", "source", "destination"):
-        column = trace.events[name].cat
-        categories = [
-            task + category.removeprefix(_LOCAL) if category.startswith(_LOCAL) else category
-            for category in column.categories
-        ]
-        trace.events[name] = column.rename_categories(pd.Index(categories, dtype=event_table.TEXT).tolist())
     return trace

@@ -21,7 +21,7 @@ _LARGE = 1 << 26
 """Bytes; a larger file is read only when it is named like a trace: checkpoints lie next to traces."""
 
 MOST_FILES = 10_000
-_MOST_SEEN = 200_000
+_MOST_SEEN, _MOST_SEEN_OF_ALL = 200_000, 10_000_000
 """Files to read of a folder, and to look at: ``/`` has no end, and whoever names it has made a mistake."""
 
 _SYSTEM = (Path("/proc"), Path("/sys"))
@@ -37,24 +37,26 @@ class Found(NamedTuple, Generic[Name]):
     notes: list[str]
 
 
-def find(path: Path) -> Found[Path] | None:
+def find(path: Path, *, every: bool = False) -> Found[Path] | None:
     """Return the files of a folder or a pattern, in the order of the numbers in their names; None for a file.
 
     If a log folder holds several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the
-    newest is returned: one file for each host. FileNotFoundError when nothing matches a pattern,
-    TraceFormatError when a folder holds no files, or too many.
+    newest is returned: one file for each host. `every` returns all of them, and more files than make a
+    trace. FileNotFoundError when nothing matches a pattern, TraceFormatError when a folder holds no files, or
+    too many.
     """
     if path.is_dir():
-        found = _of_folder(path)
+        found = _of_folder(path, every=every)
         if not found.files:
             raise TraceFormatError(Text("folder_without_traces", path=path))
     elif any(letter in str(path) for letter in "*?[") and not os.path.lexists(path):
-        found = _of_pattern(path)
+        found = _of_pattern(path, every=every)
         if not found.files:
             raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), str(path))
     else:
         return None
-    check_count(path, found.files)
+    if not every:
+        check_count(path, found.files)
     return found
 
 
@@ -64,28 +66,34 @@ def check_count(path: PurePath | str, files: Sequence[PurePath]) -> None:
         raise TraceFormatError(Text("too_many_files", path=path, files=len(files)))
 
 
-def _of_pattern(pattern: Path) -> Found[Path]:
+def _of_pattern(pattern: Path, *, every: bool) -> Found[Path]:
     """Return the files that match a pattern, and those of the folders that do."""
     matching = set(_matching(pattern))
     folders = (path for path in matching if path.is_dir() and not path.name.startswith("."))
-    inside = [_of_folder(folder) for folder in sorted(folders, key=order)]
+    inside = [_of_folder(folder, every=every) for folder in sorted(folders, key=order)]
     files = {file for file in matching if file.is_file()}.union(*(found.files for found in inside))
     return Found(sorted(files, key=order), [note for found in inside for note in found.notes])
 
 
-def _of_folder(folder: Path) -> Found[Path]:
+def _of_folder(folder: Path, *, every: bool) -> Found[Path]:
     """Return possible traces of a folder."""
-    below = _below(folder)
-    found = choose(folder, below.files, lambda file: file.stat().st_size, folder.absolute().parts)
+    below = _below(folder, _MOST_SEEN_OF_ALL if every else _MOST_SEEN)
+    parts = folder.absolute().parts
+    found = choose(folder, below.files, lambda file: file.stat().st_size, parts, every=every)
     return Found(found.files, found.notes + below.notes)
 
 
 def choose(
-    folder: Name, files: Iterable[Name], size: Callable[[Name], int], parts: tuple[str, ...]
+    folder: Name,
+    files: Iterable[Name],
+    size: Callable[[Name], int],
+    parts: tuple[str, ...],
+    *,
+    every: bool = False,
 ) -> Found[Name]:
     """Choose possible traces: files of moderate `size` in the folder, below it those named like one.
 
-    `parts` is where the folder itself lies.
+    `parts` is where the folder itself lies. Of several profiles the newest is chosen, unless `every` one is.
     """
     chosen: list[Name] = []
     large: list[Name] = []
@@ -99,13 +107,19 @@ def choose(
             chosen.append(file)
         elif len(inside) == 1:
             large.append(file)
-    newest, notes = _newest(runs)
+    newest, notes = (
+        ([file for files in runs.values() for file in _of_run(files)], []) if every else _newest(runs)
+    )
     if large:
         notes.append(Text("large_files_left_out", files=listed(large)))
     return Found(sorted([*chosen, *newest], key=order), notes)
 
 
-def _below(folder: Path) -> Found[Path]:
+def _of_run(files: list[Name]) -> list[Name]:
+    return _hosts(files) or files
+
+
+def _below(folder: Path, most: int) -> Found[Path]:
     """Return the files in a folder and its subfolders, except hidden ones, and the skipped folders.
 
     The kernel's views of processes and devices look like files, but reading them may never end.
@@ -118,8 +132,8 @@ def _below(folder: Path) -> Found[Path]:
     left_out: list[str] = []
     for parent, folders, names in os.walk(folder):
         seen += len(folders) + len(names)
-        if seen > _MOST_SEEN:
-            raise TraceFormatError(Text("folder_too_large", folder=folder, most=_MOST_SEEN))
+        if seen > most:
+            raise TraceFormatError(Text("folder_too_large", folder=folder, most=most))
         shown = [name for name in folders if not name.startswith(".")]
         folders[:] = [name for name in shown if not _devices([Path(parent, name)]) & system]
         left_out += [str(Path(parent, name)) for name in shown if name not in folders]

@@ -44,6 +44,24 @@ class RemoteFile(NamedTuple):
     data: bytes | OSError
 
 
+class ListedFile(NamedTuple):
+    """A file that was listed: its URL, its path there, its size, and when or as what it was written last."""
+
+    url: str
+    path: str
+    size: int
+    modified: str
+
+
+class ListedFiles(NamedTuple):
+    """A URL's path, whether it is a pattern and whether it has several files, and these."""
+
+    path: str
+    is_pattern: bool
+    several: bool
+    files: list[ListedFile]
+
+
 class RemoteFiles(NamedTuple):
     """The files of a URL: whether it is a folder or a pattern, remarks about the choice, and the files."""
 
@@ -73,6 +91,43 @@ def remote_files(url: str, remote: Remote) -> RemoteFiles:
     ValueError
         If the URL needs HTTP, and that is not allowed.
     """
+    system, path = _opened(url, remote)
+    with _driver(url):
+        found = _found(system, path, every=False)
+    if found is None:
+        return RemoteFiles(False, [], _fetched(system, [path]))
+    _check_any(found, url, path)
+    check_count(url, found.files)
+    return RemoteFiles(True, found.notes, _fetched(system, [str(file) for file in found.files]))
+
+
+def listed(url: str, remote: Remote) -> ListedFiles:
+    """Return the files of a URL with their sizes and times: all of them, as `files.find` does of `every`.
+
+    It raises what `remote_files` does.
+    """
+    system, path = _opened(url, remote)
+    with _driver(url):
+        found = _found(system, path, every=True)
+        names = [path] if found is None else [str(file) for file in found.files]
+        # The listing is remembered now.
+        infos = [system.info(name) for name in names]
+    if found is not None:
+        _check_any(found, url, path)
+    files = [
+        ListedFile(str(system.unstrip_protocol(name)), name, info.get("size") or 0, _modified(info))
+        for name, info in zip(names, infos, strict=True)
+    ]
+    return ListedFiles(path, _is_pattern(path), found is not None, files)
+
+
+def _modified(info: Mapping[str, Any]) -> str:
+    """Return what changes when a file does: each driver has another name for it."""
+    names = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
+    return next((str(info[name]) for name in names if info.get(name)), "")
+
+
+def _opened(url: str, remote: Remote) -> tuple[AbstractFileSystem, str]:
     if _HTTP.search(url) and not remote.http:
         raise ValueError(Text("http_not_allowed", url=url))
     with _driver(url):
@@ -81,32 +136,41 @@ def remote_files(url: str, remote: Remote) -> RemoteFiles:
         system, path = url_to_fs(url, **remote.options)
         # Drivers remember listings, and jobs write on.
         system.invalidate_cache()
-        is_pattern = any(letter in path for letter in "*?[")
-        several = is_pattern or system.info(path)["type"] == "directory"
-        found = _of_pattern(system, path) if is_pattern else _of_folder(system, path) if several else None
-    if found is None:
-        return RemoteFiles(False, [], _fetched(system, [path]))
-    if not found.files and is_pattern:
+    return system, path
+
+
+def _is_pattern(path: str) -> bool:
+    return any(letter in path for letter in "*?[")
+
+
+def _found(system: AbstractFileSystem, path: str, *, every: bool) -> Found[PurePosixPath] | None:
+    """Return the files of a pattern or folder; None for a file."""
+    if _is_pattern(path):
+        return _of_pattern(system, path, every=every)
+    return _of_folder(system, path, every=every) if system.info(path)["type"] == "directory" else None
+
+
+def _check_any(found: Found[PurePosixPath], url: str, path: str) -> None:
+    if not found.files and _is_pattern(path):
         raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), url)
     if not found.files:
         raise TraceFormatError(Text("folder_without_traces", path=url))
-    check_count(url, found.files)
-    return RemoteFiles(True, found.notes, _fetched(system, [str(file) for file in found.files]))
 
 
-def _of_pattern(system: AbstractFileSystem, pattern: str) -> Found[PurePosixPath]:
+def _of_pattern(system: AbstractFileSystem, pattern: str, *, every: bool) -> Found[PurePosixPath]:
     kinds = {name: info["type"] for name, info in system.glob(pattern, detail=True).items()}
-    inside = [_of_folder(system, name) for name, kind in sorted(kinds.items()) if kind == "directory"]
+    folders = sorted(name for name, kind in kinds.items() if kind == "directory")
+    inside = [_of_folder(system, name, every=every) for name in folders]
     files = {PurePosixPath(name) for name, kind in kinds.items() if kind == "file"}
     files = files.union(*(found.files for found in inside))
     return Found(sorted(files, key=order), [note for found in inside for note in found.notes])
 
 
-def _of_folder(system: AbstractFileSystem, folder: str) -> Found[PurePosixPath]:
+def _of_folder(system: AbstractFileSystem, folder: str, *, every: bool) -> Found[PurePosixPath]:
     sizes = {PurePosixPath(name): info["size"] for name, info in system.find(folder, detail=True).items()}
     root = PurePosixPath(folder)
     shown = [file for file in sizes if not any(part.startswith(".") for part in file.relative_to(root).parts)]
-    return choose(root, shown, lambda file: sizes[file] or 0, root.parts)
+    return choose(root, shown, lambda file: sizes[file] or 0, root.parts, every=every)
 
 
 def _fetched(system: AbstractFileSystem, paths: Sequence[str]) -> Iterator[RemoteFile]:

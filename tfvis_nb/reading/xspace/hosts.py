@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
-from tfvis_nb.core.counters import build
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.reading.concat import merge
+from tfvis_nb.reading.tasks import under_task
 from tfvis_nb.reading.xspace.reader import RecordedHost
 from tfvis_nb.texts import Text
 
@@ -52,7 +51,7 @@ def merged(hosts: Sequence[RecordedHost]) -> Trace:
         return hosts[0].trace
     hosts = sorted(hosts, key=lambda host: (host.hostname, natural(host.label)))
     tasks = [_TASK.format(number) for number in range(len(hosts))]
-    traces = [_as_task(host.trace, task) for host, task in zip(hosts, tasks, strict=True)]
+    traces = [under_task(host.trace, task) for host, task in zip(hosts, tasks, strict=True)]
     trace = aligned(merge(_same_steps(traces), ""))
     trace.notes.insert(
         0,
@@ -62,35 +61,6 @@ def merged(hosts: Sequence[RecordedHost]) -> Trace:
         ),
     )
     return trace
-
-
-def _as_task(trace: Trace, task: str) -> Trace:
-    """Put the events of a host under a task."""
-    table = trace.events.copy(deep=False)
-    table["task"] = pd.Categorical.from_codes(np.zeros(len(table), np.int8), categories=_categories([task]))
-    for name in ("device", "source", "destination"):
-        column = table[name].cat
-        categories = [
-            f"{task}{category}" if category.startswith("/device:") else category
-            for category in column.categories
-        ]
-        table[name] = column.rename_categories(list(_categories(categories)))
-    metadata = {
-        subject: rows.assign(task=task) if "task" in rows else rows
-        for subject, rows in trace.metadata.items()
-    }
-    counters = trace.recorded_counters
-    if len(counters):
-        own = counters["device"].cat
-        placed = [f"{task}{name}" if name.startswith("/device:") else name for name in own.categories]
-        device = own.rename_categories(list(_categories(placed)))
-        counters = build({**counters, "task": [task] * len(counters), "device": device})
-    return replaced(trace, table, metadata=metadata, recorded_counters=counters)
-
-
-def _categories(categories: list[str]) -> pd.Index:
-    index: pd.Index = pd.Index(categories, dtype=event_table.TEXT)
-    return index
 
 
 def _same_steps(traces: Sequence[Trace]) -> list[Trace]:

@@ -1,0 +1,166 @@
+"""A folder of traces becomes a dataset: what is read, read again, and left out."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import tfvis_nb as tv
+from tests.dataset.folders import DATA, JOB, bucket
+from tfvis_nb import TraceDataset
+from tfvis_nb.dataset.tables import TABLES
+from tfvis_nb.texts import id_of, text_of
+
+
+def content(dataset: TraceDataset) -> dict[str, pd.DataFrame]:
+    """Return all rows of all tables."""
+    return {name: dataset.table(name).compute().reset_index(drop=True) for name in TABLES}
+
+
+def files(dataset: TraceDataset) -> dict[str, bytes]:
+    return {
+        path.relative_to(dataset.path).as_posix(): path.read_bytes()
+        for path in sorted(dataset.path.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bucket and its dataset, which tests only read."""
+    folder = tmp_path_factory.mktemp("job")
+    bucket(folder / "bucket", JOB)
+    assert tv.open_traces(folder / "dataset").ingest(folder / "bucket") == (5, 0, 0, 0)
+    return folder
+
+
+def test_runs_tasks_and_steps(job: Path) -> None:
+    found = tv.open_traces(job / "dataset").sources.set_index("path")
+    found.index = [Path(path).relative_to(job / "bucket").as_posix() for path in found.index]
+    assert found["run"].to_dict() == {
+        "a/rank0/step3.pb.xz": "a",
+        "a/rank1/step3.pb.xz": "a",
+        "b/step5.pb.xz": "b",
+        "b/step6.pb.xz": "b",
+        "c/plugins/profile/2026_01_31/gpu7.xplane.pb": "c/2026_01_31",
+    }
+    assert found["steps"].tolist() == [[3], [3], [5], [6], [0, 1, 2]]
+    assert [sorted(tasks) for tasks in found["tasks"]] == [
+        ["/job:worker/replica:0/task:0"],
+        ["/job:worker/replica:0/task:1"],
+        ["/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"],
+        ["/job:localhost/replica:0/task:0"],
+        ["/job:gpu7/replica:0/task:0"],
+    ]
+
+
+def test_what_is_there_is_not_read_again(job: Path, tmp_path: Path) -> None:
+    shutil.copytree(job / "dataset", tmp_path / "dataset")
+    dataset = tv.open_traces(tmp_path / "dataset")
+    before = files(dataset)
+    assert dataset.ingest(job / "bucket") == (0, 5, 0, 0)
+    assert files(dataset) == before
+
+
+def test_an_ingest_of_the_same_is_the_same(job: Path, tmp_path: Path) -> None:
+    dataset = tv.open_traces(tmp_path)
+    # In another order, one by one.
+    for path in sorted((job / "bucket").rglob("*.pb*"), reverse=True):
+        dataset.ingest(str(path))
+    once, again = content(tv.open_traces(job / "dataset")), content(dataset)
+    for name in TABLES:
+        if name != "lanes":
+            assert_frame_equal(once[name].drop(columns="run"), again[name].drop(columns="run"))
+
+
+def test_changed_new_and_gone(tmp_path: Path) -> None:
+    folder = bucket(tmp_path / "bucket", {"r/step1.pb": "local_mlp_step1.pb", "r/step2.pb": "run_meta.v1"})
+    dataset = tv.open_traces(tmp_path / "dataset")
+    assert dataset.ingest(folder) == (2, 0, 0, 0)
+    shutil.copyfile(DATA / "run_meta.v3", folder / "r/step1.pb")
+    shutil.copyfile(DATA / "run_meta.v0", folder / "r/step3.pb")
+    (folder / "r/step2.pb").unlink()
+    assert dataset.ingest(folder) == (2, 0, 0, 1)
+    assert dataset.steps["step"].tolist() == [1, 2, 3]
+    assert (
+        dataset.trace(steps=1).events["name"].tolist()
+        == tv.read_trace(DATA / "run_meta.v3").events["name"].tolist()
+    )
+    assert dataset.problems["problem"].tolist() == ["source_gone"]
+    shutil.copyfile(DATA / "run_meta.v1", folder / "r/step2.pb")
+    dataset.ingest(folder)
+    assert dataset.problems.empty
+
+
+def test_broken_sources_are_listed(tmp_path: Path) -> None:
+    folder = bucket(tmp_path / "bucket", {"r/step1.pb": "local_mlp_step1.pb", "r/step4.pb": "run_meta.v1"})
+    (folder / "r/step2.pb").write_bytes((DATA / "local_mlp_step1.pb").read_bytes()[:9000])
+    (folder / "r/step3.pb").write_bytes(b"")
+    (folder / "r/notes.json").write_text('{"a": 1}')
+    (folder / "r/link.pb").symlink_to("nowhere.pb")
+    dataset = tv.open_traces(tmp_path / "dataset")
+    assert dataset.ingest(f"{folder}/**/*.*") == (2, 0, 3, 0)
+    found = dataset.problems.set_index("path")["problem"]
+    assert {
+        Path(path).name: problem for path, problem in zip(dataset.problems["path"], found, strict=True)
+    } == {
+        "step2.pb": "message_cut_off",
+        "step3.pb": "empty_run",
+        "notes.json": "json_without_events",
+    }
+    assert all(id_of(reason) for reason in dataset.problems["reason"])
+    assert dataset.steps["step"].tolist() == [1, 4]
+    # They are not read again before they change.
+    assert dataset.ingest(f"{folder}/**/*.*") == (0, 2, 3, 0)
+    (folder / "r/step2.pb").write_bytes((DATA / "local_mlp_step1.pb").read_bytes())
+    assert dataset.ingest(f"{folder}/**/*.*") == (1, 2, 2, 0)
+
+
+def test_two_sources_of_one_step(tmp_path: Path) -> None:
+    folder = bucket(tmp_path / "bucket", {"r/step1.pb": "local_mlp_step1.pb"})
+    dataset = tv.open_traces(tmp_path / "dataset")
+    dataset.ingest(folder)
+    bucket(folder, {"r/global_step_1.pb": "run_meta.v1"})
+    before = tv.read_trace(DATA / "run_meta.v1").events["name"].tolist()
+    assert dataset.ingest(folder) == (1, 0, 1, 0)
+    # The first by name is kept, whichever was read first.
+    assert dataset.trace().events["name"].tolist() == before
+    assert dataset.problems[["path", "problem"]].to_numpy().tolist() == [
+        [str(folder / "r/step1.pb"), "step_of_other_source"]
+    ]
+    assert len([*dataset.path.glob("events/**/*.parquet")]) == 1
+    assert dataset.ingest(folder / "r/step1.pb", run="other") == (1, 0, 0, 0)
+    assert dataset.problems.empty
+    assert len(dataset.steps) == 2
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    dataset = tv.open_traces(tmp_path / "dataset")
+    with pytest.raises(FileNotFoundError):
+        dataset.ingest(tmp_path / "nowhere.pb")
+    with pytest.raises(TypeError) as error:
+        dataset.ingest([b"bytes"])
+    assert text_of(error.value).id == "source_of_dataset"
+    assert dataset.steps.empty
+    assert dataset.events.compute().empty
+
+
+def test_only_an_empty_folder_becomes_a_dataset(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(FileExistsError) as error:
+        tv.open_traces(tmp_path).ingest(DATA / "run_meta.v1")
+    assert text_of(error.value).id == "dataset_not_one"
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_without_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask.dataframe", None)
+    with pytest.raises(ImportError) as error:
+        tv.open_traces(tmp_path).ingest(DATA / "run_meta.v1")
+    assert text_of(error.value).id == "dataset_extra_missing"
+    assert tv.open_traces(tmp_path).steps.empty

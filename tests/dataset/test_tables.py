@@ -1,0 +1,155 @@
+"""The figures of a dataset are those of the traces themselves, exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import tfvis_nb as tv
+from tests.dataset.folders import JOB, bucket
+from tfvis_nb import Trace, TraceDataset
+from tfvis_nb.analysis import op_statistics
+from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.events import COLUMNS, NO_STEP
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[TraceDataset, dict[str, Trace]]:
+    """A dataset, and the trace of each of its sources."""
+    folder = bucket(tmp_path_factory.mktemp("bucket"), JOB)
+    dataset = tv.open_traces(tmp_path_factory.mktemp("dataset"))
+    dataset.ingest(folder)
+    traces = {}
+    for key, path, run in dataset.sources[["key", "path", "run"]].itertuples(index=False):
+        traces[key] = dataset.trace(run, steps=None) if run.startswith("c") else tv.read_trace(path)
+    return dataset, traces
+
+
+def plain(table: pd.DataFrame) -> list[list[object]]:
+    """Return values that compare equal whatever dtypes they have."""
+    rows: list[list[object]] = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    return rows
+
+
+def test_events(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
+    dataset, traces = made
+    events = dataset.events.compute()
+    for key, trace in traces.items():
+        own = events[events["key"] == key].sort_values("event")
+        assert own["event"].tolist() == list(range(len(trace.events)))
+        names = [name for name in COLUMNS if name not in ("step", "task", "device", "source", "destination")]
+        assert plain(own[names]) == plain(trace.events[names])
+    assert len(events) == sum(map(len, (trace.events for trace in traces.values())))
+
+
+def test_ops(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
+    dataset, traces = made
+    figures = ["count", "total_ns", "self_ns", "min_ns", "max_ns"]
+    keys = ["op", "kind", "side"]
+    found = dataset.table("ops").compute()
+    for key, trace in traces.items():
+        grouped = found[found["key"] == key].groupby(keys)
+        own = grouped[["count", "total_ns"]].sum()
+        own["self_ns"] = grouped["self_ns"].sum(min_count=1)
+        own["min_ns"], own["max_ns"] = grouped["min_ns"].min(), grouped["max_ns"].max()
+        wanted = op_statistics(trace).set_index(keys)[figures].sort_index()
+        wanted.index = pd.MultiIndex.from_tuples([tuple(map(str, one)) for one in wanted.index])
+        assert plain(own.sort_index()) == plain(wanted.sort_index())
+    whole = dataset.ops
+    assert whole["count"].sum() == found["count"].sum()
+    assert whole["total_ns"].sum() == found["total_ns"].sum()
+
+
+def test_steps(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
+    dataset, traces = made
+    steps = dataset.steps
+    for key, trace in traces.items():
+        own = steps[steps["key"] == key].sort_values(["step", "task"])
+        whole = trace.breakdown[trace.breakdown["device"] == ""]
+        whole = whole.assign(task=whole["task"].astype(str)).sort_values(["step", "task"])
+        assert plain(own[["step_ns", *PARTS]]) == plain(whole[["step_ns", *PARTS]])
+        events = trace.events[trace.events["step"] != NO_STEP]
+        assert own["ops"].sum() == (events["kind"] == "op").sum()
+        assert own["kernels"].sum() == (events["kind"] == "kernel").sum()
+        moved = events[events["kind"].isin(["memcpy", "transfer"])]
+        assert own["bytes"].sum() == moved["bytes"].sum()
+        known = trace.transfers[trace.transfers["kind"] == "transfer"]["wait_ns"]
+        assert own["network_wait_ns"].sum() == known.sum()
+        gpus = trace.utilisation[trace.utilisation["device"].astype(str).str.contains("GPU")]
+        assert own["device_busy_ns"].sum() == gpus["busy_ns"].sum()
+        if len(trace.memory) and (trace.memory["step"] != NO_STEP).all():
+            assert own["peak_bytes"].max() == trace.memory["bytes"].max()
+
+
+def test_transfers_lanes_and_stacks(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
+    dataset, traces = made
+    transfers, lanes, stacks = dataset.transfers.compute(), dataset.lanes, dataset.stacks
+    for key, trace in traces.items():
+        own = transfers[transfers["key"] == key].sort_values("event")
+        names = ["event", "tensor", "bytes", "wait_ns", "transfer_ns", "turn_ns", "bandwidth"]
+        assert plain(own[names]) == plain(trace.transfers[names])
+        mine = lanes[lanes["key"] == key]
+        figures = ["lane", "kind", "events", "busy_ns", "start_ns", "end_ns"]
+        assert sorted(plain(mine[figures])) == sorted(
+            plain(trace.lanes[figures].astype({"lane": str, "kind": str}))
+        )
+    with_stacks = next(trace for trace in traces.values() if trace.stacks is not None)
+    assert len(stacks) == len(with_stacks.stacks or ())
+    events = dataset.events.compute()
+    known = events[events["stack"].notna()]
+    assert len(known) > 0
+    assert set(known["stack"]) <= set(stacks["stack"])
+
+
+def test_read_back(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
+    dataset, _ = made
+    source = dataset.sources.set_index("run").loc["c/2026_01_31"]
+    trace = tv.read_trace(source["path"])
+    again = dataset.trace("c/2026_01_31")
+    names = [name for name in COLUMNS if name not in ("task", "device", "source", "destination")]
+    assert_frame_equal(again.events[names], trace.events[names])
+    assert again.nested == trace.nested
+    assert again.stacks == trace.stacks
+    assert again.step_labels == trace.step_labels
+    assert again.programs == trace.programs
+    assert again.notes == trace.notes
+
+
+def test_read_back_of_ranks(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
+    dataset, _ = made
+    folder = Path(dataset.sources["path"].iloc[0]).parents[1]
+    whole = tv.read_trace(folder)
+    again = dataset.trace("a")
+    assert again.step_labels == {0: "step 3"}
+    assert_frame_equal(again.breakdown, whole.breakdown)
+    assert_frame_equal(again.lanes, whole.lanes, check_categorical=False)
+    one = dataset.trace("a", task="worker 1")
+    assert {*one.events["task"]} == {"/job:worker/replica:0/task:1"}
+    assert len(one.events) == (whole.events["task"] == "/job:worker/replica:0/task:1").sum()
+
+
+def test_read_back_of_some_steps(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
+    dataset, _ = made
+    trace = dataset.trace("c/2026_01_31")
+    one = dataset.trace("c/2026_01_31", steps=1)
+    wanted = trace.events[trace.events["step"] == 1]
+    assert one.events["name"].tolist() == wanted["name"].tolist()
+    assert one.step_labels == {0: trace.step_labels[1]}
+    assert one.nested is not None
+    assert one.nested.num_rows == len(wanted)
+    both = dataset.trace("b", steps=range(5, 7))
+    assert both.step_labels == {0: "step 5", 1: "step 6"}
+    assert len(both.graphs) in (0, 2)
+
+
+def test_what_there_is_not(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
+    dataset, _ = made
+    with pytest.raises(ValueError, match="3 runs"):
+        dataset.trace()
+    with pytest.raises(ValueError, match="no trace"):
+        dataset.trace("a", steps=99)
+    with pytest.raises(ValueError, match="one of"):
+        dataset.table("nothing")

@@ -1,0 +1,170 @@
+"""The parts of all sources -> one table; sums, minima and maxima, which combine exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from tfvis_nb.core.labels import natural
+from tfvis_nb.dataset.layout import part_folder
+from tfvis_nb.dataset.manifest import Entry
+from tfvis_nb.dataset.tables import SCHEMAS
+from tfvis_nb.events import TEXT
+from tfvis_nb.texts import Text, id_of
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+_GROUPS = ["run", "task", "op", "kind", "side"]
+
+
+class _Part(NamedTuple):
+    """A part of a table: its file, and the values that only its path has."""
+
+    path: str
+    run: str
+    task: str
+    key: str
+
+
+def whole_table(folder: Path, entries: Sequence[Entry], name: str) -> pd.DataFrame:
+    """Return a table of all sources, in their order."""
+    schema = _schema(name)
+    tables = [_read(part, schema.names) for part in _parts(folder, entries, name)]
+    return _frame(
+        pa.concat_tables([table.cast(schema) for table in tables or [schema.empty_table()]]), schema
+    )
+
+
+def dask_table(folder: Path, entries: Sequence[Entry], name: str) -> dd.DataFrame:
+    """Return a table of all sources as a Dask DataFrame: a partition a part, of which it reads columns."""
+    import dask.dataframe as dd
+
+    schema = _schema(name)
+    meta = _frame(schema.empty_table(), schema)
+    parts = _parts(folder, entries, name)
+    if not parts:
+        return dd.from_pandas(meta, npartitions=1)
+    return dd.from_map(_partition, parts, meta=meta, table=name)
+
+
+def _partition(part: _Part, columns: Sequence[str] | None = None, table: str = "") -> pd.DataFrame:
+    schema = _schema(table)
+    return _frame(_read(part, schema.names if columns is None else columns), schema)
+
+
+def _schema(name: str) -> pa.Schema:
+    return pa.schema([pa.field("run", pa.string()), pa.field("key", pa.string()), *SCHEMAS[name]])
+
+
+def _parts(folder: Path, entries: Iterable[Entry], name: str) -> list[_Part]:
+    found = []
+    for entry in entries:
+        for task in entry.tasks:
+            start = part_folder(name, entry.run, task)
+            found += [
+                _Part(str(folder / path), entry.run, task, entry.key)
+                for path in entry.parts
+                if path.startswith(start)
+            ]
+    return found
+
+
+def _read(part: _Part, names: Sequence[str]) -> pa.Table:
+    """Return columns of a part, with those that only its path has."""
+    import pyarrow.parquet as pq
+
+    added = {"run": part.run, "task": part.task, "key": part.key}
+    try:
+        # Not `read_table`, which takes the names in the path for columns.
+        with pq.ParquetFile(part.path) as file:
+            table = file.read([name for name in names if name not in added])
+            rows = file.metadata.num_rows
+    except (OSError, pa.ArrowException) as error:
+        raise OSError(Text("dataset_part_damaged", path=part.path, reason=str(error))) from None
+    values = {name: pa.repeat(pa.scalar(text, pa.string()), rows) for name, text in added.items()}
+    values |= {name: table[name] for name in table.column_names}
+    return pa.table({name: values[name] for name in names})
+
+
+def _frame(table: pa.Table, schema: pa.Schema) -> pd.DataFrame:
+    """Return a table in pandas, with the same dtypes whatever its values are."""
+    return pd.DataFrame(
+        {
+            name: pd.Series(
+                pd.array(table[name].to_pandas(types_mapper=_nullable), dtype=_dtype(schema.field(name)))
+            )
+            for name in table.column_names
+        }
+    )
+
+
+def _dtype(field: pa.Field) -> Any:
+    if pa.types.is_string(field.type):
+        return TEXT
+    if pa.types.is_timestamp(field.type):
+        return pd.DatetimeTZDtype("ns", "UTC")
+    name = str(field.type.to_pandas_dtype().__name__)
+    return name.capitalize() if field.nullable and pa.types.is_integer(field.type) else name
+
+
+def _nullable(kind: pa.DataType) -> Any:
+    return pd.Int64Dtype() if kind == pa.int64() else pd.Int32Dtype() if kind == pa.int32() else None
+
+
+def by_name(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Order a table by some columns, ``task:2`` before ``task:10``."""
+    ranks = [
+        table[name].map({text: at for at, text in enumerate(sorted(table[name].unique(), key=natural))})
+        if table[name].dtype == TEXT
+        else table[name]
+        for name in columns
+    ]
+    order = pd.concat(ranks, axis=1).sort_values(list(columns), kind="stable").index
+    return table.loc[order].reset_index(drop=True)
+
+
+def ops(table: pd.DataFrame) -> pd.DataFrame:
+    """Add up the figures of ops over all steps and sources, the longest first."""
+    grouped = table.groupby(_GROUPS, sort=True, dropna=False)
+    sums = grouped[["count", "total_ns"]].sum()
+    known = grouped[["self_ns", "bytes"]].sum(min_count=1)
+    least, most = grouped["min_ns"].min(), grouped["max_ns"].max()
+    found = pd.concat([sums, known["self_ns"], least, most, known["bytes"]], axis=1).reset_index()
+    return found.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+
+
+def sources(entries: Sequence[Entry]) -> pd.DataFrame:
+    """Return the sources of a dataset, as `TraceDataset.sources` has them."""
+    return pd.DataFrame(
+        {
+            "key": [entry.key for entry in entries],
+            "path": [entry.source for entry in entries],
+            "run": [entry.run for entry in entries],
+            "tasks": [list(entry.tasks) for entry in entries],
+            "steps": [list(entry.steps) for entry in entries],
+            "events": [entry.rows("events") for entry in entries],
+            "size": [entry.size for entry in entries],
+            "modified": [entry.modified for entry in entries],
+            "problem": [entry.reason.id if entry.problem else "" for entry in entries],
+        }
+    )
+
+
+def problems(entries: Sequence[Entry], damaged: Sequence[Path]) -> pd.DataFrame:
+    """Return the problems of a dataset, as `TraceDataset.problems` has them."""
+    rows: list[tuple[str, str]] = [(entry.source, entry.reason) for entry in entries if entry.problem]
+    rows += [(entry.source, Text("source_gone")) for entry in entries if entry.gone]
+    rows += [(str(file), Text("entry_damaged")) for file in damaged]
+    return pd.DataFrame(
+        {
+            "path": [path for path, _ in rows],
+            "problem": [id_of(reason) for _, reason in rows],
+            "reason": [reason for _, reason in rows],
+        },
+        dtype=object,
+    )

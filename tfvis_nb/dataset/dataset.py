@@ -1,0 +1,231 @@
+"""`TraceDataset`: the traces of whole jobs as Parquet tables, made and asked with Dask."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tfvis_nb.core.labels import natural, task_label
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.dataset import combined, manifest
+from tfvis_nb.dataset.ingest import Ingested, check_version, ingest
+from tfvis_nb.dataset.layout import FORMAT, MANIFEST
+from tfvis_nb.dataset.manifest import OK, Entry, settled
+from tfvis_nb.dataset.parts import Reading
+from tfvis_nb.dataset.tables import TABLES
+from tfvis_nb.texts import Text
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+
+def _need_dask() -> None:
+    try:
+        import dask.dataframe  # noqa: F401
+    except ImportError as error:
+        raise ImportError(Text("dataset_extra_missing", package=error.name or "dask")) from error
+
+
+class TraceDataset:
+    """Traces of any number of runs, tasks and steps. Made by `open_traces`, which describes it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser().absolute()
+        self._state: tuple[Any, list[Entry], list[Path]] = (None, [], [])
+        if (self.path / FORMAT).is_file():
+            check_version(self.path)
+
+    def ingest(
+        self,
+        sources: Any,
+        client: Any = None,
+        *,
+        run: str | None = None,
+        threadpool: bool = False,
+        max_unpacked_bytes: int | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        allow_http: bool = False,
+        progress: bool | None = None,
+    ) -> Ingested:
+        """Read the new and changed files of sources into the dataset; one task of Dask a file.
+
+        It may be called again at any time, also after it was ended in the middle: files that are in
+        the dataset and have not changed are not read again.
+
+        Parameters
+        ----------
+        sources
+            A file, folder or pattern, such as ``"logs/**/*.xplane.pb"``, or a URL of one, such as
+            ``"s3://bucket/logs"``; or a list of those. Of a log folder all profiles are read.
+        client
+            A ``dask.distributed`` client, whose workers share the folder of the dataset and see the same
+            sources. None for the client that the program has, and without one for Dask's local scheduler.
+        run
+            The run of all these files; None for that of their path.
+        threadpool, max_unpacked_bytes, storage_options, allow_http
+            As `tfvis_nb.read_trace` takes them, for each file.
+        progress
+            Whether to show a progress bar; None where it is seen by a person.
+
+        Returns
+        -------
+        Ingested
+            How many sources were read, unchanged, not readable, and no longer there.
+
+        Raises
+        ------
+        TypeError
+            If a source is neither a path nor a URL.
+        OSError
+            If nothing is at a path, or the dataset cannot be written, or another ingest is writing to it.
+        TraceFormatError
+            If a folder has no traces.
+        ValueError
+            If the dataset is of another version.
+        ImportError
+            If Dask is not installed: ``pip install 'tfvis-nb[fleet]'``.
+        """
+        _need_dask()
+        reading = Reading(threadpool, max_unpacked_bytes, storage_options, allow_http)
+        return ingest(self.path, sources, client, run, reading, progress)
+
+    @property
+    def sources(self) -> pd.DataFrame:
+        """One row per source: its path, run, tasks, steps, size and number of events, and its problem."""
+        entries, _ = self._entries()
+        return combined.sources(entries)
+
+    @property
+    def problems(self) -> pd.DataFrame:
+        """What is not in the dataset as it should be: source, the id of the reason (``problem``), ``reason``.
+
+        Sources that cannot be read, repeat a step of another one, or are no longer there, and damaged
+        files of the dataset.
+        """
+        return combined.problems(*self._entries())
+
+    @property
+    def events(self) -> dd.DataFrame:
+        """The events of all traces, as a Dask DataFrame: `tfvis_nb.events.COLUMNS`, and run and source."""
+        return self.table("events")
+
+    @property
+    def transfers(self) -> dd.DataFrame:
+        """The transfers and copies of all traces, as a Dask DataFrame: `tfvis_nb.analysis.transfers`."""
+        return self.table("transfers")
+
+    @property
+    def lanes(self) -> pd.DataFrame:
+        """One row per lane of each source, as in `Trace.lanes`."""
+        return self._whole("lanes")
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """One row per run, step and task, with `tfvis_nb.dataset.step_figures.FIGURES`."""
+        return combined.by_name(self._whole("steps"), ["run", "step", "task"])
+
+    @property
+    def ops(self) -> pd.DataFrame:
+        """One row per run, task, op type, kind and side: count, total_ns, self_ns, min_ns, max_ns, bytes.
+
+        The figures of `tfvis_nb.analysis.op_statistics`, added up over all sources.
+        """
+        return combined.ops(self._whole("ops"))
+
+    @property
+    def stacks(self) -> pd.DataFrame:
+        """One row per Python stack of each source and task: its caller's number, its innermost frame."""
+        return self._whole("stacks")
+
+    def table(self, name: str) -> dd.DataFrame:
+        """Return a table of the dataset as a Dask DataFrame, with a partition for each of its parts.
+
+        Parameters
+        ----------
+        name
+            One of `tfvis_nb.dataset.tables.TABLES`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such table.
+        """
+        if name not in TABLES:
+            raise ValueError(Text("not_one_of", choices=", ".join(TABLES), by=name))
+        _need_dask()
+        return combined.dask_table(self.path, self._read(), name)
+
+    def trace(
+        self, run: str | None = None, task: str | None = None, steps: int | Collection[int] | None = None
+    ) -> Trace:
+        """Read a run, or a task or some steps of it, back as a trace.
+
+        Parameters
+        ----------
+        run
+            One of the runs in `sources`; None if there is only one.
+        task
+            One of its tasks, such as ``"/job:worker/replica:0/task:1"`` or ``"worker 1"``; None for all.
+        steps
+            The number of a step, or several; None for all, with the events outside steps.
+
+        Returns
+        -------
+        Trace
+            That of the source; of several sources one trace, whose steps are counted from 0 and have their
+            numbers here as labels.
+
+        Raises
+        ------
+        ValueError
+            If nothing is selected, or there are several runs and `run` is None.
+        OSError
+            If a part of the dataset is damaged.
+        """
+        from tfvis_nb.dataset.read_back import Chosen, read_back
+
+        entries = self._read()
+        runs = sorted({entry.run for entry in entries}, key=natural)
+        if run is None and len(runs) > 1:
+            names = ", ".join(map(repr, runs[:8]))
+            raise ValueError(Text("dataset_runs", runs=len(runs), names=names))
+        wanted = None if steps is None else {steps} if isinstance(steps, int) else {*steps}
+        chosen = []
+        for entry in entries:
+            tasks = [one for one in entry.tasks if task in (None, one, task_label(one))]
+            if run in (None, entry.run) and tasks and (wanted is None or wanted & {*entry.steps}):
+                chosen.append(Chosen(entry, tasks, wanted))
+        if not chosen:
+            shown = "all" if wanted is None else ", ".join(map(str, sorted(wanted)[:8]))
+            raise ValueError(Text("nothing_selected", run=run, task=task, steps=shown))
+        return read_back(self.path, chosen)
+
+    def _whole(self, name: str) -> pd.DataFrame:
+        return combined.whole_table(self.path, self._read(), name)
+
+    def _read(self) -> Sequence[Entry]:
+        """Return the entries of the sources that are in the dataset."""
+        return [entry for entry in self._entries()[0] if entry.status == OK]
+
+    def _entries(self) -> tuple[list[Entry], list[Path]]:
+        """Return the entries of all sources, and damaged ones; read again when one was written."""
+        folder = self.path / MANIFEST
+        written = folder.stat().st_mtime_ns if folder.is_dir() else None
+        if self._state[0] != written:
+            entries, damaged = manifest.read(self.path)
+            # An ingest that was ended has not settled them yet.
+            self._state = (written, list(settled(entries)), damaged)
+        return self._state[1], self._state[2]
+
+    def __repr__(self) -> str:
+        entries, _ = self._entries()
+        read = [entry for entry in entries if entry.status == OK]
+        events = sum(entry.rows("events") for entry in read)
+        runs = len({entry.run for entry in read})
+        return (
+            f"<TraceDataset {str(self.path)!r}: {len(read):,} traces of {runs:,} runs, {events:,} events, "
+            f"{len(entries) - len(read):,} problems>"
+        )

@@ -1,0 +1,155 @@
+"""The run, task and step of a source, by its path and its content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.dataset.layout import brief_name
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.reading.sources.files import stem
+from tfvis_nb.reading.tasks import LOCAL, under_task
+
+_HIVE = re.compile(r"(run|task|rank|steps?)=(.*)", re.IGNORECASE | re.DOTALL)
+_TASK = re.compile(r"(?<![a-z])(rank|worker|task|ps|chief)[-_]?(\d{1,6})(?![a-z\d])", re.IGNORECASE)
+_STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?steps?[-_]?(\d{1,9})(?:-\d{1,9})?(?![a-z\d])", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:^|\D)(\d{1,9})$")
+_FULL = re.compile(r"/job:[^/]+/replica:\d+/task:\d+")
+_BETWEEN = "-_. "
+_LAST_STEP = 2**31 - 1
+
+
+class Named(NamedTuple):
+    """The names in a path: its run, and if there are some its task and the number of its first step."""
+
+    run: str
+    task: str | None = None
+    step: int | None = None
+
+
+class Identity(NamedTuple):
+    """What a source is: its run, the recorded name of each of its tasks, and the number of each step."""
+
+    run: str
+    tasks: dict[str, str]
+    steps: list[int]
+
+
+def named(parts: Sequence[str], root: int) -> Named:
+    """Return the names in the parts of a path, of which the first `root` are those of the folder given.
+
+    Folders such as ``run=a``, ``task=2`` and ``step=17`` name them outright; parts of names such as
+    ``rank3``, ``worker-1`` and ``step_17`` do so for task and step. In ``plugins/profile/<time>`` the file
+    has the name of its host. The rest is the run: the folders below `root`, or the nearest above, and
+    the file's name.
+
+    >>> named(["logs", "a", "rank3", "step17.pb"], 1)
+    Named(run='a', task='/job:worker/replica:0/task:3', step=17)
+    >>> named(["logs", "train", "plugins", "profile", "2026_01_31", "gpu7.xplane.pb"], 1)
+    Named(run='train/2026_01_31', task='/job:gpu7/replica:0/task:0', step=None)
+    >>> named(["traces", "mlp_step2.pb.xz"], 1)
+    Named(run='mlp', task=None, step=2)
+    """
+    *folders, file = parts
+    root = min(root, len(folders))
+    while root and (_says_all(folders[root - 1]) or _in_profile(folders, root - 1)):
+        root -= 1
+    run, task, step = None, None, None
+    rest: list[str] = []
+    for at, folder in enumerate(folders):
+        if found := _HIVE.fullmatch(folder):
+            name, value = found[1].lower(), unquote(found[2])
+            if name == "run":
+                run = value
+            elif name.startswith("step"):
+                step = _first(value, step)
+            else:
+                task = _task_named(value)
+        elif at >= root and not _in_profile(folders, at):
+            left, task, step = _taken(folder, task, step)
+            rest.append(left)
+    last = stem(file)
+    if folders[-3:-1] == ["plugins", "profile"]:
+        task = task or _task_named(last)
+    else:
+        left, task, step = _taken(last, task, step)
+        rest.append(left)
+    if run is None:
+        run = "/".join(filter(None, rest)) or (folders[root - 1] if root else "") or last
+    return Named(brief_name(run), None if task is None else brief_name(task), step)
+
+
+def identified(trace: Trace, names: Named) -> tuple[Trace, Identity]:
+    """Return the identity of a source, and its trace with the task that its path names.
+
+    The tasks that a trace records are kept. Steps have the numbers of their labels, such as ``train 13``;
+    otherwise they are counted from that of the path, or from 0.
+    """
+    recorded = [str(task) for task in trace.events["task"].unique()]
+    if names.task is not None and {*recorded} <= {"", LOCAL}:
+        trace = under_task(trace, names.task)
+        recorded = [names.task]
+    tasks = {brief_name(task or LOCAL): task for task in recorded}
+    return trace, Identity(names.run, tasks, _numbers(trace, names.step))
+
+
+def _numbers(trace: Trace, first: int | None) -> list[int]:
+    """Return the number of each step of a trace."""
+    steps = np.unique(trace.events["step"].to_numpy())
+    steps = steps[steps != NO_STEP]
+    count = int(steps.max(initial=-1)) + 1
+    labelled = [_NUMBER.search(trace.step_labels.get(step, "")) for step in steps.tolist()]
+    numbers = [int(found[1]) for found in labelled if found]
+    if (
+        len(numbers) == len(steps)
+        and (np.diff(numbers) > 0).all()
+        and min(numbers, default=0) >= (first or 0)
+    ):
+        # Numbers between, of steps without events, stay between.
+        spread: Iterable[float] = np.interp(np.arange(count), steps, numbers) if count else []
+        return [int(number) for number in spread]
+    return [(first or 0) + step for step in range(count)]
+
+
+def _says_all(folder: str) -> bool:
+    """Return whether a folder's name is that of a task, a step or a partition, and of no run."""
+    return any(pattern.fullmatch(folder) for pattern in (_HIVE, _TASK, _STEP))
+
+
+def _in_profile(folders: Sequence[str], at: int) -> bool:
+    return ["plugins", "profile"] in ([*folders[at : at + 2]], [*folders[max(at - 1, 0) : at + 1]])
+
+
+def _taken(name: str, task: str | None, step: int | None) -> tuple[str, str | None, int | None]:
+    """Take the task and the step out of a name; those of the innermost folder or file count."""
+    if found := _TASK.search(name):
+        job = found[1].lower()
+        task = f"/job:{'worker' if job in ('rank', 'task') else job}/replica:0/task:{int(found[2])}"
+        name = _without(name, found)
+    if found := _STEP.search(name):
+        step = int(found[1])
+        name = _without(name, found)
+    return name, task, step
+
+
+def _without(name: str, found: re.Match[str]) -> str:
+    around: Iterable[str] = (name[: found.start()].rstrip(_BETWEEN), name[found.end() :].lstrip(_BETWEEN))
+    return "_".join(filter(None, around))
+
+
+def _first(value: str, otherwise: int | None) -> int | None:
+    number = value.partition("-")[0]
+    return int(number) if number.isdecimal() and int(number) <= _LAST_STEP else otherwise
+
+
+def _task_named(value: str) -> str:
+    """Return the full name of a task; other names than TensorFlow's are those of jobs."""
+    if value.isdecimal():
+        return f"/job:worker/replica:0/task:{int(value)}"
+    name = value.replace("/", "_") or "localhost"
+    return value if _FULL.fullmatch(value) else f"/job:{name}/replica:0/task:0"

@@ -1,0 +1,249 @@
+"""Sources -> a dataset, by Dask: one task a file; whatever was done before is not done again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.output_path import whole
+from tfvis_nb.dataset import manifest
+from tfvis_nb.dataset.layout import DETAILS, FORMAT, MANIFEST, key_of
+from tfvis_nb.dataset.manifest import OK, Entry, settled
+from tfvis_nb.dataset.parts import Reading, failed, ingest_source
+from tfvis_nb.dataset.sources import Source, each, find_sources
+from tfvis_nb.dataset.tables import TABLES
+from tfvis_nb.reading.sources.remote import Remote
+from tfvis_nb.texts import Text
+
+VERSION = 1
+
+
+class Ingested(NamedTuple):
+    """What an ingest did.
+
+    - `read`: Sources that were read and are in the dataset now.
+    - `unchanged`: Sources that were not read, as they were before and have not changed.
+    - `problems`: Sources that are not in the dataset; `TraceDataset.problems` has the reasons.
+    - `gone`: Sources of earlier ingests that were no longer there.
+    """
+
+    read: int
+    unchanged: int
+    problems: int
+    gone: int
+
+
+def ingest(
+    folder: Path, sources: Any, client: Any, run: str | None, reading: Reading, progress: bool | None
+) -> Ingested:
+    """Read the new and changed files of `sources` into the dataset in `folder`."""
+    given = each(sources)
+    prepare(folder)
+    with _locked(folder):
+        known = {entry.key: entry for entry in _swept(folder)}
+        found = _found(given, known, reading, run)
+        here = {key_of(source.url): source for source in found}
+        new = [source for key, source in here.items() if not _is_current(known.get(key), source, known)]
+        lost = [entry for key, entry in known.items() if entry.found_by in given and key not in here]
+        for entry in lost:
+            if not entry.gone:
+                manifest.write(replace(entry, gone=True), folder)
+        for key, source in here.items():
+            back = known.get(key)
+            if back is not None and back.gone and source not in new:
+                manifest.write(replace(back, gone=False), folder)
+        with _bar(len(new), progress) as advance:
+            _run(new, folder, client, reading, advance)
+        entries = _settle(folder)
+    done = [entry for entry in entries if entry.key in here]
+    fresh = {key_of(source.url) for source in new}
+    return Ingested(
+        read=sum(entry.status == OK and entry.key in fresh for entry in done),
+        unchanged=sum(entry.status == OK and entry.key not in fresh for entry in done),
+        problems=sum(entry.status != OK for entry in done),
+        gone=len(lost),
+    )
+
+
+def prepare(folder: Path) -> None:
+    """Make a folder a dataset, unless it is one.
+
+    FileExistsError if it has other files, ValueError if it is a dataset of another version.
+    """
+    file = folder / FORMAT
+    if not file.is_file():
+        if folder.is_dir() and any(one.name != FORMAT for one in folder.iterdir()):
+            raise FileExistsError(Text("dataset_not_one", path=str(folder)))
+        (folder / MANIFEST).mkdir(parents=True, exist_ok=True)
+        with whole(file) as new:
+            new.write_text(json.dumps({"format": "tfvis_nb dataset", "version": VERSION}), encoding="utf-8")
+    check_version(folder)
+
+
+def check_version(folder: Path) -> None:
+    """Raise ValueError unless this version can read a dataset."""
+    try:
+        version = json.loads((folder / FORMAT).read_text(encoding="utf-8"))["version"]
+    except (ValueError, KeyError, TypeError):
+        version = "?"
+    if version != VERSION:
+        raise ValueError(Text("dataset_version", path=str(folder), version=version, known=VERSION))
+
+
+def _found(given: Sequence[str], known: dict[str, Entry], reading: Reading, run: str | None) -> list[Source]:
+    """Return the files of all sources, each once; a source that had files before may have none now."""
+    remote = Remote(reading.storage_options or {}, reading.allow_http)
+    before = {entry.found_by for entry in known.values()}
+    found: dict[str, Source] = {}
+    for one in given:
+        try:
+            for source in find_sources(one, remote, run):
+                found.setdefault(source.url, source)
+        except (FileNotFoundError, TraceFormatError):
+            if one not in before:
+                raise
+    return list(found.values())
+
+
+def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry]) -> bool:
+    """Return whether a source need not be read."""
+    if entry is None or (entry.size, entry.modified) != (source.size, source.modified):
+        return False
+    if entry.status == OK or not entry.again:
+        return True
+    # The other one, whose step it repeats, may have changed or got a name of its own since.
+    other = known.get(key_of(str(entry.problem["figures"].get("other", ""))))
+    return entry.problem["id"] == "step_of_other_source" and other is not None and other.run == source.run
+
+
+def _swept(folder: Path) -> list[Entry]:
+    """Return the entries whose parts are all there, and remove all files of no entry.
+
+    They are those of an ingest that was ended, and parts of an entry that is damaged.
+    """
+    entries, damaged = manifest.read(folder)
+    for file in damaged:
+        file.unlink()
+    kept: list[Entry] = []
+    wanted: set[str] = set()
+    for entry in entries:
+        if all(_size(folder / path) == size for path, (_, size) in entry.parts.items()):
+            kept.append(entry)
+            wanted |= entry.parts.keys()
+        else:
+            (folder / MANIFEST / f"{entry.key}.json").unlink()
+    _remove_others(folder, wanted)
+    return kept
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield all files of parts, and those that were being written."""
+    for name in (*TABLES, DETAILS):
+        yield from [path for path in (folder / name).rglob("*") if path.is_file()]
+    yield from (folder / MANIFEST).glob(".tfvis-nb-*")
+
+
+def _remove_others(folder: Path, wanted: set[str]) -> None:
+    """Remove the files of parts that are not wanted, and the folders that are empty then."""
+    for file in _files(folder):
+        if file.relative_to(folder).as_posix() in wanted:
+            continue
+        file.unlink(missing_ok=True)
+        for parent in [*file.parents][: len(file.relative_to(folder).parts) - 2]:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+
+
+def _settle(folder: Path) -> list[Entry]:
+    """Take out the sources that repeat the steps of others, and all parts of no entry."""
+    before, _ = manifest.read(folder)
+    after = list(settled(before))
+    for old, new in zip(before, after, strict=True):
+        if new is not old:
+            manifest.write(new, folder)
+    _remove_others(folder, {path for entry in after for path in entry.parts})
+    return after
+
+
+def _run(
+    sources: Sequence[Source], folder: Path, client: Any, reading: Reading, advance: Callable[[], Any]
+) -> None:
+    """Ingest each source as a task of Dask: of a client, or else of its local scheduler."""
+    if not sources:
+        return
+    import dask
+    from dask.callbacks import Callback
+
+    client = _ambient() if client is None else client
+    if client is not None:
+        _distribute(sources, folder, client, reading, advance)
+        return
+    one = dask.delayed(ingest_source, pure=False)
+    with Callback(posttask=lambda *_: advance()):
+        dask.compute(*(one(source, str(folder), reading) for source in sources), traverse=False)
+
+
+def _ambient() -> Any:
+    """Return the client that the program made, which Dask uses everywhere."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+def _distribute(
+    sources: Sequence[Source], folder: Path, client: Any, reading: Reading, advance: Callable[[], Any]
+) -> None:
+    from distributed import as_completed
+
+    futures = client.map(ingest_source, sources, folder=str(folder), reading=reading, pure=False)
+    of_future = {future.key: source for future, source in zip(futures, sources, strict=True)}
+    for future in as_completed(futures):
+        if future.status != "finished":
+            reason = Text("worker_lost", reason=str(future.exception()))
+            manifest.write(failed(of_future[future.key], reason, again=True), folder)
+        advance()
+
+
+@contextlib.contextmanager
+def _bar(count: int, progress: bool | None) -> Iterator[Callable[[], Any]]:
+    """Show how many sources are done: to a person who watches, unless `progress` says otherwise."""
+    from tqdm import tqdm
+
+    hidden = None if progress is None else not progress
+    with tqdm(
+        total=count, desc="ingesting", unit="trace", leave=False, disable=hidden if count else True
+    ) as bar:
+        yield bar.update
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a dataset against other ingests; BlockingIOError if one is at work."""
+    import fcntl
+
+    with (folder / FORMAT).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BlockingIOError(Text("dataset_busy", path=str(folder))) from None
+        except OSError:
+            pass  # a file system without locks
+        yield

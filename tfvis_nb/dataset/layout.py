@@ -1,0 +1,61 @@
+"""Where the parts of a dataset lie: names from traces and paths become folders only percent-encoded."""
+
+import hashlib
+from collections.abc import Sequence
+from urllib.parse import quote
+
+MANIFEST, DETAILS, FORMAT = "manifest", "details", "dataset.json"
+"""The folder of the entries of sources, that of what only reading back needs, and the file of the format."""
+
+_LONGEST = 180
+"""Bytes of an encoded name; file systems allow 255 with the key in front."""
+_HASH = 12
+
+
+def key_of(source: str) -> str:
+    """Return what the files of a source are called: a hash of its path or URL.
+
+    >>> key_of("/logs/step1.pb")
+    '975909898d08df3345c5'
+    """
+    return _hash(source)[:20]
+
+
+def part_path(table: str, key: str, run: str, task: str, steps: Sequence[int]) -> str:
+    """Return where, in its dataset, the part of a table lies that a source has of a task.
+
+    >>> part_path("events", "9e2e", "../a b", "/job:worker/replica:0/task:1", [3, 5])
+    'events/run=..%2Fa%20b/task=%2Fjob%3Aworker%2Freplica%3A0%2Ftask%3A1/steps=3-5/9e2e.parquet'
+    """
+    span = f"{min(steps)}-{max(steps)}" if len(steps) else "none"
+    return f"{part_folder(table, run, task)}steps={span}/{key}.parquet"
+
+
+def part_folder(table: str, run: str, task: str) -> str:
+    """Return the folder of the parts of a table that are of a task of a run."""
+    return f"{table}/run={_quoted(run)}/task={_quoted(task)}/"
+
+
+def brief_name(name: str) -> str:
+    """Return a name that fits a folder's: a very long one is cut, and ends in a hash of the whole.
+
+    >>> brief_name("train/2026_01_31"), len(brief_name("x" * 1000))
+    ('train/2026_01_31', 180)
+    """
+    # The names of files need not be Unicode.
+    name = name.encode("utf-8", "backslashreplace").decode()
+    if len(_quoted(name)) <= _LONGEST:
+        return name
+    end = f"~{_hash(name)[:_HASH]}"
+    cut = name[: _LONGEST - len(end)]
+    while len(_quoted(cut)) > _LONGEST - len(end):
+        cut = cut[:-1]
+    return cut + end
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

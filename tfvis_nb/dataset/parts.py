@@ -1,0 +1,120 @@
+"""One source -> its parts of each table, then its entry in the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.output_path import whole
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.dataset import manifest
+from tfvis_nb.dataset.identity import Identity, Named, identified
+from tfvis_nb.dataset.layout import DETAILS, part_path
+from tfvis_nb.dataset.manifest import OK, PROBLEM, Entry, problem_of
+from tfvis_nb.dataset.sources import Source
+from tfvis_nb.dataset.tables import TABLES
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text, text_of
+
+ROW_GROUP = 1 << 16
+"""Rows of a group in a part: what a reader that looks for a time has to read at least."""
+
+
+class Reading(NamedTuple):
+    """How sources are read: options of `tfvis_nb.read_trace`."""
+
+    threadpool: bool = False
+    max_unpacked_bytes: int | None = None
+    storage_options: Mapping[str, Any] | None = None
+    allow_http: bool = False
+
+
+def ingest_source(source: Source, folder: str, reading: Reading) -> Entry:
+    """Read a source, write its parts and then its entry; return the entry.
+
+    Nothing is raised because of what a source is: its entry has the problem.
+    """
+    path = Path(folder)
+    try:
+        entry = _written(source, path, reading)
+    except TraceFormatError as error:
+        entry = failed(source, text_of(error), again=False)
+    except Exception as error:  # noqa: BLE001 - one file must not end the ingest of all others
+        entry = failed(source, _reason(error), again=True)
+    manifest.write(entry, path)
+    return entry
+
+
+def failed(source: Source, reason: str, *, again: bool) -> Entry:
+    """Return the entry of a source that is not in the dataset, and why."""
+    url, found_by, size, modified = source[:4]
+    return Entry(url, found_by, size, modified, status=PROBLEM, problem=problem_of(reason), again=again)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return Text("source_vanished")
+    known = text_of(error)
+    if isinstance(error, OSError):
+        return Text("source_unreadable", reason=known if known.id else (error.strerror or str(error)).lower())
+    return Text("source_failed", error=type(error).__name__, reason=known)
+
+
+def _written(source: Source, folder: Path, reading: Reading) -> Entry:
+    from tfvis_nb.reading import read_trace
+
+    trace = read_trace(source.url, **reading._asdict())
+    trace, identity = identified(trace, Named(source.run, source.task, source.step))
+    url, found_by, size, modified = source[:4]
+    entry = Entry(
+        url, found_by, size, modified, OK, run=identity.run, tasks=identity.tasks, steps=tuple(identity.steps)
+    )
+    parts = {path: _write(table, folder / path) for path, table in _parts(trace, identity, entry.key)}
+    return Entry(**{**vars(entry), "parts": parts})
+
+
+def _parts(trace: Trace, identity: Identity, key: str) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the path and the rows of each part: those of a table that belong to one task."""
+    numbers = np.array([*identity.steps, NO_STEP], np.int64)
+    present = trace.events[["task", "step"]].drop_duplicates()
+    for name, make in TABLES.items():
+        table = make(trace)
+        if "step" in table.column_names:
+            # Steps are counted from 0 in a trace; the last number is for events outside steps.
+            step = pa.array(numbers[table["step"].to_numpy()].astype(np.int32))
+            at = table.column_names.index("step")
+            table = table.set_column(at, table.schema.field(at), step)
+        for task, recorded in identity.tasks.items():
+            rows = table.filter(pc.equal(table["task"], recorded)).drop_columns("task")
+            steps = present["step"][
+                (present["task"] == recorded).to_numpy() & (present["step"] != NO_STEP).to_numpy()
+            ]
+            yield part_path(name, key, identity.run, task, numbers[steps].tolist()), rows
+    yield f"{DETAILS}/{key}.parquet", _details(trace)
+
+
+def _details(trace: Trace) -> pa.Table:
+    """Return what only reading back needs: nested records, graphs, notes and the like."""
+    from tfvis_nb.writing.parquet import file_table
+
+    table = file_table(trace)
+    rest = table.drop_columns(list(event_table.COLUMNS))
+    # A table needs a column to have rows.
+    return rest.append_column("event", pa.array(np.arange(len(trace.events))))
+
+
+def _write(table: pa.Table, path: Path) -> tuple[int, int]:
+    """Write a part; return its rows and bytes."""
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole(path) as file:
+        pq.write_table(table, file, compression="zstd", row_group_size=ROW_GROUP)
+    return table.num_rows, path.stat().st_size

@@ -1,0 +1,131 @@
+"""Parts of a dataset -> the `Trace` that they were written of, or one of several."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb import events as event_table
+from tfvis_nb.clocks.alignment import aligned
+from tfvis_nb.core.trace import Trace, replaced
+from tfvis_nb.dataset.layout import DETAILS, part_folder
+from tfvis_nb.dataset.manifest import Entry
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.reading.concat import merge
+from tfvis_nb.reading.parquet import KEY, NESTED, from_table
+from tfvis_nb.reading.sources.unpacking import MOST, Budget
+from tfvis_nb.texts import Text
+
+
+class Chosen(NamedTuple):
+    """A source to read back, with the tasks and steps of it that are wanted; None for all steps."""
+
+    entry: Entry
+    tasks: Sequence[str]
+    steps: Collection[int] | None
+
+
+def read_back(folder: Path, chosen: Sequence[Chosen]) -> Trace:
+    """Return one trace of the chosen parts of some sources of one run.
+
+    Its steps are counted from 0, in the order of their numbers in the dataset, which are their labels where
+    they have none of their own and another number. The clocks of several tasks are aligned, as
+    `tfvis_nb.read_trace` does.
+    """
+    traces = [_of_source(folder, one) for one in chosen]
+    numbers = sorted({step for _, steps in traces for step in steps})
+    place = {number: at for at, number in enumerate(numbers)}
+    if len(traces) == 1:
+        return _renumbered(*traces[0], place)
+    moved = [_renumbered(trace, steps, place) for trace, steps in traces]
+    trace = merge(moved, f"{len(traces)} traces: {chosen[0].entry.run}")
+    trace.graphs = [
+        [graph for one in moved for graph in (one.graphs[at] if at < len(one.graphs) else ())]
+        for at in range(max(len(one.graphs) for one in moved))
+    ]
+    # Serialised messages behind one another are one message.
+    trace.run_metadata = [
+        b"".join(one.run_metadata[at] for one in moved if at < len(one.run_metadata))
+        for at in range(max(len(one.run_metadata) for one in moved))
+    ]
+    return aligned(trace) if trace.events["task"].nunique() > 1 else trace
+
+
+def _of_source(folder: Path, chosen: Chosen) -> tuple[Trace, list[int]]:
+    """Return the wanted part of a source, and the number of each of its steps in the dataset."""
+    entry, tasks, wanted = chosen
+    events = pa.concat_tables(
+        table.append_column("task", pa.array([entry.tasks[task]] * table.num_rows, pa.string()))
+        for task in tasks
+        for table in (_part(folder, path) for path in parts_of(entry, "events", task))
+    ).sort_by("event")
+    steps = list(entry.steps)
+    if wanted is not None:
+        events = events.filter(pc.is_in(events["step"], pa.array([*wanted], pa.int32())))
+    details = _part(folder, f"{DETAILS}/{entry.key}.parquet")
+    if events.num_rows < details.num_rows:
+        details = details.take(events["event"])
+    # Back to the numbers that the trace has: those of the dataset grow with them.
+    number = events["step"].to_numpy()
+    local = np.searchsorted(np.array(steps, np.int64), number).astype(np.int32)
+    columns = {name: events[name] for name in event_table.COLUMNS}
+    columns["step"] = pa.array(np.where(number == NO_STEP, NO_STEP, local).astype(np.int32))
+    columns |= {name: details[name] for name in details.column_names if name.startswith(NESTED)}
+    table = pa.table(columns, metadata={KEY: details.schema.metadata[KEY]})
+    trace = from_table(table, entry.source, Budget(MOST).of_file(0))
+    if wanted is None:
+        return trace, steps
+    kept = sorted({*number.tolist()} - {NO_STEP})
+    return _only(trace, [steps.index(step) for step in kept]), kept
+
+
+def parts_of(entry: Entry, table: str, task: str) -> list[str]:
+    """Return the paths of an entry's parts of a table that are of a task."""
+    folder = part_folder(table, entry.run, task)
+    return [path for path in entry.parts if path.startswith(folder)]
+
+
+def _part(folder: Path, path: str) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(folder / path, partitioning=None)
+    except (OSError, pa.ArrowException) as error:
+        raise OSError(Text("dataset_part_damaged", path=str(folder / path), reason=str(error))) from None
+
+
+def _only(trace: Trace, steps: Sequence[int]) -> Trace:
+    """Return a trace whose events are of some steps only, with these numbered from 0."""
+    table = trace.events.copy(deep=False)
+    table["step"] = np.searchsorted(np.array(steps, np.int64), table["step"].to_numpy()).astype(np.int32)
+    labels = {at: trace.step_labels[step] for at, step in enumerate(steps) if step in trace.step_labels}
+    graphs = [trace.graphs[step] for step in steps if step < len(trace.graphs)]
+    rest = [trace.run_metadata[step] for step in steps if step < len(trace.run_metadata)]
+    return replaced(trace, table, step_labels=labels, graphs=graphs, run_metadata=rest)
+
+
+def _renumbered(trace: Trace, steps: Sequence[int], place: dict[int, int]) -> Trace:
+    """Give the steps of a trace, with their numbers in the dataset, other numbers."""
+    new = np.array([*(place[step] for step in steps), NO_STEP], np.int64)
+    labels = {
+        int(new[at]): trace.step_labels.get(at) or f"step {number}"
+        for at, number in enumerate(steps)
+        if trace.step_labels.get(at) or number != new[at]
+    }
+    if (new[:-1] == np.arange(len(steps))).all():
+        return replaced(trace, trace.events, step_labels=labels)
+    table = trace.events.copy(deep=False)
+    table["step"] = new[table["step"].to_numpy()].astype(np.int32)
+    count = len(place)
+    graphs: list[list[bytes]] = [[] for _ in range(count if trace.graphs else 0)]
+    rest = [b"" for _ in range(count if trace.run_metadata else 0)]
+    for at, one in enumerate(trace.graphs[: len(steps)]):
+        graphs[new[at]] = one
+    for at, message in enumerate(trace.run_metadata[: len(steps)]):
+        rest[new[at]] = message
+    return replaced(trace, table, step_labels=labels, graphs=graphs, run_metadata=rest)

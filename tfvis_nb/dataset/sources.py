@@ -1,0 +1,103 @@
+"""Paths, folders, patterns and URLs -> the sources of a dataset: each file with its size and its names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from tfvis_nb.dataset.identity import named
+from tfvis_nb.reading.sources.files import find
+from tfvis_nb.reading.sources.remote import Remote, is_url, listed
+from tfvis_nb.texts import Text
+
+
+class Source(NamedTuple):
+    """A file to ingest: where it is, what it was found with, its size and time, the names in its path."""
+
+    url: str
+    found_by: str
+    size: int
+    modified: str
+    run: str
+    task: str | None
+    step: int | None
+
+
+def each(sources: Any) -> list[str]:
+    """Return sources as a list of absolute paths and URLs.
+
+    Raises
+    ------
+    TypeError
+        If one is neither a path nor a URL.
+    """
+    if isinstance(sources, (str, os.PathLike)):
+        sources = [sources]
+    found = (
+        [*sources]
+        if isinstance(sources, Iterable) and not isinstance(sources, (bytes, Mapping))
+        else [sources]
+    )
+    for one in found:
+        if (
+            not isinstance(one, (str, os.PathLike))
+            or not isinstance(os.fspath(one), str)
+            or not os.fspath(one)
+        ):
+            raise TypeError(Text("source_of_dataset", type=type(one).__name__))
+    texts = [os.fspath(one) for one in found]
+    return [one if is_url(one) else os.path.abspath(Path(one).expanduser()) for one in texts]  # noqa: PTH100
+
+
+def find_sources(given: str, remote: Remote, run: str | None) -> Iterator[Source]:
+    """Yield the files of a path, folder, pattern or URL; `run` is their run, unless it is None.
+
+    All profiles of a log folder are taken, not only the newest.
+
+    Raises
+    ------
+    OSError
+        If nothing is there, or it cannot be listed.
+    TraceFormatError
+        If it is a folder without traces.
+    """
+    for url, size, modified, parts, root in _remote(given, remote) if is_url(given) else _local(Path(given)):
+        names = named(parts, root)
+        yield Source(url, given, size, modified, *(names if run is None else names._replace(run=run)))
+
+
+_File = tuple[str, int, str, tuple[str, ...], int]
+
+
+def _local(path: Path) -> Iterator[_File]:
+    found = find(path, every=True)
+    files = [path] if found is None else found.files
+    root = _fixed(path.parts) if found is not None and not path.is_dir() else path.parts
+    if found is None:
+        root = path.parts[:-1]
+    for file in files:
+        try:
+            about = file.stat()
+        except OSError:
+            if found is None:
+                raise
+            # Reading it says why.
+            yield str(file), 0, "", file.parts[1:], len(root) - 1
+            continue
+        yield str(file), about.st_size, str(about.st_mtime_ns), file.parts[1:], len(root) - 1
+
+
+def _remote(url: str, remote: Remote) -> Iterator[_File]:
+    found = listed(url, remote)
+    path = PurePosixPath(found.path).parts
+    root = _fixed(path) if found.is_pattern else path if found.several else path[:-1]
+    for file in found.files:
+        yield file.url, file.size, file.modified, PurePosixPath(file.path).parts, len(root)
+
+
+def _fixed(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the parts of a pattern before the first with a wildcard."""
+    free = next(at for at, part in enumerate(parts) if any(letter in part for letter in "*?["))
+    return parts[:free]

@@ -1,0 +1,134 @@
+"""The figures of each step of each task, as a dataset keeps them."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tfvis_nb.analysis.events.activity import accelerators
+from tfvis_nb.analysis.memory.memory_usage import curve_numbers
+from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+_COUNTED = {"ops": "op", "kernels": "kernel", "copies": "memcpy", "transfers": "transfer"}
+COUNTS = (*_COUNTED, "bytes")
+"""Figures that count: 0 where there is nothing."""
+_KEYS = ["step", "task"]
+
+FIGURES: dict[str, str] = {
+    "start_ns": "Earliest start of the task's events in the step, in epoch ns; null where it has none.",
+    "duration_ns": "Latest end minus earliest start of these events, in ns.",
+    "step_ns": "Duration of the step over all tasks of its source, in ns: the sum of the activities.",
+    **dict.fromkeys(PARTS, "That of `tfvis_nb.analysis.breakdown` for the task, in ns."),
+    "network_wait_ns": "Sum of wait_ns of the tensors that the task received, in ns; null where unknown.",
+    "device_busy_ns": "Sum of busy_ns of the task's accelerators, of `tfvis_nb.analysis.utilisation`, in ns.",
+    "device_idle_ns": "Sum of their idle_ns, in ns; null without accelerators, or where one is unknown.",
+    "peak_bytes": "The largest `bytes` of an allocator of `tfvis_nb.analysis.memory_usage` during the step.",
+    **{name: f"Number of events of the kind {kind}." for name, kind in _COUNTED.items()},
+    "bytes": "Sum of the bytes of copies and transfers.",
+    "time": "start_ns as a time, in UTC.",
+}
+"""Column to its definition, for each ``step`` and ``task``."""
+
+STEPS = pa.schema(
+    [("step", pa.int32()), ("task", pa.string())]
+    + [(name, pa.int64()) for name in FIGURES if name != "time"]
+    + [("time", pa.timestamp("ns", tz="UTC"))]
+)
+
+
+def step_figures(trace: Trace) -> pa.Table:
+    """Return one row per step and task of a trace, with `FIGURES`."""
+    parts = trace.breakdown
+    whole = parts[(parts["device"] == "").to_numpy(bool)]
+    rows = pd.DataFrame({"step": whole["step"].to_numpy(np.int64), "task": whole["task"].astype(object)})
+    if rows.empty:
+        return STEPS.empty_table()
+    rows = rows.reset_index(drop=True)
+    found: dict[Any, pd.Series] = {name: whole[name].reset_index(drop=True) for name in ("step_ns", *PARTS)}
+    keys = pd.MultiIndex.from_frame(rows)
+    for table in (_own(trace), _waits(trace), _devices(trace), _memory(trace, rows)):
+        found |= {name: table[name].reindex(keys).reset_index(drop=True) for name in table.columns}
+    for name in COUNTS:
+        found[name] = found[name].fillna(0)
+    found["time"] = found["start_ns"]
+    columns = {name: pa.array(rows[name]) for name in _KEYS} | {
+        name: pa.array(found[name], pa.int64(), from_pandas=True) for name in FIGURES
+    }
+    return pa.table({name: columns[name].cast(STEPS.field(name).type) for name in STEPS.names})
+
+
+def _grouped(table: pd.DataFrame) -> Any:
+    return table.assign(step=table["step"].astype(np.int64), task=table["task"].astype(object)).groupby(_KEYS)
+
+
+def _own(trace: Trace) -> pd.DataFrame:
+    """Return when each task's events of a step began and ended, and how many there are of each kind."""
+    events = trace.events[(trace.events["step"] != NO_STEP).to_numpy()]
+    kind = events["kind"].astype(object)
+    moved = kind.isin(["memcpy", "transfer"]).to_numpy()
+    table = events[[*_KEYS, "start_ns"]].assign(
+        end_ns=events["start_ns"] + events["duration_ns"],
+        bytes=np.where(moved, events["bytes"].to_numpy(np.int64, na_value=0), 0),
+        **{name: (kind == one).to_numpy(np.int64) for name, one in _COUNTED.items()},
+    )
+    grouped = _grouped(table)
+    found: pd.DataFrame = grouped[["bytes", *_COUNTED]].sum()
+    found["start_ns"] = grouped["start_ns"].min()
+    found["duration_ns"] = grouped["end_ns"].max() - found["start_ns"]
+    return found.astype("Int64")
+
+
+def _waits(trace: Trace) -> pd.DataFrame:
+    """Return how long the tensors that each task received waited; 0 where it received none."""
+    received = trace.transfers[(trace.transfers["kind"] == "transfer").to_numpy()]
+    task = trace.events["task"].take(received["event"].to_numpy()).set_axis(received.index)
+    own = trace.events[_KEYS].drop_duplicates()
+    none = own.assign(wait_ns=pd.array([0] * len(own), "Int64"))
+    grouped = _grouped(received[["step", "wait_ns"]].assign(task=task))["wait_ns"]
+    sums = grouped.sum(min_count=1)
+    found = _grouped(none)["wait_ns"].sum()
+    found[sums.index] = sums
+    return pd.DataFrame({"network_wait_ns": found})
+
+
+def _devices(trace: Trace) -> pd.DataFrame:
+    """Return for how long the accelerators of each task were busy and idle."""
+    table = trace.utilisation
+    table = table[accelerators(table)]
+    # Not by "sum" of the groups, which skips what is not known.
+    grouped = _grouped(table)
+    sums = {
+        f"device_{name}": grouped[name].agg(lambda column: column.sum(skipna=False))
+        for name in ("busy_ns", "idle_ns")
+    }
+    return pd.DataFrame(sums).astype("Int64")
+
+
+def _memory(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the most bytes that an allocator of each task had allocated during each step.
+
+    The curves of a profile do not restart at a step: what is allocated at its start counts.
+    """
+    curve = trace.memory
+    most: dict[tuple[int, str], int] = {}
+    spans = {
+        step: (start, end)
+        for step, start, end in trace.steps[["step", "start_ns", "end_ns"]].to_numpy(np.int64).tolist()
+    }
+    for _, one in curve.groupby(curve_numbers(curve), sort=False):
+        number, task = int(one["step"].iloc[0]), str(one["task"].iloc[0])
+        time, level = one["time_ns"].to_numpy(np.int64), one["bytes"].to_numpy(np.int64)
+        within = [number] if number != NO_STEP else rows["step"][rows["task"] == task].tolist()
+        for step in within:
+            first, last = 0, len(time)
+            if number == NO_STEP:
+                start, end = spans[step]
+                first = max(int(np.searchsorted(time, start, "right")) - 1, 0)
+                last = int(np.searchsorted(time, end, "right"))
+            if first < last:
+                most[step, task] = max(most.get((step, task), 0), int(level[first:last].max()))
+    index = pd.MultiIndex.from_tuples(list(most), names=_KEYS) if most else pd.MultiIndex.from_frame(rows)[:0]
+    return pd.DataFrame({"peak_bytes": pd.array(list(most.values()), "Int64")}, index=index)
