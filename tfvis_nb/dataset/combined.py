@@ -128,7 +128,7 @@ def by_name(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return table.loc[order].reset_index(drop=True)
 
 
-def ops(table: pd.DataFrame) -> pd.DataFrame:
+def op_totals(table: pd.DataFrame) -> pd.DataFrame:
     """Add up the figures of ops over all steps and sources, the longest first."""
     grouped = table.groupby(_GROUPS, sort=True, dropna=False)
     sums = grouped[["count", "total_ns"]].sum()

@@ -129,11 +129,16 @@ class TraceDataset:
 
     @property
     def ops(self) -> pd.DataFrame:
-        """One row per run, task, op type, kind and side: count, total_ns, self_ns, min_ns, max_ns, bytes.
+        """One row per run, step, task, op type, kind and side, as `tfvis_nb.dataset.tables.ops` has them."""
+        return combined.by_name(self._whole("ops"), ["run", "step", "task"])
 
-        The figures of `tfvis_nb.analysis.op_statistics`, added up over all sources.
+    @property
+    def op_totals(self) -> pd.DataFrame:
+        """The figures of `ops` added up over all steps: one row per run, task, op type, kind and side.
+
+        They are those of `tfvis_nb.analysis.op_statistics`, exactly.
         """
-        return combined.ops(self._whole("ops"))
+        return combined.op_totals(self._whole("ops"))
 
     @property
     def stacks(self) -> pd.DataFrame:
