@@ -6,7 +6,7 @@
 #   make test-all  the same with every trace, more examples, and the tests that are left out for their time
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
-#   make docs    write docs/metrics.md and docs/glossary.md from the definitions in the code
+#   make docs    the site, in docs/_build/html; first docs/metrics.md and docs/glossary.md from the definitions in the code
 #   make dev     JupyterLab with the view built again, and reloaded, on every change
 #   make clean   forget what was built and installed
 
@@ -23,6 +23,7 @@ VIEW_SOURCES := $(shell find js tfvis_nb/core/*.json -type f ! -name '*.test.ts'
 NODE := node_modules/.package-lock.json
 INSTALLED := $(VENV)/installed
 DEV_INSTALLED := $(VENV)/installed-dev
+DOCS_INSTALLED := $(VENV)/installed-docs
 
 # Tests that start browsers, kernels, commands or TensorFlow.
 LARGER := browser cli estimator notebooks recording reading/test_stepstats_generated.py serving session test_magics.py test_mutants.py test_wheel.py
@@ -97,8 +98,11 @@ biome:
 docs-current:
 	$(PY) docs/build_metrics.py --check
 
-docs: $(INSTALLED)
+# From the root, so that pages link to each other as in a checkout. Notebooks run the first time and after a change.
+docs: export TF_CPP_MIN_LOG_LEVEL := 3
+docs: $(DOCS_INSTALLED) $(VIEW)
 	$(PY) docs/build_metrics.py
+	$(BIN)/sphinx-build -W --keep-going -c docs . docs/_build/html
 
 vitest:
 	npx --no-install vitest run
@@ -107,7 +111,7 @@ dev: $(DEV_INSTALLED) $(NODE)
 	trap 'kill 0' EXIT; $(NPM) run dev & ANYWIDGET_HMR=1 $(BIN)/jupyter lab notebooks
 
 clean:
-	rm -rf $(VENV) .venvs node_modules tfvis_nb/static/* dist demo.html
+	rm -rf $(VENV) .venvs node_modules tfvis_nb/static/* dist demo.html docs/_build docs/api
 
 $(NODE): package.json package-lock.json
 	$(NPM) ci
@@ -130,4 +134,8 @@ $(INSTALLED): pyproject.toml package.json | $(PY) $(VIEW)
 
 $(DEV_INSTALLED): $(INSTALLED)
 	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(DOCS_INSTALLED): $(INSTALLED)
+	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[docs]'
 	touch $@

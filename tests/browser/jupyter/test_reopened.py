@@ -70,6 +70,10 @@ def test_the_timeline_is_there_without_its_kernel(
     for theme in ("Dark", "Light"):
         book.command("apputils:change-theme", {"theme": f"JupyterLab {theme}"})
         expect(frame.get_by_role("region", name="Timeline")).to_have_attribute("data-theme", theme.lower())
+    # As in a page that Sphinx makes of a notebook.
+    book.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    expect(frame.get_by_role("region", name="Timeline")).to_have_attribute("data-theme", "dark")
+    book.page.evaluate("delete document.documentElement.dataset.theme")
     book.run(0)
     expect(book.timeline(0).root).to_be_visible()
     expect(output.locator("iframe")).to_be_hidden()

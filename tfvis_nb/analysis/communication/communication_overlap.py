@@ -46,14 +46,14 @@ def computes(events: pd.DataFrame) -> np.ndarray:
 def communication_overlap(trace: Trace) -> pd.DataFrame:
     """Return how long each task communicated, computed, and did both in each step.
 
-    With C the union of the intervals ``[start, end]`` of communication, K that of computation and |X| the
+    With C the union of the intervals ``[start, end]`` of communication, K that of computation and ``|X|`` the
     length of X:
 
     * ``step_ns`` = latest end - earliest start of all events;
-    * ``communication_ns`` = |C|, ``computation_ns`` = |K|;
-    * ``hidden_ns`` = |C and K| = |C| + |K| - |C or K|: communication behind which something computed;
-    * ``exposed_ns`` = |C| - |C and K|: the time that faster communication could save at most;
-    * ``idle_ns`` = step - |C or K|: neither, such as waiting for input, copying, starting;
+    * ``communication_ns = |C|``, ``computation_ns = |K|``;
+    * ``hidden_ns = |C and K| = |C| + |K| - |C or K|``: communication behind which something computed;
+    * ``exposed_ns = |C| - |C and K|``: the time that faster communication could save at most;
+    * ``idle_ns = step_ns - |C or K|``: neither, such as waiting for input, copying, starting;
     * ``elapsed_ns`` = latest end - earliest start of communication.
 
     Parameters
@@ -70,7 +70,7 @@ def communication_overlap(trace: Trace) -> pd.DataFrame:
     -----
     Lengths of unions, as `tfvis` and `tftracer` measured communication; summing durations would count
     the same time once for each tensor in transfer. The split into exposed and hidden is that of
-    Holistic Trace Analysis, "communication computation overlap" (there as a share of |C|).
+    Holistic Trace Analysis, "communication computation overlap" (there as a share of ``|C|``).
 
     Examples
     --------

@@ -14,7 +14,9 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.drawn import origin_ns
 
-_WIDTH, _LABELS, _ROW, _LEVELS = 760, 200, 16, 13
+LABELS, FOOT = 200, 22
+"""Width of the labels at the left of a picture, and height of the line at its foot."""
+_WIDTH, _ROW, _LEVELS = 760, 16, 13
 _MOST_LANES = 24
 _MOST_BYTES = 10_000
 _MOST_LETTERS = 34
@@ -25,7 +27,7 @@ def picture(trace: Trace) -> str:
     lanes = order_lanes(trace.events)
     shown = min(len(lanes.table), _MOST_LANES)
     colours = _lane_colours(trace, lanes)
-    bins = _WIDTH - _LABELS
+    bins = _WIDTH - LABELS
     while True:
         levels = _levels(trace, lanes, shown, bins)
         strips = "".join(_strip(levels[lane], lane, colours[lane]) for lane in range(shown))
@@ -34,7 +36,7 @@ def picture(trace: Trace) -> str:
         bins //= 2
     labels = "".join(_label(lanes, lane) for lane in range(shown))
     hidden = len(lanes.table) - shown
-    height = _ROW * (shown + 1) + 6
+    height = _ROW * shown + FOOT
     events = trace.events
     span = int((events["start_ns"] + events["duration_ns"]).max()) - origin_ns(events) if len(events) else 0
     foot = f"0 to {format_duration(span)}{', predicted' if is_predicted(trace) else ''}" + (
@@ -44,7 +46,7 @@ def picture(trace: Trace) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="11" fill="#1f2430">'
         f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>{labels}{strips}'
-        f'<text x="{_LABELS}" y="{height - 6}" fill="#6b7280">{foot}</text></svg>'
+        f'<text x="{LABELS}" y="{height - 6}" fill="#6b7280">{foot}</text></svg>'
     )
 
 
@@ -82,7 +84,7 @@ def _uncovered(lane: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np
 
 def _strip(levels: np.ndarray, lane: int, colour: str) -> str:
     """One filled path for the runs of equal level."""
-    width = (_WIDTH - _LABELS) / len(levels)
+    width = (_WIDTH - LABELS) / len(levels)
     ends = np.flatnonzero(np.diff(levels, append=-1)) + 1
     base = _ROW * (lane + 1) - 1
     pieces = []
@@ -90,7 +92,7 @@ def _strip(levels: np.ndarray, lane: int, colour: str) -> str:
     for end in ends.tolist():
         if levels[start]:
             high = round((_ROW - 3) * int(levels[start]) / _LEVELS)
-            pieces.append(f"M{_LABELS + start * width:g} {base}v-{high}h{(end - start) * width:g}v{high}")
+            pieces.append(f"M{LABELS + start * width:g} {base}v-{high}h{(end - start) * width:g}v{high}")
         start = end
     return f'<path fill="{colour}" d="{"".join(pieces)}"/>'
 

@@ -1,0 +1,105 @@
+"""The site, opened from disk: nothing is loaded from elsewhere, and every link leads somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.watched import Watched
+from tests.support.site import build
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    build("html", folder / "html", folder / "doctrees")
+    return folder / "html"
+
+
+def pages_of(site: Path) -> list[Path]:
+    return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+@pytest.fixture
+def watched(page: Page, site: Path) -> Iterator[Watched]:
+    watched = Watched(page, own=site.as_uri())
+    yield watched
+    watched.end()
+
+
+@pytest.mark.usefixtures("watched")
+def test_pages_load_nothing_from_elsewhere(page: Page, site: Path) -> None:
+    pages = pages_of(site)
+    assert len(pages) > 100
+    for path in pages:
+        # One page of the reference is like the next.
+        if path.parent.name != "api" or path.stem == "tfvis_nb.Trace":
+            page.goto(path.as_uri(), wait_until="load")
+
+
+@pytest.mark.usefixtures("watched")
+def test_the_first_page_has_a_live_timeline_in_the_theme_of_the_site(page: Page, site: Path) -> None:
+    page.goto((site / "index.html").as_uri())
+    page.wait_for_url("**/docs/index.html")
+    frame = page.frame_locator("iframe.live")
+    for theme in ("dark", "light"):
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+        expect(frame.get_by_role("region", name="Timeline")).to_have_attribute("data-theme", theme)
+    frame.get_by_role("textbox", name="Search").fill("op:Conv2D")
+    frame.get_by_role("textbox", name="Search").press("Enter")
+    expect(frame.get_by_role("complementary", name="Details").locator("h2")).to_contain_text("Conv2D")
+
+
+@pytest.mark.usefixtures("watched")
+def test_search(page: Page, site: Path) -> None:
+    page.goto(f"{(site / 'search.html').as_uri()}?q=straggler")
+    expect(page.get_by_role("link", name="One task is late").first).to_be_visible()
+
+
+class Links(HTMLParser):
+    """Collects the addresses that a page refers to, and the names of its parts."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.addresses: set[str] = set()
+        self.parts: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, _: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Note what an element refers to and is called."""
+        for name, value in attributes:
+            if name in ("href", "src") and value:
+                self.addresses.add(value)
+            elif name in ("id", "name") and value:
+                self.parts.add(value)
+
+
+def test_links_lead_somewhere(site: Path) -> None:
+    found = {path: Links(path) for path in pages_of(site) if path.parent.name != "live"}
+    lost = []
+    for path, links in found.items():
+        for address in links.addresses:
+            url = urlsplit(address)
+            if url.scheme or url.netloc:
+                continue
+            target = (path.parent / unquote(url.path)).resolve() if url.path else path
+            if not target.exists() or (
+                url.fragment and target in found and unquote(url.fragment) not in found[target].parts
+            ):
+                lost.append(f"{path.relative_to(site)}: {address}")
+    assert not lost, "\n".join(lost)
+
+
+def test_nothing_is_embedded_from_elsewhere(site: Path) -> None:
+    for path in pages_of(site):
+        text = path.read_text(encoding="utf-8")
+        assert ' src="http' not in text, path
+        assert '<link href="http' not in text, path
+        assert '<link rel="stylesheet" href="http' not in text, path

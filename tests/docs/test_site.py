@@ -1,0 +1,33 @@
+"""The pages of the site: no warning of Sphinx, and every public name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb
+from tests.support.site import ROOT, build
+
+API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_all_pages_are_read_and_their_links_resolved(tmp_path: Path) -> None:
+    build("dummy", tmp_path / "site", tmp_path / "doctrees")
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    stub = ROOT / "tfvis_nb" / "analysis" / "__init__.pyi"
+    of_analysis = [
+        name.name
+        for each in ast.parse(stub.read_text(encoding="utf-8")).body
+        if isinstance(each, ast.ImportFrom)
+        for name in each.names
+    ]
+    listed = re.findall(r"^   (\w+)$", API, re.MULTILINE)
+    extension = {"load_ipython_extension", "unload_ipython_extension"}
+    others = {"__version__", "analysis", "last_trace"}
+    assert sorted(listed) == sorted([*of_analysis, *set(tfvis_nb.__all__) - extension - others])
