@@ -69,6 +69,7 @@ def command(
     *,
     no_arrows: bool,
     no_source: bool,
+    anonymize: bool,
     **options: Any,
 ) -> int:
     """Write the requested files; return the exit code."""
@@ -81,7 +82,8 @@ def command(
             raise click.UsageError(
                 Text("unknown_suffix", path=str(path), suffix=suffix, hint=hint, known=", ".join(SUFFIXES))
             )
-        for option, given in (("time-range", time_range is not None), ("no-source", no_source)):
+        parts = {"time-range": time_range is not None, "no-source": no_source, "anonymize": anonymize}
+        for option, given in parts.items():
             if given and suffix in MESSAGES:
                 raise click.UsageError(Text("part_of_message", option=option, suffix=suffix))
     page_options = [name for name, value in options.items() if value not in (None, False)]
@@ -93,7 +95,9 @@ def command(
     for path in files:
         check_writable(path)
     keep = any(suffix in MESSAGES for suffix in suffixes)
-    trace = read_part(traces, title, time_range, max_unpacked, no_source=no_source, keep_messages=keep)
+    trace = read_part(
+        traces, title, time_range, max_unpacked, no_source=no_source, anonymize=anonymize, keep_messages=keep
+    )
     for path, suffix in zip(files, suffixes, strict=True):
         written = [path]
         if suffix == ".html":

@@ -41,6 +41,7 @@ def command(
     max_unpacked: int | None,
     no_browser: bool,
     no_source: bool,
+    anonymize: bool,
     **options: Any,
 ) -> int:
     """Write a page and show it; return the exit code."""
@@ -52,7 +53,7 @@ def command(
         except ValueError as error:
             raise click.UsageError(text_of(error)) from None
         check_writable(output)
-    trace = read_part(traces, title, time_range, max_unpacked, no_source=no_source)
+    trace = read_part(traces, title, time_range, max_unpacked, no_source=no_source, anonymize=anonymize)
     if output is None:
         # Readable by this user only, because a page contains somebody's graph. The browser reads it later.
         output = page_path(file_stem(trace.title))

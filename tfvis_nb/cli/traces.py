@@ -70,6 +70,11 @@ PART = together(
         " be left out.",
     ),
     click.option("--no-source", is_flag=True, help="Leave out your code: file names, lines and stacks."),
+    click.option(
+        "--anonymize",
+        is_flag=True,
+        help="Replace the names of ops, layers, tasks, functions and files, and leave out code and dates.",
+    ),
 )
 
 _TIME = re.compile(r"(-?)(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
@@ -138,6 +143,7 @@ def read_part(
     max_unpacked: int | None,
     *,
     no_source: bool,
+    anonymize: bool,
     keep_messages: bool = False,
 ) -> Trace:
     """Read the part of the traces that the options of `PART` name."""
@@ -146,19 +152,24 @@ def read_part(
         from tfvis_nb.display.wire.code import without_code
 
         trace = without_code(trace)
+    recorded = trace.events
+    if anonymize:
+        trace = trace.anonymized()
+        trace.title = title or ""
     if range_text is None:
         return trace
     from tfvis_nb.display.pages.page import in_time_range
 
-    events = trace.events
-    ends = int(events["start_ns"].iloc[0]), int((events["start_ns"] + events["duration_ns"]).max())
+    ends = int(recorded["start_ns"].iloc[0]), int((recorded["start_ns"] + recorded["duration_ns"]).max())
     first, last = time_range(range_text, *ends)
     subject = f"{', '.join(map(str, paths))}: --time-range {range_text}"
     length = format_duration(ends[1] - ends[0])
     if first > ends[1] or last < ends[0]:
         raise Failure(Text("range_outside_trace", subject=subject, length=length))
+    # An anonymized trace has other dates.
+    later = int(trace.events["start_ns"].iloc[0]) - ends[0]
     try:
-        return in_time_range(trace, (first, last))
+        return in_time_range(trace, (first + later, last + later))
     except ValueError:
         raise Failure(Text("range_overlaps_nothing", subject=subject, length=length)) from None
 

@@ -42,6 +42,8 @@ class HtmlExport:
         **options
             ``max_bytes`` limits the size of the page, 50 MB by default; None for any size.
             ``source=False`` leaves out the code: file names, lines and stacks.
+            ``anonymize=True`` replaces names and leaves out code, as of `tfvis_nb.Trace.anonymized`; a
+            ``title`` that is given stays.
             A trace and a timeline take ``time_range=(start_ns, end_ns)``, in epoch nanoseconds: the page
             has only the events that overlap it. A trace also takes ``height``, ``group_by``, ``color_by``,
             ``lane_filter`` and ``selection``, as of `tfvis_nb.show_timeline`.

@@ -49,3 +49,12 @@ def phase_of(name: str, op: str = "") -> str:
     if _OPTIMIZER.match(uncalled):
         return "optimizer"
     return "forward" if "jvp(" in name else ""
+
+
+def is_optimizer(scope: str) -> bool:
+    """Return whether a scope's name shows that it is an optimizer's.
+
+    >>> is_optimizer("Adam"), is_optimizer("dense")
+    (True, False)
+    """
+    return _OPTIMIZER.fullmatch(scope) is not None

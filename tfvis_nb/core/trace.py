@@ -123,6 +123,31 @@ class Trace(TraceTables, HtmlExport):
 
         return html_page(self, title, **options)
 
+    def anonymized(self) -> Trace:
+        """Return the trace without the names and code of its program, to send it to others.
+
+        Numbers, shapes, types of ops, kernels of libraries and the names that TensorFlow makes itself stay,
+        so that analyses give the same figures. All other names are replaced, equal ones by equal ones, and
+        scopes stay scopes. Source lines, values of constants, titles and TensorFlow's own messages are left
+        out. The earliest event starts a second after 1970. Rows keep their order: event 7 is still event 7.
+
+        Returns
+        -------
+        Trace
+            It can be written in every format; see docs/sharing.md.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> columns = {"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["fraud/dense_1/MatMul"]}
+        >>> tv.Trace(events.build(columns)).anonymized().events["name"].tolist()
+        ['layer1/layer2_1/MatMul']
+        """
+        from tfvis_nb.anonymizing.anonymized import anonymized
+
+        return anonymized([self])[0]
+
     @overload
     def to_chrome_trace(self, path: None = None, *, arrows: bool = True) -> str: ...
     @overload

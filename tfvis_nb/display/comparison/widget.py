@@ -1,5 +1,6 @@
 """Two traces, or two steps of one, as timelines one above the other that move together."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import ipywidgets
@@ -7,8 +8,9 @@ import pandas as pd
 import traitlets
 
 from tfvis_nb.analysis.steps.compare import compare
-from tfvis_nb.analysis.steps.compared_steps import Side
+from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
+from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
@@ -17,7 +19,9 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.comparison import comparison_page, headline_html
+from tfvis_nb.display.pages.page import anonymized_options
 from tfvis_nb.display.pages.static_html import QUICK, static_html
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.side import Compared, compared, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
@@ -100,23 +104,17 @@ class Comparison(HtmlExport, ipywidgets.VBox):
     ) -> None:
         named = (None, None) if titles is None else titles
         pairs = zip((a, b), steps, named, strict=True)
+        self._recorded = (_traces(a), _traces(b))
+        a, b = (one[0] if len(one) == 1 else one for one in self._recorded)
         self._sides = tuple(compared(trace, step, title) for trace, step, title in pairs)
         options = {"height": HEIGHT} | options
         self.a, self.b = (
             _ComparedTimeline(side.shown, title=f"{letter} \N{MIDDLE DOT} {side.title}", **options)
             for letter, side in zip("AB", self._sides, strict=True)
         )
-        extent = max(side.span_ns for side in self._sides)
         first, second = self._sides
-        is_quick = max(len(side.trace.events) for side in self._sides) <= QUICK
-        self._headline = comparison_headline(
-            first.steps, second.steps, (first.step, second.step), parts=is_quick
-        )
-        self._common = {
-            "extent": extent,
-            "memory": highest_memory(self._sides),
-            "headline": [str(sentence) for sentence in self._headline],
-        }
+        self._headline = _headline(first, second)
+        self._common = _common(self._sides, self._headline)
         other = {"other": self.b.model_id}
         for number, (timeline, more) in enumerate(((self.a, other), (self.b, {}))):
             timeline.pair(side=number, link=self.a.link, common=self._common | more)
@@ -151,18 +149,44 @@ class Comparison(HtmlExport, ipywidgets.VBox):
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["max_bytes", "source"])
+        refuse_unknown(options, ["max_bytes", "source", "anonymize"])
         check_title(title)
+        limits = {"max_bytes": options.get("max_bytes", MAX_BYTES), "source": options.get("source", True)}
         timelines = (self.a, self.b)
+        now = [timeline.as_now(None) for timeline in timelines]
+        if options.get("anonymize"):
+            sides = self._anonymized_sides()
+            shown = [
+                {"title": letter, "options": anonymized_options(side["options"])}
+                for letter, side in zip("AB", now, strict=True)
+            ]
+            return comparison_page(
+                [compress_gaps(side.shown) for side in sides],
+                shown,
+                [comparison_tabs.tab(*sides, name) for name in comparison_tabs.TABS],
+                title=title or "",
+                common=_common(sides, _headline(*sides)),
+                **limits,
+            )
         return comparison_page(
             [timeline.shown for timeline in timelines],
-            [timeline.as_now(None) for timeline in timelines],
+            now,
             self.panels.tabs(),
             title=self.title if title is None else title,
             common=self._common,
-            max_bytes=options.get("max_bytes", MAX_BYTES),
-            source=options.get("source", True),
+            **limits,
         )
+
+    def _anonymized_sides(self) -> tuple[Compared, Compared]:
+        """Return both sides with the same replacements of names."""
+        upper, lower = self._recorded
+        others = anonymized([*upper, *lower])
+        parts = others[: len(upper)], others[len(upper) :]
+        first, second = (
+            compared(part[0] if len(part) == 1 else part, side.step, letter)
+            for part, side, letter in zip(parts, self._sides, "AB", strict=True)
+        )
+        return first, second
 
     def close(self) -> None:
         """Remove the comparison from the notebook and free its memory."""
@@ -186,6 +210,27 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         pictures = [static_html(timeline.trace, title=timeline.title) for timeline in (self.a, self.b)]
         still = "\n".join([headline_html(self._headline), *pictures])
         return {**data, "text/html": self.a.store(still)}, metadata
+
+
+def _traces(side: Side) -> list[Trace]:
+    if isinstance(side, ComparedSteps):
+        return [side.trace]
+    return [side] if isinstance(side, Trace) else list(side)
+
+
+def _headline(first: Compared, second: Compared) -> list[Text]:
+    is_quick = max(len(side.trace.events) for side in (first, second)) <= QUICK
+    return comparison_headline(first.steps, second.steps, (first.step, second.step), parts=is_quick)
+
+
+def _common(sides: Iterable[Compared], headline: Iterable[Text]) -> dict[str, Any]:
+    """Return what both timelines of a comparison have in common."""
+    both = list(sides)
+    return {
+        "extent": max(side.span_ns for side in both),
+        "memory": highest_memory(both),
+        "headline": [str(sentence) for sentence in headline],
+    }
 
 
 def show_comparison(

@@ -5,6 +5,7 @@ from typing import Any
 import ipywidgets
 import pandas as pd
 
+from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
@@ -13,7 +14,9 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
+from tfvis_nb.display.pages.page import anonymized_options
 from tfvis_nb.display.pages.static_html import overview_html, static_html
+from tfvis_nb.display.tabs import tab, tab_names
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.widget import TimelineWidget, as_trace
 
@@ -53,6 +56,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         title: str | None = None,
         **options: Any,
     ) -> None:
+        self._against = against
         self.timeline = LinkedTimeline(trace, selection=selection, title=title, **options)
         self.timeline.page = self.to_html
         self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
@@ -86,15 +90,17 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["max_bytes", "source"])
+        refuse_unknown(options, ["max_bytes", "source", "anonymize"])
         check_title(title)
-        return dashboard_page(
-            self.timeline.shown,
-            self.panels.tabs(),
-            max_bytes=options.get("max_bytes", MAX_BYTES),
-            source=options.get("source", True),
-            **self.timeline.as_now(title),
-        )
+        limits = {"max_bytes": options.get("max_bytes", MAX_BYTES), "source": options.get("source", True)}
+        now = self.timeline.as_now(title)
+        if options.get("anonymize"):
+            against = [] if self._against is None else [self._against]
+            shown, *others = anonymized([self.timeline.shown, *against])
+            tabs = [tab(shown, name, *others) for name in tab_names(*others)]
+            values = anonymized_options(now["options"])
+            return dashboard_page(shown, tabs, title=title or "", options=values, **limits)
+        return dashboard_page(self.timeline.shown, self.panels.tabs(), **limits, **now)
 
     def close(self) -> None:
         """Remove the dashboard from the notebook and free its memory."""

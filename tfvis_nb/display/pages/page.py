@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.anonymizing.anonymized import anonymized
+from tfvis_nb.anonymizing.names import is_public
 from tfvis_nb.core.format import format_duration, format_file_size
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line, printable
@@ -43,11 +45,16 @@ def html_page(
     time_range: tuple[int, int] | None = None,
     max_bytes: int | None = MAX_BYTES,
     source: bool = True,
+    anonymize: bool = False,
     **options: Any,
 ) -> str:
     """Write a trace's timeline as one HTML text; `tfvis_nb.Trace.to_html` has the parameters and errors."""
-    refuse_unknown(options, [*DEFAULTS, "selection", "title", "time_range", "max_bytes", "source"])
+    names = [*DEFAULTS, "selection", "title", "time_range", "max_bytes", "source", "anonymize"]
+    refuse_unknown(options, names)
     check_title(title)
+    if anonymize:
+        title, options = title or "", anonymized_options(options)
+        trace, time_range, selection = _anonymized(trace, time_range, selection)
     if time_range is not None:
         trace = in_time_range(trace, time_range)
     shown = compress_gaps(trace)
@@ -56,6 +63,31 @@ def html_page(
     else:
         chosen = selection_of(trace.events, selection)
     return page_text(shown, title=title, selection=chosen, max_bytes=max_bytes, source=source, **options)
+
+
+def _anonymized(trace: Trace, time_range: Any, selection: Any) -> tuple[Trace, Any, Any]:
+    """Return an anonymized trace, with a range and a selection of the original in its times."""
+    (other,) = anonymized([trace])
+    later = (
+        int(other.events["start_ns"].iloc[0]) - int(trace.events["start_ns"].iloc[0])
+        if len(trace.events)
+        else 0
+    )
+    if time_range is not None:
+        start, end = validate_range(trace.events, time_range)
+        time_range = (start + later, end + later)
+    if isinstance(selection, tuple):
+        start, end = validate_range(trace.events, selection)
+        return other, time_range, (start + later, end + later)
+    # Rows of tables are compared with the trace that they are of.
+    chosen = selection_of(trace.events, selection)
+    return other, time_range, None if chosen is None else chosen["events"]
+
+
+def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of a timeline without a filter of lanes by names that are replaced."""
+    is_kept = is_public(options.get("lane_filter") or "")
+    return options if is_kept else {**options, "lane_filter": ""}
 
 
 def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:

@@ -16,7 +16,7 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.pages.page import PageTooLargeError, file_stem, html_page, page_text
+from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
@@ -126,13 +126,20 @@ class TimelineWidget(HtmlExport, StoredWidget):
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["time_range", "max_bytes", "source"])
+        refuse_unknown(options, ["time_range", "max_bytes", "source", "anonymize"])
         check_title(title)
-        title = self._title if title is None else title
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
+        anonymize = options.pop("anonymize", False)
+        if anonymize:
+            title, values = title or "", anonymized_options(values)
+        title = self._title if title is None else title
         limits: dict[str, Any] = {"max_bytes": MAX_BYTES, "source": True} | options
         if limits.pop("time_range", None) is not None:
-            return html_page(self._trace, title, time_range=options["time_range"], **limits, **values)
+            limits |= {"time_range": options["time_range"], "anonymize": anonymize}
+            return html_page(self._trace, title, **limits, **values)
+        if anonymize:
+            shown = compress_gaps(self._trace.anonymized())
+            return page_text(shown, title=title, selection=self._selection, **limits, **values)
         payloads: dict[str, Any] = self._delivery.payloads if title == self._title else {}
         return page_text(self._shown, title=title, selection=self._selection, **payloads, **limits, **values)
 

@@ -1,0 +1,88 @@
+"""An anonymized trace has the figures of the original and none of its names."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.anonymizing.survivors import names_in, page_text, survivors
+from tests.real_traces import SAMPLES, SHARED, each, real_trace
+from tfvis_nb import Trace, TraceFormatError
+from tfvis_nb.analysis.critical_path.critical_path import critical_path
+
+CHOSEN = {
+    *("gpu_tf221_dist.pb.xz", "gpu_tf218_function.xplane.pb.xz", "cpu_tf221_keras_fit.xplane.pb.xz"),
+    *("cpu_jax.xplane.pb", "horovod_rank1_step3.pb.xz", "horovod_timeline.json.xz", "kineto_rank0.json.xz"),
+}
+"""Traces of each kind of names; others are thorough."""
+FILES = [
+    *(
+        pytest.param(path, id=path.name, marks=[pytest.mark.thorough] * (path.name not in CHOSEN))
+        for path in SAMPLES
+    ),
+    *each(path for path in sorted(SHARED.rglob("*")) if path.is_file() and path.suffix != ".md"),
+]
+TABLES = (
+    *("breakdown", "utilisation", "transfers", "lifetimes", "memory", "edges", "nodes", "costs", "layers"),
+    *("functions", "kernels", "hlo_ops", "program_memory", "roofline", "input_pipeline", "counters"),
+    *("source_lines", "collective_waits", "devices", "lanes", "steps"),
+)
+DATES = ("start_ns", "end_ns", "time_ns", "alloc_ns", "free_ns", "turn_ns")
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_figures_are_those_of_the_original(path: Path) -> None:
+    trace, other = _both(path)
+    assert np.unique(_starts(other) - _starts(trace)).size <= 1
+    for table in TABLES:
+        for name, values in _figures(getattr(trace, table)).items():
+            again = _figures(getattr(other, table))[name]
+            np.testing.assert_allclose(again, values, err_msg=f"{table}.{name}")
+    found, again = trace.findings, other.findings
+    assert again["id"].tolist() == found["id"].tolist()
+    for id_, mine, theirs in zip(found["id"], found["figures"], again["figures"], strict=True):
+        assert _numbers(theirs) == pytest.approx(_numbers(mine), nan_ok=True), id_
+    assert critical_path(other)["event"].tolist() == critical_path(trace)["event"].tolist()
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_no_name_survives(path: Path) -> None:
+    trace, other = _both(path)
+    names = names_in(trace)
+    assert survivors(names, "\n".join(names_in(other))) == []
+    assert survivors(names, page_text(trace.to_html(anonymize=True, max_bytes=None))) == []
+
+
+@lru_cache(maxsize=64)
+def _both(path: Path) -> tuple[Trace, Trace]:
+    try:
+        trace = real_trace(path)
+    except (TraceFormatError, ValueError):
+        pytest.skip("no trace")
+    return trace, trace.anonymized()
+
+
+def _starts(trace: Trace) -> np.ndarray:
+    return trace.events["start_ns"].to_numpy(np.int64)
+
+
+def _figures(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The numbers of a table without dates, ordered: rows that are equal may be ordered by name."""
+    return {
+        name: np.sort(column.to_numpy(np.float64, na_value=np.nan))
+        for name, column in table.select_dtypes("number").items()
+        if not str(name).endswith(DATES)
+    }
+
+
+def _numbers(figures: Any) -> list[float]:
+    if isinstance(figures, dict):
+        figures = list(figures.values())
+    if isinstance(figures, list):
+        return [number for one in figures for number in _numbers(one)]
+    return [float(figures)] if isinstance(figures, (int, float)) else []

@@ -1,0 +1,1 @@
+"""Traces without the names and code of the program that they were recorded of."""

@@ -1,0 +1,200 @@
+"""A trace that can be sent to others, with the same figures.
+
+Kept are numbers, times apart from the date, types of ops, kernels of libraries and the names that TensorFlow,
+XLA, JAX, CUDA and Horovod make themselves; everything else gets another name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb import events as event_table
+from tfvis_nb.anonymizing.columns import Replace, replaced_array, replaced_series
+from tfvis_nb.anonymizing.messages import replaced_graph, replaced_program, replaced_run_metadata
+from tfvis_nb.anonymizing.names import Names
+from tfvis_nb.core import counters
+from tfvis_nb.core.metadata import SUBJECTS, Metadata
+from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
+from tfvis_nb.core.nested_lists import as_lists
+from tfvis_nb.core.stacks import StackTable
+from tfvis_nb.core.trace import Trace, replaced
+from tfvis_nb.texts import Text, catalogue
+
+START_NS = 1_000_000_000
+"""When the earliest event of an anonymized trace starts, give or take a microsecond: a second after 1970."""
+
+_ROLES = {
+    "task": "job",
+    "device": "device",
+    "lane": "thread",
+    "name": "op",
+    "op": "op",
+    "source": "device",
+    "destination": "device",
+    "tensor": "tensor",
+    "detail": "op",
+}
+_KEPT = frozenset(("vendor", "model", "compute_capability", "dtype", "shape", "subject", "how"))
+"""Columns of metadata that describe hardware, or that this package wrote itself."""
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def anonymized(traces: Sequence[Trace], names: Names | None = None) -> list[Trace]:
+    """Return traces without names and code, in which equal names are replaced by equal ones.
+
+    Their dates move by the same time, so that they remain as far apart. Rows keep their order: event 7 of
+    an anonymized trace is event 7 of the original.
+
+    >>> from tfvis_nb import Trace, events
+    >>> table = events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["fraud/MatMul"]})
+    >>> anonymized([Trace(table)])[0].events[["start_ns", "name"]].values.tolist()
+    [[1000000005, 'layer1/MatMul']]
+    """
+    names = Names() if names is None else names
+    # Kernels of all traces are first: in their names more words are public than in those of ops.
+    for trace in traces:
+        _learn_kernels(trace, names)
+    starts = [int(trace.events["start_ns"].iloc[0]) for trace in traces if len(trace.events)]
+    later = START_NS - min(starts, default=0) // 1000 * 1000
+    return [_anonymized(trace, names, later) for trace in traces]
+
+
+def _learn_kernels(trace: Trace, names: Names) -> None:
+    events = trace.events
+    kernels = events["kind"].isin(["kernel", "memset"]) | (
+        (events["kind"] == "collective") & events["lane"].astype(str).str.startswith("stream")
+    )
+    for text in events["detail"][kernels].unique():
+        names.replaced(text, "kernel", kernel=True)
+    if trace.nested is not None and HLO_OP in trace.nested.column_names:
+        for chunk in trace.nested[HLO_OP].chunks:
+            replaced_array(chunk, partial(names.replaced, role="op", kernel=True))
+
+
+def _anonymized(trace: Trace, names: Names, later: int) -> Trace:
+    columns = {
+        name: replaced_series(trace.events[name], _replace(names, role)) for name, role in _ROLES.items()
+    }
+    columns |= {name: trace.events[name] + later for name in event_table.TIMES}
+    events = trace.events.assign(**columns)
+    return replaced(
+        trace,
+        events,
+        nested=None if trace.nested is None else _nested(trace.nested, names, later),
+        graphs=[[replaced_graph(graph, names) for graph in step] for step in trace.graphs],
+        run_metadata=[replaced_run_metadata(data, names) for data in trace.run_metadata],
+        sources=[],
+        profiles=[],
+        title="",
+        step_labels={step: names.replaced(label, "step") for step, label in trace.step_labels.items()},
+        clock_bounds={names.replaced(task, "job"): bounds for task, bounds in trace.clock_bounds.items()},
+        stacks=None if trace.stacks is None else _stacks(trace.stacks, names),
+        metadata=_metadata(trace.metadata, names, later),
+        recorded_counters=_counters(trace.recorded_counters, names, later),
+        programs={
+            names.replaced(name, "program"): replaced_program(data, names)
+            for name, data in trace.programs.items()
+        },
+        # Last: their words that are names in this trace are known by now.
+        notes=_notes(trace.notes, names),
+    )
+
+
+def _replace(names: Names, role: str) -> Replace:
+    return partial(names.replaced, role=role)
+
+
+def _nested(nested: pa.Table, names: Names, later: int) -> pa.Table:
+    roles = {PROGRAM: "program", "raw_device": "thread", "tracing": "function"}
+    columns = {
+        name: replaced_array(nested[name].combine_chunks(), _replace(names, roles.get(name, "op")))
+        for name in nested.column_names
+    }
+    if "memory" in columns:
+        columns["memory"] = _later_records(columns["memory"], later // 1000)
+    return pa.table(columns)
+
+
+def _later_records(memory: pa.Array, micros: int) -> pa.Array:
+    """Move the times of the records of allocators."""
+    if pa.types.is_list(memory.type):
+        return as_lists(memory, _later_records(memory.flatten(), micros))
+    if not pa.types.is_struct(memory.type):
+        return memory
+    fields = [
+        _moved(part, micros) if field.name == "micros" else _later_records(part, micros)
+        for field, part in zip(memory.type, memory.flatten(), strict=True)
+    ]
+    return pa.StructArray.from_arrays(fields, [field.name for field in memory.type], mask=memory.is_null())
+
+
+def _moved(times: pa.Array, micros: int) -> pa.Array:
+    return pc.add(times.cast(pa.int64()), micros).cast(times.type)
+
+
+def _stacks(stacks: StackTable, names: Names) -> StackTable:
+    files = stacks.files.to_pydict()
+    files["name"] = [names.replaced(name, "file") for name in files["name"]]
+    files["text"] = [None] * len(files["text"])
+    frames = stacks.frames.to_pydict()
+    frames["function"] = [
+        None if name is None else names.replaced(name, "function") for name in frames["function"]
+    ]
+    frames["text"] = [None] * len(frames["text"])
+    return StackTable(
+        pa.table(files, schema=stacks.files.schema),
+        pa.table(frames, schema=stacks.frames.schema),
+        stacks.stacks,
+    )
+
+
+def _metadata(metadata: Metadata, names: Names, later: int) -> Metadata:
+    found = {}
+    for subject, table in metadata.items():
+        columns: dict[str, Any] = {}
+        for name, dtype in SUBJECTS[subject].items():
+            if name == "text":
+                columns[name] = pd.array([pd.NA] * len(table), dtype=dtype)
+            elif name == "time_ns":
+                columns[name] = table[name] + later
+            elif dtype == event_table.TEXT and name not in _KEPT:
+                role = name if name in ("file", "function", "device") else "op"
+                columns[name] = replaced_series(table[name], _replace(names, role))
+        found[subject] = table.assign(**columns)
+    return found
+
+
+def _counters(table: pd.DataFrame, names: Names, later: int) -> pd.DataFrame:
+    columns: dict[str, Any] = {
+        name: replaced_series(table[name], _replace(names, "counter")) for name in counters.SERIES
+    }
+    return counters.build({"value": table["value"], "time_ns": table["time_ns"] + later, **columns})
+
+
+def _notes(notes: Sequence[str], names: Names) -> list[str]:
+    """Return our own notes with other names; of others no word is known to be none."""
+    return [_note(note, names) for note in notes if isinstance(note, Text)]
+
+
+def _note(note: Text, names: Names) -> Text:
+    figures = {name: _figure(value, names) for name, value in note.figures.items() if name != "label"}
+    again = Text(note.id, **figures)
+    return again.named(_figure(note.figures["label"], names)) if "label" in note.figures else again
+
+
+def _figure(value: Any, names: Names) -> Any:
+    if isinstance(value, list):
+        return [_figure(one, names) for one in value]
+    return names.replaced(value, "name", known=_own_words()) if isinstance(value, str) else value
+
+
+@cache
+def _own_words() -> frozenset[str]:
+    return frozenset(word for template in catalogue().values() for word in _WORD.findall(template))

@@ -1,0 +1,161 @@
+"""Replaces the names in texts, each one by the same other name wherever it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tfvis_nb.anonymizing.public_names import is_kernel_part, is_public_part, public
+from tfvis_nb.core.phases import is_optimizer
+
+_PHRASES = (
+    r"External id|Ev Idx|Input Dims|Input type|Fwd thread id|Sequence number|registers per thread"
+    r"|shared memory|memory bandwidth \(GB/s\)"
+)
+"""Facts of several words that PyTorch's profiler writes before ``=``."""
+_ENUMERATIONS = (
+    r"(?:region_type|execution_mode|kernel_type)=\w+|\bkind(?:_src|_dst)?:\w+"
+    r"|cat=(?:cuda_runtime|cuda_driver|user_annotation|cpu_op|python_function|Trace)\b"
+    r"|(?<= )(?:from|to)(?= /)"
+)
+"""Words of profilers, with the facts that they are the values of."""
+_LETTER = r"[A-Za-z0-9_\u0080-\U0010ffff]"
+_NAME = rf"{_LETTER}+(?:-{_LETTER}+)*"
+_TOKEN = re.compile(rf"(?P<kept>(?:{_PHRASES})(?==)|{_ENUMERATIONS})|{_NAME}")
+_FACT = re.compile(r"[\"']?\s?[=:](?!:)")
+_WORD = re.compile(rf"{_LETTER}+")
+_PREFIX = re.compile(r"__(?:inference|forward|backward)_")
+_NUMBERED = re.compile(r"(?:_\d+)+$")
+_MANGLED = re.compile(r"(S\d*_|T\d*_|L[a-z]n?\d+E)|(\d+)")
+_MARKS: tuple[tuple[Callable[[str], object], str], ...] = (
+    (is_optimizer, "distributedoptimizer"),
+    (re.compile("compil", re.IGNORECASE).search, "compiling"),
+)
+"""Analyses recognise these by their names; replacements must have what they look for."""
+
+
+class Names:
+    """Replacements of names, kept so that several texts and traces agree.
+
+    Words that are public (see `tfvis_nb.anonymizing.public_names`), numbers, single letters and punctuation
+    stay, so that scopes, suffixes and the grammar of labels do.
+
+    Examples
+    --------
+    >>> from tfvis_nb.anonymizing.names import Names
+    >>> names = Names()
+    >>> names.replaced("fraud/dense_1/MatMul", "op"), names.replaced("gradients/fraud/score_grad", "op")
+    ('layer1/layer2_1/MatMul', 'gradients/layer1/op1_grad')
+    >>> names.replaced("/job:payroll/task:1/device:GPU:0", "device")
+    '/job:device1/task:1/device:GPU:0'
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[str, str] = {}
+        self._identifiers: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def originals(self) -> list[str]:
+        """Return every text that was replaced."""
+        return list(self._parts)
+
+    def replaced(
+        self, text: str, role: str, *, kernel: bool = False, known: frozenset[str] = frozenset()
+    ) -> str:
+        """Return a text with other names.
+
+        Parameters
+        ----------
+        text
+            Any text from a trace.
+        role
+            What new replacements begin with; scopes before a ``/`` are called ``layer``.
+        kernel
+            Whether it is the name of a kernel or of an instruction of XLA.
+        known
+            Words that stay unless they are replaced elsewhere.
+        """
+
+        def other(match: re.Match[str]) -> str:
+            token, end = match[0], match.end()
+            if match.lastgroup or _is_fact(text, token, end):
+                return token
+            if "-" in token and token in public("identifiers"):
+                return token
+            of = "layer" if text[end : end + 1] == "/" and role in ("op", "tensor") else role
+            of = "file" if text[end : end + 3] == ".py" else of
+            return _WORD.sub(lambda word: self._identifier(word[0], of, known, kernel=kernel), token)
+
+        return _TOKEN.sub(other, text)
+
+    def _identifier(self, name: str, role: str, known: frozenset[str], *, kernel: bool) -> str:
+        if name.isascii() and (name.isdigit() or len(name) == 1):
+            return name
+        if name in known and name not in self._parts:
+            return name
+        prefix = match[0] if (match := _PREFIX.match(name)) else ""
+        number = match[0] if (match := _NUMBERED.search(name, len(prefix))) else ""
+        stem = name[len(prefix) : len(name) - len(number)]
+        if stem not in self._identifiers:
+            is_mangled = stem.startswith("_Z") and kernel
+            self._identifiers[stem] = (
+                self._demangled(stem, role) if is_mangled else self._stem(stem, role, kernel=kernel)
+            )
+        return prefix + self._identifiers[stem] + number
+
+    def _stem(self, stem: str, role: str, *, kernel: bool) -> str:
+        if stem in public("identifiers"):
+            return stem
+        keeps: Callable[[str], bool] = is_kernel_part if kernel else is_public_part
+        parts: list[str] = []
+        unknown: list[str] = []
+        for part in (*stem.split("_"), None):
+            if part is not None and (not keeps(part) or (unknown and part.isdigit())):
+                unknown.append(part)
+                continue
+            if unknown:
+                # Numbers at the end of what is replaced distinguish executions and copies.
+                last = next(at for at in range(len(unknown), 0, -1) if not unknown[at - 1].isdigit())
+                parts += [self._part("_".join(unknown[:last]), role), *unknown[last:]]
+                unknown = []
+            if part is not None:
+                parts.append(part)
+        return "_".join(parts)
+
+    def _part(self, part: str, role: str) -> str:
+        if part in public("identifiers"):
+            return part
+        if part not in self._parts:
+            role = next((marked for marks, marked in _MARKS if marks(part)), role)
+            self._counts[role] = self._counts.get(role, 0) + 1
+            self._parts[part] = f"{role}{self._counts[role]}"
+        return self._parts[part]
+
+    def _demangled(self, name: str, role: str) -> str:
+        """Replace the identifiers in a mangled name of C++: each follows its length."""
+        found, at = "", 0
+        while match := _MANGLED.search(name, at):
+            found += name[at : match.start()]
+            at = match.end()
+            if match[1]:
+                found += match[1]
+                continue
+            length = int(match[2])
+            word = name[at : at + length]
+            word = self._stem(word, role, kernel=True)
+            found += f"{len(word)}{word}"
+            at += length
+        return found + name[at:]
+
+
+def is_public(text: str) -> bool:
+    """Return whether no name in a text would be replaced.
+
+    >>> is_public("worker 1"), is_public("payroll")
+    (True, False)
+    """
+    return Names().replaced(text, "name") == text
+
+
+def _is_fact(text: str, token: str, end: int) -> bool:
+    return token in public("facts") and _FACT.match(text, end) is not None
