@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -120,8 +121,8 @@ def written(folder: Path) -> dict[str, str]:
     """Everything that is made of the secret trace, as text."""
     trace = secret_trace()
     shared = trace.anonymized()
-    options = {"lane_filter": SECRET}
-    pages = {
+    options: dict[str, Any] = {"lane_filter": SECRET}
+    pages: dict[str, str] = {
         "page": trace.to_html(anonymize=True, time_range=(10**18, 10**18 + 10**7), **options),
         "widget": tv.show_timeline(trace, selection=[2], **options).to_html(anonymize=True),
         "dashboard": tv.show_dashboard(trace, against=trace, **options).to_html(anonymize=True),
@@ -166,6 +167,7 @@ def test_dates_are_moved_together() -> None:
     assert shared.events["start_ns"].iloc[0] == START_NS
     assert after.events["start_ns"].iloc[0] == START_NS + 7000
     later = START_NS - 10**18
+    assert shared.nested is not None
     assert shared.nested["memory"][0].as_py()[0]["records"][0]["micros"] == 10**15 + 1 + later // 1000
     assert shared.recorded_counters["time_ns"].tolist() == [START_NS]
     assert shared.metadata["out_of_memory"]["time_ns"].tolist() == [START_NS]

@@ -40,13 +40,13 @@ def test_figures_are_those_of_the_original(path: Path) -> None:
     trace, other = _both(path)
     assert np.unique(_starts(other) - _starts(trace)).size <= 1
     for table in TABLES:
+        theirs = _figures(getattr(other, table))
         for name, values in _figures(getattr(trace, table)).items():
-            again = _figures(getattr(other, table))[name]
-            np.testing.assert_allclose(again, values, err_msg=f"{table}.{name}")
+            np.testing.assert_allclose(theirs[name], values, err_msg=f"{table}.{name}")
     found, again = trace.findings, other.findings
     assert again["id"].tolist() == found["id"].tolist()
-    for id_, mine, theirs in zip(found["id"], found["figures"], again["figures"], strict=True):
-        assert _numbers(theirs) == pytest.approx(_numbers(mine), nan_ok=True), id_
+    for rule, mine, shared in zip(found["id"], found["figures"], again["figures"], strict=True):
+        assert _numbers(shared) == pytest.approx(_numbers(mine), nan_ok=True), rule
     assert critical_path(other)["event"].tolist() == critical_path(trace)["event"].tolist()
 
 
@@ -74,7 +74,7 @@ def _starts(trace: Trace) -> np.ndarray:
 def _figures(table: pd.DataFrame) -> dict[str, np.ndarray]:
     """The numbers of a table without dates, ordered: rows that are equal may be ordered by name."""
     return {
-        name: np.sort(column.to_numpy(np.float64, na_value=np.nan))
+        str(name): np.sort(column.to_numpy(np.float64, na_value=np.nan))
         for name, column in table.select_dtypes("number").items()
         if not str(name).endswith(DATES)
     }
