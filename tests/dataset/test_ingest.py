@@ -153,7 +153,7 @@ def test_nothing_there(tmp_path: Path) -> None:
 def test_only_an_empty_folder_becomes_a_dataset(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
     with pytest.raises(FileExistsError) as error:
-        tv.open_traces(tmp_path).ingest(DATA / "run_meta.v1")
+        tv.open_traces(DATA / "run_meta.v1", tmp_path)
     assert text_of(error.value).id == "dataset_not_one"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
@@ -164,3 +164,15 @@ def test_without_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         tv.open_traces(tmp_path).ingest(DATA / "run_meta.v1")
     assert text_of(error.value).id == "dataset_extra_missing"
     assert tv.open_traces(tmp_path).steps.empty
+
+
+def test_opening_traces_ingests_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = bucket(tmp_path / "logs", {"r/step1.pb": "local_mlp_step1.pb"})
+    assert len(tv.open_traces(folder).steps) == 1
+    bucket(folder, {"r/step2.pb": "run_meta.v1"})
+    dataset = tv.open_traces(folder)
+    assert dataset.steps["step"].tolist() == [1, 2]
+    assert dataset.path.is_relative_to(tmp_path / "cache")
+    assert len(tv.open_traces(f"{folder}/**/*2.pb", tmp_path / "dataset").steps) == 1
+    assert tv.open_traces(tmp_path / "dataset").trace().step_labels == {0: "step 2"}

@@ -23,6 +23,7 @@ VERBS = {
     "export": "write traces as a page, a Chrome trace or a table",
     "convert": "alias of export",
     "info": "summarize traces: steps, devices, busy times, longest ops, transfers",
+    "ingest": "read many traces into a dataset of Parquet tables",
     "check": "check traces against limits and against a base, for CI",
     "serve": "show a job in a browser while it runs, and request traces there",
     "run": "trace a Python script without changing it",

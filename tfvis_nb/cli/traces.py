@@ -43,15 +43,16 @@ def _allow_http(ctx: click.Context, _param: click.Parameter, value: bool) -> Non
     ctx.meta[_ALLOW_HTTP] = value
 
 
+MAX_UNPACKED = click.option(
+    "--max-unpacked",
+    metavar="SIZE",
+    type=size,
+    help="Limit for unpacked data in all, such as 20GiB, regardless of file sizes. By default 8 GiB, and"
+    " for each file 64 MiB or 128 times its size, whichever is more.",
+)
 TRACES = together(
     click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=SOURCE),
-    click.option(
-        "--max-unpacked",
-        metavar="SIZE",
-        type=size,
-        help="Limit for unpacked data in all, such as 20GiB, regardless of file sizes. By default 8 GiB, and"
-        " for each file 64 MiB or 128 times its size, whichever is more.",
-    ),
+    MAX_UNPACKED,
     click.option(
         "--allow-http",
         is_flag=True,

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -21,6 +22,19 @@ class Progress:
     what: str
 
 
+_UNSEEN: ContextVar[bool] = ContextVar("unseen", default=False)
+
+
+@contextlib.contextmanager
+def without_progress() -> Iterator[None]:
+    """Show nothing within a block: it is a part of work that shows its own progress."""
+    token = _UNSEEN.set(True)
+    try:
+        yield
+    finally:
+        _UNSEEN.reset(token)
+
+
 @contextlib.contextmanager
 def progress_after(what: str) -> Iterator[Progress]:
     """Show in a terminal or notebook what the program waits for, and for how long, once that is noticeable.
@@ -30,6 +44,9 @@ def progress_after(what: str) -> Iterator[Progress]:
     a profile.
     """
     progress = Progress(what)
+    if _UNSEEN.get():
+        yield progress
+        return
     ended = threading.Event()
     speaker = threading.Thread(target=_say, args=(progress, ended), name="tfvis_nb patience", daemon=True)
     speaker.start()

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 from tfvis_nb.dataset.dataset import TraceDataset
 from tfvis_nb.dataset.ingest import Ingested
+from tfvis_nb.dataset.layout import FORMAT, key_of
+from tfvis_nb.dataset.sources import each, is_pattern
 
 __all__ = ["Ingested", "TraceDataset", "open_traces"]
 
 
-def open_traces(path: str | Path) -> TraceDataset:
+def open_traces(source: str | Path, dataset: str | Path | None = None, client: Any = None) -> TraceDataset:
     """Open a dataset of traces: Parquet tables of the events and figures of any number of trace files.
 
     Parameters
     ----------
-    path
-        The folder of a dataset; a new or empty one becomes a dataset by its first `TraceDataset.ingest`.
+    source
+        The folder of a dataset, which need not exist yet: `TraceDataset.ingest` fills it. Or a folder,
+        pattern or URL of traces, whose new and changed files are ingested now.
+    dataset
+        The folder of the dataset that the traces of `source` go to; None for one in the user's cache folder,
+        which the next call with the same source goes on with.
+    client
+        A ``dask.distributed`` client for that, as of `TraceDataset.ingest`.
 
     Returns
     -------
@@ -28,6 +38,8 @@ def open_traces(path: str | Path) -> TraceDataset:
     ------
     ValueError
         If the dataset was written by a later version.
+    OSError, TraceFormatError, ImportError
+        As `TraceDataset.ingest` raises them, if traces are ingested.
 
     Examples
     --------
@@ -44,4 +56,26 @@ def open_traces(path: str | Path) -> TraceDataset:
     >>> steps[["run", "step", "step_ns", "ops"]].values.tolist(), total, len(again.events)
     ([['run_a', 7, 12, 2]], 8, 2)
     """
-    return TraceDataset(path)
+    if dataset is None and _is_dataset(source):
+        return TraceDataset(source)
+    opened = TraceDataset(_cached(source) if dataset is None else dataset)
+    opened.ingest(source, client)
+    return opened
+
+
+def _is_dataset(source: str | Path) -> bool:
+    """Return whether a path is that of a dataset, or of one to be."""
+    (path,) = each(source)
+    if is_pattern(path):
+        return False
+    folder = Path(path)
+    return not os.path.lexists(path) or (
+        folder.is_dir() and ((folder / FORMAT).is_file() or not any(folder.iterdir()))
+    )
+
+
+def _cached(source: str | Path) -> Path:
+    from platformdirs import user_cache_path
+
+    (path,) = each(source)
+    return user_cache_path("tfvis-nb", appauthor=False) / "datasets" / key_of(path)

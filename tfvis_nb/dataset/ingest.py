@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,8 @@ from tfvis_nb.core.output_path import whole
 from tfvis_nb.dataset import manifest
 from tfvis_nb.dataset.layout import DETAILS, FORMAT, MANIFEST, key_of
 from tfvis_nb.dataset.manifest import OK, Entry, settled
-from tfvis_nb.dataset.parts import Reading, failed, ingest_source
+from tfvis_nb.dataset.parts import Reading
+from tfvis_nb.dataset.scheduling import run_all
 from tfvis_nb.dataset.sources import Source, each, find_sources
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.reading.sources.remote import Remote
@@ -59,7 +59,7 @@ def ingest(
             if back is not None and back.gone and source not in new:
                 manifest.write(replace(back, gone=False), folder)
         with _bar(len(new), progress) as advance:
-            _run(new, folder, client, reading, advance)
+            run_all(new, folder, client, reading, advance)
         entries = _settle(folder)
     done = [entry for entry in entries if entry.key in here]
     fresh = {key_of(source.url) for source in new}
@@ -176,50 +176,6 @@ def _settle(folder: Path) -> list[Entry]:
             manifest.write(new, folder)
     _remove_others(folder, {path for entry in after for path in entry.parts})
     return after
-
-
-def _run(
-    sources: Sequence[Source], folder: Path, client: Any, reading: Reading, advance: Callable[[], Any]
-) -> None:
-    """Ingest each source as a task of Dask: of a client, or else of its local scheduler."""
-    if not sources:
-        return
-    import dask
-    from dask.callbacks import Callback
-
-    client = _ambient() if client is None else client
-    if client is not None:
-        _distribute(sources, folder, client, reading, advance)
-        return
-    one = dask.delayed(ingest_source, pure=False)
-    with Callback(posttask=lambda *_: advance()):
-        dask.compute(*(one(source, str(folder), reading) for source in sources), traverse=False)
-
-
-def _ambient() -> Any:
-    """Return the client that the program made, which Dask uses everywhere."""
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import default_client
-
-    try:
-        return default_client()
-    except ValueError:
-        return None
-
-
-def _distribute(
-    sources: Sequence[Source], folder: Path, client: Any, reading: Reading, advance: Callable[[], Any]
-) -> None:
-    from distributed import as_completed
-
-    futures = client.map(ingest_source, sources, folder=str(folder), reading=reading, pure=False)
-    of_future = {future.key: source for future, source in zip(futures, sources, strict=True)}
-    for future in as_completed(futures):
-        if future.status != "finished":
-            reason = Text("worker_lost", reason=str(future.exception()))
-            manifest.write(failed(of_future[future.key], reason, again=True), folder)
-        advance()
 
 
 @contextlib.contextmanager

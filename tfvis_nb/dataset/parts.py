@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tfvis_nb import events as event_table
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.output_path import whole
+from tfvis_nb.core.progress import without_progress
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import manifest
 from tfvis_nb.dataset.identity import Identity, Named, identified
@@ -70,7 +71,8 @@ def _reason(error: Exception) -> str:
 def _written(source: Source, folder: Path, reading: Reading) -> Entry:
     from tfvis_nb.reading import read_trace
 
-    trace = read_trace(source.url, **reading._asdict())
+    with without_progress():
+        trace = read_trace(source.url, **reading._asdict())
     trace, identity = identified(trace, Named(source.run, source.task, source.step))
     url, found_by, size, modified = source[:4]
     entry = Entry(

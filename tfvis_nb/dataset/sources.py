@@ -68,6 +68,11 @@ def find_sources(given: str, remote: Remote, run: str | None) -> Iterator[Source
         yield Source(url, given, size, modified, *(names if run is None else names._replace(run=run)))
 
 
+def is_pattern(source: str) -> bool:
+    """Return whether a source is a URL or a pattern, and no plain path."""
+    return is_url(source) or (any(letter in source for letter in "*?[") and not os.path.lexists(source))
+
+
 _File = tuple[str, int, str, tuple[str, ...], int]
 
 

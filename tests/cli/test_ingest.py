@@ -1,0 +1,47 @@
+"""``tfvis-nb ingest``: a dataset from a shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
+from tests.dataset.folders import DATA, JOB, bucket
+
+
+def test_folder_into_a_dataset(tmp_path: Path) -> None:
+    bucket(tmp_path / "logs", JOB)
+    (tmp_path / "logs/b/step7.pb").write_bytes(b"\x0a\xff")
+    for read, unchanged in ((5, 0), (0, 5)):
+        done = tfvis_nb_here("ingest", "logs", "-o", "made", "--workers", "1", cwd=tmp_path)
+        assert done.returncode == 0
+        assert done.stdout == f"made: {read} read, {unchanged} unchanged, 1 with problems, 0 gone\n"
+        assert "step7.pb" in done.stderr
+    assert len(tv.open_traces(tmp_path / "made").steps) == 9
+
+
+def test_run_of_all(tmp_path: Path) -> None:
+    words = ("ingest", DATA / "run_meta.v1", DATA / "local_mlp_step1.pb", "-o", "made", "--run", "r")
+    assert tfvis_nb_here(*words, "--workers", "1", cwd=tmp_path).returncode == 0
+    assert tv.open_traces(tmp_path / "made").steps[["run", "step"]].to_numpy().tolist() == [
+        ["r", 0],
+        ["r", 1],
+    ]
+
+
+def test_what_cannot_be(tmp_path: Path) -> None:
+    done = tfvis_nb_here("ingest", "nothing.pb", "-o", "made", "--workers", "1", cwd=tmp_path)
+    assert "nothing.pb" in complaint(done, 1)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/file").touch()
+    done = tfvis_nb_here("ingest", DATA / "run_meta.v1", "-o", "mine", "--workers", "1", cwd=tmp_path)
+    assert "mine" in complaint(done, 1)
+
+
+@pytest.mark.slow
+def test_processes(tmp_path: Path) -> None:
+    bucket(tmp_path / "logs", JOB)
+    done = tfvis_nb("ingest", "logs/**/*.pb*", "-o", "made", "--workers", "2", cwd=tmp_path)
+    assert done.stdout == "made: 5 read, 0 unchanged, 0 with problems, 0 gone\n", done.stderr
