@@ -7,6 +7,7 @@
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
 #   make docs    the site, in docs/_build/html; first docs/metrics.md and docs/glossary.md from the definitions in the code
+#   make release wheel and source archive in dist/, checked, and tried with every Python of this machine
 #   make dev     JupyterLab with the view built again, and reloaded, on every change
 #   make clean   forget what was built and installed
 
@@ -34,7 +35,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TOOLS := quick ruff mypy imports tsc biome docs-current vitest
 
-.PHONY: demo check test test-all pytest beside bench lint docs dev clean $(TOOLS)
+.PHONY: demo check test test-all pytest beside bench lint docs release dev clean $(TOOLS)
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED) $(VIEW)
@@ -106,6 +107,16 @@ docs: $(DOCS_INSTALLED) $(VIEW)
 
 vitest:
 	npx --no-install vitest run
+
+# The wheel comes from the source archive. Skipped tests name the Pythons that are not here.
+release: $(INSTALLED) $(NODE)
+	rm -rf dist
+	$(NPM) run build
+	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[release]'
+	$(PY) -m build
+	$(BIN)/twine check --strict dist/*
+	$(PY) -m pytest -v --extent all --wheel dist/*.whl tests/test_wheel.py
+	ls -lh dist
 
 dev: $(DEV_INSTALLED) $(NODE)
 	trap 'kill 0' EXIT; $(NPM) run dev & ANYWIDGET_HMR=1 $(BIN)/jupyter lab notebooks

@@ -62,6 +62,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="how much is tested: of the traces of ../shared none, a sample (the default) or all; of "
         "generated examples 4, 6 or 40 percent; other small traces and what is marked thorough with all",
     )
+    parser.addoption(
+        "--wheel", type=Path, help="tests of the wheel take this one, with every Python there is"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

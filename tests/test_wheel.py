@@ -5,14 +5,17 @@ import gzip
 import os
 import subprocess
 import sys
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.support.interpreters import interpreter
+
 REPOSITORY = Path(__file__).parent.parent
 TRACE = REPOSITORY / "tests" / "data" / "local_mlp_step1.pb"
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+"""With which a release is tried."""
 
 READ_AND_WRITE = """
 import sys
@@ -27,8 +30,17 @@ print(len(trace.events))
 """
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "version" in metafunc.fixturenames:
+        own = f"{sys.version_info.major}.{sys.version_info.minor}"
+        metafunc.parametrize("version", PYTHONS if metafunc.config.getoption("wheel") else [own])
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    given: Path | None = request.config.getoption("wheel")
+    if given is not None:
+        return given.absolute()
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
     subprocess.run([*command, str(REPOSITORY)], check=True, capture_output=True)
@@ -53,9 +65,12 @@ def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path, version: str) -> None:
+    installed = interpreter(version)
+    if installed is None:
+        pytest.skip(f"there is no Python {version}")
     home = tmp_path / "environment"
-    venv.create(home, with_pip=True, symlinks=True)
+    subprocess.run([installed, "-m", "venv", home], check=True)
     python = home / "bin" / "python"
     no_node = {**os.environ, "PATH": str(python.parent), "PYTHONPATH": ""}
     subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True, env=no_node)
@@ -74,3 +89,8 @@ def test_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> Non
     packed = text.split('id="tfvis-code">')[1].split("<")[0]
     code = REPOSITORY / "tfvis_nb" / "static" / "page.js"
     assert gzip.decompress(base64.b64decode(packed)) == code.read_bytes()
+    command = home / "bin" / "tfvis-nb"
+    info = subprocess.run(
+        [command, "info", TRACE], check=True, env=no_node, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert info.stdout.startswith(f"{TRACE.name}: {run.stdout.strip()} events")
