@@ -27,7 +27,7 @@ DEV_INSTALLED := $(VENV)/installed-dev
 DOCS_INSTALLED := $(VENV)/installed-docs
 
 # Tests that start browsers, kernels, commands or TensorFlow.
-LARGER := browser cli estimator notebooks recording reading/test_stepstats_generated.py serving session test_magics.py test_mutants.py test_wheel.py
+LARGER := browser cli estimator file_view notebooks recording reading/test_stepstats_generated.py serving session test_magics.py test_mutants.py test_wheel.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes that import the package: it is compiled once, wherever the shell says otherwise.
@@ -73,6 +73,7 @@ bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.store
 	$(PY) -m benchmarks.analysis
 	$(PY) -m benchmarks.what_if
+	$(PY) -m benchmarks.file_view
 	$(PY) -m benchmarks.page
 	$(PY) -m benchmarks.size
 
@@ -119,10 +120,13 @@ release: $(INSTALLED) $(NODE)
 	ls -lh dist
 
 dev: $(DEV_INSTALLED) $(NODE)
-	trap 'kill 0' EXIT; $(NPM) run dev & ANYWIDGET_HMR=1 $(BIN)/jupyter lab notebooks
+	mkdir -p $(VENV)/labextensions
+	ln -sfn ../../tfvis_nb/labextension $(VENV)/labextensions/tfvis-nb
+	trap 'kill 0' EXIT; $(NPM) run dev & ANYWIDGET_HMR=1 $(BIN)/jupyter lab \
+	  --LabApp.extra_labextensions_path=$(VENV)/labextensions notebooks
 
 clean:
-	rm -rf $(VENV) .venvs node_modules tfvis_nb/static/* dist demo.html docs/_build docs/api
+	rm -rf $(VENV) .venvs node_modules tfvis_nb/static/* tfvis_nb/labextension dist demo.html docs/_build docs/api
 
 $(NODE): package.json package-lock.json
 	$(NPM) ci

@@ -1,17 +1,21 @@
 /**
  * Bundles every entry in js/entries into tfvis_nb/static, and removes bundles of entries that are no more. An entry
  * with a default export becomes an ES module, which anywidget imports in a notebook; any other one a classic script,
- * which a page carries. `bundles.json` lists what was built. A line "Built with: A, B." in an entry sets the flags of build_flags.d.ts that it names.
+ * which a page carries. `bundles.json` lists what was built. The two bundles of js/labextension go to tfvis_nb/labextension,
+ * with names that change with their contents: browsers keep them. A line "Built with: A, B." in an entry sets the flags of build_flags.d.ts that it names.
  *
  * `--watch` builds again on every change, with source maps inside the bundles.
  */
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, parse, relative } from "node:path";
 import { argv, cwd } from "node:process";
 import { context, transform } from "esbuild";
 
 const ENTRIES = "js/entries";
 const STATIC = "tfvis_nb/static";
+const LABEXTENSION = "tfvis_nb/labextension";
+const LABEXTENSION_BUNDLES = ["remote_entry", "view"];
 const FLAGS = ["HAS_KERNEL", "HAS_PANELS", "OWNS_PAGE"];
 const watch = argv.includes("--watch");
 
@@ -89,8 +93,7 @@ const entries = (await readdir(ENTRIES))
   .filter((file) => file.endsWith(".ts"))
   .map((file) => parse(file).name);
 
-async function bundled(entry) {
-  const path = `${ENTRIES}/${entry}.ts`;
+async function bundled(path, outfile) {
   const source = await readFile(path, "utf8");
   const flags = /^\/\/ Built with: (.+)\.$/m.exec(source)?.[1].split(", ") ?? [];
   const unknown = flags.filter((flag) => !FLAGS.includes(flag));
@@ -98,7 +101,7 @@ async function bundled(entry) {
   return context({
     ...shared,
     entryPoints: [path],
-    outfile: `${STATIC}/${entry}.js`,
+    outfile,
     format: /^export default /m.test(source) ? "esm" : "iife",
     define: {
       // Some notebook hosts define an AMD loader; libraries that look for one would register there and export nothing.
@@ -108,16 +111,44 @@ async function bundled(entry) {
   });
 }
 
+function labextensionFile(name, version = "") {
+  return `${LABEXTENSION}/static/${name}${version}.js`;
+}
+
+/** Gives the extension's bundles names for their contents, and writes what JupyterLab reads of it. */
+async function finishLabextension(version) {
+  for (const name of version ? LABEXTENSION_BUNDLES : [])
+    await rename(labextensionFile(name), labextensionFile(name, version));
+  const { name, version: release, description, license } = JSON.parse(await readFile("package.json", "utf8"));
+  const load = relative(LABEXTENSION, labextensionFile("remote_entry", version));
+  const jupyterlab = { extension: true, _build: { load, extension: "./extension" } };
+  const about = { name, version: release, description, license, jupyterlab };
+  await writeFile(`${LABEXTENSION}/package.json`, `${JSON.stringify(about, null, 2)}\n`);
+}
+
+async function labextensionVersion() {
+  const hash = createHash("sha256");
+  for (const name of LABEXTENSION_BUNDLES) hash.update(await readFile(labextensionFile(name)));
+  return `.${hash.digest("hex").slice(0, 16)}`;
+}
+
 await mkdir(STATIC, { recursive: true });
 for (const file of await readdir(STATIC))
   if (file.endsWith(".js") && !entries.includes(parse(file).name)) await rm(`${STATIC}/${file}`);
-const contexts = await Promise.all(entries.map(bundled));
+await rm(LABEXTENSION, { recursive: true, force: true });
+const contexts = await Promise.all([
+  ...entries.map((entry) => bundled(`${ENTRIES}/${entry}.ts`, `${STATIC}/${entry}.js`)),
+  ...LABEXTENSION_BUNDLES.map((name) => bundled(`js/labextension/${name}.ts`, labextensionFile(name))),
+]);
 
 if (watch) {
   await Promise.all(contexts.map((bundle) => bundle.watch()));
+  await mkdir(LABEXTENSION, { recursive: true });
+  await finishLabextension("");
 } else {
   try {
     await Promise.all(contexts.map((bundle) => bundle.rebuild()));
+    await finishLabextension(await labextensionVersion());
     // Written last: where it is, so are all that it lists.
     await writeFile(`${STATIC}/bundles.json`, `${JSON.stringify(entries.map((entry) => `${entry}.js`))}\n`);
   } catch {

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -60,8 +61,27 @@ def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
     assert [name for name, text in texts.items() if "preact: Copyright" not in text] == []
     assert "tfvis_nb/py.typed" in names
     roots = {name.partition("/")[0] for name in names}
-    assert {root for root in roots if not root.endswith(".dist-info")} == {"tfvis_nb"}
+    assert {root for root in roots if not root.endswith((".dist-info", ".data"))} == {"tfvis_nb"}
     assert [name for name in names if name.endswith((".ts", ".tsx", ".test.js"))] == []
+
+
+def test_wheel_puts_the_extensions_where_jupyter_looks(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    shared = {name.partition(".data/data/")[2]: name for name in archive.namelist() if ".data/data/" in name}
+    enabled = json.loads(archive.read(shared["etc/jupyter/jupyter_server_config.d/tfvis-nb.json"]))
+    (module,) = enabled["ServerApp"]["jpserver_extensions"]
+    assert f"{module.replace('.', '/')}/__init__.py" in archive.namelist()
+    folder = "share/jupyter/labextensions/tfvis-nb"
+    built = json.loads(archive.read(shared[f"{folder}/package.json"]))["jupyterlab"]["_build"]
+    code = archive.read(shared[f"{folder}/{built['load']}"]).decode()
+    assert "_JUPYTERLAB" in code
+    # The view lies beside it; nothing else, in particular of an earlier build, is there.
+    view = built["load"].replace("remote_entry", "view")
+    assert {name for name in shared if name.startswith(folder)} == {
+        f"{folder}/{name}" for name in ("package.json", built["load"], view)
+    }
+    # Nor a second time in the package.
+    assert [name for name in archive.namelist() if name.startswith("tfvis_nb/labextension")] == []
 
 
 @pytest.mark.thorough

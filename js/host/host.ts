@@ -68,6 +68,8 @@ export interface Host {
   readonly link?: string;
   /** Empty or absent where it is not compared. */
   readonly pair?: Partial<Pair>;
+  /** Who answers questions; the kernel if absent. */
+  readonly source?: string;
   /** Whether the height is kept, even where the lanes need less of it. */
   readonly fills?: boolean;
   /** The gzip'd container with what is drawn. Rejects with a readable message. */

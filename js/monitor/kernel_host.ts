@@ -11,8 +11,8 @@ const KERNEL_GONE_MESSAGE =
   "The kernel has ended or was restarted. Run the cell again to continue; a job in another process keeps recording.";
 
 export class KernelMonitorHost implements MonitorHost {
-  readonly source = "kernel";
-  readonly patience =
+  readonly source: string = "kernel";
+  readonly patience: string =
     "The kernel is busy. It answers when it can, at the latest when the running cells have ended.";
   #text = "";
   #state: MonitorState | null = null;

@@ -6,7 +6,6 @@ import type { Store } from "./store";
 
 /** A kernel that has not answered by then is doing something else. */
 const PATIENCE_MS = 1000;
-const BUSY: Notice = { text: "The kernel is busy; showing less detail until it answers", part: null };
 
 export class KernelRequests {
   #open = 0;
@@ -21,6 +20,14 @@ export class KernelRequests {
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
+  get #source(): string {
+    return this.store.host.source ?? "kernel";
+  }
+
+  get #busy(): Notice {
+    return { text: `The ${this.#source} is busy; showing less detail until it answers`, part: null };
+  }
+
   /** Shows this notice whenever there is nothing to wait for. */
   notice(notice: Notice | null): void {
     this.#idle = notice;
@@ -31,11 +38,11 @@ export class KernelRequests {
   async ask(question: Question): Promise<Answer | null> {
     const { store, signal } = this;
     if (this.#open++ === 0)
-      this.#timer = setTimeout(() => store.setNotice(BUSY), PATIENCE_MS) as unknown as number;
+      this.#timer = setTimeout(() => store.setNotice(this.#busy), PATIENCE_MS) as unknown as number;
     try {
       return await store.host.ask(question, signal);
     } catch (error) {
-      store.fail(`The kernel could not answer: ${error instanceof Error ? error.message : error}`);
+      store.fail(`The ${this.#source} could not answer: ${error instanceof Error ? error.message : error}`);
       return null;
     } finally {
       if (--this.#open === 0 && !signal.aborted) {

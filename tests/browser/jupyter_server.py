@@ -15,6 +15,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import tfvis_nb
 from tests.support.kernels import WITHOUT_IRIS, jupyter_path
 
 STARTS_WITHIN = 90.0
@@ -51,6 +52,7 @@ class JupyterServer:
         # JupyterLab 4.6 logs an error if its debugger is still talking to a kernel that is taken away.
         config = Path(private["JUPYTER_CONFIG_DIR"]) / "labconfig"
         config.mkdir(parents=True)
+        install_file_view(Path(private["JUPYTER_DATA_DIR"]), config.parent)
         disabled = {"disabledExtensions": {"@jupyterlab/debugger-extension": True}}
         (config / "page_config.json").write_text(json.dumps(disabled))
         command = [
@@ -68,7 +70,7 @@ class JupyterServer:
             "--LabApp.expose_app_in_browser=True",
         ]
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, env={**os.environ, **private}, start_new_session=True
             )
         self._wait_until_up()
@@ -76,7 +78,7 @@ class JupyterServer:
     def _wait_until_up(self) -> None:
         deadline = time.monotonic() + STARTS_WITHIN
         while time.monotonic() < deadline:
-            if self._process.poll() is not None:
+            if self.process.poll() is not None:
                 break
             try:
                 self.api("GET", "/api/status")
@@ -111,14 +113,25 @@ class JupyterServer:
 
     def close(self) -> None:
         """End the server and, with its process group, whatever it started."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGTERM)
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGTERM)
             try:
-                self._process.wait(15)
+                self.process.wait(15)
             except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait(15)
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait(15)
         self._sockets.cleanup()
+
+
+def install_file_view(data: Path, config: Path) -> None:
+    """Put the extension where a wheel puts it: as it is built now, not as it was when this was installed."""
+    package = Path(tfvis_nb.__path__[0])
+    extensions = data / "labextensions"
+    extensions.mkdir(parents=True)
+    (extensions / "tfvis-nb").symlink_to(package / "labextension")
+    enabled = config / "jupyter_server_config.d"
+    enabled.mkdir(parents=True)
+    (enabled / "tfvis-nb.json").symlink_to(package / "file_view" / "jupyter_server_config.json")
 
 
 def _free_port() -> int:

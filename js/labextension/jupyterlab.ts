@@ -1,0 +1,115 @@
+/** What the extension uses of JupyterLab, which shares its packages with extensions at run time. */
+
+export interface Signal<T> {
+  connect(listener: (sender: unknown, argument: T) => void): void;
+}
+
+export interface Context {
+  path: string;
+  pathChanged: Signal<string>;
+}
+
+export interface Widget {
+  id: string;
+  node: HTMLElement;
+  addClass(name: string): void;
+  dispose(): void;
+}
+
+export interface DocumentWidget extends Widget {
+  context: Context;
+  toolbar: Widget & { hide(): void };
+  title: { icon: unknown };
+}
+
+interface FileType {
+  name: string;
+  displayName: string;
+  extensions: string[];
+  fileFormat: "base64" | "text";
+  icon: unknown;
+}
+
+interface FactoryOptions {
+  name: string;
+  label: string;
+  modelName: string;
+  fileTypes: string[];
+  defaultFor: string[];
+  readOnly: boolean;
+}
+
+export interface App {
+  docRegistry: {
+    addFileType(type: FileType): void;
+    addModelFactory(factory: unknown): void;
+    addWidgetFactory(factory: unknown): void;
+  };
+  serviceManager: {
+    contents: { localPath(path: string): string; driveName(path: string): string };
+    serverSettings: ServerSettings;
+  };
+}
+
+export interface ServerSettings {
+  wsUrl: string;
+  token: string;
+  appendToken?: boolean;
+  WebSocket: typeof WebSocket;
+}
+
+export interface Tracker {
+  add(widget: DocumentWidget): Promise<void>;
+  save(widget: DocumentWidget): Promise<void>;
+}
+
+export interface Restorer {
+  restore(
+    tracker: Tracker,
+    options: {
+      command: string;
+      args: (widget: DocumentWidget) => Record<string, string>;
+      name: (widget: DocumentWidget) => string;
+    },
+  ): Promise<void>;
+}
+
+/** The modules of JupyterLab's own build. */
+export interface Packages {
+  application: { ILayoutRestorer: unknown };
+  apputils: { WidgetTracker: new (options: { namespace: string }) => Tracker };
+  docregistry: {
+    ABCWidgetFactory: new (options: FactoryOptions) => { widgetCreated: Signal<DocumentWidget> };
+    DocumentWidget: new (options: { content: Widget; context: Context }) => DocumentWidget;
+    TextModelFactory: new () => object;
+  };
+  icons: { LabIcon: new (options: { name: string; svgstr: string }) => unknown };
+  widgets: { Widget: new () => Widget };
+}
+
+interface Shared {
+  get(): Promise<() => unknown>;
+  loaded?: number | boolean;
+  eager?: boolean;
+}
+
+/** Packages by name and version, as webpack shares them. */
+export type ShareScope = Record<string, Record<string, Shared>>;
+
+/** The packages, each in the version that JupyterLab itself runs. */
+export async function packagesOf(scope: ShareScope): Promise<Packages> {
+  const load = async <T>(name: string) => {
+    const versions = Object.values(scope[name] ?? {});
+    // Another extension may bring a version of its own, which JupyterLab has not loaded.
+    const used = versions.find(({ loaded }) => loaded) ?? versions.find(({ eager }) => eager) ?? versions[0];
+    if (!used) throw new Error(`this JupyterLab has no ${name}`);
+    return (await used.get())() as T;
+  };
+  return {
+    application: await load<Packages["application"]>("@jupyterlab/application"),
+    apputils: await load<Packages["apputils"]>("@jupyterlab/apputils"),
+    docregistry: await load<Packages["docregistry"]>("@jupyterlab/docregistry"),
+    icons: await load<Packages["icons"]>("@jupyterlab/ui-components"),
+    widgets: await load<Packages["widgets"]>("@lumino/widgets"),
+  };
+}

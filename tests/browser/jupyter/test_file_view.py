@@ -1,0 +1,109 @@
+"""A double click on a trace file in a real JupyterLab."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.file_browser import FileBrowser
+from tests.browser.jupyter_server import JupyterServer
+from tests.browser.monitor import Monitor
+from tests.browser.timeline import Timeline
+from tests.browser.watched import Watched
+from tests.file_view.server import workers
+from tests.real_traces import DATA
+from tests.serving.conftest import write_session
+from tfvis_nb import read_trace
+
+XSPACE, METADATA, SESSION, DAMAGED = "jax.xplane.pb", "step.pb", "run.tfvis", "damaged.trace.json"
+
+
+@pytest.fixture(scope="module")
+def files(jupyter: JupyterServer) -> Path:
+    shutil.copy(DATA / "cpu_jax.xplane.pb", jupyter.root / XSPACE)
+    shutil.copy(DATA / "local_mlp_step1.pb", jupyter.root / METADATA)
+    write_session(jupyter.root / SESSION)
+    (jupyter.root / DAMAGED).write_text('{"traceEvents": [{"name": "<img src=x onerror=alert(1)>", ')
+    return jupyter.root
+
+
+def tabs(jupyter: JupyterServer) -> list[str]:
+    (workspace,) = jupyter.api("GET", "/lab/api/workspaces")["workspaces"]["values"]
+    dock = workspace["data"]["layout-restorer:data"]["main"]["dock"]
+    return [name for name in dock["widgets"] if not name.startswith("launcher")]
+
+
+def wait_until(page: Page, holds: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if holds():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("this did not come about within some seconds")
+
+
+def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer, files: Path) -> None:
+    watch = Watched(page, own=jupyter.url)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    browser = FileBrowser(page, f"{jupyter.url}/lab?reset")
+
+    browser.open(XSPACE)
+    timeline = Timeline(browser.shown.locator(".tfvis-nb")).wait()
+    # It fills its tab, and has no handle for another height.
+    tab, root = browser.shown.bounding_box(), timeline.root.bounding_box()
+    assert tab
+    assert root
+    assert root["height"] == pytest.approx(tab["height"], abs=2)
+    expect(timeline.host.get_by_role("separator", name="Height of the timeline")).to_have_count(0)
+    longest = read_trace(files / XSPACE).events.nlargest(1, "duration_ns")
+    timeline.click(int(longest.index[0]))
+    expect(timeline.title).to_have_text(longest["name"].item())
+    # JupyterLab itself neither loads the file nor writes over or copies it.
+    page.keyboard.press("Control+s")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert not [url for url in asked if XSPACE in url and "content=1" in url]
+
+    browser.open_with(METADATA, "Timeline")
+    second = Timeline(browser.shown.locator(".tfvis-nb")).wait()
+    with page.expect_download() as saved:
+        second.host.get_by_role("button", name="Export").click()
+        second.host.get_by_role("menuitem", name="Chrome trace").click()
+    assert json.loads(Path(saved.value.path()).read_text())["traceEvents"]
+
+    browser.open(SESSION)
+    monitor = Monitor(browser.shown.locator(".tfvis-nb-monitor"))
+    expect(monitor.host.get_by_role("region", name=f"Monitor of {SESSION}")).to_be_visible()
+
+    assert len(workers(jupyter.process.pid)) == 3
+    browser.open(DAMAGED)
+    problem = browser.shown.get_by_role("alert")
+    expect(problem).to_contain_text(f"{DAMAGED} cannot be shown")
+    expect(problem.locator("img")).to_have_count(0)
+
+    for name in (DAMAGED, SESSION, METADATA):
+        page.locator(".lm-TabBar-tab", has_text=name).locator(".lm-TabBar-tabCloseIcon").click()
+    wait_until(page, lambda: len(workers(jupyter.process.pid)) == 1)
+    # A reload brings back the tab, once JupyterLab has saved its layout.
+    wait_until(page, lambda: tabs(jupyter) == [f"tfvis-nb-trace:{XSPACE}"])
+    page.goto(f"{jupyter.url}/lab")
+    Timeline(page.locator(".tfvis-nb-file .tfvis-nb")).wait()
+    watch.end()
+    for name in (XSPACE, METADATA):
+        assert not [*(files / ".ipynb_checkpoints").glob(f"{Path(name).stem}*")]
+    assert (files / XSPACE).read_bytes() == (DATA / "cpu_jax.xplane.pb").read_bytes()
+
+
+def test_files_open_in_notebook_7(page: Page, jupyter: JupyterServer, files: Path) -> None:
+    browser = FileBrowser(page, f"{jupyter.url}/tree")
+    with page.expect_popup() as opened:
+        browser.open(XSPACE)
+    Timeline(opened.value.locator(".tfvis-nb-file .tfvis-nb")).wait()
+    with page.expect_popup() as opened:
+        browser.open_with(METADATA, "Timeline")
+    Timeline(opened.value.locator(".tfvis-nb-file .tfvis-nb")).wait()
+    assert (files / METADATA).read_bytes() == (DATA / "local_mlp_step1.pb").read_bytes()

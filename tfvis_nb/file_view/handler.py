@@ -1,0 +1,142 @@
+"""The WebSocket of a view: whoever may read the server's files may open one in it."""
+
+import asyncio
+import contextlib
+import json
+from typing import Any, ClassVar
+
+import psutil
+from jupyter_core.utils import ensure_async
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.base.websocket import WebSocketMixin
+from jupyter_server.utils import url_path_join
+from tornado.ioloop import PeriodicCallback
+from tornado.web import HTTPError
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
+from traitlets import Integer
+from traitlets.config import Configurable
+
+from tfvis_nb.display.refusals import Refusal
+from tfvis_nb.file_view.frames import pack
+from tfvis_nb.file_view.place import local_file
+from tfvis_nb.file_view.process import FileProcess
+from tfvis_nb.texts import Text
+
+LARGEST_MESSAGE = 1_000_000
+"""Characters of a message of the view: a selection, a search."""
+
+_LOOK_MS = 1000
+
+
+class TraceFiles(Configurable):
+    """Limits of the processes that read trace files for the file browser."""
+
+    most_bytes = Integer(
+        psutil.virtual_memory().total // 2,
+        min=0,
+        help="Memory that one process may take for its file, in bytes; half of the machine's unless given.",
+    ).tag(config=True)
+    most_seconds = Integer(
+        300, min=1, help="How long one process may take to read a file, or to answer a question."
+    ).tag(config=True)
+    most_views = Integer(8, min=0, help="Files that may be open at a time.").tag(config=True)
+
+
+def add_handler(server: Any) -> None:
+    """Let a Jupyter server answer at ``/tfvis-nb/file``."""
+    limits = TraceFiles(parent=server)
+    address = url_path_join(server.web_app.settings["base_url"], "tfvis-nb", "file")
+    server.web_app.add_handlers(".*$", [(address, FileHandler, {"limits": limits})])
+
+
+class FileHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
+    """Connects one view with a process that reads its file."""
+
+    auth_resource = "contents"
+    _views: ClassVar[set["FileHandler"]] = set()
+
+    def initialize(self, limits: TraceFiles) -> None:
+        """Take what is configured; tornado calls this for each request."""
+        self._limits = limits
+        self._process: FileProcess | None = None
+        self._clock: PeriodicCallback | None = None
+
+    def set_default_headers(self) -> None:
+        """Set none: they are for pages."""
+
+    async def get(self, *args: Any, **kwargs: Any) -> None:
+        """Accept the connection of a user who may read files; tornado has the origin checked."""
+        if self.current_user is None or not await self._may("read"):
+            raise HTTPError(403)
+        self._writable = await self._may("write")
+        await super().get(*args, **kwargs)
+
+    async def _may(self, action: str) -> bool:
+        allowed = self.authorizer.is_authorized(self, self.current_user, action, self.auth_resource)
+        return bool(await ensure_async(allowed))
+
+    def on_message(self, message: str | bytes) -> None:
+        """Take the path of the file, or pass a message on to the process."""
+        try:
+            content = json.loads(message) if len(message) <= LARGEST_MESSAGE else None
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
+            self.close(1008)
+        elif self._process is not None:
+            if not self._process.give(content):
+                self._refuse(Text("file_view_too_much"))
+        else:
+            self._start(content.get("path"))
+
+    def _start(self, name: object) -> None:
+        if len(self._views) >= self._limits.most_views:
+            self._refuse(Text("file_view_many", most=self._limits.most_views))
+            return
+        try:
+            path = local_file(self.contents_manager, name if isinstance(name, str) else "")
+        except Refusal as refusal:
+            self._refuse(refusal.sentence)
+            return
+        self._views.add(self)
+        self._process = FileProcess(self._pass_on, self._lost)
+        limits = {"most_bytes": self._limits.most_bytes, "writable": self._writable}
+        self._process.give({"path": str(path), **limits})
+        self._clock = PeriodicCallback(self._look, _LOOK_MS)
+        self._clock.start()
+
+    async def _pass_on(self, frame: bytes) -> None:
+        try:
+            await asyncio.ensure_future(self.write_message(frame, binary=True))
+        except WebSocketClosedError:
+            self._end()
+
+    def _look(self) -> None:
+        if self._process is not None and self._process.waiting_s > self._limits.most_seconds:
+            self._refuse(Text("file_view_slow", most=self._limits.most_seconds))
+
+    def _lost(self, has_said_why: bool) -> None:
+        if has_said_why:
+            self._end()
+            self.close()
+        else:
+            self._refuse(Text("file_view_lost"))
+
+    def _refuse(self, sentence: str) -> None:
+        """Say why there is no view, or none any more, and close the connection."""
+        with contextlib.suppress(WebSocketClosedError):
+            self.write_message(pack({"method": "refused", "sentence": sentence}), binary=True)
+        self._end()
+        self.close()
+
+    def on_close(self) -> None:
+        """End the process with the view."""
+        super().on_close()
+        self._end()
+
+    def _end(self) -> None:
+        self._views.discard(self)
+        if self._clock is not None:
+            self._clock.stop()
+        if self._process is not None:
+            self._process.kill()

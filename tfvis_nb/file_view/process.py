@@ -1,0 +1,87 @@
+"""The process of one view: started, fed, limited in time, and killed with the view."""
+
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, BinaryIO, cast
+
+from tfvis_nb.file_view.frames import read_frames, write_frame
+
+# -P: the folder in which the server was started may hold a module of any name.
+_COMMAND = [sys.executable, "-P", "-m", "tfvis_nb.file_view.worker"]
+
+MOST_WAITING = 1000
+"""Messages of a view that may wait for an answer."""
+
+
+class FileProcess:
+    """Runs `tfvis_nb.file_view.worker` for a view; made in the server's event loop.
+
+    Parameters
+    ----------
+    send
+        Sends a message to the view, and returns when there is room for another one.
+    ended
+        Called when the process has ended by itself: with True if it has said why.
+    """
+
+    def __init__(self, send: Callable[[bytes], Awaitable[None]], ended: Callable[[bool], None]) -> None:
+        self._send = send
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        self._waiting = 0
+        self._since = 0.0
+        self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own
+        threading.Thread(target=self._pass_on, name="tfvis-nb file view", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    @property
+    def waiting_s(self) -> float:
+        """How long the view has been waiting for an answer, in seconds; 0 if it does not wait."""
+        return time.monotonic() - self._since if self._waiting else 0.0
+
+    def give(self, message: Mapping[str, Any]) -> bool:
+        """Give it a message of the view; False if too many wait."""
+        if self._waiting >= MOST_WAITING:
+            return False
+        if self._waiting == 0:
+            self._since = time.monotonic()
+        self._waiting += 1
+        with contextlib.suppress(OSError):  # it has ended, and `ended` says so
+            write_frame(cast("BinaryIO", self._process.stdin), json.dumps(message).encode())
+        return True
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._ended = lambda _: None
+        self._process.kill()
+
+    def _pass_on(self) -> None:
+        with self._process as process, contextlib.suppress(OSError, RuntimeError, asyncio.CancelledError):
+            for frame in read_frames(cast("BinaryIO", process.stdout)):
+                if frame:
+                    asyncio.run_coroutine_threadsafe(self._sent(frame), self._loop).result()
+                else:
+                    self._loop.call_soon_threadsafe(self._handled)
+        # The server may have ended.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._end)
+
+    async def _sent(self, frame: bytes) -> None:
+        await self._send(frame)
+
+    def _end(self) -> None:
+        self._ended(self._process.returncode == 0)
+
+    def _handled(self) -> None:
+        self._waiting -= 1
+        self._since = time.monotonic()
