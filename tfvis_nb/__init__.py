@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tfvis_nb.dataset import TraceDataset, open_traces
     from tfvis_nb.display.comparison.widget import Comparison, show_comparison
     from tfvis_nb.display.dashboard.widget import Dashboard, show_dashboard
+    from tfvis_nb.display.fleet.widget import Fleet, show_fleet
     from tfvis_nb.display.monitor.widget import MonitorWidget, monitor
     from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
@@ -50,6 +51,7 @@ __all__ = [
     "DamagedSessionError",
     "Dashboard",
     "EmptyTraceError",
+    "Fleet",
     "History",
     "MonitorWidget",
     "RecordedTrace",
@@ -76,6 +78,7 @@ __all__ = [
     "record_process",
     "show_comparison",
     "show_dashboard",
+    "show_fleet",
     "show_timeline",
     "timeline_visualize",
     "trace",
@@ -87,6 +90,7 @@ _HOMES = {
     "Dashboard": "tfvis_nb.display.dashboard.widget",
     "DamagedSessionError": "tfvis_nb.session.file.errors",
     "EmptyTraceError": "tfvis_nb.reading",
+    "Fleet": "tfvis_nb.display.fleet.widget",
     "History": "tfvis_nb.run_history.history",
     "MonitorWidget": "tfvis_nb.display.monitor.widget",
     "RecordedTrace": "tfvis_nb.recording",
@@ -109,6 +113,7 @@ _HOMES = {
     "read_trace": "tfvis_nb.reading",
     "show_comparison": "tfvis_nb.display.comparison.widget",
     "show_dashboard": "tfvis_nb.display.dashboard.widget",
+    "show_fleet": "tfvis_nb.display.fleet.widget",
     "show_timeline": "tfvis_nb.display.timeline.widget",
     "timeline_visualize": "tfvis_nb.compat.tfvis_timeline",
     "trace": "tfvis_nb.recording",

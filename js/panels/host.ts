@@ -7,8 +7,8 @@ export interface PanelsHost extends ChartHost {
   /** Titles of the tabs, in their order. */
   readonly titles: readonly string[];
   /**
-   * Contents of a tab, always the same object; null while they are computed. Throws with a readable message
-   * if that failed.
+   * Contents of a tab, the same object until they change; null while they are computed. Throws with a readable
+   * message if that failed.
    */
   tab(index: number): TabContents | null;
   /** Call `changed` whenever there is more to show. */

@@ -10,7 +10,7 @@ import type { PanelsHost } from "./host";
 const LATEST_START_MS = 20_000;
 
 export class KernelTabsHost implements PanelsHost {
-  readonly #read = new Map<number, TabContents>();
+  readonly #read = new Map<number, { text: string; contents: TabContents }>();
 
   constructor(
     readonly model: AnyModel,
@@ -49,11 +49,12 @@ export class KernelTabsHost implements PanelsHost {
   tab(index: number): TabContents | null {
     const error: string | undefined = (this.model.get("_errors") as Record<string, string>)[index];
     if (error) throw new Error(error);
+    const text: string = this.model.get(`_tab_${index}`);
+    if (!text) return null;
     const read = this.#read.get(index);
-    const text: string = read ? "" : this.model.get(`_tab_${index}`);
-    if (!text) return read ?? null;
+    if (read?.text === text) return read.contents;
     const contents = JSON.parse(text) as TabContents;
-    this.#read.set(index, contents);
+    this.#read.set(index, { text, contents });
     return contents;
   }
 

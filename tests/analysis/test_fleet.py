@@ -70,6 +70,12 @@ def test_planted_steps_are_the_first_outliers_with_their_task_and_cause() -> Non
     assert found["tasks"].tolist()[:2] == [64, 64]
 
 
+def test_first_steps_stand_behind_all_others() -> None:
+    found = fleet_outliers(small([[90, 6, 5, 30]]))
+    assert found["step"].tolist() == [3, 1, 2, 0]
+    assert found["first"].tolist() == [False, False, False, True]
+
+
 def test_outliers_need_three_steps() -> None:
     assert why_not(fleet_outliers(small([[5, 6]]))).id == "too_few_fleet_steps"
 
@@ -189,7 +195,10 @@ def test_a_step_of_several_runs_is_named_with_its_run() -> None:
 
 
 def test_no_step_is_before_the_first_one() -> None:
-    assert why_not(slower_ops(ops(2, tasks=1, count=4, kinds=2), since=0)).id == "no_steps_before"
+    table = ops(2, tasks=1, count=4, kinds=2)
+    assert why_not(slower_ops(table, since=0)).id == "no_steps_before"
+    assert why_not(slower_ops(table, since=4)).id == "no_steps_since"
+    assert slower_ops(table[table["step"] != 2], since=2).attrs["steps"] == (2, 1)
 
 
 def test_mistakes_are_named() -> None:
@@ -198,7 +207,7 @@ def test_mistakes_are_named() -> None:
         (lambda: fleet_heat_map(FLEET, "duration"), ValueError, "no_fleet_metric"),
         (lambda: fleet_heat_map(FLEET.drop(columns="step")), TypeError, "no_fleet_table"),
         (lambda: fleet_drift(FLEET, by="day"), ValueError, "no_drift_by"),
-        (lambda: slower_ops(table, 9), ValueError, "no_step"),
+        (lambda: slower_ops(table.assign(run=["a", "b"] * 4), 1), ValueError, "step_of_runs"),
     ]
     for call, error, text in wrong:
         with raises_id(error, text):

@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page
 from playwright.sync_api import TimeoutError as Late
 
 from tests.browser.dashboard import Dashboard
+from tests.browser.fleet import FleetView
 from tests.browser.monitor import Monitor
 from tests.browser.timeline import Timeline
 
@@ -222,6 +223,11 @@ class Notebook:
         """The dashboard that a cell shows."""
         output = self.output(index)
         return Dashboard(output.locator(".tfvis-nb"), output.locator(".tfvis-nb-panels"))
+
+    def fleet(self, index: int) -> FleetView:
+        """The fleet that a cell shows."""
+        output = self.output(index)
+        return FleetView(output.locator(".tfvis-nb-fleet"), output.locator(".tfvis-nb-panels")).wait()
 
     def monitor(self, index: int) -> Monitor:
         """The monitor that a cell shows."""

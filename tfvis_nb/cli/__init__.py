@@ -25,6 +25,7 @@ VERBS = {
     "info": "summarize traces: steps, devices, busy times, longest ops, transfers",
     "ingest": "read many traces into a dataset of Parquet tables",
     "check": "check traces against limits and against a base, for CI",
+    "fleet": "show which steps and tasks of a dataset of traces are slow, as a page",
     "serve": "show a job in a browser while it runs, and request traces there",
     "run": "trace a Python script without changing it",
     "capture": "record running TensorFlow processes, also on other machines",

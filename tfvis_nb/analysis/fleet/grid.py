@@ -100,3 +100,20 @@ def places(table: pd.DataFrame) -> tuple[np.ndarray, list[str], np.ndarray]:
     step = table["step"].to_numpy(np.int64)
     found, place = np.unique(np.stack([run, step], axis=1), axis=0, return_inverse=True)
     return place.reshape(-1), [runs[number] for number in found[:, 0].tolist()], found[:, 1]
+
+
+def place_of(runs: Sequence[str], steps: np.ndarray, step: int | tuple[str, int]) -> int:
+    """Return the place of a step among all; `runs` and `steps` are those of `places`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such step, or several runs have one of this number.
+    """
+    run, number = step if isinstance(step, tuple) else (None, step)
+    found = [at for at in np.flatnonzero(steps == number).tolist() if run in (None, runs[at])]
+    if not found:
+        raise ValueError(Text("no_step", step=step))
+    if len(found) > 1:
+        raise ValueError(Text("step_of_runs", step=number, runs=len(found)))
+    return int(found[0])

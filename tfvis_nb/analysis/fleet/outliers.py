@@ -17,6 +17,8 @@ FIGURES: dict[str, str] = {
     "excess_ns": "duration_ns minus its median over the steps of all runs, in ns.",
     "ratio": "duration_ns / its median over the steps of all runs.",
     "slow": f"Whether ratio is {SLOW_STEP_RATIO} or more.",
+    "first": "Whether it is the first of three or more steps of its run. These initialise and compile, and "
+    "stand behind all others.",
     "task": "The task whose own time exceeds its median over the steps most: duration minus communication, "
     "which includes waits. It made the others wait if they wait for one another.",
     "tasks": f"Number of tasks on which the step took {SLOW_STEP_RATIO} times the task's median or more.",
@@ -33,6 +35,7 @@ _COLUMNS = {
     "excess_ns": "float64",
     "ratio": "float64",
     "slow": "bool",
+    "first": "bool",
     "task": "str",
     "tasks": "int64",
     "activity": "str",
@@ -51,10 +54,10 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per run and step, the longest first: ``run`` (str), ``step`` (int64), and as in `FIGURES`
-        ``duration_ns`` (int64), ``excess_ns``, ``ratio`` (float64), ``slow`` (bool), ``task`` (str),
-        ``tasks`` (int64), ``activity`` (str, empty if none exceeds its median) and ``activity_ns``
-        (float64). `cannot_say` where there are not at least three steps.
+        One row per run and step, the longest first but first steps last: ``run`` (str), ``step`` (int64),
+        and as in `FIGURES` ``duration_ns`` (int64), ``excess_ns``, ``ratio`` (float64), ``slow``, ``first``
+        (bool), ``task`` (str), ``tasks`` (int64), ``activity`` (str, empty if none exceeds its median) and
+        ``activity_ns`` (float64). `cannot_say` where there are not at least three steps.
 
     Raises
     ------
@@ -89,13 +92,22 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
         "excess_ns": longest - median,
         "ratio": ratio,
         "slow": ratio >= SLOW_STEP_RATIO,
+        "first": _first(found),
         "task": [found.tasks[number] for number in task.tolist()],
         "tasks": (own >= SLOW_STEP_RATIO).sum(axis=0),
         "activity": activity,
         "activity_ns": activity_ns,
     }
     table = pd.DataFrame(values).astype(dtypes(_COLUMNS))
-    return table.sort_values("duration_ns", ascending=False, kind="stable", ignore_index=True)
+    order = np.lexsort((-longest, table["first"].to_numpy()))
+    return table.loc[order].reset_index(drop=True)
+
+
+def _first(found: Grid) -> np.ndarray:
+    is_first = np.zeros(len(found.steps), bool)
+    for run in found.recordings(np.arange(len(found.steps))):
+        is_first[run[0]] = len(run) >= _FEWEST
+    return is_first
 
 
 def _median(values: np.ndarray) -> np.ndarray:

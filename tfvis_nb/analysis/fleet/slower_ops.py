@@ -9,6 +9,7 @@ from tfvis_nb.analysis.fleet.grid import check_table, places
 from tfvis_nb.analysis.steps.difference import TRIM, Differences, differences, false_discovery_rates
 from tfvis_nb.analysis.steps.step_differences import LEVEL, ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
+from tfvis_nb.core.labels import natural
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
@@ -71,7 +72,7 @@ def slower_ops(ops: pd.DataFrame, since: Since) -> pd.DataFrame:
     TypeError
         If `ops` is no table of ops.
     ValueError
-        If there is no such step, or a number alone does not say which run's step it is.
+        If there are several runs, and a number alone does not say which run's step it is.
 
     Examples
     --------
@@ -93,9 +94,9 @@ def slower_ops(ops: pd.DataFrame, since: Since) -> pd.DataFrame:
     group = grouped.ngroup().to_numpy()
     table = grouped.size().reset_index()[_KEYS]
     cells = _cells(ops, group)
-    first = _place(cells, since)
+    first = _first(cells, since)
     if not 0 < first < len(cells.steps):
-        return cannot_say(columns, Text("no_steps_before" if first == 0 else "no_steps"))
+        return cannot_say(columns, Text("no_steps_before" if first == 0 else "no_steps_since"))
     found = _differences(cells, first, len(table))
     ratio = ratio_of(pd.Series(found.b), pd.Series(found.a))
     p_value = false_discovery_rates(found.p_value)
@@ -119,15 +120,15 @@ def _cells(ops: pd.DataFrame, group: np.ndarray) -> _Cells:
     return _Cells(group, place, ops["self_ns"].to_numpy(np.float64, na_value=0), runs, steps, tasks)
 
 
-def _place(cells: _Cells, since: Since) -> int:
-    """Return the place of a step among all."""
-    run, step = since if isinstance(since, tuple) else (None, since)
-    found = [at for at in np.flatnonzero(cells.steps == step) if run in (None, cells.runs[at])]
-    if not found:
-        raise ValueError(Text("no_step", step=since))
-    if len(found) > 1:
-        raise ValueError(Text("step_of_runs", step=since, runs=len(found)))
-    return int(found[0])
+def _first(cells: _Cells, since: Since) -> int:
+    """Return how many steps are before one, which need not have ops itself."""
+    names = list(dict.fromkeys(cells.runs))
+    if not isinstance(since, tuple) and len(names) > 1:
+        raise ValueError(Text("step_of_runs", step=since, runs=len(names)))
+    run, step = since if isinstance(since, tuple) else (names[0] if names else "", since)
+    at = natural(run)
+    keys = zip(map(natural, cells.runs), cells.steps.tolist(), strict=True)
+    return sum(key < (at, step) for key in keys)
 
 
 def _differences(cells: _Cells, first: int, count: int) -> Differences:

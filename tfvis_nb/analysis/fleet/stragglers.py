@@ -5,7 +5,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.fleet.grid import DURATION, Grid, grid
 from tfvis_nb.analysis.fleet.own_time import jobs, medians_of_others, own_times
-from tfvis_nb.analysis.steps.difference import differences, false_discovery_rates
+from tfvis_nb.analysis.steps.difference import differences, false_discovery_rates, trimmed_means
 from tfvis_nb.analysis.steps.step_differences import LEVEL, ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.texts import Text
@@ -20,8 +20,8 @@ FIGURES: dict[str, str] = {
     "share": "sole_wait_ns / sum of the durations of the task's steps, from 0 to 1.",
     "lateness_mean_ns": "Mean of its own time minus the shortest of its job, in ns.",
     "lateness_max_ns": "Largest such difference, in ns.",
-    "ratio": "Typical own time divided by the typical median of the other tasks' own times; typical is the "
-    "mean without the longest and shortest fifth of the steps.",
+    "ratio": "Own time divided by the median of the other tasks' own times in the step: the mean over the "
+    "steps without the highest and lowest fifth of them.",
     "low_ratio": "Lower end of the 95 % interval of ratio.",
     "high_ratio": "Upper end of that interval.",
     "straggler": "Whether ratio is above 1 by more than chance: p_value is below 0.05.",
@@ -78,11 +78,12 @@ def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
     --------
     >>> import pandas as pd
     >>> from tfvis_nb.analysis import fleet_stragglers
-    >>> steps = pd.DataFrame({"task": ["w0", "w1"] * 4, "step": [0, 0, 1, 1, 2, 2, 3, 3],
-    ...                       "duration_ns": [50] * 8, "communication_ns": [30, 10, 31, 10, 29, 9, 30, 11]})
+    >>> waits = [30, 10, 31, 12, 29, 9, 30, 11, 32, 11, 30, 10, 29, 12]
+    >>> steps = pd.DataFrame({"task": ["w0", "w1"] * 7, "step": [at // 2 for at in range(14)],
+    ...                       "duration_ns": [50] * 14, "communication_ns": waits})
     >>> found = fleet_stragglers(steps)
     >>> found[["task", "last", "sole_wait_ns", "straggler"]].values.tolist()
-    [['w1', 4, 80, True], ['w0', 0, 0, False]]
+    [['w1', 7, 136, True], ['w0', 0, 0, False]]
     """
     found = grid(steps, "fleet_stragglers")
     job = jobs(found.tasks)
@@ -137,15 +138,23 @@ def _of_job(found: Grid, tasks: np.ndarray) -> pd.DataFrame:
 
 
 def _ratios(found: Grid, own: np.ndarray) -> np.ndarray:
-    """Return ratio, its interval and p-value of each task; tasks with the same steps are one call."""
+    """Return ratio, its interval and p-value of each task; tasks with the same steps are one call.
+
+    Steps that are long or short for all tasks tell none apart: the ratios of each step are compared, with
+    those of a task that varies alike around 1.
+    """
     others = medians_of_others(own)
+    known = others > 0
+    ratio = np.divide(own, others, out=np.full(own.shape, np.nan), where=known)
     ratios = np.full((4, len(own)), np.nan)
-    patterns, pattern = np.unique(~np.isnan(own), axis=0, return_inverse=True)
+    patterns, pattern = np.unique(known, axis=0, return_inverse=True)
     for number, present in enumerate(patterns):
+        if not present.any():
+            continue
         tasks = np.flatnonzero(pattern.reshape(-1) == number)
         runs = found.recordings(np.flatnonzero(present))
-        a, b = ([values[np.ix_(tasks, run)] for run in runs] for values in (others, own))
-        values = differences(a, b)
-        ratio = ratio_of(pd.Series(values.b), pd.Series(values.a))
-        ratios[:, tasks] = ratio, values.ratio_low, values.ratio_high, values.p_value
+        typical = trimmed_means(ratio[np.ix_(tasks, present)])
+        b = [ratio[np.ix_(tasks, run)] for run in runs]
+        values = differences([run - typical[:, None] + 1 for run in b], b)
+        ratios[:, tasks] = values.b, values.ratio_low, values.ratio_high, values.p_value
     return ratios

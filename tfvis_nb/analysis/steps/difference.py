@@ -109,7 +109,17 @@ def typical(times: np.ndarray) -> float:
     >>> typical(np.array([10, 90, 11, 12, 1]))
     11.0
     """
-    return float(_side([times[None]]).typical[0])
+    return float(trimmed_means(times[None])[0])
+
+
+def trimmed_means(times: np.ndarray) -> np.ndarray:
+    """Return `typical` of each row of a matrix (float64).
+
+    >>> import numpy as np
+    >>> trimmed_means(np.array([[10, 90, 11, 12, 1], [1, 1, 1, 1, 1]])).tolist()
+    [11.0, 1.0]
+    """
+    return _side([times]).typical
 
 
 def differences(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Differences:

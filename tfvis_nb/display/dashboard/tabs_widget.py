@@ -1,46 +1,21 @@
-"""The tabs of a dashboard in a notebook cell: computed on a thread after the cell, pushed one by one."""
+"""The tabs of a dashboard in a notebook cell."""
 
-import json
 import threading
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
-import traitlets
-
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display import bokehjs
-from tfvis_nb.display import options as timeline_options
-from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
-from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.refusals import answer_message, refusal_of
+from tfvis_nb.display.dashboard.computed_tabs import HEIGHT, PATIENCE_S, ComputedTabs
+from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.tabs import tab, tab_names
 from tfvis_nb.display.tabs.what_if import changed, outcome
 
-HEIGHT = 440
-
-PATIENCE_S = 1.5
 EVENTS_PER_S = 100_000
 """A timeline is surely drawn after `PATIENCE_S`, plus a second for this many events."""
-FIRST_S = 3.0
-"""How long other tabs wait for the first one."""
 
 
-class PanelsWidget(anywidget.AnyWidget):
-    """Charts and tables of a trace, also `against` another, in tabs that `link` with a timeline.
-
-    `height` is in CSS pixels, 160 to 4000; also an attribute that can be set later.
-    """
-
-    if bundle_path("tabs.js").is_file():
-        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
-        _esm = widget_bundle("tabs.js")
-
-    height = timeline_options.Height(HEIGHT).tag(sync=True)
-    _titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    _link = traitlets.Unicode().tag(sync=True)
-    _bokeh = traitlets.Unicode().tag(sync=True)
-    _errors = traitlets.Dict().tag(sync=True, echo_update=False)
+class PanelsWidget(ComputedTabs):
+    """Charts and tables of a trace, also `against` another, in tabs that `link` with a timeline."""
 
     opens: Callable[[Trace], object] | None = None
     """Shows a predicted trace; set by the whole."""
@@ -48,107 +23,27 @@ class PanelsWidget(anywidget.AnyWidget):
     def __init__(
         self, trace: Trace, *, link: str, against: Trace | None = None, height: int = HEIGHT
     ) -> None:
-        # First the state for `close`, which is also called for a widget that could not be made.
-        self._closing = threading.Event()
-        self._wanted = threading.Event()
-        self._first_made = threading.Event()
-        if not hasattr(type(self), "_esm"):
-            bundle("tabs.js")
-        timeline_options.validate_option("height", height)
         self._trace = trace
         self._against = against
-        self._starting = threading.Lock()
-        self._computing = threading.Lock()
         self._predicting = threading.Lock()
-        self._worker: threading.Thread | None = None
-        self._made: dict[str, dict[str, Any]] = {}
-        titles = self._names()
-        # One trait per tab, so that the others are not sent again.
-        texts = {_trait(index): traitlets.Unicode("").tag(sync=True) for index in range(len(titles))}
-        self.add_traits(**texts)
-        super().__init__(height=height, _titles=titles, _link=link, _bokeh=bokehjs.version())
-        answer_on_own_thread(self.comm)
-        self.on_msg(self._answer)
-
-    def start(self) -> None:
-        """Begin to compute the tabs, unless that has begun; returns at once."""
-        self._wanted.set()
-        self.start_first()
-
-    def start_first(self) -> None:
-        """Begin to compute the first tab, and the others when `start` is called; returns at once."""
-        with self._starting:
-            if self._worker is None and not self._closing.is_set():
-                # A daemon: nobody waits for a chart to end a process.
-                self._worker = threading.Thread(target=self._push, name="tfvis-nb dashboard", daemon=True)
-                self._worker.start()
-
-    def wait_for_first(self) -> None:
-        """Return when the first tab is computed, or `FIRST_S` later; at once where nothing computes it."""
-        if self._worker is not None:
-            self._first_made.wait(FIRST_S)
-
-    def start_later(self) -> None:
-        """Begin to compute the tabs when no view has asked for it some time from now; returns at once.
-
-        A view asks when the timeline is drawn. But a kernel that is busy may not hear it, and the tabs
-        are not to wait for the end of all cells.
-        """
-        patience = PATIENCE_S + len(self._trace.events) / EVENTS_PER_S
-        timer = threading.Timer(patience, self.start)
-        timer.daemon = True
-        timer.start()
-
-    def tabs(self) -> list[dict[str, Any]]:
-        """Compute missing tabs, and return all."""
-        return [self._tab(title) for title in self._titles]
-
-    def close(self) -> None:
-        """Remove the tabs from the notebook and cancel their computation."""
-        self._closing.set()
-        self._wanted.set()
-        self._first_made.set()
-        super().close()
+        super().__init__(self._names(), link=link, height=height)
 
     def _names(self) -> list[str]:
         """Return the titles of the tabs."""
         return tab_names(self._against)
 
     def _compute(self, title: str) -> dict[str, Any]:
-        """Return the content of a tab."""
         return tab(self._trace, title, self._against)
 
-    def _tab(self, title: str) -> dict[str, Any]:
-        # One at a time: two threads would compute the same tables for both.
-        with self._computing:
-            if title not in self._made:
-                self._made[title] = self._compute(title)
-            return self._made[title]
+    def _patience_s(self) -> float:
+        return PATIENCE_S + len(self._trace.events) / EVENTS_PER_S
 
-    def _push(self, index: int = 0) -> None:
-        """Compute the tabs one after the other, starting at `index`."""
-        if self._closing.is_set() or index == len(self._titles):
-            return
-        try:
-            self.set_trait(_trait(index), json.dumps(self._tab(self._titles[index]), allow_nan=False))
-        except BaseException as error:  # noqa: BLE001 - the user waits in the browser
-            refusal = refusal_of(error, f"the tab {self._titles[index]}")
-            self._errors = {**self._errors, str(index): refusal.sentence}
-        finally:
-            self._first_made.set()
-            # The other tabs can do without this one.
-            self._wanted.wait()
-            self._push(index + 1)
-
-    def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
+    def _answer(self, widget: Any, content: Any, buffers: Any) -> None:
         kind = content.get("kind") if isinstance(content, dict) else None
-        if kind == "start":
-            self.start()
-        elif kind == bokehjs.MESSAGE_KIND:
-            bokehjs.answer(self, content)
-        elif kind in ("what_if", "open"):
+        if kind in ("what_if", "open"):
             answer_message(self, content, lambda: self._predict(kind, content))
+        else:
+            super()._answer(widget, content, buffers)
 
     def _predict(self, kind: str, content: dict[str, Any]) -> None:
         """Answer what a change would bring, or show the predicted trace."""
@@ -163,7 +58,3 @@ class PanelsWidget(anywidget.AnyWidget):
                 if self.opens is not None and not self._closing.is_set():
                     self.opens(predicted)
         self.send({"kind": kind, "id": content.get("id"), "answer": found})
-
-
-def _trait(index: int) -> str:
-    return f"_tab_{index}"

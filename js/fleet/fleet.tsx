@@ -1,0 +1,187 @@
+/** A fleet's heat map with what is around it: the choice of a figure, the legend, the current cell, the table. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type Cell, cellText, type Grid, stepText, type Values, valueText } from "../model/fleet/grid";
+import type { Range } from "../model/fleet/pixels";
+import { scaleOf } from "../model/fleet/scale";
+import { quantile } from "../model/fleet/spread";
+import type { Theme } from "../model/paint/palette";
+import { HeatMap } from "./heat_map";
+import type { FleetHost } from "./host";
+import { Legend } from "./legend";
+import { whole } from "./range";
+import { TaskTable } from "./task_table";
+
+interface FleetProps {
+  host: FleetHost;
+  grid: Grid;
+  /** The values of the first figure. */
+  first: Values;
+  theme: Theme;
+  /** Calls back with a cell that a table names. */
+  onNamed: (named: (cell: Cell) => void) => void;
+}
+
+/** What the last request came to. */
+interface Said {
+  text: string;
+  isError?: boolean;
+  isBusy?: boolean;
+}
+
+const NOTHING: Said = { text: "" };
+
+export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
+  const steps = grid.step.length;
+  const [chosen, setChosen] = useState({ metric: 0, values: first });
+  const [wanted, setWanted] = useState(0);
+  const [cell, setCell] = useState<Cell | null>(null);
+  const [range, show] = useState<Range>(whole(steps));
+  const [isTable, setTable] = useState(false);
+  const [since, setSince] = useState(host.since);
+  const [opened, setOpened] = useState<Cell | null>(null);
+  const [said, setSaid] = useState<Said>(NOTHING);
+  const latest = useRef(0);
+  useEffect(() => {
+    const watching = new AbortController();
+    host.watch(() => setSince(host.since), watching.signal);
+    return () => watching.abort();
+  }, []);
+  const metric = grid.metrics[chosen.metric];
+  const { values } = chosen;
+  const scale = useMemo(() => scaleOf(values), [values]);
+  const median = useMemo(
+    () => quantile(values.filter((value) => !Number.isNaN(value)).sort(), 0.5),
+    [values],
+  );
+  /** Only what was asked last counts: an answer may take long. */
+  const ask = (text: string, answer: Promise<string>) => {
+    const mine = ++latest.current;
+    setSaid({ text, isBusy: true });
+    const say = (said: Said) => mine === latest.current && setSaid(said);
+    answer.then(
+      (text) => say({ text }),
+      (error: Error) => say({ text: error.message, isError: true }),
+    );
+  };
+  const choose = (next: Cell) => {
+    setCell(next);
+    setSaid(NOTHING);
+    latest.current++;
+  };
+  const open = (next: Cell) => {
+    setCell(next);
+    const answer = host.open(next).then(({ text, isShown }) => {
+      if (isShown) setOpened(next);
+      return text;
+    });
+    ask(`Reading the trace of ${cellText(grid, next)} …`, answer);
+  };
+  const close = () => {
+    host.close();
+    setOpened(null);
+    setSaid(NOTHING);
+  };
+  const measure = (index: number) => {
+    setWanted(index);
+    const name = grid.metrics[index];
+    const answer = host.values(grid, name.name).then(
+      (values) => {
+        setChosen({ metric: index, values });
+        return "";
+      },
+      (error: Error) => {
+        setWanted(chosen.metric);
+        throw error;
+      },
+    );
+    ask(`Loading: ${name.label} …`, answer);
+  };
+  onNamed((next) => {
+    if (next.column < range.from || next.column >= range.to) show(whole(steps));
+    open(next);
+  });
+  const isPart = range.to - range.from < steps;
+  const here = cell && values[cell.task * steps + cell.column];
+  return (
+    <>
+      <div class="toolbar">
+        <span class="title">{grid.title}</span>
+        <label class="metric">
+          Colour{" "}
+          <select
+            aria-label="Colour by"
+            value={wanted}
+            title={grid.metrics[wanted].definition}
+            onChange={({ currentTarget }) => measure(Number(currentTarget.value))}
+          >
+            {grid.metrics.map(({ name, label }, index) => (
+              <option key={name} value={index}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+        {scale && <Legend {...{ metric, scale, theme }} />}
+        <span class="space" />
+        {isPart && (
+          <button type="button" title="Show all steps (0)" onClick={() => show(whole(steps))}>
+            All steps
+          </button>
+        )}
+        <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
+          Table
+        </button>
+      </div>
+      {scale ? (
+        <HeatMap
+          {...{ grid, metric, values, scale, median, theme, cell, range, choose, show, open }}
+          since={host.compareSince && since > 0 ? since : null}
+        />
+      ) : (
+        <p class="cannot-say">Not available: no step has this figure.</p>
+      )}
+      <div class="current">
+        <span role="status" data-busy={said.isBusy}>
+          {cell && here !== null ? (
+            <>
+              <strong>{cellText(grid, cell)}</strong> {valueText(metric, here, median)}
+            </>
+          ) : (
+            "Click a cell to see its timeline"
+          )}
+          {said.text && <em class={said.isError ? "failed" : undefined}> {said.text}</em>}
+        </span>
+        <span class="space" />
+        {cell && (
+          <button
+            type="button"
+            title="Show the timeline of this step and task (Enter)"
+            onClick={() => open(cell)}
+          >
+            Open timeline
+          </button>
+        )}
+        {opened && (
+          <button type="button" onClick={close}>
+            Close timeline
+          </button>
+        )}
+        {cell && host.compareSince && (
+          <button
+            type="button"
+            disabled={cell.column === 0 || cell.column === since}
+            title="Which ops got slower since this step: see the tab Slower ops"
+            onClick={() => {
+              host.compareSince?.(cell.column);
+              setSaid({ text: `The tab Slower ops compares steps since ${stepText(grid, cell.column)}.` });
+            }}
+          >
+            Compare since here
+          </button>
+        )}
+      </div>
+      {isTable && <TaskTable {...{ grid, metric, values, choose, open }} />}
+    </>
+  );
+}

@@ -1,0 +1,36 @@
+/** What the colours of the heat map mean: a bar of them with values, and cells without one. */
+
+import type { Metric } from "../model/fleet/grid";
+import { colours, marksOf, type Scale } from "../model/fleet/scale";
+import { formatCell } from "../model/format/column_units";
+import { unbroken } from "../model/format/units";
+import type { Theme } from "../model/paint/palette";
+
+/** Colours of the bar: between them it is drawn evenly. */
+const STOPS = 24;
+
+export function Legend({ metric, scale, theme }: { metric: Metric; scale: Scale; theme: Theme }) {
+  const all = colours(theme);
+  const stops = Array.from(
+    { length: STOPS },
+    (_, at) => all[Math.round((at * (all.length - 1)) / (STOPS - 1))],
+  );
+  const marks = marksOf(scale);
+  const name = `Colours: ${marks.map(({ value }) => formatCell(value, metric.unit)).join(" to ")}`;
+  return (
+    <div class="heat-legend" role="img" aria-label={name}>
+      <span class="scale">
+        <i style={{ background: `linear-gradient(to right, ${stops.join(", ")})` }} />
+        {marks.map(({ value, place }, at) => (
+          <small key={place} data-first={at === 0 || undefined} style={{ left: `${100 * place}%` }}>
+            {unbroken(formatCell(value, metric.unit))}
+          </small>
+        ))}
+      </span>
+      <span class="nothing">
+        <i />
+        <small>not recorded</small>
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+/** The grid of a fleet: its tasks, steps and figures, as display/fleet/grid_bytes.py writes them. */
+
+import { type ColumnUnit, formatCell } from "../format/column_units";
+import { formatRatio, unbroken } from "../format/units";
+import { oneOf, openContainer } from "../wire/container";
+
+/** A figure of a step, such as its duration. */
+export interface Metric {
+  name: string;
+  label: string;
+  unit: ColumnUnit;
+  definition: string;
+}
+
+export interface Grid {
+  title: string;
+  /** Names of the tasks, one row each. */
+  tasks: string[];
+  /** Names of the runs. */
+  runs: string[];
+  /** The run of each step, and its number in it; one column each. */
+  run: Uint32Array;
+  step: Uint32Array;
+  metrics: Metric[];
+}
+
+/** The values of one figure: that of task t and step s is at t * steps + s; NaN without one. */
+export type Values = Float64Array;
+
+export async function gridIn(bytes: Uint8Array): Promise<Grid> {
+  const container = await openContainer(bytes);
+  const header = container.header as unknown as Omit<Grid, "run" | "step">;
+  const run = oneOf(container, "run", null, [Uint32Array]);
+  const step = oneOf(container, "step", run.length, [Uint32Array]);
+  const { title, tasks, runs, metrics } = header;
+  return { title, tasks, runs, metrics, run, step };
+}
+
+export async function valuesIn(bytes: Uint8Array, { tasks, step }: Grid): Promise<Values> {
+  return oneOf(await openContainer(bytes), "values", tasks.length * step.length, [Float64Array]);
+}
+
+export interface Cell {
+  task: number;
+  column: number;
+}
+
+/** "step 13", with its run if there are several. */
+export function stepText(grid: Grid, column: number): string {
+  const step = `step ${grid.step[column]}`;
+  return grid.runs.length > 1 ? `${step} of ${grid.runs[grid.run[column]]}` : step;
+}
+
+/** "step 13 · worker 2". */
+export function cellText(grid: Grid, { task, column }: Cell): string {
+  return `${stepText(grid, column)} · ${grid.tasks[task]}`;
+}
+
+/** "45.5 ms · 1.82 × median", or that there is no such step. */
+export function valueText(metric: Metric, value: number, median: number): string {
+  if (Number.isNaN(value)) return "not recorded";
+  const text = formatCell(value, metric.unit);
+  return unbroken(median > 0 ? `${text} · ${formatRatio(value / median)} × median` : text);
+}

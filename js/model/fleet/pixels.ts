@@ -1,0 +1,47 @@
+/** Which cell each pixel of a heat map shows: the one with the largest value of those under it. */
+
+import type { Values } from "./grid";
+
+/** The part of the steps in view, from the first to before the last; fractions show parts of a step. */
+export interface Range {
+  from: number;
+  to: number;
+}
+
+/** The first and the end of the indexes that fall on position `at` of `count`; at least one. */
+export function span(at: number, count: number, { from, to }: Range): [number, number] {
+  const scale = (to - from) / count;
+  const first = Math.min(Math.floor(from + at * scale + 1e-9), to - 1);
+  return [first, Math.max(Math.ceil(from + (at + 1) * scale - 1e-9), first + 1)];
+}
+
+/**
+ * For each of `lines` and of `width` pixels in it, the number of the cell with the largest value there; -1 without a
+ * value. Every cell in view falls on a pixel, so that none is lost.
+ */
+export function largestCells(
+  values: Values,
+  tasks: number,
+  steps: number,
+  range: Range,
+  lines: number,
+  width: number,
+): Int32Array {
+  const found = new Int32Array(lines * width).fill(-1);
+  const columns = Array.from({ length: width }, (_, x) => span(x, width, range));
+  for (let line = 0; line < lines; line++) {
+    const [first, end] = span(line, lines, { from: 0, to: tasks });
+    for (let task = first; task < end; task++) {
+      const row = task * steps;
+      for (let x = 0; x < width; x++) {
+        const [from, to] = columns[x];
+        const at = line * width + x;
+        for (let cell = row + from; cell < row + to; cell++) {
+          // NaN is larger than nothing.
+          if (values[cell] > (found[at] < 0 ? Number.NEGATIVE_INFINITY : values[found[at]])) found[at] = cell;
+        }
+      }
+    }
+  }
+  return found;
+}

@@ -1,0 +1,165 @@
+"""The dashboard of a fleet in Python: what it shows, its timelines, its page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.cli.command import tfvis_nb_here
+from tests.support.fleet_dataset import SLOW, SLOWER, STRAGGLER, fleet_dataset
+from tests.support.planted_fleets import TASK, steps
+from tests.support.texts import raises_id
+from tests.wire_reader import read_container
+from tfvis_nb.dataset import TraceDataset
+from tfvis_nb.display.fleet import cells, tables
+from tfvis_nb.display.fleet.cells import Cells
+from tfvis_nb.display.pages.page import PageTooLargeError
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> TraceDataset:
+    return fleet_dataset(tmp_path_factory.mktemp("fleet"))
+
+
+def test_the_fleet_says_how_large_it_is(dataset: TraceDataset) -> None:
+    assert repr(tv.show_fleet(dataset)) == "<Fleet fleet: 2 runs, 4 tasks, 24 steps>"
+    assert repr(tv.show_fleet(dataset.path, title="mine")) == "<Fleet mine: 2 runs, 4 tasks, 24 steps>"
+
+
+def test_the_front_end_gets_each_figure_as_it_is_in_the_dataset(dataset: TraceDataset) -> None:
+    found = Cells(dataset.steps)
+    header, columns = read_container(found.packed("fleet"))
+    assert header["tasks"] == ["worker 0", "worker 1", "worker 2", "worker 3"]
+    assert (header["runs"], columns["step"][10:14]) == (["day1", "day2"], [10, 11, 0, 1])
+    names = [metric["name"] for metric in header["metrics"]]
+    assert names[0] == "duration_ns"
+    assert {"input_ns", "communication_ns", "host_compute_ns", "transfers"} <= {*names}
+    assert "device_compute_ns" not in names, "0 everywhere"
+    assert all(metric["label"] and metric["definition"] for metric in header["metrics"])
+    _, values = read_container(found.packed_values("input_ns"))
+    table = dataset.steps
+    row = table[(table["run"] == "day2") & (table["step"] == SLOW) & (table["task"] == TASK.format(1))]
+    assert values["values"][24 + 12 + SLOW] == row["input_ns"].item()
+
+
+def test_a_cell_opens_the_timeline_of_its_step_and_task_alone(dataset: TraceDataset) -> None:
+    fleet = tv.show_fleet(dataset)
+    shown = fleet.open_timeline("worker 1", SLOW, "day2")
+    assert shown is fleet.timeline
+    assert shown.trace.events["task"].unique().tolist() == [TASK.format(1)]
+    assert shown.trace.events["duration_ns"].max() > 60_000_000
+    other = fleet.open_timeline(TASK.format(2), 3, "day1")
+    assert other.trace.events["duration_ns"].max() < 20_000_000
+    assert fleet.timeline is other
+    fleet.close()
+
+
+def test_a_step_that_is_not_there_opens_nothing(dataset: TraceDataset) -> None:
+    fleet = tv.show_fleet(dataset)
+    with raises_id(ValueError, "nothing_selected"):
+        fleet.open_timeline("worker 1", 99, "day2")
+    assert fleet.timeline is None
+
+
+def test_tabs_rank_what_was_planted(dataset: TraceDataset) -> None:
+    outliers, stragglers, drift, ops = tv.show_fleet(dataset).panels.tabs()
+    names = [column["name"] for column in outliers["blocks"][0]["columns"]]
+    first = dict(zip(names, outliers["blocks"][0]["rows"][0], strict=True))
+    assert (first["run"], first["step"], first["task"], first["activity"]) == (
+        "day2",
+        SLOW,
+        "worker 1",
+        "Input",
+    )
+    assert outliers["blocks"][0]["zoom"][0] == {"events": [24 + 12 + SLOW]}
+    assert stragglers["blocks"][0]["rows"][0][0] == f"worker {STRAGGLER}"
+    assert [len(block["rows"]) for block in drift["blocks"]][::2] == [2, 4]
+    assert ops["blocks"][0]["rows"][0][0] == SLOWER
+
+
+def test_ops_are_compared_since_the_step_asked_for(dataset: TraceDataset) -> None:
+    fleet = tv.show_fleet(dataset, since=("day1", 4))
+    assert fleet.slower_ops(("day2", 0)).attrs["steps"] == (12, 12)
+    assert "step 4 of day1" in fleet.panels.tabs()[3]["blocks"][0]["title"]
+    fleet.panels.since(12)
+    assert "step 0 of day2" in fleet.panels.tabs()[3]["blocks"][0]["title"]
+
+
+def test_the_middle_step_is_compared_unless_another_is_named() -> None:
+    found = Cells(steps(1, tasks=2, count=9))
+    assert (found.place(None), found.place(3), found.place(("1", 8))) == (4, 3, 8)
+    with raises_id(ValueError, "no_step", step=9):
+        found.place(9)
+    for wrong in ("3", True, (1, 2, 3)):
+        with raises_id(TypeError, "since_no_step"):
+            found.place(wrong)
+
+
+def test_a_number_that_several_runs_have_is_refused(dataset: TraceDataset) -> None:
+    with raises_id(ValueError, "step_of_runs", step=SLOW, runs=2):
+        tv.show_fleet(dataset, since=SLOW)
+
+
+def test_a_dataset_without_steps_is_refused(tmp_path: Path) -> None:
+    with raises_id(ValueError, "fleet_without_steps"):
+        tv.show_fleet(tmp_path / "nothing")
+
+
+def test_more_cells_than_a_browser_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "MOST_CELLS", 10)
+    with raises_id(ValueError, "fleet_too_large", cells=18, most=10):
+        Cells(steps(1, tasks=2, count=9))
+
+
+def test_a_figure_that_does_not_exist_is_refused() -> None:
+    with raises_id(ValueError, "no_fleet_metric", metric="x"):
+        Cells(steps(1, tasks=2, count=9)).packed_values("x")
+
+
+def test_tables_say_why_they_are_empty() -> None:
+    found = Cells(steps(1, tasks=1, count=2, days=0))
+    for blocks in tables.BLOCKS.values():
+        assert blocks(found)[0]["cannot_say"], blocks
+
+
+def test_a_page_has_as_many_timelines_as_asked_for(dataset: TraceDataset) -> None:
+    fleet = tv.show_fleet(dataset)
+    for count in (0, 2):
+        page = fleet.to_html(timelines=count)
+        assert [f'id="tfvis-drawn-{at}"' in page for at in range(3)] == [at < count for at in range(3)]
+    with raises_id(PageTooLargeError, "fleet_page_too_large"):
+        fleet.to_html(max_bytes=1000)
+
+
+def test_the_command_writes_the_page(dataset: TraceDataset, tmp_path: Path) -> None:
+    ran = tfvis_nb_here(
+        *("fleet", dataset.path, "-o", "fleet.html", "--run", "day2", "--since", "3", "--timelines", "1"),
+        cwd=tmp_path,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "fleet.html\n"), ran.stderr
+    page = (tmp_path / "fleet.html").read_text("utf-8")
+    assert 'id="tfvis-drawn-0"' in page
+    assert 'id="tfvis-drawn-1"' not in page
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("--run", "day2"), 2), (("--since", "3"), 1), (("--since", "3", "--run", "day9"), 1)],
+)
+def test_the_command_refuses_steps_that_it_cannot_find(
+    dataset: TraceDataset, tmp_path: Path, words: tuple[str, ...], code: int
+) -> None:
+    ran = tfvis_nb_here("fleet", dataset.path, "-o", "fleet.html", *words, cwd=tmp_path)
+    assert ran.returncode == code
+    assert not (tmp_path / "fleet.html").exists()
+    assert ran.stderr.startswith("tfvis-nb: ")
+
+
+def test_cells_are_packed_task_after_task_exactly() -> None:
+    table = steps(1, tasks=12, count=20)
+    _, columns = read_container(Cells(table).packed_values("device_compute_ns"))
+    number = table["task"].astype(str).str.extract(r"(\d+)$")[0].astype(int)
+    expected = table.assign(number=number).sort_values(["number", "step"])["device_compute_ns"]
+    assert columns["values"] == expected.tolist()

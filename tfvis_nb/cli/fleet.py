@@ -1,0 +1,70 @@
+"""``tfvis-nb fleet``: a dataset of traces as a page."""
+
+from pathlib import Path
+
+import click
+
+from tfvis_nb.cli import verb
+from tfvis_nb.cli.errors import Failure
+from tfvis_nb.cli.export import check_writable
+from tfvis_nb.cli.parameters import FILE
+from tfvis_nb.core.html_export import check_page_name
+from tfvis_nb.texts import Text, text_of
+
+_ABOUT = """
+DATASET is the folder of a dataset of traces, which tv.open_traces(DATASET).ingest(...) makes. The page has
+a heat map of its steps and tasks, tables of what stands out, and the timelines of the longest steps.
+"""
+
+_EXAMPLES = """
+tfvis-nb fleet traces.dataset -o fleet.html
+tfvis-nb fleet traces.dataset -o fleet.html --since 1200 --timelines 10
+"""
+
+
+@verb("fleet", _ABOUT, _EXAMPLES)
+@click.argument("dataset", metavar="DATASET", type=FILE)
+@click.option("-o", "--output", metavar="FILE", type=FILE, required=True, help="File to write.")
+@click.option("--run", metavar="RUN", help="The run that --since counts in; needed if several have the step.")
+@click.option("--since", metavar="STEP", type=int, help="Compare ops since this step; by default the middle.")
+@click.option(
+    "--timelines",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="The most timelines of steps in the page.",
+)
+@click.option("--title", help="Title instead of the dataset's name.")
+@click.option("--no-source", is_flag=True, help="Leave out code: file names, lines and stacks.")
+def command(
+    dataset: Path,
+    output: Path,
+    run: str | None,
+    since: int | None,
+    timelines: int,
+    title: str | None,
+    *,
+    no_source: bool,
+) -> int:
+    """Write the page; return the exit code."""
+    from tfvis_nb.dataset import open_traces
+    from tfvis_nb.display.fleet.widget import Fleet
+
+    if run is not None and since is None:
+        raise click.UsageError(Text("run_without_since"))
+    try:
+        check_page_name(output)
+    except ValueError as error:
+        raise click.UsageError(text_of(error)) from None
+    check_writable(output)
+    step = since if run is None or since is None else (run, since)
+    try:
+        fleet = Fleet(open_traces(dataset), since=step, title=title)
+        fleet.to_html(output, timelines=timelines, source=not no_source)
+    except (ValueError, ImportError) as error:
+        raise Failure(text_of(error).named(dataset)) from None
+    except OSError as error:
+        raise Failure(Text("file_unwritable", path=output, reason=error.strerror or error)) from None
+    print(output)  # noqa: T201
+    return 0

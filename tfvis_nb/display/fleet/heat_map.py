@@ -1,0 +1,73 @@
+"""The heat map of a fleet in a notebook cell: figures are sent as they are chosen."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import traitlets
+
+from tfvis_nb.analysis.fleet.grid import DURATION
+from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
+from tfvis_nb.display.comm_thread import answer_on_own_thread
+from tfvis_nb.display.fleet.cells import Cells
+from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.stored_output import StoredWidget
+
+_HEIGHT = 480
+
+
+class HeatMapWidget(StoredWidget):
+    """Steps and tasks as coloured cells.
+
+    `opens` shows the timeline of a task and step by their places in the grid, and returns what to say of it;
+    `closes` removes it; `compares` compares ops since a step, by its place. All are set by the whole.
+    """
+
+    if bundle_path("fleet.js").is_file():
+        _esm = widget_bundle("fleet.js")
+
+    height = traitlets.Int(_HEIGHT)
+    _grid = traitlets.Bytes().tag(sync=True, echo_update=False)
+    _values = traitlets.Bytes().tag(sync=True, echo_update=False)
+    _since = traitlets.Int(0).tag(sync=True)
+    _link = traitlets.Unicode().tag(sync=True)
+
+    opens: Callable[[int, int], str]
+    closes: Callable[[], None]
+    compares: Callable[[int], None]
+
+    def __init__(self, cells: Cells, *, title: str, since: int) -> None:
+        if not hasattr(type(self), "_esm"):
+            bundle("fleet.js")
+        self._cells = cells
+        super().__init__(
+            _grid=cells.packed(title),
+            _values=cells.packed_values(DURATION),
+            _since=since,
+            _link=uuid.uuid4().hex,
+        )
+        answer_on_own_thread(self.comm)
+        self.on_msg(self._answer)
+
+    @property
+    def link(self) -> str:
+        """The name of its link with the tables."""
+        return self._link
+
+    def _answer(self, _: Any, content: Any, __: Any) -> None:
+        """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if kind in ("values", "open", "close", "since"):
+            answer_message(self, content, lambda: self._reply(kind, content))
+
+    def _reply(self, kind: str, content: dict[str, Any]) -> None:
+        message = {"kind": kind, "id": content.get("id")}
+        if kind == "values":
+            self.send(message, buffers=[self._cells.packed_values(str(content["metric"]))])
+        elif kind == "open":
+            answer = self.opens(int(content["task"]), int(content["column"]))
+            self.send({**message, "answer": answer})
+        elif kind == "close":
+            self.closes()
+        else:
+            self.compares(int(content["column"]))

@@ -1,0 +1,237 @@
+"""The tabs of a fleet: outliers, stragglers, drift, slower ops."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.fleet import drift, outliers, slower_ops, stragglers
+from tfvis_nb.analysis.fleet.own_time import own_times
+from tfvis_nb.analysis.steps.difference_text import difference_text
+from tfvis_nb.analysis.steps.step_differences import LEVEL
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.format import format_bytes, format_duration
+from tfvis_nb.core.labels import task_label
+from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
+from tfvis_nb.display.fleet.cells import Cells, label
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
+from tfvis_nb.display.tabs.wording import activity_label
+
+OUTLIERS, STRAGGLERS, DRIFT, OPS = TABS = ("Outliers", "Stragglers", "Drift", "Slower ops")
+"""Titles of the tabs."""
+
+Since = tuple[str, int]
+"""The run and number of a step."""
+
+_RUN = TableColumn("run", "Run", "text", "The run of the step.")
+_FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "ns": format_duration,
+    "bytes": format_bytes,
+    "count": lambda value: f"{round(value):,}",
+}
+
+
+def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
+    """Return the table of steps, the longest first."""
+    steps = cells.grid.table
+    found = outliers.fleet_outliers(steps)
+    columns = [
+        key("step", "Step", "number"),
+        *([_RUN] if len(cells.runs) > 1 else []),
+        *figures(
+            outliers.FIGURES,
+            ("duration_ns", "Duration", "ns"),
+            ("ratio", "vs. median", "ratio"),
+            ("tasks", "Slow tasks", "count"),
+            ("task", "Held up by", "text"),
+            ("activity", "Main cause", "text"),
+            ("activity_ns", "Its excess", "ns"),
+        ),
+    ]
+    rows = found.head(MOST_ROWS)
+    places = zip(rows["run"], rows["step"], rows["task"], strict=True)
+    zoom = [_zoom(cells.number(run, step, task)) for run, step, task in places]
+    rows = rows.assign(
+        task=[task_label(task) or "local" for task in rows["task"]],
+        activity=[activity_label(name) for name in rows["activity"]],
+        activity_ns=rows["activity_ns"].round(),
+    )
+    slow = int(found["slow"].sum()) if len(found) else 0
+    share = f"{slow:,} of {len(found):,} steps took {SLOW_STEP_RATIO} times the median"
+    definition = f"{share} or more. A row opens the timeline of the task that held up the step."
+    title = "Steps, longest first"
+    return [
+        table(
+            title,
+            rows,
+            columns,
+            definition=definition,
+            zoom=zoom,
+            reason=why_not(found),
+            row_count=len(found),
+            order="longest",
+        )
+    ]
+
+
+def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
+    """Return the table of tasks, the one that the others wait for most first."""
+    found = stragglers.fleet_stragglers(cells.grid.table)
+    columns = [
+        key("task", "Task"),
+        TableColumn(
+            "difference",
+            "Own time vs. others",
+            "text",
+            f"{stragglers.FIGURES['ratio']} With its 95 % interval, if p_value is below 0.05.",
+        ),
+        *figures(
+            stragglers.FIGURES,
+            ("last", "Times last", "count"),
+            ("last_share", "Of its steps", "share"),
+            ("sole_wait_ns", "Wait caused", "ns"),
+            ("share", "Share", "share"),
+            ("lateness_mean_ns", "Mean lag", "ns"),
+            ("lateness_max_ns", "Largest lag", "ns"),
+        ),
+    ]
+    rows = found.assign(
+        difference=_differences(found, found["straggler"] | (found["p_value"] < LEVEL)),
+        lateness_mean_ns=found["lateness_mean_ns"].round(),
+        task=[task_label(task) or "local" for task in found["task"]],
+    )
+    own = own_times(cells.grid)
+    zoom = []
+    for task in found["task"].head(MOST_ROWS):
+        row = cells.grid.tasks.index(task)
+        zoom.append(_zoom(row * own.shape[1] + int(np.nanargmax(own[row]))))
+    definition = "Which task of a job works longest while the others wait. A row opens its longest step."
+    return [
+        table(
+            "Tasks that hold up the others",
+            rows,
+            columns,
+            definition=definition,
+            zoom=zoom,
+            reason=why_not(found),
+        )
+    ]
+
+
+def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
+    """Return each period against the first, and figures and tasks in the last one against it."""
+    steps = cells.grid.table
+    by_period = drift.fleet_drift(steps)
+    reason = why_not(by_period)
+    rows = by_period.assign(period=_times(by_period["period"]), difference=_differences(by_period))
+    first = "Typical step time of each period compared with the first one."
+    columns = [
+        TableColumn("period", "From (UTC)", "text", drift.FIGURES["period"]),
+        *figures(drift.FIGURES, ("steps", "Steps", "count")),
+        TableColumn("typical", "Typical step", "ns", drift.FIGURES["typical"]),
+        _difference_column(),
+    ]
+    periods = table("Step time over time", rows, columns, definition=first, reason=reason)
+    if reason:
+        return [periods]
+    units = {metric.name: metric.unit for metric in cells.metrics}
+    by_metric = drift.fleet_drift(steps, by="metric")
+    by_metric = by_metric[by_metric["metric"].isin(units)].reset_index(drop=True)
+    by_task = drift.fleet_drift(steps, by="task")
+    names = [label(name) for name in by_metric["metric"]]
+    typical = [_FORMATS[units[name]](value) for name, value in _pairs(by_metric, "metric", "typical")]
+    return [
+        periods,
+        table(
+            "Figures, last period against first",
+            by_metric.assign(metric=names, typical=typical, difference=_differences(by_metric)),
+            [
+                TableColumn("metric", "Figure", "text", drift.FIGURES["metric"]),
+                TableColumn("typical", "Typical step", "text", drift.FIGURES["typical"]),
+                _difference_column(),
+            ],
+        ),
+        table(
+            "Tasks, last period against first",
+            by_task.assign(
+                task=[task_label(task) or "local" for task in by_task["task"]],
+                difference=_differences(by_task),
+            ),
+            [
+                key("task", "Task"),
+                TableColumn("typical", "Typical step", "ns", drift.FIGURES["typical"]),
+                _difference_column(),
+            ],
+        ),
+    ]
+
+
+def op_blocks(cells: Cells, ops: pd.DataFrame, since: Since) -> list[dict[str, Any]]:
+    """Return the table of ops since a step against before it."""
+    run, step = since
+    found = slower_ops.slower_ops(ops, since)
+    columns = [
+        key("op", "Op", "name"),
+        TableColumn("kind", "Kind", "text", "Kind of its events."),
+        *figures(
+            slower_ops.FIGURES,
+            ("difference_ns", "Change", "change"),
+            ("before_ns", "Before", "ns"),
+            ("since_ns", "Since", "ns"),
+        ),
+        _difference_column(),
+    ]
+    whole = {name: found[name].round() for name in ("difference_ns", "before_ns", "since_ns")}
+    name = f"step {step} of {run}" if len(cells.runs) > 1 else f"step {step}"
+    counts = found.attrs.get("steps")
+    sides = f" {counts[1]:,} steps since then, {counts[0]:,} before." if counts else ""
+    block = table(
+        f"Ops since {name}",
+        found.assign(difference=_differences(found), **whole),
+        columns,
+        definition=f"Self time per step and task since {name}, compared with the steps before.{sides}",
+        reason=why_not(found),
+        row_count=len(found),
+        order="most changed",
+    )
+    return [block]
+
+
+BLOCKS: Mapping[str, Callable[[Cells], list[dict[str, Any]]]] = {
+    OUTLIERS: outlier_blocks,
+    STRAGGLERS: straggler_blocks,
+    DRIFT: drift_blocks,
+}
+"""Title of a tab to what makes its blocks of the steps alone."""
+
+
+def _difference_column() -> TableColumn:
+    about = "Ratio of both with its 95 % interval, if the corrected p-value is below 0.05."
+    return TableColumn("difference", "Difference", "text", about)
+
+
+def _differences(found: pd.DataFrame, shown: pd.Series | None = None) -> list[str]:
+    """Write the ratio of each row with its interval; nothing where it is not known."""
+    columns = [found[name].to_numpy(np.float64) for name in ("ratio", "low_ratio", "high_ratio")]
+    known = found["shown"] if shown is None else shown
+    is_shown = known.astype("boolean").fillna(value=False).to_numpy(bool)
+    return [
+        "" if np.isnan(low) else str(difference_text(ratio, low, high, shown=bool(one)))
+        for ratio, low, high, one in zip(*columns, is_shown, strict=True)
+    ]
+
+
+def _times(periods: pd.Series) -> list[str]:
+    """Write the starts of periods, without a time of day if all are days."""
+    texts = [str(start) for start in periods]
+    return [text.removesuffix(" 00:00:00") for text in texts]
+
+
+def _pairs(found: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
+    return list(found[list(names)].itertuples(index=False, name=None))
+
+
+def _zoom(number: int) -> dict[str, Any]:
+    """Name a cell to the heat map."""
+    return {"events": [number]}

@@ -1,0 +1,260 @@
+"""The dashboard of a fleet: which steps and tasks of a dataset are slow, since when, and why."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import ipywidgets
+import pandas as pd
+
+from tfvis_nb.analysis.fleet.outliers import fleet_outliers
+from tfvis_nb.analysis.fleet.slower_ops import slower_ops
+from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.dataset import TraceDataset, open_traces
+from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.dashboard.computed_tabs import ComputedTabs
+from tfvis_nb.display.fleet import tables
+from tfvis_nb.display.fleet.cells import LONGEST_NAME, Cells
+from tfvis_nb.display.fleet.heat_map import HeatMapWidget
+from tfvis_nb.display.pages.fleet import fleet_page, fleet_still
+from tfvis_nb.display.timeline.widget import TimelineWidget
+from tfvis_nb.texts import Text
+
+_OP_COLUMNS = ["run", "task", "step", "op", "kind", "side", "self_ns"]
+TIMELINES = 3
+"""The most timelines that a page has, unless more are asked for."""
+_HEIGHT = 380
+"""Height of the tables, in CSS pixels."""
+
+
+class FleetTables(ComputedTabs):
+    """The tabs under a heat map."""
+
+    def __init__(self, dataset: TraceDataset, cells: Cells, since: int, *, link: str) -> None:
+        self._dataset = dataset
+        self._cells = cells
+        self.column = since
+        """The place of the step since which ops are compared."""
+        self._ops: pd.DataFrame | None = None
+        super().__init__(list(tables.TABS), link=link, height=_HEIGHT)
+
+    def ops(self) -> pd.DataFrame:
+        """Return the ops of each step."""
+        if self._ops is None:
+            self._ops = self._dataset.table("ops")[_OP_COLUMNS].compute()
+        return self._ops
+
+    def since(self, column: int) -> None:
+        """Compare ops since a step, by its place in the grid; returns when that is shown."""
+        with self._computing:
+            self.column = column
+            self._made.pop(tables.OPS, None)
+        self._show(tables.TABS.index(tables.OPS))
+
+    def _compute(self, title: str) -> dict[str, Any]:
+        if title == tables.OPS:
+            step = self._cells.step(self.column)
+            blocks = tables.op_blocks(self._cells, self.ops(), step)
+        else:
+            blocks = tables.BLOCKS[title](self._cells)
+        return {"title": title, "blocks": blocks}
+
+
+class Fleet(HtmlExport, ipywidgets.VBox):
+    """The steps and tasks of a dataset as a heat map, with tables of what stands out.
+
+    A click on a cell, or Enter, shows its timeline under the heat map, read from the dataset.
+
+    Parameters
+    ----------
+    dataset
+        The dataset of traces.
+    since
+        Compare ops since this step: its number, or a pair of run and number. By default the step in the
+        middle.
+    title
+        Shown above the heat map instead of the dataset's name.
+
+    Attributes
+    ----------
+    map
+        The heat map.
+    panels
+        The tabs; ``panels.height`` is theirs in CSS pixels.
+    timeline
+        The `TimelineWidget` of the cell opened last; None without one.
+    """
+
+    # `close` is also called for a widget that could not be made.
+    _parts: tuple[Any, ...] = ()
+    timeline: TimelineWidget | None = None
+
+    def __init__(self, dataset: TraceDataset, *, since: Any = None, title: str | None = None) -> None:
+        check_title(title)
+        self._dataset = dataset
+        self._cells = Cells(dataset.steps)
+        self._title = dataset.path.name if title is None else title
+        self._opening = threading.Lock()
+        start = self._cells.place(since)
+        self.map = HeatMapWidget(self._cells, title=self._summary(), since=start)
+        self.panels = FleetTables(dataset, self._cells, start, link=self.map.link)
+        self.map.opens = self._open
+        self.map.closes = self._close_timeline
+        self.map.compares = self._compare
+        # A box of its own: views behind a new child are made anew.
+        self._place = ipywidgets.VBox()
+        self._parts = (self.map, self._place, self.panels)
+        super().__init__(self._parts)
+
+    def open_timeline(self, task: str, step: int, run: str | None = None) -> TimelineWidget:
+        """Show the timeline of a step and task under the heat map, and return it.
+
+        Parameters
+        ----------
+        task
+            The task, such as ``"/job:worker/replica:0/task:1"`` or ``"worker 1"``.
+        step
+            Its number.
+        run
+            The run; None if there is one only.
+
+        Raises
+        ------
+        ValueError
+            If the dataset has no such step.
+        """
+        trace = self._dataset.trace(run, task, step)
+        shown = TimelineWidget(trace, title=self._cells.title(run, step, task))
+        self._show(shown)
+        return shown
+
+    def slower_ops(self, since: Any = None) -> pd.DataFrame:
+        """Return how much longer each op takes since a step, as of `tfvis_nb.analysis.slower_ops`."""
+        return slower_ops(self.panels.ops(), self._cells.step(self._cells.place(since)))
+
+    def _open(self, task: int, column: int) -> str:
+        run, step = self._cells.step(column)
+        self.open_timeline(self._cells.grid.tasks[task], step, run)
+        return Text("fleet_opened")
+
+    def _close_timeline(self) -> None:
+        self._show(None)
+
+    def _show(self, timeline: TimelineWidget | None) -> None:
+        """Show a timeline in place of the one before."""
+        # One at a time: clicks may come faster than traces are read.
+        with self._opening:
+            before, self.timeline = self.timeline, timeline
+            self._place.children = () if timeline is None else (timeline,)
+            if before is not None:
+                before.close()
+
+    def _compare(self, column: int) -> None:
+        self.map.set_trait("_since", column)
+        self.panels.since(column)
+
+    def _summary(self) -> str:
+        """Return the title with the numbers of runs, tasks and steps."""
+        counts = {
+            "run": len(self._cells.runs),
+            "task": len(self._cells.tasks),
+            "step": len(self._cells.grid.steps),
+        }
+        shown = [f"{count:,} {noun}{'s' * (count != 1)}" for noun, count in counts.items()]
+        return f"{printable(self._title, 80)}: {', '.join(shown)}"
+
+    def _html(self, title: str | None, **options: Any) -> str:
+        """Return the page that `to_html` writes."""
+        refuse_unknown(options, ["max_bytes", "source", "timelines"])
+        check_title(title)
+        cells = self._cells
+        parts = {"fleet": cells.packed(self._summary())}
+        for at, metric in enumerate(cells.metrics):
+            parts[f"values-{at}"] = cells.packed_values(metric.name)
+        return fleet_page(
+            parts,
+            self.panels.tabs(),
+            self._longest(options.get("timelines", TIMELINES)),
+            title=self._title if title is None else title,
+            summary=self._summary(),
+            options={
+                "since": self.panels.column,
+                "dataset": self._dataset.path.name,
+                "tasks": [printable(task, LONGEST_NAME) for task in cells.grid.tasks],
+            },
+            max_bytes=options.get("max_bytes", MAX_BYTES),
+            source=options.get("source", True),
+        )
+
+    def _longest(self, most: int) -> Iterator[tuple[int, Trace, str]]:
+        """Yield the cells of the longest steps, each with its trace and the title of its timeline."""
+        found = fleet_outliers(self._cells.grid.table).head(most)
+        for run, step, task in zip(found["run"], found["step"], found["task"], strict=True):
+            trace = self._dataset.trace(run or None, task, step)
+            yield self._cells.number(run, step, task), trace, self._cells.title(run, step, task)
+
+    def close(self) -> None:
+        """Remove the fleet from the notebook and free its memory."""
+        # The box goes first: it would look for its removed children.
+        super().close()
+        for part in (*self._parts, self.timeline):
+            if part is not None:
+                part.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._summary()}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundled: Any = super()._repr_mimebundle_(**kwargs)
+        after_cell(self.panels.start_first)
+        after_cell(self.panels.start_later)
+        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        return {**data, "text/html": self.map.store(fleet_still(self._summary()))}, metadata
+
+
+def show_fleet(dataset: Any, *, since: Any = None, title: str | None = None) -> Fleet:
+    """Show which steps and tasks of a dataset are slow; in a notebook, as the last expression of a cell.
+
+    A heat map has a cell for each step and task, coloured by its time, an activity, a wait or its memory. A
+    click on a cell, or Enter, shows its timeline. Tabs rank slow steps, and tasks that hold up the others,
+    and compare days, and ops before and since a step.
+
+    Parameters
+    ----------
+    dataset
+        A `TraceDataset`, or the path of one.
+    since
+        Compare ops since this step: its number, or a pair of run and number; by default the middle one. It
+        can be chosen in the heat map.
+    title
+        Shown instead of the dataset's name.
+
+    Returns
+    -------
+    Fleet
+        With ``timeline``, ``open_timeline``, ``slower_ops`` and ``to_html``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as above, or the dataset has no steps, or too many for a browser.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tfvis_nb as tv
+    >>> from tfvis_nb import events
+    >>> columns = {"start_ns": [0, 9, 18], "duration_ns": [5, 3, 7], "kind": ["op"] * 3, "step": [0, 1, 2]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = tv.Trace(events.build(columns)).to_parquet(f"{folder}/mlp.parquet")
+    ...     dataset = tv.open_traces(f"{folder}/fleet")
+    ...     done = dataset.ingest(f"{folder}/mlp.parquet")
+    ...     shown = tv.show_fleet(dataset)
+    >>> shown
+    <Fleet fleet: 1 run, 1 task, 3 steps>
+    """
+    opened = dataset if isinstance(dataset, TraceDataset) else open_traces(dataset)
+    return Fleet(opened, since=since, title=title)

@@ -1,0 +1,89 @@
+"""The exported fleet: heat map, tables and a few timelines as one HTML file that opens offline."""
+
+import gzip
+import html
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tfvis_nb.core.format import format_file_size
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.bundles import bundle
+from tfvis_nb.display.pages.page import PageTooLargeError, packed_parts
+from tfvis_nb.display.pages.template import framed
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.wire.code import without_code
+from tfvis_nb.texts import Text
+
+TIMELINES_BYTES = 8_000_000
+"""The timelines in a page are no larger together, unless the first one is."""
+
+_STYLE = """\
+#tfvis-root { height: auto; }
+.tfvis-timeline { height: 62vh; min-height: 380px; border-block: 1px solid light-dark(#e3e6ea, #2e323b); }
+.tfvis-timeline[hidden] { display: none; }
+"""
+
+
+def fleet_page(
+    parts: dict[str, bytes],
+    tabs: Sequence[dict[str, Any]],
+    timelines: Iterable[tuple[int, Trace, str]],
+    *,
+    title: str,
+    summary: str,
+    options: dict[str, Any],
+    max_bytes: int | None,
+    source: bool,
+) -> str:
+    """Write a fleet as one HTML text.
+
+    `parts` are the grid and the values of its figures, `timelines` the number of a cell with its trace and
+    title, of which the page has as many as fit, and without code unless `source`. PageTooLargeError is raised
+    if the rest is larger than `max_bytes`.
+    """
+    content = json.dumps(list(tabs), allow_nan=False)
+    parts = {**parts, "tabs": gzip.compress(content.encode(), mtime=0)}
+    size = _size(parts)
+    if max_bytes is not None and size > max_bytes:
+        figures = {"size": format_file_size(size), "most": format_file_size(max_bytes)}
+        raise PageTooLargeError(Text("fleet_page_too_large", **figures))
+    room = TIMELINES_BYTES if max_bytes is None else min(TIMELINES_BYTES, max_bytes - size)
+    worst: list[int] = []
+    for cell, trace, name in timelines:
+        shown = compress_gaps(trace if source else without_code(trace))
+        try:
+            made = packed_parts(shown, name, max_bytes=room)
+        except PageTooLargeError:
+            break
+        room -= _size(made)
+        parts |= {f"{part}-{len(worst)}": data for part, data in made.items()}
+        worst.append(cell)
+    return framed(
+        what="fleet",
+        title=printable(title, 200) or "Fleet",
+        summary=summary,
+        fallback=fleet_still(summary, tabs),
+        parts=parts,
+        options={**options, "worst": worst},
+        code=bundle("fleet_page.js"),
+        style=_STYLE,
+    )
+
+
+def fleet_still(summary: str, tabs: Sequence[dict[str, Any]] = ()) -> str:
+    """Write what a fleet shows without scripts: its size, and the first rows of its first table."""
+    lines = [f"<p><b>{html.escape(summary)}</b></p>"]
+    for block in [block for tab in tabs[:1] for block in tab["blocks"] if block["kind"] == "table"]:
+        heads = "".join(f"<th>{html.escape(column['label'])}</th>" for column in block["columns"])
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>"
+            for row in block["rows"][:5]
+        )
+        lines.append(f"<p>{html.escape(block['title'])}</p><table><tr>{heads}</tr>{rows}</table>")
+    return "\n".join(lines)
+
+
+def _size(parts: dict[str, bytes]) -> int:
+    return sum(map(len, parts.values())) * 4 // 3
