@@ -5,7 +5,8 @@ Everything else in the package takes a `Trace` or returns one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -13,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
+from tfvis_nb.core import annotations as annotation_table
 from tfvis_nb.core import clock_bounds as clocks
 from tfvis_nb.core import counters as counter_table
 from tfvis_nb.core.html_export import HtmlExport
@@ -21,6 +23,10 @@ from tfvis_nb.core.options import check_title
 from tfvis_nb.core.stacks import StackTable
 from tfvis_nb.core.trace_tables import TraceTables
 from tfvis_nb.texts import Text
+
+_WATCHERS: weakref.WeakKeyDictionary[Trace, list[tuple[weakref.ref[Any], Callable[[Any], object]]]]
+_WATCHERS = weakref.WeakKeyDictionary()
+"""Apart from the traces, which can so be pickled: for each the objects to call, with their methods."""
 
 
 class Trace(TraceTables, HtmlExport):
@@ -108,6 +114,7 @@ class Trace(TraceTables, HtmlExport):
         self.metadata = dict(metadata or {})
         self.recorded_counters = recorded_counters
         self.programs = dict(programs or {})
+        self._annotations = annotation_table.EMPTY
 
     @property
     def events(self) -> pd.DataFrame:
@@ -116,6 +123,40 @@ class Trace(TraceTables, HtmlExport):
         It cannot be replaced, because `lanes`, `transfers`, `edges` and the timeline derive from it.
         """
         return self._events
+
+    @property
+    def annotations(self) -> pd.DataFrame:
+        """Notes of people on events, ranges and times: a copy of the table, ordered by start.
+
+        Timelines of the trace show them, and what is annotated there with the key N is here at once.
+        `to_parquet` and `to_html` keep them. Set it to a table or a list of mappings with some of its
+        columns, or to None for none: ``name`` and ``event`` (a row of `events`), or ``name``, ``start_ns``
+        and for a range ``end_ns``, in epoch nanoseconds; also ``text`` for a comment and ``lanes``, a
+        list of (task, device, lane). See `tfvis_nb.core.annotations.COLUMNS`.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> table = events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["MatMul"]})
+        >>> trace = tv.Trace(table)
+        >>> trace.annotations = [{"event": 0, "name": "slow", "text": "why?"}, {"start_ns": 6, "name": "x"}]
+        >>> trace.annotations[["kind", "start_ns", "end_ns", "name", "text"]].values.tolist()
+        [['event', 5, 8, 'slow', 'why?'], ['mark', 6, 6, 'x', '']]
+        """
+        return self._annotations.copy()
+
+    @annotations.setter
+    def annotations(self, values: Any) -> None:
+        self._annotations = annotation_table.build(values, self._events)
+        for watcher, changed in _WATCHERS.get(self, []):
+            if (alive := watcher()) is not None:
+                changed(alive)
+
+    def watch_annotations(self, watcher: Any, changed: Callable[[Any], object]) -> None:
+        """Call ``changed(watcher)`` whenever `annotations` is set, as long as `watcher` exists."""
+        alive = [each for each in _WATCHERS.get(self, []) if each[0]() is not None]
+        _WATCHERS[self] = [*alive, (weakref.ref(watcher), changed)]
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
@@ -238,4 +279,8 @@ def replaced(trace: Trace, events: pd.DataFrame, **parts: Any) -> Trace:
         *("nested", "graphs", "run_metadata", "notes", "sources", "profiles"),
         *("title", "step_labels", "clock_bounds", "stacks", "metadata", "recorded_counters", "programs"),
     )
-    return Trace(events, **{name: getattr(trace, name) for name in names} | parts)
+    made = Trace(events, **{name: getattr(trace, name) for name in names} | parts)
+    # At other times they would be about something else.
+    if events["start_ns"].equals(trace.events["start_ns"]):
+        made.annotations = annotation_table.carried([trace.annotations], events)
+    return made

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
-from tfvis_nb.core import counters, metadata
+from tfvis_nb.core import annotations, counters, metadata
 from tfvis_nb.core.clock_bounds import combined
 from tfvis_nb.core.nested_lists import with_same_fields
 from tfvis_nb.core.stacks import joined, renumbered
@@ -78,7 +78,7 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
             .combine_chunks()
             .take(before)
         )
-    return Trace(
+    merged = Trace(
         table,
         nested=nested,
         notes=merge_notes([note for trace in traces for note in trace.notes]),
@@ -92,6 +92,8 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
         recorded_counters=counters.joined(trace.recorded_counters for trace in traces),
         programs={name: proto for trace in reversed(traces) for name, proto in trace.programs.items()},
     )
+    merged.annotations = annotations.carried((trace.annotations for trace in traces), table)
+    return merged
 
 
 def _nested(trace: Trace) -> pa.Table:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
-from tfvis_nb.core import counters
+from tfvis_nb.core import annotations, counters
 from tfvis_nb.core import metadata as of_metadata
 from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.errors import TraceFormatError
@@ -86,13 +86,16 @@ def from_table(table: pa.Table, label: str, allowance: Allowance) -> Trace:
         # Files written before stacks, metadata, counters and programs were stored lack them.
         stacks, lost = _stacks(unpacked(head["stacks"])) if head.get("stacks") else (None, [])
         metadata, also_lost = _metadata(head.get("metadata", {}))
-        return Trace(
-            _events(table, head["categories"], label, allowance),
+        events = _events(table, head["categories"], label, allowance)
+        # Files written before they were stored lack them.
+        annotated, unreadable = annotations.from_json(head.get("annotations"), events)
+        trace = Trace(
+            events,
             nested=_nested(table) if head["nested"] else None,
             graphs=[[unpacked(graph) for graph in step] for step in head["graphs"]],
             # Files written before it was stored lack it.
             run_metadata=[unpacked(step) for step in head.get("run_metadata", [])],
-            notes=[*notes_from_json(head), *lost, *also_lost],
+            notes=[*notes_from_json(head), *lost, *also_lost, *unreadable],
             sources=[unpacked(source) for source in head["sources"]],
             title=head["title"],
             step_labels={_step(step): str(label) for step, label in head["step_labels"]},
@@ -103,10 +106,12 @@ def from_table(table: pa.Table, label: str, allowance: Allowance) -> Trace:
             recorded_counters=_counters(head.get("counters"), unpacked),
             programs={name: unpacked(proto) for name, proto in dict(head.get("programs", {})).items()},
         )
+        trace.annotations = annotated
     except TraceFormatError:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise TraceFormatError(Text("parquet_table_damaged", label=label, reason=error)) from None
+    return trace
 
 
 def _stacks(data: bytes) -> tuple[StackTable | None, list[str]]:

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
-from tfvis_nb.core import counters, metadata
+from tfvis_nb.core import annotations, counters, metadata
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.trace import Trace
@@ -61,6 +61,7 @@ def file_table(trace: Trace) -> pa.Table:
         "metadata": metadata.to_json(trace.metadata),
         "counters": _counters(trace.recorded_counters),
         "programs": {name: _packed(proto) for name, proto in trace.programs.items()},
+        "annotations": annotations.to_json(trace.annotations),
         "stacks": None if trace.stacks is None else _packed(trace.stacks.to_json().encode()),
     }
     table = pa.table(columns)

@@ -80,6 +80,15 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
     def selection(self, value: Any) -> None:
         self.timeline.selection = value
 
+    @property
+    def annotations(self) -> pd.DataFrame:
+        """Names and comments on events, ranges and times, as for `TimelineWidget.annotations`; settable."""
+        return self.timeline.annotations
+
+    @annotations.setter
+    def annotations(self, values: Any) -> None:
+        self.timeline.annotations = values
+
     def _show_predicted(self, predicted: Trace) -> None:
         """Show a predicted trace below the tabs, in place of the one before."""
         *before, shown = (*self._parts[2:], TimelineWidget(predicted, title=self.timeline.title))

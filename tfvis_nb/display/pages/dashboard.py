@@ -14,6 +14,7 @@ from tfvis_nb.display.options import validate_options
 from tfvis_nb.display.pages.page import packed_parts
 from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.pages.template import framed
+from tfvis_nb.display.shaping.annotations import drawn_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.tabs import TABS, tab, tab_names
 from tfvis_nb.display.wire.code import without_code
@@ -42,7 +43,11 @@ def html_dashboard(trace: Trace, title: str | None = None, *, max_bytes: int | N
         shown,
         [tab(shown, name) for name in tab_names()],
         title=trace.title if title is None else title,
-        options={**validate_options({}), "selection": None},
+        options={
+            **validate_options({}),
+            "selection": None,
+            "annotations": drawn_annotations(trace, shown),
+        },
         max_bytes=max_bytes,
     )
 

@@ -1,6 +1,7 @@
 """The exported page: a timeline as one HTML file that opens offline, from disk or in a sandboxed frame."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.options import DEFAULTS, validate_options
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
+from tfvis_nb.display.shaping.annotations import Annotation, drawn_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
 from tfvis_nb.display.shaping.selection import selection_of, validate_range
 from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, subset
@@ -62,7 +64,15 @@ def html_page(
         chosen = selection_of(shown.events, shown_range(trace, shown, selection))
     else:
         chosen = selection_of(trace.events, selection)
-    return page_text(shown, title=title, selection=chosen, max_bytes=max_bytes, source=source, **options)
+    return page_text(
+        shown,
+        title=title,
+        selection=chosen,
+        annotations=drawn_annotations(trace, shown),
+        max_bytes=max_bytes,
+        source=source,
+        **options,
+    )
 
 
 def _anonymized(trace: Trace, time_range: Any, selection: Any) -> tuple[Trace, Any, Any]:
@@ -109,20 +119,21 @@ def page_text(
     *,
     title: str | None = None,
     selection: dict[str, Any] | None = None,
+    annotations: Sequence[Annotation] = (),
     drawn: bytes | None = None,
     details: bytes | None = None,
     max_bytes: int | None = None,
     source: bool = True,
     **options: Any,
 ) -> str:
-    """Fill in the page; `selection` as the front end holds it, the bytes where they are made already.
+    """Fill in the page; selection and annotations as the front end holds them, the bytes if made already.
 
     Without `source` it has no code.
     """
     if not source:
         trace, details = without_code(trace), None
     title = trace.title if title is None else title
-    values = {**validate_options(options), "selection": selection}
+    values = {**validate_options(options), "selection": selection, "annotations": list(annotations)}
     parts = packed_parts(trace, title, drawn=drawn, details=details, max_bytes=max_bytes)
     return framed(
         what="timeline",

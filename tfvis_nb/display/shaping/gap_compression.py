@@ -56,13 +56,16 @@ def shown_range(trace: Trace, shown: Trace, selection: Any) -> Any:
     """Return a selection with a range of time put where `compress_gaps` has moved it; any other as it is."""
     if shown is trace or not isinstance(selection, tuple):
         return selection
+    return tuple(moved_time(trace, shown, time) for time in selection)
+
+
+def moved_time(trace: Trace, shown: Trace, time: int) -> int:
+    """Return where a time of `trace` is in `shown`, of which `compress_gaps` has made one from the other."""
+    if shown is trace:
+        return time
     start = trace.events["start_ns"].to_numpy()
     moved = shown.events["start_ns"].to_numpy()
-
-    def moved_time(time: int) -> int:
-        before = max(int(np.searchsorted(start, time, "right")) - 1, 0)
-        here = int(time - start[before] + moved[before])
-        # A time within a pause is at the latest where the next recording begins.
-        return min(here, int(moved[before + 1])) if before + 1 < len(moved) else here
-
-    return tuple(moved_time(time) for time in selection)
+    before = max(int(np.searchsorted(start, time, "right")) - 1, 0)
+    here = int(time - start[before] + moved[before])
+    # A time within a pause is at the latest where the next recording begins.
+    return min(here, int(moved[before + 1])) if before + 1 < len(moved) else here

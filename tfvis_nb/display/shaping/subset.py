@@ -7,6 +7,7 @@ import pyarrow as pa
 from tfvis_nb.analysis.dataflow.edges import edges
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
+from tfvis_nb.core.annotations import carried
 from tfvis_nb.core.counters import within
 from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKS
 from tfvis_nb.core.trace import Trace
@@ -31,6 +32,7 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
         recorded_counters=_counters(trace, ids),
         programs=trace.programs,
     )
+    part.annotations = carried([trace.annotations], part.events)
     known = edges_in_steps(trace, np.unique(part.events["step"].to_numpy())) if edges is None else edges
     part.edges = ends_within(ids, known)
     kinds = part.events["kind"]

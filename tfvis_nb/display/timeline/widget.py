@@ -19,6 +19,7 @@ from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
 from tfvis_nb.display.shaping.selection import selected_rows, selection_of, validate_selection
 from tfvis_nb.display.stored_output import KEPT_BYTES, StoredWidget
@@ -67,6 +68,7 @@ class TimelineWidget(HtmlExport, StoredWidget):
     color_by = traitlets.Unicode(timeline_options.DEFAULTS["color_by"]).tag(sync=True)
     lane_filter = traitlets.Unicode(timeline_options.DEFAULTS["lane_filter"]).tag(sync=True)
     _selection = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    _annotations = traitlets.List().tag(sync=True)
     _drawn = traitlets.Bytes().tag(sync=True, echo_update=False)
     _details = traitlets.Bytes().tag(sync=True, echo_update=False)
     _link = traitlets.Unicode("").tag(sync=True)
@@ -90,8 +92,14 @@ class TimelineWidget(HtmlExport, StoredWidget):
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
         self._shown = compress_gaps(trace)
         self._delivery = Delivery(self._shown, self._lanes, self._title)
-        super().__init__(**values, _selection=self._selection_of(selection), _drawn=self._delivery.first)
+        super().__init__(
+            **values,
+            _selection=self._selection_of(selection),
+            _annotations=drawn_annotations(trace, self._shown, self._lanes),
+            _drawn=self._delivery.first,
+        )
         answer_on_own_thread(self.comm)
+        trace.watch_annotations(self, TimelineWidget._show_annotations)
         self.on_msg(self._answer)
 
     @property
@@ -120,6 +128,32 @@ class TimelineWidget(HtmlExport, StoredWidget):
             return selection_of(self._shown.events, shown_range(self._trace, self._shown, value))
         return selection_of(self._trace.events, value)
 
+    @property
+    def annotations(self) -> pd.DataFrame:
+        """Names and comments on events, ranges and times: those of the trace, see `Trace.annotations`.
+
+        What is annotated in the timeline is here at once, and what is set here is shown at once.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> table = events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["MatMul"]})
+        >>> widget = tv.show_timeline(tv.Trace(table))
+        >>> widget.annotations = [{"event": 0, "name": "slow"}]
+        >>> widget.annotations[["event", "event_name", "name"]].values.tolist()
+        [[0, 'MatMul', 'slow']]
+        """
+        return self._trace.annotations
+
+    @annotations.setter
+    def annotations(self, values: Any) -> None:
+        self._trace.annotations = values
+
+    def _show_annotations(self) -> None:
+        """Take over the annotations of the trace, which this timeline or something else has changed."""
+        self.set_trait("_annotations", drawn_annotations(self._trace, self._shown, self._lanes))
+
     def on_selection(self, callback: Callable[[pd.DataFrame], object]) -> None:
         """Call `callback` with the selected rows when the selection changes, by a click or from Python."""
         self.observe(lambda _: callback(self.selection), names="_selection")
@@ -141,7 +175,8 @@ class TimelineWidget(HtmlExport, StoredWidget):
             shown = compress_gaps(self._trace.anonymized())
             return page_text(shown, title=title, selection=self._selection, **limits, **values)
         payloads: dict[str, Any] = self._delivery.payloads if title == self._title else {}
-        return page_text(self._shown, title=title, selection=self._selection, **payloads, **limits, **values)
+        kept = {"selection": self._selection, "annotations": self._annotations}
+        return page_text(self._shown, title=title, **kept, **payloads, **limits, **values)
 
     def close(self) -> None:
         """Remove the timeline from the notebook and free its memory."""
@@ -163,6 +198,18 @@ class TimelineWidget(HtmlExport, StoredWidget):
         except ValueError as error:
             # Only this kind of error makes traitlets take back what the front end sent.
             raise traitlets.TraitError(text_of(error)) from error
+
+    @traitlets.validate("_annotations")
+    def _check_annotations(self, proposal: Any) -> Any:
+        values = proposal["value"]
+        if values == drawn_annotations(self._trace, self._shown, self._lanes):
+            return values
+        try:
+            table = recorded_annotations(values, self._trace, self._shown, self._lanes)
+        except ValueError as error:
+            raise traitlets.TraitError(text_of(error)) from error
+        self._trace.annotations = table
+        return drawn_annotations(self._trace, self._shown, self._lanes)
 
     def _send_details(self) -> None:
         # A closed widget has no drawing and no viewers.

@@ -1,0 +1,302 @@
+"""Notes of people about a trace: names and comments on a time, a range of time or an event.
+
+Events are identified by lane, start and name, so that annotations fit the same trace if it is read again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.options import refuse_unknown
+from tfvis_nb.events import TEXT
+from tfvis_nb.texts import Text, text_of
+
+KINDS = ("mark", "range", "event")
+
+COLUMNS: dict[str, Any] = {
+    "id": TEXT,
+    "kind": TEXT,
+    "start_ns": "int64",
+    "end_ns": "int64",
+    "step": "Int64",
+    "lanes": "object",
+    "event": "Int64",
+    "event_name": TEXT,
+    "name": TEXT,
+    "text": TEXT,
+}
+"""Column name to dtype, in order.
+
+Times are epoch nanoseconds. ``lanes`` has a list of (task, device, lane), empty for all lanes. An annotation
+of an event has its row in ``trace.events`` as ``event``, missing where this trace has no such event, and its
+node as ``event_name``. ``step`` follows from the rest: the step of the event, or the one that it starts in.
+"""
+
+MOST = 1000
+"""Annotations of a trace."""
+MOST_NAME, MOST_TEXT, MOST_ID = 200, 4000, 64
+"""Characters."""
+_MOST_LANES = 10_000
+
+Row = dict[str, Any]
+
+
+def build(values: Any, events: pd.DataFrame) -> pd.DataFrame:
+    """Make a table of annotations of an event table.
+
+    Parameters
+    ----------
+    values
+        A table or a list of mappings with some of the columns of `COLUMNS`: ``name`` and either
+        ``start_ns`` or ``event``. The rest follows from these: without ``end_ns`` it is a mark at a time,
+        with it a range. None for no annotations.
+    events
+        The trace's events.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With exactly the columns of `COLUMNS`, ordered by start.
+
+    Raises
+    ------
+    TypeError
+        If `values` is no table, or a column is unknown.
+    ValueError
+        If a value is not one an annotation of these events can have; the message names the row.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.core import annotations
+    >>> table = events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["MatMul"]})
+    >>> made = annotations.build([{"event": 0, "name": "slow"}], table)
+    >>> made[["kind", "start_ns", "end_ns", "event_name", "name"]].values.tolist()
+    [['event', 5, 8, 'MatMul', 'slow']]
+    """
+    rows = _rows(values)
+    if not rows:
+        return EMPTY
+    if len(rows) > MOST:
+        raise ValueError(Text("annotations_too_many", annotations=len(rows), most=MOST))
+    known = _Known(events)
+    return _table([known.checked(row, number) for number, row in enumerate(rows)])
+
+
+def from_json(values: Any, events: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return the annotations that `to_json` wrote, and notes about those that are damaged.
+
+    >>> from tfvis_nb import events
+    >>> table, notes = from_json([{"name": 5}], events.build({}, rows=0))
+    >>> len(table), [note.id for note in notes]
+    (0, ['annotations_left_out'])
+    """
+    if not values:
+        return EMPTY, []
+    if not isinstance(values, list):
+        return EMPTY, [Text("annotations_left_out", annotations=1, reason=f"a {type(values).__name__}")]
+    known = _Known(events)
+    rows: list[Row] = []
+    reasons: list[str] = []
+    for number, value in enumerate(values):
+        try:
+            if number >= MOST:
+                raise ValueError(Text("annotations_too_many", annotations=len(values), most=MOST))  # noqa: TRY301
+            rows.append(known.checked({str(key): value[key] for key in dict(value)}, number))
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            reasons.append(text_of(error))
+    if not reasons:
+        return _table(rows), []
+    return _table(rows), [Text("annotations_left_out", annotations=len(reasons), reason=reasons[0])]
+
+
+def carried(tables: Iterable[pd.DataFrame], events: pd.DataFrame) -> pd.DataFrame:
+    """Return those of some annotations that fit other events, such as a part of the trace that they are of.
+
+    >>> from tfvis_nb import events
+    >>> carried([EMPTY], events.build({}, rows=0)).empty
+    True
+    """
+    return from_json([row for table in tables for row in to_json(table)], events)[0]
+
+
+def to_json(table: pd.DataFrame) -> list[Row]:
+    """Return annotations as plain values: whole numbers, texts, lists and None.
+
+    >>> to_json(EMPTY)
+    []
+    """
+    return [
+        {name: None if value is pd.NA else value for name, value in zip(COLUMNS, row, strict=True)}
+        for row in table.astype(object).itertuples(index=False, name=None)
+    ]
+
+
+def _rows(values: Any) -> list[Row]:
+    if values is None:
+        return []
+    if isinstance(values, pd.DataFrame):
+        values = values.astype(object).to_dict("records")
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise TypeError(Text("annotations_no_table", values=values))
+    rows = list(values)
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise TypeError(Text("annotations_no_table", values=row))
+        refuse_unknown(map(str, row), COLUMNS)
+    return [{name: None if _is_missing(value) else value for name, value in row.items()} for row in rows]
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
+
+
+class _Known:
+    """Checks annotations against the events that they are of."""
+
+    def __init__(self, events: pd.DataFrame) -> None:
+        self._events = events
+        self._start = events["start_ns"].to_numpy()
+        self._origin = int(self._start[0]) if len(events) else 0
+        self._end = int((self._start + events["duration_ns"].to_numpy()).max()) if len(events) else 0
+        lanes = events[["task", "device", "lane"]].drop_duplicates().astype(str)
+        self._lanes = set(lanes.itertuples(index=False, name=None))
+        self._ids: set[str] = set()
+
+    def checked(self, given: Row, row: int) -> Row:
+        """Return all columns of an annotation, or raise ValueError about its `row`."""
+        made: Row = dict.fromkeys(COLUMNS)
+        made["name"] = _text(given, "name", MOST_NAME, row).strip()
+        if not made["name"]:
+            raise ValueError(Text("annotation_without_name", row=row))
+        made["text"] = _text(given, "text", MOST_TEXT, row)
+        made["event_name"] = _text(given, "event_name", None, row)
+        made["lanes"] = self._checked_lanes(given.get("lanes"), row)
+        kind = given.get("kind")
+        if kind is not None and kind not in KINDS:
+            raise ValueError(Text("annotation_kind", row=row, kind=kind, kinds=", ".join(KINDS)))
+        event = _whole(given, "event", row)
+        start, end = _whole(given, "start_ns", row), _whole(given, "end_ns", row)
+        if start is not None and (given.get("event_name") is not None or kind == "event") and event != -1:
+            # Of a table that may be of another reading.
+            event = self._found(start, made["lanes"], made["event_name"], event)
+        if event is not None:
+            made |= self._facts(event)
+        elif start is None:
+            raise ValueError(Text("annotation_without_time", row=row))
+        else:
+            made |= {"start_ns": start, "end_ns": start if end is None else end}
+            made["step"] = self._step_at(start)
+            made["kind"] = kind or ("mark" if end in (None, start) else "range")
+            self._check_times(made, row)
+        made["id"] = self._unused(_text(given, "id", MOST_ID, row))
+        return made
+
+    def _found(self, start: int, lanes: list[Any], name: str, event: int | None) -> int | None:
+        """Return the event of that start, lane and name: the one with this number, if several have them."""
+        first, last = np.searchsorted(self._start, [start, start + 1])
+        found = [row for row in range(int(first), int(last)) if self._is_it(row, lanes, name)]
+        return event if event in found else next(iter(found), None)
+
+    def _is_it(self, row: int, lanes: list[Any], name: str) -> bool:
+        event = self._events.iloc[row]
+        return str(event["name"]) == name and [_place(event)] == lanes
+
+    def _facts(self, event: int) -> Row:
+        if not 0 <= event < len(self._events):
+            raise ValueError(Text("no_such_event", event=event, events=len(self._events)))
+        found = self._events.iloc[event]
+        start = int(found["start_ns"])
+        return {
+            "kind": "event",
+            "event": event,
+            "event_name": str(found["name"]),
+            "start_ns": start,
+            "end_ns": start + int(found["duration_ns"]),
+            "step": int(found["step"]) if found["step"] >= 0 else None,
+            "lanes": [_place(found)],
+        }
+
+    def _step_at(self, time: int) -> int | None:
+        """Return the step that runs at a time, the first of several; None outside steps."""
+        running = (self._spans["first"] <= time) & (time < self._spans["last"])
+        return int(running.idxmax()) if running.any() else None
+
+    @cached_property
+    def _spans(self) -> pd.DataFrame:
+        """The start and the end of each step."""
+        steps = self._events["step"].to_numpy()
+        spans = pd.DataFrame({"first": self._start, "last": self._start + self._events["duration_ns"]})
+        return spans.groupby(steps).agg({"first": "min", "last": "max"}).query("index >= 0")
+
+    def _check_times(self, made: Row, row: int) -> None:
+        start, end = made["start_ns"], made["end_ns"]
+        if end < start:
+            raise ValueError(Text("annotation_reversed", row=row, start=start, end=end))
+        if end < self._origin or start > self._end or end - start > 2**62:
+            origin, last = self._origin, self._end
+            raise ValueError(
+                Text("annotation_outside", row=row, start=start, end=end, origin=origin, last=last)
+            )
+
+    def _checked_lanes(self, lanes: Any, row: int) -> list[tuple[str, str, str]]:
+        if lanes is None:
+            return []
+        try:
+            places = [tuple(str(part) for part in lane) for lane in lanes if not isinstance(lane, str)]
+        except TypeError:
+            places = [()]
+        if not isinstance(lanes, list | tuple | np.ndarray) or len(places) != len(lanes):
+            places = [()]
+        wrong = [place for place in places if place not in self._lanes]
+        if wrong or len(places) > _MOST_LANES:
+            raise ValueError(Text("annotation_lanes", row=row, lanes=list((wrong or places)[0])))
+        return [(task, device, lane) for task, device, lane in places]
+
+    def _unused(self, name: str) -> str:
+        """Return an id that no other row has."""
+        if not name or name in self._ids:
+            name = uuid.uuid4().hex[:12]
+        self._ids.add(name)
+        return name
+
+
+def _place(event: pd.Series) -> tuple[str, str, str]:
+    return (str(event["task"]), str(event["device"]), str(event["lane"]))
+
+
+def _text(given: Row, column: str, most: int | None, row: int) -> str:
+    value = given.get(column)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or (most is not None and len(value) > most):
+        size = len(value) if isinstance(value, str) else type(value).__name__
+        raise ValueError(Text("annotation_text", row=row, column=column, most=most, size=size))
+    # A lone surrogate fits into no file.
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _whole(given: Row, column: str, row: int) -> int | None:
+    value = given.get(column)
+    if value is None:
+        return None
+    is_whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not is_whole or not abs(value) < 2**63:
+        raise ValueError(Text("annotation_number", row=row, column=column, value=value))
+    return int(value)
+
+
+def _table(rows: list[Row]) -> pd.DataFrame:
+    rows = sorted(rows, key=lambda row: (row["start_ns"], row["end_ns"]))
+    columns = {name: pd.Series([row[name] for row in rows], dtype=dtype) for name, dtype in COLUMNS.items()}
+    return pd.DataFrame(columns)
+
+
+EMPTY = _table([])
+"""A table without rows."""
