@@ -26,7 +26,7 @@ WORK = 9.0
 DRAWN = 6.0
 ALL = 30.0
 """Bytes an event: of what is drawn, and with everything the details show."""
-CODE = 150_000
+CODE = 160_000
 """Bytes of the page without any event."""
 
 # Small steps, as of a trackpad: each frame another scale, from the whole run to a 256th of it.

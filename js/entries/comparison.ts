@@ -1,9 +1,10 @@
 /** The entry of an exported comparison: two timelines, and under them what differs, from the page itself. */
 // Built with: HAS_PANELS, OWNS_PAGE.
 
-import { embedded, textOf, unpacked } from "../host/embedded";
+import { embedded, unpacked } from "../host/embedded";
 import type { Options, Pair } from "../host/host";
-import { StaticHost } from "../host/static_host";
+import { embeddedHost, ownOptions } from "../host/own_page";
+import type { StaticHost } from "../host/static_host";
 import type { TabContents } from "../panels/blocks";
 import { mountPanels, mountProblem } from "../panels/mount";
 import { restPane } from "../ui/page_panes";
@@ -16,12 +17,19 @@ interface Written extends Omit<Pair, "side"> {
   sides: Partial<Options>[];
 }
 
-function sideHost(side: number, { sides, ...common }: Written): StaticHost {
-  const parts = {
-    drawn: () => embedded(`tfvis-drawn-${side}`),
-    details: () => embedded(`tfvis-details-${side}`),
+function sideHosts(written: Written): StaticHost[] {
+  const { sides, ...common } = written;
+  const all = () => {
+    const now = hosts.map(({ options }) => options);
+    return {
+      options: { ...written, sides: now },
+      annotations: now.flatMap(({ annotations }) => annotations),
+    };
   };
-  return Object.assign(new StaticHost(parts, sides[side]), { link: LINK, pair: { side, ...common } });
+  const hosts: StaticHost[] = sides.map((options, side) =>
+    Object.assign(embeddedHost(options, `-${side}`, all), { link: LINK, pair: { side, ...common } }),
+  );
+  return hosts;
 }
 
 async function showPanels(pane: HTMLElement, signal: AbortSignal): Promise<void> {
@@ -45,11 +53,10 @@ async function showPanels(pane: HTMLElement, signal: AbortSignal): Promise<void>
 
 async function show(root: HTMLElement): Promise<void> {
   const { signal } = new AbortController();
-  const written = JSON.parse(textOf("tfvis-options")) as Written;
+  const hosts = sideHosts(ownOptions<Written>());
   const timelines = document.createElement("div");
   const panels = restPane();
   root.replaceChildren(timelines, panels);
-  const hosts = written.sides.map((_, side) => sideHost(side, written));
   await mountComparison(timelines, hosts, signal);
   await showPanels(panels, signal);
 }

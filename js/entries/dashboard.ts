@@ -1,9 +1,9 @@
 /** The entry of an exported dashboard: a timeline, and under it tabs, over data that lies in the page itself. */
 // Built with: HAS_PANELS, OWNS_PAGE.
 
-import { embedded, textOf, unpacked } from "../host/embedded";
+import { embedded, unpacked } from "../host/embedded";
 import type { Options } from "../host/host";
-import { StaticHost } from "../host/static_host";
+import { embeddedHost, ownOptions } from "../host/own_page";
 import type { TabContents } from "../panels/blocks";
 import type { PanelsHost } from "../panels/host";
 import { mountPanels, mountProblem } from "../panels/mount";
@@ -35,12 +35,10 @@ async function panelsHost(): Promise<PanelsHost> {
 
 async function show(root: HTMLElement): Promise<void> {
   const { signal } = new AbortController();
-  const options = JSON.parse(textOf("tfvis-options")) as Partial<Options>;
   const { pane: timeline, splitter } = timelinePane(TIMELINE, "Height of the timeline", signal);
   const panels = restPane();
   root.replaceChildren(timeline, splitter, panels);
-  const parts = { drawn: () => embedded("tfvis-drawn"), details: () => embedded("tfvis-details") };
-  const host = Object.assign(new StaticHost(parts, options), { link: LINK });
+  const host = Object.assign(embeddedHost(ownOptions<Partial<Options>>()), { link: LINK });
   const mounted = await mount(timeline, host, signal);
   Object.assign(timeline, { tfvis: mounted });
   if (mounted) shrinkToLanes(timeline, splitter, mounted.store, TIMELINE);

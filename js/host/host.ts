@@ -4,6 +4,7 @@
  * where bytes and options come from.
  */
 
+import type { Annotation } from "../model/annotations";
 import type { Selection } from "../model/types";
 
 /** Options that the user can set from Python or in the toolbar; both sides see changes. */
@@ -18,6 +19,8 @@ export interface Options {
   lane_filter: string;
   /** The selection; null if nothing is selected. */
   selection: Selection | null;
+  /** Names and comments of people, by start. */
+  annotations: readonly Annotation[];
 }
 
 /** A file the host can make for the user. */

@@ -8,7 +8,10 @@ import { requestKernel, send } from "./kernel_messages";
 const EXPORT_LIMIT_MS = 120_000;
 
 /** Names of the model's traits where they differ from the option's. */
-const TRAITS: Partial<Record<keyof Options, string>> = { selection: "_selection" };
+const TRAITS: Partial<Record<keyof Options, string>> = {
+  selection: "_selection",
+  annotations: "_annotations",
+};
 
 const trait = (key: keyof Options) => TRAITS[key] ?? key;
 

@@ -8,6 +8,7 @@ const DEFAULTS: Options = {
   color_by: "kind",
   lane_filter: "",
   selection: null,
+  annotations: [],
 };
 
 /** Sources of the two containers, each requested once. */
@@ -15,7 +16,9 @@ export interface Payload {
   drawn(): Promise<Uint8Array>;
   details(): Promise<Uint8Array>;
   /** Makes files of the trace, if possible. */
-  make?: (format: "html" | "json") => Promise<{ name: string; bytes: Uint8Array }>;
+  make?: (format: ExportFormat) => Promise<{ name: string; bytes: Uint8Array }>;
+  /** The formats of these. */
+  makes?: readonly ExportFormat[];
 }
 
 export class StaticHost implements Host {
@@ -28,7 +31,12 @@ export class StaticHost implements Host {
   constructor(payload: Payload, options: Partial<Options>) {
     this.#payload = payload;
     this.#options = { ...DEFAULTS, ...options };
-    this.exports = payload.make ? ["html", "json"] : [];
+    this.exports = payload.makes ?? [];
+  }
+
+  /** All of them, as they are now. */
+  get options(): Options {
+    return this.#options;
   }
 
   drawn(): Promise<Uint8Array> {
@@ -74,8 +82,7 @@ export class StaticHost implements Host {
   }
 
   async export(format: ExportFormat): Promise<{ name: string; bytes: Uint8Array }> {
-    // The view writes rows itself.
-    if (!this.#payload.make || format === "csv") throw new Error(`this page cannot make ${format}`);
+    if (!this.#payload.make) throw new Error(`this page cannot make ${format}`);
     return this.#payload.make(format);
   }
 }

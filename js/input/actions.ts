@@ -1,5 +1,6 @@
 /** The user's actions, whichever key, button or link triggers them. */
 
+import type { Annotation } from "../model/annotations";
 import { nameOf } from "../model/lanes/event_text";
 import type { LaneItem } from "../model/lanes/layout";
 import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
@@ -7,6 +8,7 @@ import { eventCount } from "../model/lod/merged";
 import { neighbour } from "../model/search/search";
 import type { Place } from "../model/wire/code";
 import { type Edge, STRONGEST_FIRST } from "../model/wire/dataflow";
+import { draftOf } from "../state/annotations";
 import { dimOthers, eventsOfLine, whyNoCode } from "../state/code";
 import { LOADING, whyNoGraph } from "../state/graph";
 import type { Mark } from "../state/hover_and_marks";
@@ -57,11 +59,11 @@ export class Actions extends Navigation {
   }
 
   /** Open the details of the whole run, which a selection or a search would replace. */
-  showOverview(isAskedForNotes = false): void {
+  showOverview(asked: { isAskedForNotes?: true; isAskedForAnnotations?: true } = {}): void {
     const { store } = this;
     if (store.searchText) store.setSearch("");
     store.select(null);
-    store.setPanel({ panelOpen: true, isAskedForNotes });
+    store.setPanel({ panelOpen: true, ...asked });
   }
 
   /** Go to the next or previous match; where matches are still being looked for, once they are found. */
@@ -218,6 +220,46 @@ export class Actions extends Navigation {
       this.surroundings.hint(
         "To fold a lane with several rows, point at it or select an event in it, then press Z",
       );
+  }
+
+  /** Name and comment what is selected, measured or pointed at. */
+  annotate(): void {
+    const draft = draftOf(this.store);
+    if (draft) this.store.setPanel({ draft, panelOpen: true });
+    else
+      this.surroundings.hint("To annotate, select an event, drag a range or point at a time, then press N");
+  }
+
+  /** Show the list of all annotations. */
+  listAnnotations(): void {
+    if (this.store.host.get("annotations").length) this.showOverview({ isAskedForAnnotations: true });
+    else this.surroundings.hint("There are no annotations yet: press N to make one");
+  }
+
+  /** Bring what an annotation is about into view, and select it. */
+  visitAnnotation({ kind, start, end, lanes, event }: Annotation): void {
+    const { store } = this;
+    if (event !== null) {
+      this.visitEvent(event);
+      return;
+    }
+    const { whole } = store;
+    if (store.aligned || end < whole.start || start > whole.end) store.showStep(null);
+    store.selectInRun(kind === "mark" ? null : { start, end, lanes, step: null });
+    if (lanes?.length) this.keepLanesInSight(lanes);
+    const { viewport } = store;
+    const span = viewport.end - viewport.start;
+    if (end > start) this.show({ start, end });
+    else if (start < viewport.start || start > viewport.end)
+      this.show({ start: start - span / 2, end: start + span / 2 }, 0);
+  }
+
+  /** Zoom so far in that annotations that share a flag have one each. */
+  showAnnotations(annotations: readonly Annotation[]): void {
+    const starts = annotations.map(({ start }) => start);
+    const [start, end] = [Math.min(...starts), Math.max(...starts)];
+    if (end > start) this.show({ start, end }, 0.4);
+    else this.listAnnotations();
   }
 
   #firstVisible(): number | null {

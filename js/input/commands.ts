@@ -169,9 +169,9 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       },
       {
         id: "match",
-        keys: "N",
-        label: "next match; Shift N: previous",
-        run: { KeyN: (actions, isShift) => actions.nextMatch(isShift ? -1 : 1) },
+        keys: ", .",
+        label: "previous, next match",
+        run: { Comma: (actions) => actions.nextMatch(-1), Period: (actions) => actions.nextMatch(1) },
       },
       {
         id: "critical",
@@ -190,6 +190,12 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         keys: "M",
         label: "measure the selection; Shift M keeps the mark",
         run: { KeyM: (actions, isShift) => actions.mark(isShift) },
+      },
+      {
+        id: "annotate",
+        keys: "N",
+        label: "name and comment the selection, mark or time; Shift N: list",
+        run: { KeyN: (actions, isShift) => (isShift ? actions.listAnnotations() : actions.annotate()) },
       },
       {
         id: "wall-clock",

@@ -25,6 +25,10 @@ export function runKey(
   return command !== undefined;
 }
 
+function isTextField(target: EventTarget): boolean {
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
+}
+
 export function bindKeyboard(lanes: HTMLElement, root: HTMLElement, actions: Actions): void {
   const { store, motion } = actions;
   const { signal } = store;
@@ -52,7 +56,7 @@ export function bindKeyboard(lanes: HTMLElement, root: HTMLElement, actions: Act
   root.addEventListener(
     "keydown",
     (event) => {
-      const isTyping = event.composedPath()[0] instanceof HTMLInputElement;
+      const isTyping = isTextField(event.composedPath()[0]);
       if (event.key === "Escape" && store.helpOpen) store.setPanel({ helpOpen: false });
       else if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !TYPED[event.key]) return;
       else TYPED[event.key](actions, event.shiftKey);

@@ -1,6 +1,7 @@
 /** A trace as a timeline below the tables. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { withAnnotations } from "../host/own_page";
 import { StaticHost } from "../host/static_host";
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration } from "../model/format/units";
@@ -48,13 +49,16 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
     if (!opened || !stage.current) return;
     const shown = new AbortController();
     const { drawn, details } = opened;
-    const trace = new StaticHost(
+    const trace: StaticHost = new StaticHost(
       {
         drawn: async () => drawn,
         details,
+        makes: ["html", "json"],
         make: async (format) => {
-          const { name, content } = await host.download(row.trace, format);
-          return { name, bytes: new Uint8Array(await content.arrayBuffer()) };
+          const { name, content } = await host.download(row.trace, format as "html" | "json");
+          const bytes = new Uint8Array(await content.arrayBuffer());
+          const { annotations } = trace.options;
+          return { name, bytes: format === "html" ? withAnnotations(bytes, annotations) : bytes };
         },
       },
       { height },

@@ -1,5 +1,6 @@
 /** The contents of the details and the help, and whether they are open. */
 
+import type { Annotation } from "../model/annotations";
 import type { Place } from "../model/wire/code";
 import { HoverAndMarks } from "./hover_and_marks";
 
@@ -17,11 +18,13 @@ interface Panels {
   statisticsBy: "op" | "name";
   menu: Menu | null;
   isAskedForNotes: boolean;
+  isAskedForAnnotations: boolean;
   graphOpen: boolean;
   graphHops: number;
   graphFit: boolean;
   codeOpen: boolean;
   codePlace: Place | null;
+  draft: Annotation | null;
 }
 
 export class PanelState extends HoverAndMarks {
@@ -38,6 +41,10 @@ export class PanelState extends HoverAndMarks {
   /** Whether the code is shown, and its current line. */
   codeOpen = false;
   codePlace: Place | null = null;
+  /** The annotation that is being edited. */
+  draft: Annotation | null = null;
+  /** Whether the list of annotations is to come into view, until it does. */
+  isAskedForAnnotations = false;
   /** Why there are no details; null while they may come. */
   detailsError: string | null = null;
 

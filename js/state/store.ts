@@ -1,6 +1,7 @@
 /** The state of one view. Panels, canvases and input read it; only its methods change it. */
 
 import type { Host, Options } from "../host/host";
+import type { Annotation } from "../model/annotations";
 import { AlignedSteps } from "../model/lanes/aligned_steps";
 import { type Arrangement, arrange, laneKey } from "../model/lanes/layout";
 import { Placement } from "../model/lanes/placement";
@@ -57,6 +58,7 @@ export class Store extends SelectionState {
     this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
     this.showStep(isSparse(drawn) ? 0 : null);
     for (const key of ["group_by", "lane_filter"] as const) host.watch(key, () => this.rearrange(), signal);
+    host.watch("annotations", () => this.emit("annotations"), signal);
     host.watch("color_by", () => this.repaint(), signal);
   }
 
@@ -223,6 +225,11 @@ export class Store extends SelectionState {
     if (next === this.scroll) return;
     this.scroll = next;
     this.emit("viewport");
+  }
+
+  setAnnotations(annotations: readonly Annotation[]): void {
+    this.host.set("annotations", annotations);
+    this.emit("annotations");
   }
 
   setOption<K extends keyof Options>(key: K, value: Options[K]): void {

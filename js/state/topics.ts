@@ -4,6 +4,7 @@ export type Topic =
   | "viewport"
   | "layout"
   | "selection"
+  | "annotations"
   | "hover"
   | "search"
   | "paint"

@@ -14,6 +14,7 @@ export interface Tokens {
   muted: string;
   accent: string;
   selection: string;
+  note: string;
   font: string;
 }
 
@@ -83,6 +84,7 @@ export function readTokens(root: HTMLElement): Tokens {
     muted: colour("--muted"),
     accent: colour("--accent"),
     selection: colour("--selection"),
+    note: colour("--note"),
     font: style.fontFamily,
   };
 }

@@ -6,6 +6,7 @@ import type { Store } from "../state/store";
 import { CodePane } from "./code/pane";
 import { DetailsPanel } from "./details/panel";
 import { GraphPane } from "./graph/pane";
+import { AnnotationCorner, AnnotationFlags } from "./parts/annotation_flags";
 import { Announcer, CursorTime } from "./parts/announcer";
 import { ContextMenu } from "./parts/context_menu";
 import { Headline } from "./parts/headline";
@@ -40,6 +41,13 @@ export function renderParts(
   }
   render(<StepStrip store={store} />, find("steps"));
   render(<LaneLabels store={store} column={find("labels")} />, find("labels"));
+  render(
+    <>
+      <AnnotationCorner store={store} actions={actions} />
+      <AnnotationFlags store={store} actions={actions} />
+    </>,
+    find("annotations"),
+  );
   render(<NoLanes store={store} actions={actions} />, find("no-lanes"));
   render(<LaneFilter store={store} actions={actions} />, find("filter"));
   if (HAS_KERNEL) render(<ProgressBar store={store} />, find("progress"));

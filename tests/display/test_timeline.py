@@ -198,6 +198,7 @@ def test_to_html_has_the_options_and_the_selection_of_now(trace: Trace, tmp_path
         "color_by": "kind",
         "lane_filter": "",
         "selection": {"events": [2]},
+        "annotations": [],
     }
     assert "<title>Other</title>" in widget.to_html(title="Other")
 

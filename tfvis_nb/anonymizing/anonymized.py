@@ -84,7 +84,7 @@ def _anonymized(trace: Trace, names: Names, later: int) -> Trace:
     }
     columns |= {name: trace.events[name] + later for name in event_table.TIMES}
     events = trace.events.assign(**columns)
-    return replaced(
+    found = replaced(
         trace,
         events,
         nested=None if trace.nested is None else _nested(trace.nested, names, later),
@@ -105,6 +105,9 @@ def _anonymized(trace: Trace, names: Names, later: int) -> Trace:
         # Last: their words that are names in this trace are known by now.
         notes=_notes(trace.notes, names),
     )
+    # What people wrote cannot be replaced.
+    found.annotations = None
+    return found
 
 
 def _replace(names: Names, role: str) -> Replace:

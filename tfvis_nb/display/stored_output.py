@@ -37,23 +37,29 @@ class StoredWidget(anywidget.AnyWidget):
     def _new_name(self) -> str:
         return uuid.uuid4().hex
 
-    def store(self, still: str, page: Callable[[], str] | None = None) -> str:
+    _kept: tuple[Callable[[], str], Callable[[], str] | None] | None = None
+
+    def store(self, still: Callable[[], str], page: Callable[[], str] | None = None) -> str:
         """Publish the stored part; return the HTML of the widget's own output: outside a notebook, `still`.
 
         `page` is called after the cell. It returns the page for the frame, or an empty text for no frame.
         """
         if not hasattr(get_ipython(), "kernel"):
-            return still
-        self._publish(still)
+            return still()
+        self._kept = (still, page)
+        self._publish(still())
         if page is not None:
-
-            def add_page() -> None:
-                if text := page():
-                    frame = _FRAME.substitute(id=self._stored, page=html.escape(text))
-                    self._publish(still, frame, update=True)
-
-            after_cell(add_page)
+            after_cell(self.store_again)
         return ""
+
+    def store_again(self) -> None:
+        """Publish the stored part, where there is one, as it is now."""
+        if self._kept is None:
+            return
+        still, page = self._kept
+        text = page() if page is not None else ""
+        frame = _FRAME.substitute(id=self._stored, page=html.escape(text)) if text else ""
+        self._publish(still(), frame, update=True)
 
     def _publish(self, still: str, frame: str = "", *, update: bool = False) -> None:
         text = _OUTPUT.substitute(id=self._stored, height=self.height, still=still, frame=frame)

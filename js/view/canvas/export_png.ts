@@ -60,6 +60,7 @@ export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> 
   if (steps) drawSteps(pen, steps, frame.width);
   pen.translate(0, strip);
   drawLayers(pen, main, frame, store, tokens);
+  drawFlags(pen, main, frame);
   drawLabels(pen, main, frame);
   pen.translate(0, frame.height + MARGIN / 2);
   pen.font = plain;
@@ -180,6 +181,35 @@ function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOM
       box.width,
     );
   }
+}
+
+/** The names of annotations, above the lanes. */
+function drawFlags(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOMRect): void {
+  for (const flag of main.querySelectorAll<HTMLElement>(".flags, .corner.noted, .flags button")) {
+    const box = flag.getBoundingClientRect();
+    const own = getComputedStyle(flag);
+    const [x, y] = [box.left - frame.left, box.top - frame.top];
+    pen.fillStyle = own.backgroundColor;
+    pen.fillRect(x, y, box.width, box.height);
+    if (flag.children.length) continue;
+    pen.fillStyle = own.borderLeftColor;
+    pen.fillRect(x, y, 2, box.height);
+    pen.font = `${own.fontSize} ${own.fontFamily}`;
+    pen.fillStyle = own.color;
+    pen.fillText(
+      fitted(pen, withoutControls(flag.textContent ?? ""), box.width - 10),
+      x + 7,
+      y + box.height / 2,
+    );
+  }
+}
+
+/** As much of a text as there is room for. */
+function fitted(pen: CanvasRenderingContext2D, text: string, room: number): string {
+  if (pen.measureText(text).width <= room + 1) return text;
+  let length = text.length;
+  while (length > 0 && pen.measureText(`${text.slice(0, length)}…`).width > room) length--;
+  return `${text.slice(0, length)}…`;
 }
 
 /** The legend's entries in as many lines as they need. */

@@ -4,6 +4,7 @@ import { formatDuration } from "../../model/format/units";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
+import { drawAnnotations } from "./annotations";
 import { drawArrows } from "./arrows";
 import { drawClockBands } from "./clock_bands";
 import { drawValues } from "./counter_track";
@@ -30,6 +31,7 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
     context.fillRect(Math.round(xAt(store.viewport, store.cursor, surface.width)), 0, 1, surface.height);
     context.globalAlpha = 1;
   }
+  drawAnnotations(surface, store, tokens);
   drawLevels(surface, store, tokens);
   drawValues(surface, store, tokens);
   outlineTensors(surface, store, tokens);

@@ -13,10 +13,13 @@ import { meaningOf } from "../../model/glossary";
 import { categoryOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
 import { stepName } from "../../model/lanes/step_bars";
+import { eventAt } from "../../model/lod/merged";
 import { NO_STEP, type Step } from "../../model/types";
 import type { Edge, EdgeKind } from "../../model/wire/details";
+import { annotationsOf } from "../../state/annotations";
 import type { Store } from "../../state/store";
 import { GraphButton } from "../graph/button";
+import { AnnotateButton, AnnotationList } from "./annotation_list";
 import { arrivalFacts } from "./collective";
 import { PanelHeader } from "./header";
 import { Lifetimes } from "./lifetimes";
@@ -54,8 +57,13 @@ export function EventDetails({ store, actions, id }: EventProps) {
         {category === "input" || category === "collective" ? (
           <span class="chip plain">{category}</span>
         ) : null}
+        <AnnotateButton actions={actions} />
         <GraphButton store={store} actions={actions} id={id} />
       </PanelHeader>
+      <AnnotationList
+        {...{ store, actions }}
+        annotations={annotationsOf(store, { events: [eventAt(drawn, id)] })}
+      />
       <TransferCard store={store} actions={actions} id={id} />
       <dl>
         {facts.map((fact) => (

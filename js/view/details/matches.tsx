@@ -1,12 +1,15 @@
 /** Results of a search, while nothing is selected: their count, total time and longest ones. */
 
 import type { Actions } from "../../input/actions";
+import { annotationsWith } from "../../model/annotations";
 import { isolated } from "../../model/format/bidi";
 import { formatCount } from "../../model/format/units";
 import { searchHint } from "../../model/search/hint";
 import { parseQuery } from "../../model/search/query";
 import type { Matches } from "../../model/search/search";
+import { shownAnnotations } from "../../state/annotations";
 import type { Store } from "../../state/store";
+import { AnnotationList } from "./annotation_list";
 import { EventTable } from "./event_table";
 import { PanelHeader } from "./header";
 
@@ -19,12 +22,17 @@ interface MatchDetailsProps {
 export function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
   const { ids, total, busy, longest } = matches;
   const hint = searchHint(parseQuery(store.searchText), ids.length > 0);
+  const noted = annotationsWith(shownAnnotations(store), store.searchText);
   const found = `${formatCount(ids.length)} ${ids.length === 1 ? "match" : "matches"}`;
   return (
     <>
-      <PanelHeader store={store} title={ids.length === 0 ? "No match" : found}>
+      <PanelHeader
+        store={store}
+        title={ids.length === 0 ? (noted.length ? "No matching event" : "No match") : found}
+      >
         <p class="searched">{isolated(store.searchText.trim())}</p>
       </PanelHeader>
+      <AnnotationList {...{ store, actions }} annotations={noted} />
       {hint && <p class="unlinked">{hint}</p>}
       {ids.length > 0 && (
         <EventTable

@@ -5,11 +5,13 @@ import type { Actions } from "../../input/actions";
 import { formatCount, formatDuration, formatNumber, unbroken } from "../../model/format/units";
 import { eventsShown, stepName } from "../../model/lanes/step_bars";
 import type { RangeStatistics } from "../../model/search/range_statistics";
+import { shownAnnotations } from "../../state/annotations";
 import { isCritical } from "../../state/critical_path";
 import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
 import { OverviewLines, StepBars, StepCard } from "../../ui/overview_card";
 import { hasTabs } from "../sizes";
+import { AnnotationList } from "./annotation_list";
 import { FindingList } from "./findings";
 import { PanelHeader } from "./header";
 import { Busy, UNKNOWN, useStatistics } from "./range_totals";
@@ -45,6 +47,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       {HAS_KERNEL && store.remote && (
         <p class="unlinked">The trace is too large for the overview here. show_dashboard has it.</p>
       )}
+      <AllAnnotations store={store} actions={actions} />
       {card && <StepCard card={card} />}
       {!isWhole && <StepBars bars={stepBarsShown(store)} />}
       {overview && isWhole && <FindingList store={store} actions={actions} block={overview.findings} />}
@@ -89,6 +92,21 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       {!isCritical(store) && waits}
       <Notes store={store} />
     </>
+  );
+}
+
+function AllAnnotations({ store, actions }: { store: Store; actions: Actions }) {
+  const section = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!store.isAskedForAnnotations) return;
+    store.isAskedForAnnotations = false;
+    section.current?.querySelector<HTMLElement>(".link")?.focus({ preventScroll: true });
+    section.current?.scrollIntoView({ block: "nearest" });
+  });
+  return (
+    <div ref={section}>
+      <AnnotationList {...{ store, actions }} annotations={shownAnnotations(store)} />
+    </div>
   );
 }
 

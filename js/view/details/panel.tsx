@@ -4,6 +4,7 @@ import type { Actions } from "../../input/actions";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { AnnotationEditor } from "./annotation_editor";
 import { EventDetails } from "./event";
 import { MatchDetails } from "./matches";
 import { MemoryDetails } from "./memory";
@@ -11,12 +12,13 @@ import { Overview } from "./overview";
 import { RangeDetails, SeveralDetails } from "./range";
 
 export function DetailsPanel({ store, actions }: { store: Store; actions: Actions }) {
-  useTopics(store, ["selection", "details", "panel", "paint", "layout", "search"]);
+  useTopics(store, ["selection", "annotations", "details", "panel", "paint", "layout", "search"]);
   if (!store.panelOpen) return null;
   const { selection, selected, range } = store;
   const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;
   return (
     <aside class="details" aria-label="Details">
+      {store.draft && <AnnotationEditor key={store.draft.id} store={store} actions={actions} />}
       {several ? (
         <SeveralDetails store={store} actions={actions} events={several} />
       ) : selected !== null ? (

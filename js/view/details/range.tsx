@@ -6,8 +6,10 @@ import { formatCount, formatDuration } from "../../model/format/units";
 import { nameOf, opOf } from "../../model/lanes/event_text";
 import { commonLocation } from "../../model/lanes/labels";
 import { busyTime } from "../../model/search/busy_time";
+import { annotationsOf } from "../../state/annotations";
 import type { Store } from "../../state/store";
 import { sortRows } from "../../ui/sort";
+import { AnnotateButton, AnnotationList } from "./annotation_list";
 import { CounterTable } from "./counters";
 import { EventTable } from "./event_table";
 import { PanelHeader } from "./header";
@@ -60,7 +62,10 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
   const where = range.lanes ? commonLocation(range.lanes.map((lane) => store.drawn.lanes[lane])) : "";
   return (
     <>
-      <PanelHeader store={store} title={`${formatDuration(length)} selected`} />
+      <PanelHeader store={store} title={`${formatDuration(length)} selected`}>
+        <AnnotateButton actions={actions} />
+      </PanelHeader>
+      <AnnotationList {...{ store, actions }} annotations={annotationsOf(store, range)} />
       <dl>
         {where && (
           <>

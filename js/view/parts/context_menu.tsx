@@ -96,6 +96,14 @@ function eventEntries(id: number, actions: Actions): Entry[] {
     { label: "Copy name", keys: "Ctrl C", run: () => actions.copy(nameOf(store.drawn, id)) },
     { label: "Select same name", run: () => actions.selectSameName(id) },
     {
+      label: "Annotate",
+      keys: "N",
+      run: () => {
+        actions.visit(id);
+        actions.annotate();
+      },
+    },
+    {
       label: "Show graph",
       keys: "G",
       run: () => {

@@ -24,6 +24,7 @@ export function Skeleton({ description, isSide }: SkeletonProps) {
             <div class="ruler" data-part="ruler" role="img" aria-label="Time axis">
               <div data-part="cursor" />
             </div>
+            <div data-part="annotations" style={{ display: "contents" }} />
             <div class="labels" data-part="labels" role="group" aria-label="Lanes" />
             <div
               class="lanes"

@@ -90,7 +90,11 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
         )}
       </span>
       {notes > 0 && (
-        <button type="button" title={store.drawn.notes.join("\n")} onClick={() => actions.showOverview(true)}>
+        <button
+          type="button"
+          title={store.drawn.notes.join("\n")}
+          onClick={() => actions.showOverview({ isAskedForNotes: true })}
+        >
           {notes === 1 ? "1 note" : `${notes} notes`}
         </button>
       )}

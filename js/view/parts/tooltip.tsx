@@ -45,7 +45,8 @@ export function Tooltip({ store, main, isInGraph = false }: TooltipProps) {
     if (!element || !place) return;
     // Next to the pointer, on the side with room, never over the edge of the timeline.
     const left = isInGraph ? place.x : main.clientWidth - store.width + place.x;
-    const top = isInGraph ? place.y : 60 + place.y;
+    const lanes = main.querySelector<HTMLElement>("[data-part=lanes]");
+    const top = isInGraph ? place.y : (lanes?.offsetTop ?? 0) + place.y;
     const flipX = left + 16 + element.offsetWidth > main.clientWidth - 8;
     const flipY = top + 18 + element.offsetHeight > main.clientHeight - 4;
     const x = flipX ? Math.max(4, left - 12 - element.offsetWidth) : left + 14;

@@ -3,6 +3,7 @@
 import base from "../../ui/styles/base.css";
 import overview from "../../ui/styles/overview.css";
 import popover from "../../ui/styles/popover.css";
+import annotations from "./annotations.css";
 import code from "./code.css";
 import details from "./details.css";
 import frame from "./frame.css";
@@ -24,6 +25,7 @@ export const STYLES = [
   frame,
   labels,
   lanes,
+  annotations,
   tooltip,
   details,
   pane,

@@ -207,9 +207,12 @@ class Comparison(HtmlExport, ipywidgets.VBox):
             timeline.send_details_soon()
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        return {**data, "text/html": self.a.store(self._still)}, metadata
+
+    def _still(self) -> str:
+        """Return what the notebook's file keeps."""
         pictures = [static_html(timeline.trace, title=timeline.title) for timeline in (self.a, self.b)]
-        still = "\n".join([headline_html(self._headline), *pictures])
-        return {**data, "text/html": self.a.store(still)}, metadata
+        return "\n".join([headline_html(self._headline), *pictures])
 
 
 def _traces(side: Side) -> list[Trace]:

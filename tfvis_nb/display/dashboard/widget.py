@@ -1,5 +1,6 @@
 """The dashboard: a timeline, and under it charts and tables that move with it."""
 
+from functools import partial
 from typing import Any
 
 import ipywidgets
@@ -128,7 +129,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         below = overview_html(self.timeline.shown)
-        still = static_html(self.trace, title=self.timeline.title, below=below)
+        still = partial(static_html, self.trace, title=self.timeline.title, below=below)
         return {**data, "text/html": self.timeline.store(still, self.timeline.page_to_keep)}, metadata
 
 

@@ -55,7 +55,10 @@ def comparison_page(
         title=printable(title, 200) or "Comparison",
         summary=" beside ".join(one_line(trace, name) for trace, name in titled),
         fallback="".join(
-            [headline_html(common["headline"]), *(static_html(trace, title=name) for trace, name in titled)]
+            [
+                headline_html(common["headline"]),
+                *(static_html(trace, title=name, annotated=False) for trace, name in titled),
+            ]
         ),
         parts=parts,
         options={**common, "sides": [side["options"] for side in sides]},

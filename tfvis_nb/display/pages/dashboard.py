@@ -80,7 +80,7 @@ def dashboard_page(
         what="dashboard",
         title=printable(title, 200) or "Dashboard",
         summary=one_line(trace, title),
-        fallback=static_html(trace, title=title, below=overview_html(trace)),
+        fallback=static_html(trace, title=title, below=overview_html(trace), annotated=False),
         parts=parts | beside,
         options=options,
         code=bundle("dashboard.js"),

@@ -95,9 +95,10 @@ def _anonymized(trace: Trace, time_range: Any, selection: Any) -> tuple[Trace, A
 
 
 def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of a timeline without a filter of lanes by names that are replaced."""
+    """Return options of a timeline without annotations, and without a filter of lanes by replaced names."""
     is_kept = is_public(options.get("lane_filter") or "")
-    return options if is_kept else {**options, "lane_filter": ""}
+    emptied = {name: [] for name in ("annotations",) if name in options}
+    return {**options, **emptied} | ({} if is_kept else {"lane_filter": ""})
 
 
 def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
@@ -139,7 +140,7 @@ def page_text(
         what="timeline",
         title=printable(title, 200) or "Timeline",
         summary=one_line(trace, title),
-        fallback=static_html(trace, title=title),
+        fallback=static_html(trace, title=title, annotated=False),
         parts=parts,
         options=values,
         code=bundle("page.js"),

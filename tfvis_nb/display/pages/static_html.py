@@ -9,7 +9,7 @@ from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.pages.static_svg import picture
+from tfvis_nb.display.pages.static_svg import MOST_ANNOTATIONS, picture
 from tfvis_nb.display.wire.code import line_totals
 
 _MOST_OPS = 10
@@ -17,12 +17,15 @@ _MOST_LINES = 10
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _FOLDERS = re.compile(r"(?s).*[/\\](?=.)")
 _MOST_LETTERS = 60
+_MOST_ANNOTATION = 300
 QUICK = 200_000
 """With more events than this, the overview and the findings would hold up a cell."""
 
 
-def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> str:
+def static_html(trace: Trace, title: str | None = None, *, below: str = "", annotated: bool = True) -> str:
     """Write a still picture of a trace, its longest lines of code and ops, in under 20 kB of plain HTML.
+
+    Its annotations are in the picture and below it if it is `annotated`.
 
     Only elements that sites keep when they clean a notebook are used: no script,
     no style sheet, and the picture as an image. Below it is the headline of the overview, or the given HTML.
@@ -30,15 +33,28 @@ def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> s
     heading = html.escape(one_line(trace, title))
     parts = [f"<p><b>{heading}</b></p>"]
     if len(trace.events):
-        image = base64.b64encode(picture(trace).encode()).decode("ascii")
+        image = base64.b64encode(picture(trace, annotated=annotated).encode()).decode("ascii")
         source = f"data:image/svg+xml;base64,{image}"
         parts.append(f'<p><img alt="Activity of each lane: {heading}" src="{source}"></p>')
+        if annotated:
+            parts += _annotations(trace)
         headline = below or _headline(trace)
         parts += [headline] if headline else []
         parts += [*_top_lines(trace), _longest_ops(trace)]
     if trace.notes:
         parts.append(f"<p>{html.escape(printable(trace.notes[0], 300))}{_more(len(trace.notes) - 1)}</p>")
     return "\n".join(parts)
+
+
+def _annotations(trace: Trace) -> list[str]:
+    """List the annotations with the numbers that they have in the picture."""
+    table = trace.annotations
+    texts = [
+        f"{name}: {text}" if text else name for name, text in zip(table["name"], table["text"], strict=True)
+    ]
+    shown = texts[:MOST_ANNOTATIONS]
+    items = "".join(f"<li>{html.escape(printable(text, _MOST_ANNOTATION))}</li>" for text in shown)
+    return [f"<ol>{items}</ol>{_more(len(texts) - len(shown))}"] if texts else []
 
 
 def overview_html(trace: Trace) -> str:

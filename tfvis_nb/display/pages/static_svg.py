@@ -20,9 +20,13 @@ _WIDTH, _ROW, _LEVELS = 760, 16, 13
 _MOST_LANES = 24
 _MOST_BYTES = 10_000
 _MOST_LETTERS = 34
+MOST_ANNOTATIONS = 30
+_NUMBERS = 12
+_NOTE = "#c26a00"
+"""The colour of annotations; js/ui/styles/base.css has it too."""
 
 
-def picture(trace: Trace) -> str:
+def picture(trace: Trace, *, annotated: bool = True) -> str:
     """Draw when each of at most 24 lanes was busy, as an SVG of about 10 kB, coarser with more lanes."""
     lanes = order_lanes(trace.events)
     shown = min(len(lanes.table), _MOST_LANES)
@@ -34,9 +38,10 @@ def picture(trace: Trace) -> str:
         if len(strips) <= _MOST_BYTES or bins <= 16:
             break
         bins //= 2
+    notes = _annotations(trace, shown) if annotated else ""
     labels = "".join(_label(lanes, lane) for lane in range(shown))
     hidden = len(lanes.table) - shown
-    height = _ROW * shown + FOOT
+    height = _ROW * shown + FOOT + (_NUMBERS if notes else 0)
     events = trace.events
     span = int((events["start_ns"] + events["duration_ns"]).max()) - origin_ns(events) if len(events) else 0
     foot = f"0 to {format_duration(span)}{', predicted' if is_predicted(trace) else ''}" + (
@@ -45,7 +50,7 @@ def picture(trace: Trace) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="11" fill="#1f2430">'
-        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>{labels}{strips}'
+        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>{labels}{strips}{notes}'
         f'<text x="{LABELS}" y="{height - 6}" fill="#6b7280">{foot}</text></svg>'
     )
 
@@ -95,6 +100,26 @@ def _strip(levels: np.ndarray, lane: int, colour: str) -> str:
             pieces.append(f"M{LABELS + start * width:g} {base}v-{high}h{(end - start) * width:g}v{high}")
         start = end
     return f'<path fill="{colour}" d="{"".join(pieces)}"/>'
+
+
+def _annotations(trace: Trace, shown: int) -> str:
+    """Lines at the starts of annotations, numbered as in their list, and shades over ranges."""
+    table = trace.annotations.head(MOST_ANNOTATIONS)
+    if not len(table):
+        return ""
+    origin = origin_ns(trace.events)
+    span = max(int((trace.events["start_ns"] + trace.events["duration_ns"]).max()) - origin, 1)
+    pieces = []
+    for number, (start, end) in enumerate(zip(table["start_ns"], table["end_ns"], strict=True), 1):
+        ends = (min(max(int(time) - origin, 0), span) for time in (start, end))
+        x, right = (LABELS + round(time * (_WIDTH - LABELS) / span, 1) for time in ends)
+        wide, high = max(right - x, 1), _ROW * shown + 2
+        pieces.append(
+            f'<rect x="{x:g}" width="{wide:g}" height="{high}" fill="{_NOTE}" fill-opacity=".15"/>'
+            f'<rect x="{x:g}" width="1" height="{high}" fill="{_NOTE}"/>'
+            f'<text x="{min(x + 3, _WIDTH - 14):g}" y="{high + 10}" fill="{_NOTE}">{number}</text>'
+        )
+    return "".join(pieces)
 
 
 def _label(lanes: LaneOrder, lane: int) -> str:

@@ -5,15 +5,19 @@ import functools
 import gzip
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from string import Template
 from typing import Any
+
+from tfvis_nb.core.labels import printable
 
 # The page may contact no host: it must not be able to leak somebody's graph.
 _PAGE = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
 # The code takes half as much room compressed. A browser too old for it can run only the unpacking code.
 _START = files(__package__).joinpath("unpack.js").read_text(encoding="utf-8")
+
+_MOST_LETTERS = 400
 
 
 def framed(
@@ -42,12 +46,25 @@ def framed(
         title=html.escape(title),
         summary=html.escape(summary),
         fallback=fallback,
+        annotations=annotations_html(_all_annotations(options)),
         parts="\n".join(elements),
         # Inside a script element only "<" could end the text.
         options=json.dumps(options).replace("<", "\\u003c"),
         start=_START,
         style=style,
     )
+
+
+def annotations_html(annotations: Sequence[Mapping[str, Any]]) -> str:
+    """Write the names and comments of annotations as a list; empty without any."""
+    texts = (f"{each['name']}: {each['text']}" if each["text"] else each["name"] for each in annotations)
+    items = "".join(f"<li>{html.escape(printable(text, _MOST_LETTERS))}</li>" for text in texts)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _all_annotations(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the annotations of a page's only timeline, or of both that it compares."""
+    return [each for side in options.get("sides", [options]) for each in side["annotations"]]
 
 
 def _base64(data: bytes) -> str:

@@ -5,6 +5,8 @@
   const script = document.createElement("script");
   script.textContent = await new Response(unpacked).text();
   document.body.append(script);
+  // It has run. A page that is exported again packs its code itself.
+  script.remove();
 })().catch((error) => {
   document.querySelector(".tfvis-loading").textContent = `This browser cannot show it: ${error.message}.`;
 });

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -17,7 +18,7 @@ from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
-from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.pages.static_html import QUICK, static_html
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
@@ -153,6 +154,9 @@ class TimelineWidget(HtmlExport, StoredWidget):
     def _show_annotations(self) -> None:
         """Take over the annotations of the trace, which this timeline or something else has changed."""
         self.set_trait("_annotations", drawn_annotations(self._trace, self._shown, self._lanes))
+        # A closed one is shown nowhere.
+        if self._drawn and len(self._trace.events) <= QUICK:
+            self.store_again()
 
     def on_selection(self, callback: Callable[[pd.DataFrame], object]) -> None:
         """Call `callback` with the selected rows when the selection changes, by a click or from Python."""
@@ -175,7 +179,7 @@ class TimelineWidget(HtmlExport, StoredWidget):
             shown = compress_gaps(self._trace.anonymized())
             return page_text(shown, title=title, selection=self._selection, **limits, **values)
         payloads: dict[str, Any] = self._delivery.payloads if title == self._title else {}
-        kept = {"selection": self._selection, "annotations": self._annotations}
+        kept: dict[str, Any] = {"selection": self._selection, "annotations": self._annotations}
         return page_text(self._shown, title=title, **kept, **payloads, **limits, **values)
 
     def close(self) -> None:
@@ -257,8 +261,8 @@ class TimelineWidget(HtmlExport, StoredWidget):
             # cell: it takes longer to find them than to draw.
             after_cell(self._send_details)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        still = static_html(self._trace, title=self._title)
-        return {**data, "text/html": self.store(still, self.page_to_keep)}, metadata
+        kept = self.store(partial(static_html, self._trace, title=self._title), self.page_to_keep)
+        return {**data, "text/html": kept}, metadata
 
     def page_to_keep(self) -> str:
         """Return the page that the notebook's file keeps, or an empty text if that would be too large."""

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { type Annotation, annotationsWith, placeFlags } from "./annotations";
+
+function made(name: string, start: number, end = start, more: Partial<Annotation> = {}): Annotation {
+  const rest = { lanes: null, event: null, event_name: "", text: "" };
+  return { id: name, kind: end > start ? "range" : "mark", name, start, end, ...rest, ...more };
+}
+
+const view = { start: 100, end: 200 };
+const placed = (annotations: Annotation[]) =>
+  placeFlags(annotations, view, 1000).map(({ x, room, annotations: each }) => [
+    x,
+    room,
+    each.map(({ name }) => name).join(),
+  ]);
+
+describe("placeFlags", () => {
+  it("gives each the room up to the next one", () => {
+    expect(placed([made("b", 150), made("a", 110)])).toEqual([
+      [100, 396, "a"],
+      [500, 500, "b"],
+    ]);
+  });
+
+  it("leaves out what is not in view, and keeps what reaches into it at the edge", () => {
+    expect(placed([made("before", 20, 90), made("into", 20, 120), made("after", 201)])).toEqual([
+      [0, 1000, "into"],
+    ]);
+  });
+
+  it("joins those that would cover each other, also where several begin before the view", () => {
+    expect(placed([made("a", 110), made("b", 111), made("c", 113)])).toEqual([
+      [100, 26, "a,b"],
+      [130, 870, "c"],
+    ]);
+    expect(placed([made("a", 5, 150), made("b", 6, 150)])).toEqual([[0, 1000, "a,b"]]);
+  });
+
+  it("keeps the last one inside", () => {
+    expect(placed([made("a", 200)])).toEqual([[980, 20, "a"]]);
+  });
+});
+
+describe("annotationsWith", () => {
+  const all = [made("Slow copy", 1), made("fine", 2, 2, { text: "not SLOW", event_name: "grad/MatMul" })];
+  const found = (query: string) => annotationsWith(all, query).map(({ name }) => name);
+
+  it("looks into names, comments and events", () => {
+    expect(found("slow")).toEqual(["Slow copy", "fine"]);
+    expect(found("slow matmul")).toEqual(["fine"]);
+    expect(found('"slow copy"|nothing')).toEqual(["Slow copy"]);
+    expect(found("slow -copy")).toEqual(["fine"]);
+  });
+
+  it("finds none for filters of events", () => {
+    for (const query of ["", "op:MatMul", ">5ms", "slow step:3"]) expect(found(query)).toEqual([]);
+  });
+});

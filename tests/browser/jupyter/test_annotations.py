@@ -1,0 +1,49 @@
+"""Annotations between the timeline in JupyterLab and Python, and in the notebook's file."""
+
+import json
+
+from playwright.sync_api import expect
+
+from tests.browser.notebook import OpenNotebook
+from tests.real_traces import DATA
+
+SHOW = f"""
+import tfvis_nb as tv
+widget = tv.show_timeline({str(DATA / "local_mlp_step1.pb")!r}, height=420)
+widget
+"""
+
+
+def test_they_go_both_ways_and_into_the_file(notebook: OpenNotebook) -> None:
+    book = notebook([SHOW])
+    book.run_all()
+    timeline = book.timeline(0)
+    timeline.find("op:Relu")
+    timeline.lanes.focus()
+    before = book.cells
+    book.page.keyboard.press("n")
+    book.page.keyboard.type("a and b, slow")
+    book.page.keyboard.press("Enter")
+    notes = timeline.details.get_by_role("region", name="Annotations")
+    expect(notes).to_contain_text("a and b, slow")
+    assert book.cells == before
+    # Timelines and tables follow each other.
+    ask = "print(widget.annotations[['kind', 'name']].values.tolist(), *widget.trace.annotations.event)"
+    selected = book.ask("print(*widget.selection.index)")
+    book.wait_until(lambda: book.ask(ask) == f"[['event', 'a and b, slow']] {selected}")
+    book.ask("""
+table = widget.annotations
+table.loc[0, ['name', 'text']] = ['renamed', 'by Python']
+start = int(widget.trace.events.start_ns.iloc[0])
+widget.annotations = [*table.to_dict('records'), {'start_ns': start, 'name': 'the start'}]
+""")
+    expect(notes).to_contain_text("by Python")
+    timeline.clear()
+    flags = timeline.root.get_by_role("list", name="Annotations in view")
+    expect(flags.get_by_role("listitem").first).to_have_text("the start")
+    # The file has them for whoever opens it without a kernel.
+    book.command("docmanager:save")
+    cell = next(cell for cell in json.loads(book.path.read_text("utf-8"))["cells"] if "outputs" in cell)
+    stored = json.dumps(cell["outputs"])
+    assert "renamed: by Python" in stored
+    assert "the start" in stored

@@ -1,0 +1,132 @@
+"""Annotations in an exported page: what a colleague sees, edits and sends back."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.watched import Watched
+from tests.real_traces import DATA, real_trace
+from tfvis_nb import Trace
+from tfvis_nb.core.trace import replaced
+
+HOSTILE = "<img src=x onerror=alert(1)> & </script>"
+
+
+def annotated() -> Trace:
+    whole = real_trace(DATA / "local_mlp_step1.pb")
+    trace = replaced(whole, whole.events)
+    first = int(trace.events["start_ns"].iloc[0])
+    trace.annotations = [
+        {"event": longest(), "name": "the longest", "text": HOSTILE},
+        {"start_ns": first + 3_000_000, "end_ns": first + 4_000_000, "name": "a range"},
+    ]
+    return trace
+
+
+def longest() -> int:
+    return int(real_trace(DATA / "local_mlp_step1.pb").events["duration_ns"].to_numpy().argmax())
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return annotated().to_html(tmp_path_factory.mktemp("page") / "page.html")
+
+
+def listed(timeline: Timeline) -> list[str]:
+    return timeline.details.get_by_role("region", name="Annotations").locator("li b").all_inner_texts()
+
+
+def flags(timeline: Timeline) -> list[str]:
+    shown = timeline.root.get_by_role("list", name="Annotations in view").get_by_role("listitem")
+    return shown.all_inner_texts()
+
+
+def saved(page: Page, path: Path) -> Path:
+    """Export the page from its own menu."""
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name="Offline page").click()
+    download.value.save_as(path)
+    return path
+
+
+def test_a_colleague_sees_edits_and_sends_back(
+    exported: OpenExported, chromium: Browser, page_file: Path, tmp_path: Path
+) -> None:
+    timeline = exported(page_file).wait()
+    assert listed(timeline) == ["a range", "the longest"]
+    assert flags(timeline) == ["a range", "the longest"]
+    expect(timeline.details).to_contain_text(HOSTILE)
+    # From the list to the event, and to its form.
+    timeline.details.get_by_role("button", name="the longest").first.click()
+    name = real_trace(DATA / "local_mlp_step1.pb").events["name"].iloc[longest()]
+    expect(timeline.title).to_have_text(name)
+    expect(timeline.status.last).to_contain_text("annotated the longest")
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("n")
+    form = timeline.details.get_by_role("form", name="Edit annotation")
+    expect(form.get_by_role("textbox", name="Name")).to_be_focused()
+    # These are keys of the timeline elsewhere.
+    timeline.page.keyboard.type(" / why?")
+    form.get_by_role("textbox", name="Comment").fill("seen?\nyes")
+    timeline.page.keyboard.press("Control+Enter")
+    expect(form).to_have_count(0)
+    expect(timeline.lanes).to_be_focused()
+    # Another event, by keys alone.
+    timeline.page.keyboard.press("ArrowLeft")
+    expect(timeline.title).not_to_have_text(name)
+    timeline.page.keyboard.press("n")
+    timeline.page.keyboard.type("before it")
+    timeline.page.keyboard.press("Enter")
+    expect(timeline.details.get_by_role("region", name="Annotations")).to_contain_text("before it")
+    again = saved(timeline.page, tmp_path / "again.html")
+
+    with chromium.new_context() as other:
+        page = other.new_page()
+        watch = Watched(page, own=again.as_uri())
+        page.goto(again.as_uri())
+        sent = Timeline(page.locator("#tfvis-root")).wait()
+        assert listed(sent) == ["before it"]  # the selection is that of the sender
+        sent.lanes.focus()
+        page.keyboard.press("Escape")
+        assert listed(sent) == ["a range", "before it", "the longest / why?"]
+        expect(sent.details).to_contain_text("seen?\nyes")
+        # The same page again, with one fewer.
+        sent.details.get_by_role("button", name="Edit the annotation a range").click()
+        sent.details.get_by_role("button", name="Delete").click()
+        assert listed(sent) == ["before it", "the longest / why?"]
+        third = saved(page, tmp_path / "third.html")
+        watch.end()
+    text = third.read_text("utf-8")
+    found = re.search(r'id="tfvis-options">(.*?)</script>', text)
+    assert found
+    kept = json.loads(found[1])["annotations"]
+    assert [each["name"] for each in kept] == ["before it", "the longest / why?"]
+    # Apart from the options and the list it is the page that was exported first.
+    start = page_file.read_text("utf-8")
+    parts = r'<script type="application/octet-stream" id="[^"]*">[^<]*</script>'
+    assert re.findall(parts, text) == re.findall(parts, start)
+    assert text.count("<script") == start.count("<script")
+    assert "<li>before it</li>" in text
+
+
+def test_search_finds_them_and_they_can_be_given_up(exported: OpenExported, page_file: Path) -> None:
+    timeline = exported(page_file).wait()
+    timeline.search_box.fill("longest")
+    expect(timeline.title).to_have_text("No matching event")
+    assert listed(timeline) == ["the longest"]
+    timeline.clear()
+    timeline.page.keyboard.press("Shift+N")
+    expect(timeline.details.get_by_role("button", name="a range").first).to_be_focused()
+    timeline.page.keyboard.press("Enter")
+    expect(timeline.title).to_have_text("1.00 ms selected")
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("n")
+    timeline.page.keyboard.type("other")
+    timeline.page.keyboard.press("Escape")
+    expect(timeline.details.get_by_role("form")).to_have_count(0)
+    assert listed(timeline) == ["a range"]
