@@ -225,8 +225,8 @@ class _Known:
 
     def _step_at(self, time: int) -> int | None:
         """Return the step that runs at a time, the first of several; None outside steps."""
-        running = (self._spans["first"] <= time) & (time < self._spans["last"])
-        return int(running.idxmax()) if running.any() else None
+        running = self._spans[(self._spans["first"] <= time) & (time < self._spans["last"])]
+        return next(iter(running.index.to_list()), None)
 
     @cached_property
     def _spans(self) -> pd.DataFrame:

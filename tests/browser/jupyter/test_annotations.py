@@ -28,9 +28,11 @@ def test_they_go_both_ways_and_into_the_file(notebook: OpenNotebook) -> None:
     expect(notes).to_contain_text("a and b, slow")
     assert book.cells == before
     # Timelines and tables follow each other.
-    ask = "print(widget.annotations[['kind', 'name']].values.tolist(), *widget.trace.annotations.event)"
-    selected = book.ask("print(*widget.selection.index)")
-    book.wait_until(lambda: book.ask(ask) == f"[['event', 'a and b, slow']] {selected}")
+    ask = """
+notes = widget.trace.annotations
+print(notes[['kind', 'name']].values.tolist(), [*notes['event']] == [*widget.selection.index])
+"""
+    book.wait_until(lambda: book.ask(ask) == "[['event', 'a and b, slow']] True")
     book.ask("""
 table = widget.annotations
 table.loc[0, ['name', 'text']] = ['renamed', 'by Python']

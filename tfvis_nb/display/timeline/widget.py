@@ -69,7 +69,7 @@ class TimelineWidget(HtmlExport, StoredWidget):
     color_by = traitlets.Unicode(timeline_options.DEFAULTS["color_by"]).tag(sync=True)
     lane_filter = traitlets.Unicode(timeline_options.DEFAULTS["lane_filter"]).tag(sync=True)
     _selection = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
-    _annotations = traitlets.List().tag(sync=True)
+    _annotations: traitlets.List[Any] = traitlets.List().tag(sync=True)
     _drawn = traitlets.Bytes().tag(sync=True, echo_update=False)
     _details = traitlets.Bytes().tag(sync=True, echo_update=False)
     _link = traitlets.Unicode("").tag(sync=True)
