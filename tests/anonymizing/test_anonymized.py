@@ -91,7 +91,7 @@ def secret_trace() -> Trace:
         "file": f"{SECRET}.py",
     }
     program = {"subject": "op", "name": f"{SECRET}*", "factor": 2.0}
-    return Trace(
+    trace = Trace(
         table,
         nested=nested,
         graphs=[[graph.SerializeToString()]] * 2,
@@ -115,6 +115,8 @@ def secret_trace() -> Trace:
             {"task": [JOB], "counter": [f"{SECRET} bytes"], "time_ns": [10**18], "value": [3.0]}
         ),
     )
+    trace.annotations = [{"event": 0, "name": SECRET, "text": f"{SECRET} is slow"}]
+    return trace
 
 
 def written(folder: Path) -> dict[str, str]:

@@ -97,7 +97,7 @@ def _anonymized(trace: Trace, time_range: Any, selection: Any) -> tuple[Trace, A
 def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return options of a timeline without annotations, and without a filter of lanes by replaced names."""
     is_kept = is_public(options.get("lane_filter") or "")
-    emptied = {name: [] for name in ("annotations",) if name in options}
+    emptied: dict[str, Any] = {name: [] for name in ("annotations",) if name in options}
     return {**options, **emptied} | ({} if is_kept else {"lane_filter": ""})
 
 
