@@ -225,7 +225,10 @@ export class Actions extends Navigation {
   /** Name and comment what is selected, measured or pointed at. */
   annotate(): void {
     const draft = draftOf(this.store);
-    if (draft) this.store.setPanel({ draft, panelOpen: true });
+    // A cell of a fleet's page shows its timeline for a while only.
+    if (!this.store.host.exports.includes("html"))
+      this.surroundings.hint("To annotate it, open the trace in a timeline of its own");
+    else if (draft) this.store.setPanel({ draft, panelOpen: true });
     else
       this.surroundings.hint("To annotate, select an event, drag a range or point at a time, then press N");
   }

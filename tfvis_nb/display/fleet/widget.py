@@ -212,7 +212,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         after_cell(self.panels.start_first)
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.map.store(fleet_still(self._summary()))}, metadata
+        return {**data, "text/html": self.map.store(lambda: fleet_still(self._summary()))}, metadata
 
 
 def show_fleet(dataset: Any, *, since: Any = None, title: str | None = None) -> Fleet:

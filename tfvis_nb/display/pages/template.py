@@ -63,8 +63,8 @@ def annotations_html(annotations: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _all_annotations(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the annotations of a page's only timeline, or of both that it compares."""
-    return [each for side in options.get("sides", [options]) for each in side["annotations"]]
+    """Return the annotations of a page's timelines, as far as it keeps any."""
+    return [each for side in options.get("sides", [options]) for each in side.get("annotations", [])]
 
 
 def _base64(data: bytes) -> str:
