@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Cell, cellText, type Grid, stepText, type Values, valueText } from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";
 import { scaleOf } from "../model/fleet/scale";
-import { quantile } from "../model/fleet/spread";
+import { quantile, sortedValues } from "../model/fleet/spread";
 import type { Theme } from "../model/paint/palette";
 import { HeatMap } from "./heat_map";
 import type { FleetHost } from "./host";
@@ -49,11 +49,10 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
   }, []);
   const metric = grid.metrics[chosen.metric];
   const { values } = chosen;
-  const scale = useMemo(() => scaleOf(values), [values]);
-  const median = useMemo(
-    () => quantile(values.filter((value) => !Number.isNaN(value)).sort(), 0.5),
-    [values],
-  );
+  const { scale, median } = useMemo(() => {
+    const sorted = sortedValues(values);
+    return { scale: scaleOf(sorted), median: quantile(sorted, 0.5) };
+  }, [values]);
   /** Only what was asked last counts: an answer may take long. */
   const ask = (text: string, answer: Promise<string>) => {
     const mine = ++latest.current;

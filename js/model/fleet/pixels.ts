@@ -28,17 +28,22 @@ export function largestCells(
   width: number,
 ): Int32Array {
   const found = new Int32Array(lines * width).fill(-1);
-  const columns = Array.from({ length: width }, (_, x) => span(x, width, range));
+  const firsts = new Uint32Array(width);
+  const ends = new Uint32Array(width);
+  for (let x = 0; x < width; x++) [firsts[x], ends[x]] = span(x, width, range);
   for (let line = 0; line < lines; line++) {
     const [first, end] = span(line, lines, { from: 0, to: tasks });
     for (let task = first; task < end; task++) {
       const row = task * steps;
       for (let x = 0; x < width; x++) {
-        const [from, to] = columns[x];
         const at = line * width + x;
-        for (let cell = row + from; cell < row + to; cell++) {
-          // NaN is larger than nothing.
-          if (values[cell] > (found[at] < 0 ? Number.NEGATIVE_INFINITY : values[found[at]])) found[at] = cell;
+        // NaN is larger than nothing.
+        let most = found[at] < 0 ? Number.NEGATIVE_INFINITY : values[found[at]];
+        for (let cell = row + firsts[x]; cell < row + ends[x]; cell++) {
+          if (values[cell] > most) {
+            most = values[cell];
+            found[at] = cell;
+          }
         }
       }
     }

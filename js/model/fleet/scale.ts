@@ -21,8 +21,8 @@ const LARGEST = 0.05;
 /** The largest values have colours of their own if they go this far beyond the usual range, in its lengths. */
 const APART = 0.5;
 
-export function scaleOf(values: Values): Scale | null {
-  const sorted = values.filter((value) => !Number.isNaN(value)).sort();
+/** The scale of values that are sorted and known; null without any. */
+export function scaleOf(sorted: Values): Scale | null {
   if (sorted.length === 0) return null;
   const [low, high, most] = [SMALLEST, 1 - LARGEST, 1].map((share) => quantile(sorted, share));
   if (most - high > APART * (high - low)) return { low, high, most };

@@ -43,6 +43,11 @@ export function spreadOf(values: Values, start: number, count: number, stride: n
   };
 }
 
+/** The values that are known, in ascending order. */
+export function sortedValues(values: Values): Values {
+  return values.filter((value) => !Number.isNaN(value)).sort();
+}
+
 /** The quantile of sorted values, between two of them in proportion; NaN without any. */
 export function quantile(sorted: Float64Array, share: number): number {
   if (sorted.length === 0) return Number.NaN;
