@@ -27,7 +27,7 @@ export interface Shown {
 }
 
 const LINE = 12;
-const TICK_GAP = 56;
+const TICK_GAP = 44;
 
 export function draw(context: CanvasRenderingContext2D, shown: Shown, ratio: number): void {
   const { geometry, tokens, picture } = shown;

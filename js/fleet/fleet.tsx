@@ -1,6 +1,6 @@
 /** A fleet's heat map with what is around it: the choice of a figure, the legend, the current cell, the table. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { type Cell, cellText, type Grid, stepText, type Values, valueText } from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";
 import { scaleOf } from "../model/fleet/scale";
@@ -29,6 +29,11 @@ interface Said {
   isBusy?: boolean;
 }
 
+const ABOUT =
+  "Each pixel has the colour of its largest value. Below are the tasks of each step: their median (line), the 5th to 95th " +
+  "percentile (band) and the largest (dots; triangles beyond the axis). On the right are the steps of each task: the " +
+  "5th to 95th percentile (thin), the middle half (thick) and the median.";
+
 const NOTHING: Said = { text: "" };
 
 export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
@@ -42,6 +47,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
   const [opened, setOpened] = useState<Cell | null>(null);
   const [said, setSaid] = useState<Said>(NOTHING);
   const latest = useRef(0);
+  const about = useId();
   useEffect(() => {
     const watching = new AbortController();
     host.watch(() => setSince(host.since), watching.signal);
@@ -122,6 +128,12 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
           </select>
         </label>
         {scale && <Legend {...{ metric, scale, theme }} />}
+        <button type="button" class="about" aria-label="About: heat map" aria-describedby={about}>
+          ?
+        </button>
+        <span id={about} hidden>
+          {ABOUT}
+        </span>
         <span class="space" />
         {isPart && (
           <button type="button" title="Show all steps (0)" onClick={() => show(whole(steps))}>

@@ -3,8 +3,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Cell, cellText, type Grid, type Metric, type Values, valueText } from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";
-import { colours, type Scale } from "../model/fleet/scale";
-import { type Spread, spreadOfSteps, spreadOfTasks } from "../model/fleet/spread";
+import { colours, type Scale, scaleOf } from "../model/fleet/scale";
+import { type Spread, sortedValues, spreadOfSteps, spreadOfTasks } from "../model/fleet/spread";
 import { readTokens } from "../ui/theme";
 import { draw } from "./draw";
 import { cellAt, columnAt, type Geometry, geometryOf } from "./geometry";
@@ -57,7 +57,7 @@ export function HeatMap(props: HeatMapProps) {
   const spreads = useMemo((): { bySteps: Spread[]; byTasks: Spread[] } => {
     return { bySteps: spreadOfSteps(grid, values), byTasks: spreadOfTasks(grid, values) };
   }, [grid, values]);
-  const extent = useMemo(() => extentOf(spreads.bySteps, scale), [spreads, scale]);
+  const extent = useMemo(() => extentOf(spreads.bySteps), [spreads]);
   const geometry = useMemo(
     () => (width > 0 ? geometryOf(grid, width, labelWidth(grid, canvas.current)) : null),
     [grid, width],
@@ -189,10 +189,12 @@ export function HeatMap(props: HeatMapProps) {
   );
 }
 
-/** From the smallest low end of a step's spread to the largest value, or to where the few largest ones begin. */
-function extentOf(bySteps: readonly Spread[], { high, most }: Scale): [number, number] {
-  const least = bySteps.reduce((least, { count, low }) => (count ? Math.min(least, low) : least), most);
-  return [least, most > high ? high + (high - least) * BEYOND : most];
+/** From the smallest low end of a step's spread to the largest value, or to a little beyond where few begin. */
+function extentOf(bySteps: readonly Spread[]): [number, number] {
+  const tops = scaleOf(sortedValues(Float64Array.from(bySteps, ({ most }) => most)));
+  if (!tops) return [0, 0];
+  const least = bySteps.reduce((least, { count, low }) => (count ? Math.min(least, low) : least), tops.most);
+  return [least, tops.most > tops.high ? tops.high + (tops.high - least) * BEYOND : tops.most];
 }
 
 /** The cell with the largest value, where the keyboard starts. */

@@ -8,9 +8,13 @@ export interface Range {
   to: number;
 }
 
-/** The first and the end of the indexes that fall on position `at` of `count`; at least one. */
+/** The first and the end of the indexes that fall on position `at` of `count`: one if there are as many positions. */
 export function span(at: number, count: number, { from, to }: Range): [number, number] {
   const scale = (to - from) / count;
+  if (scale <= 1) {
+    const only = Math.floor(from + (at + 0.5) * scale);
+    return [only, only + 1];
+  }
   const first = Math.min(Math.floor(from + at * scale + 1e-9), to - 1);
   return [first, Math.max(Math.ceil(from + (at + 1) * scale - 1e-9), first + 1)];
 }
