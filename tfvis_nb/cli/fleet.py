@@ -12,18 +12,19 @@ from tfvis_nb.core.html_export import check_page_name
 from tfvis_nb.texts import Text, text_of
 
 _ABOUT = """
-DATASET is the folder of a dataset of traces, which tv.open_traces(DATASET).ingest(...) makes. The page has
-a heat map of its steps and tasks, tables of what stands out, and the timelines of the longest steps.
+DATASET is the folder of a dataset, which tfvis-nb ingest makes, or a folder, pattern or URL of traces, which
+are ingested into one in your cache folder. The page has a heat map of steps and tasks, tables of what
+stands out, and the timelines of the longest steps.
 """
 
 _EXAMPLES = """
-tfvis-nb fleet traces.dataset -o fleet.html
-tfvis-nb fleet traces.dataset -o fleet.html --since 1200 --timelines 10
+tfvis-nb fleet dataset -o fleet.html
+tfvis-nb fleet 'logs/**/*.xplane.pb' -o fleet.html --since 1200 --timelines 10
 """
 
 
 @verb("fleet", _ABOUT, _EXAMPLES)
-@click.argument("dataset", metavar="DATASET", type=FILE)
+@click.argument("dataset", metavar="DATASET")
 @click.option("-o", "--output", metavar="FILE", type=FILE, required=True, help="File to write.")
 @click.option("--run", metavar="RUN", help="The run that --since counts in; needed if several have the step.")
 @click.option("--since", metavar="STEP", type=int, help="Compare ops since this step; by default the middle.")
@@ -38,7 +39,7 @@ tfvis-nb fleet traces.dataset -o fleet.html --since 1200 --timelines 10
 @click.option("--title", help="Title instead of the dataset's name.")
 @click.option("--no-source", is_flag=True, help="Leave out code: file names, lines and stacks.")
 def command(
-    dataset: Path,
+    dataset: str,
     output: Path,
     run: str | None,
     since: int | None,
