@@ -22,7 +22,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.osutil import relative_uri
 
 import tfvis_nb as tv
-from tfvis_nb.display.pages.static_svg import FOOT, LABELS, picture
+from tfvis_nb.display.pictures.still import FOOT, LABELS, picture
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -21,7 +21,7 @@ from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.pages.static_html import overview_html, static_html
-from tfvis_nb.display.pages.static_svg import picture
+from tfvis_nb.display.pictures.still import picture
 from tfvis_nb.texts import Text
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,6 +1,7 @@
 """``tfvis-nb export``: traces as a page, a Chrome trace or a table."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,21 @@ PAGE = together(
 )
 
 _FORMATS = """
-The suffix of FILE is the format: .html is a page that needs no network, .json or .json.gz a Chrome trace
+The suffix of FILE is the format: .html is a page that needs no network, .svg, .pdf and .png a picture for a
+paper or a slide, .json or .json.gz a Chrome trace
 for Perfetto, .parquet the whole trace as a table that tfvis_nb reads back. .pb is TensorFlow's own message,
 from a session file or from a file of messages: RunMetadata or XSpace. .pickle is a pickle of RunMetadata.
 .pb.gz and .pickle.gz are these, compressed.
 Each of several steps is a file of its own: FILE.step0.pb, FILE.step1.pb and so on.
 """
 
+THEMES = ("light", "print", "dark")
+
 _EXAMPLES = """
 tfvis-nb export step.pb -o step.html --color-by op
 tfvis-nb export logs/plugins/profile/2026_01_31 -o run.json.gz
 tfvis-nb export worker*.xplane.pb -o run.parquet --time-range :100ms
+tfvis-nb export step.pb -o step.pdf --width "8.5 cm" --theme print --lane-filter GPU
 tfvis-nb export run.tfvis -o run.pb
 tfvis-nb export step.pb -o step.pickle
 """
@@ -58,6 +63,11 @@ tfvis-nb export step.pb -o step.pickle
     help="File to write; repeatable.",
 )
 @click.option("--no-arrows", is_flag=True, help="Write a Chrome trace without arrows between events.")
+@click.option(
+    "--width", metavar="SIZE", help="Width of a picture, such as '8.5 cm' or 600 (px); 16 cm by default."
+)
+@click.option("--height", metavar="SIZE", help="Height of a picture; what its lanes need by default.")
+@click.option("--theme", type=click.Choice(THEMES), help="Colours of a picture; print differs in greyscale.")
 @PART
 @PAGE
 def command(
@@ -68,12 +78,15 @@ def command(
     max_unpacked: int | None,
     *,
     no_arrows: bool,
+    width: str | None,
+    height: str | None,
+    theme: str | None,
     no_source: bool,
     anonymize: bool,
     **options: Any,
 ) -> int:
     """Write the requested files; return the exit code."""
-    from tfvis_nb.writing.save import MESSAGES, SUFFIXES, save, suffix_of
+    from tfvis_nb.writing.save import MESSAGES, PICTURES, SUFFIXES, save, suffix_of
 
     suffixes = [suffix_of(path) for path in files]
     for path, suffix in zip(files, suffixes, strict=True):
@@ -86,7 +99,12 @@ def command(
         for option, given in parts.items():
             if given and suffix in MESSAGES:
                 raise click.UsageError(Text("part_of_message", option=option, suffix=suffix))
+    drawn = any(suffix in PICTURES for suffix in suffixes)
     page_options = [name for name, value in options.items() if value not in (None, False)]
+    page_options = [name for name in page_options if name != "lane_filter" or not drawn]
+    looks = {"width": width, "height": height, "theme": theme}
+    if any(looks.values()) and not drawn:
+        raise click.UsageError(Text("option_for_pictures", suffix=suffixes[0]))
     if page_options and ".html" not in suffixes:
         option = page_options[0].replace("_", "-")
         raise click.UsageError(Text("option_for_pages", option=option, suffix=suffixes[0]))
@@ -102,6 +120,8 @@ def command(
         written = [path]
         if suffix == ".html":
             write_page(trace, path, **options)
+        elif suffix in PICTURES:
+            draw(trace, path, looks | {"lanes": options["lane_filter"], "title": title})
         else:
             try:
                 if suffix.startswith(".json"):
@@ -132,6 +152,20 @@ def write_page(
         trace.to_html(path, **options)
     except PageTooLargeError as error:
         raise Failure(in_options(text_of(error)).named(path)) from None
+    except OSError as error:
+        raise Failure(Text("file_unwritable", path=path, reason=error.strerror or error)) from None
+
+
+def draw(trace: Trace, path: Path, options: Mapping[str, Any]) -> None:
+    """Write a picture with the options that are given."""
+    from tfvis_nb.cli.lane_filter import check_lane_filter
+    from tfvis_nb.writing.save import write_picture
+
+    check_lane_filter(trace, options["lanes"])
+    try:
+        write_picture(trace, path, **{name: value for name, value in options.items() if value})
+    except (ImportError, ValueError) as error:
+        raise Failure(text_of(error)) from None
     except OSError as error:
         raise Failure(Text("file_unwritable", path=path, reason=error.strerror or error)) from None
 

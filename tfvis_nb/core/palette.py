@@ -2,6 +2,7 @@
 
 It has the categories of events, the activities that steps are broken down into, and changes, by name. Each
 has a label and a colour for light and for dark pages, or the colours of the category that it is ``like``.
+Categories also have one for print, where greys must differ.
 """
 
 import json
@@ -23,3 +24,8 @@ COLOURS = {name: category["light"] for name, category in _CATEGORIES.items()} | 
     for name, activity in _ACTIVITIES.items()
 }
 """The colour of a category or an activity on a light page, as ``#rrggbb`` or ``#rrggbbaa``."""
+
+
+def category_colours(theme: str) -> dict[str, str]:
+    """Return the colour of each category in a theme: ``light``, ``dark`` or ``print``."""
+    return {name: category[theme] for name, category in _CATEGORIES.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 import pyarrow as pa
@@ -20,16 +20,21 @@ from tfvis_nb.core import counters as counter_table
 from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import check_title
+from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.stacks import StackTable
 from tfvis_nb.core.trace_tables import TraceTables
 from tfvis_nb.texts import Text
+
+if TYPE_CHECKING:
+    from tfvis_nb.display.pictures.picture import Picture
 
 _WATCHERS: weakref.WeakKeyDictionary[Trace, list[tuple[weakref.ref[Any], Callable[[Any], object]]]]
 _WATCHERS = weakref.WeakKeyDictionary()
 """Apart from the traces, which can so be pickled: for each the objects to call, with their methods."""
 
 
-class Trace(TraceTables, HtmlExport):
+
+class Trace(TraceTables, HtmlExport, PictureExport):
     """The recorded events of one or more traced steps.
 
     Parameters
@@ -163,6 +168,14 @@ class Trace(TraceTables, HtmlExport):
         from tfvis_nb.display.pages.page import html_page
 
         return html_page(self, title, **options)
+
+    def _picture(self, **options: Any) -> Picture:
+        """Return the picture that `to_svg` writes."""
+        from tfvis_nb.core.options import refuse_unknown
+        from tfvis_nb.display.pictures.picture import OPTIONS, picture
+
+        refuse_unknown(options, OPTIONS)
+        return picture(self, **options)
 
     def anonymized(self) -> Trace:
         """Return the trace without the names and code of its program, to send it to others.

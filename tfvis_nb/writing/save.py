@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 from tfvis_nb.core.options import near
 from tfvis_nb.core.output_path import whole, writable
@@ -10,6 +11,9 @@ from tfvis_nb.texts import Text, text_of
 
 SUFFIXES = {
     ".html": "the timeline, in one page that opens offline",
+    ".svg": "a picture for papers, as vectors",
+    ".pdf": "the same as a page of its size",
+    ".png": "the same in pixels",
     ".json": "a Chrome trace, for Perfetto and chrome://tracing",
     ".json.gz": "the same, compressed",
     ".parquet": "the event table, which read_trace reads back",
@@ -24,6 +28,9 @@ PICKLE = ".pickle"
 _PACKED = ".gz"
 MESSAGES = (".pb", PICKLE, f".pb{_PACKED}", f"{PICKLE}{_PACKED}")
 """Suffixes of TensorFlow's own messages, which only a trace that keeps its messages can be written as."""
+
+PICTURES = (".svg", ".pdf", ".png")
+"""Suffixes of pictures."""
 
 PROFILE = ".xplane"
 """Precedes the suffix of a profile's file name."""
@@ -59,6 +66,8 @@ def save(trace: Trace, path: Path) -> list[Path]:
     suffix = suffix_of(path)
     if suffix == ".html":
         trace.to_html(path)
+    elif suffix in PICTURES:
+        write_picture(trace, path)
     elif suffix.startswith(".json"):
         trace.to_chrome_trace(path)
     elif suffix == ".parquet":
@@ -66,6 +75,17 @@ def save(trace: Trace, path: Path) -> list[Path]:
     else:
         return _save_messages(trace, path)
     return [path]
+
+
+def write_picture(trace: Trace, path: Path, **options: Any) -> None:
+    """Write a picture in the format of its suffix; ImportError without the extra that it needs."""
+    suffix = suffix_of(path)
+    if suffix == ".svg":
+        trace.to_svg(path, **options)
+    elif suffix == ".pdf":
+        trace.to_pdf(path, **options)
+    else:
+        trace.to_png(path, **options)
 
 
 def message_file(message: bytes, suffix: str, *, is_profile: bool) -> tuple[str, bytes]:

@@ -9,7 +9,7 @@ from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.pages.static_svg import MOST_ANNOTATIONS, picture
+from tfvis_nb.display.pictures.still import MOST_ANNOTATIONS, picture
 from tfvis_nb.display.wire.code import line_totals
 
 _MOST_OPS = 10

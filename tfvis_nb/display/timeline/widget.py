@@ -12,6 +12,7 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
@@ -19,6 +20,7 @@ from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import QUICK, static_html
+from tfvis_nb.display.pictures.picture import OPTIONS, Picture, picture
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
@@ -31,7 +33,7 @@ from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 
 
-class TimelineWidget(HtmlExport, StoredWidget):
+class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
     """A trace as a timeline that zooms, searches and selects.
 
     Parameters
@@ -181,6 +183,14 @@ class TimelineWidget(HtmlExport, StoredWidget):
         payloads: dict[str, Any] = self._delivery.payloads if title == self._title else {}
         kept: dict[str, Any] = {"selection": self._selection, "annotations": self._annotations}
         return page_text(self._shown, title=title, **kept, **payloads, **limits, **values)
+
+    def _picture(self, **options: Any) -> Picture:
+        """Return the picture that `to_svg` writes, by default of the filtered lanes and the selected time."""
+        refuse_unknown(options, OPTIONS)
+        own: dict[str, Any] = {"lanes": self.lane_filter}
+        if "range_ns" in self.selection.attrs:
+            own["time_range"] = self.selection.attrs["range_ns"]
+        return picture(self._trace, **own | options)
 
     def close(self) -> None:
         """Remove the timeline from the notebook and free its memory."""

@@ -1,0 +1,286 @@
+"""Pictures for papers: what is in their SVG, and the files made of it."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+import tfvis_nb as tv
+from tests.cli.command import tfvis_nb_here
+from tests.hostile_names import HOSTILE, hostile_trace
+from tests.real_traces import SHARED, real_trace
+from tests.support.texts import raises_id
+from tfvis_nb import Trace, events
+from tfvis_nb.core.palette import CATEGORY_LABELS, category_colours
+from tfvis_nb.display.pictures.bars import alone, merged_boxes
+from tfvis_nb.display.pictures.picture import MOST_BYTES
+from tfvis_nb.display.pictures.ruler import ticks
+
+SVG = "{http://www.w3.org/2000/svg}"
+START = 10**18
+
+
+def small_trace(**more: Any) -> Trace:
+    columns = {
+        "start_ns": [START, START, START + 40, START + 50],
+        "duration_ns": [40, 100, 60, 10],
+        "kind": ["op", "op", "kernel", "memcpy"],
+        "op": ["MatMul", "Relu", "MatMul", "MemcpyH2D"],
+        "name": ["model/dense/MatMul", "model/Relu", "model/dense/MatMul", "copy"],
+        "device": ["/job:worker/task:1/device:GPU:0"] * 4,
+        "task": ["/job:worker/task:1"] * 4,
+        "lane": ["ops", "ops", "stream:13", "memcpy H2D"],
+    }
+    return Trace(events.build(columns | more), title="step")
+
+
+def parsed(text: str) -> ET.Element:
+    return ET.fromstring(text)
+
+
+def texts(root: ET.Element, group: str | None = None) -> list[str]:
+    found = root if group is None else next(one for one in root if one.get("class") == group)
+    return [node.text or "" for node in found.iter(f"{SVG}text")]
+
+
+def boxes(root: ET.Element) -> dict[str, list[tuple[float, float, float, float]]]:
+    """Left, top, width and height of the rectangles of each class of paths, from the left of the plot."""
+    bars = next(one for one in root if one.get("class") == "bars")
+    pattern = r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)h-[\d.]+z"
+    found = {}
+    for path in bars.iter(f"{SVG}path"):
+        numbers = re.findall(pattern, path.attrib["d"])
+        assert "".join(path.attrib["d"].split("M")).count("z") == len(numbers)
+        found[path.attrib["class"]] = [tuple(map(float, each)) for each in numbers]
+    return found  # type: ignore[return-value]
+
+
+def plot_width(root: ET.Element) -> float:
+    bars = next(one for one in root if one.get("class") == "bars")
+    left = float(re.findall(r"translate\(([\d.]+) ", bars.attrib["transform"])[0])
+    return float(root.attrib["viewBox"].split()[2]) - left - 4
+
+
+def test_bars_are_where_and_as_long_as_their_events() -> None:
+    root = parsed(small_trace().to_svg())
+    wide = plot_width(root)
+    found = boxes(root)
+    assert {name: len(rows) for name, rows in found.items()} == {
+        "event op": 2,
+        "event kernel": 1,
+        "event h2d": 1,
+    }
+    (kernel,) = found["event kernel"]
+    assert kernel[0] == pytest.approx(0.4 * wide, abs=0.02)
+    assert kernel[2] == pytest.approx(0.6 * wide, abs=0.02)
+    first, second = found["event op"]
+    assert first[1] != second[1], "events that overlap are in two rows"
+    height = float(root.attrib["viewBox"].split()[3])
+    for left, top, width, tall in (box for rows in found.values() for box in rows):
+        assert 0 <= left <= left + width <= wide + 0.05
+        assert 0 <= top <= top + tall <= height
+
+
+def test_labels_are_text() -> None:
+    root = parsed(small_trace().to_svg(title="One step"))
+    assert texts(root, "lanes") == ["worker 1 \u00b7 GPU:0", "ops", "stream 13", "copy H2D"]
+    assert texts(root, "ruler") == ["0 ns", "20 ns", "40 ns", "60 ns", "80 ns", "100 ns"]
+    assert texts(root, "legend")[:3] == [CATEGORY_LABELS[one] for one in ("op", "kernel", "h2d")]
+    assert {"MatMul", "Relu"} <= set(texts(root, "bars"))
+    assert "One step" in texts(root)
+
+
+@pytest.mark.parametrize("theme", ["light", "print", "dark"])
+def test_a_theme_has_its_colours(theme: str) -> None:
+    colours = category_colours(theme)
+    root = parsed(small_trace().to_svg(theme=theme))
+    fills = {path.get("class"): path.get("fill") for path in root.iter(f"{SVG}path") if path.get("class")}
+    assert fills == {f"event {one}": colours[one] for one in ("op", "kernel", "h2d")}
+
+
+def test_in_print_neighbouring_categories_differ_in_grey() -> None:
+    def grey(colour: str) -> float:
+        return sum(
+            share * int(colour[at : at + 2], 16) / 255 for share, at in ((0.299, 1), (0.587, 3), (0.114, 5))
+        )
+
+    greys = {name: grey(colour) for name, colour in category_colours("print").items()}
+    for one, other in (
+        ("op", "kernel"),
+        ("kernel", "h2d"),
+        ("h2d", "d2h"),
+        ("op", "transfer"),
+        ("kernel", "input"),
+    ):
+        assert abs(greys[one] - greys[other]) > 0.2, (one, other)
+
+
+@pytest.mark.parametrize(
+    ("size", "written", "pixels"),
+    [
+        ("8.5 cm", "8.5cm", 321.26),
+        ("160mm", "160mm", 604.72),
+        ("6.3 in", "6.3in", 604.8),
+        (700, "700px", 700),
+    ],
+)
+def test_it_has_the_size_that_was_asked_for(size: Any, written: str, pixels: float) -> None:
+    root = parsed(small_trace().to_svg(width=size, height="7 cm"))
+    assert (root.attrib["width"], root.attrib["height"]) == (written, "7cm")
+    wide, high = map(float, root.attrib["viewBox"].split()[2:])
+    assert [wide, high] == pytest.approx([pixels, 264.57], abs=0.01)
+    # Without a height it is in the same unit, and in proportion.
+    free = parsed(small_trace().to_svg(width="8.5 cm"))
+    assert free.attrib["height"].endswith("cm")
+    ratio = float(free.attrib["height"][:-2]) / 8.5
+    _, _, width, height = map(float, free.attrib["viewBox"].split())
+    assert ratio == pytest.approx(height / width, rel=1e-3)
+
+
+def test_a_range_and_lanes_are_drawn_alone() -> None:
+    root = parsed(small_trace().to_svg(time_range=(START + 40, START + 60), lanes="stream"))
+    assert texts(root, "lanes") == ["worker 1 \u00b7 GPU:0", "stream 13"]
+    assert texts(root, "ruler")[0] == "40 ns"
+    ((left, _, width, _),) = boxes(root)["event kernel"]
+    assert [left, width] == pytest.approx([0, plot_width(root)], abs=0.02)
+
+
+def test_many_short_events_are_as_high_as_their_share() -> None:
+    starts = np.arange(100_000) * 1000
+    table = events.build(
+        {
+            "start_ns": starts,
+            "duration_ns": np.full(len(starts), 250),
+            "kind": ["kernel"] * len(starts),
+            "lane": ["stream:1"] * len(starts),
+        }
+    )
+    text = Trace(table).to_svg()
+    heights = [height for *_, height in boxes(parsed(text))["merged kernel"]]
+    assert heights == [pytest.approx(9 * 2 / 8, abs=0.01)] * len(heights)
+    assert len(text) < 5000
+    assert texts(parsed(text), "legend")[-1].startswith("low bars")
+
+
+def test_an_event_that_stands_alone_is_seen_and_others_are_counted() -> None:
+    left = np.array([0.0, 10.0, 10.2, 50.0])
+    assert alone(left, left + 0.1, np.zeros(4, int), 1.0).tolist() == [True, False, False, True]
+    made = merged_boxes(
+        *(left, left + 0.1), np.zeros(4), np.full(4, 9.0), np.array([1, 1, 2, 1]), np.zeros(4, int), part=0.5
+    )
+    assert made.x.tolist() == [0, 10, 50]
+    assert made.height.tolist() == pytest.approx([8 * 2 / 8, 8 * 3 / 8, 8 * 2 / 8])
+
+
+def test_waiting_lies_over_the_head_of_a_transfer() -> None:
+    trace = real_trace(Path(__file__).parents[2] / "data" / "gpu_tf221_dist.pb.xz")
+    root = parsed(trace.to_svg())
+    assert "waiting" in texts(root, "legend")
+    heads = boxes(root)["waiting"]
+    bars = {(left, top): width for left, top, width, _ in boxes(root)["event transfer"]}
+    assert heads
+    assert all(bars[left, top] >= width for left, top, width, _ in heads)
+
+
+def test_hostile_names_stay_text() -> None:
+    trace = hostile_trace()
+    odd = trace.events.assign(name=[f"{name}\ufffe" for name in trace.events["name"]])
+    root = parsed(Trace(odd, title=trace.title).to_svg(title="\x00\u202e</svg>\ud800"))
+    allowed = {"svg", "title", "rect", "path", "text", "g"}
+    assert {node.tag.removeprefix(SVG) for node in root.iter()} == allowed
+    assert not any(name.startswith("on") or "href" in name for node in root.iter() for name in node.attrib)
+    assert "\ufffd\ufffd</svg>\ufffd" in texts(root)
+    assert any(HOSTILE[0][:8] in text for text in texts(root, "lanes"))
+
+
+def test_an_empty_trace_is_drawn() -> None:
+    assert texts(parsed(Trace(events.build({}, rows=0)).to_svg()), "legend") == ["no events"]
+
+
+@pytest.mark.parametrize(
+    ("options", "id_"),
+    [
+        ({"width": "wide"}, "no_picture_size"),
+        ({"height": 5}, "no_picture_size"),
+        ({"theme": "neon"}, "no_such_value"),
+        ({"lanes": "elsewhere"}, "no_lane_has"),
+        ({"time_range": (1, 2)}, "range_outside"),
+        ({"height": 100}, "picture_too_low"),
+    ],
+)
+def test_impossible_options_are_refused(options: dict[str, Any], id_: str) -> None:
+    lanes = [f"stream:{number}" for number in range(40)]
+    trace = small_trace() if id_ != "picture_too_low" else _lanes(lanes)
+    with raises_id(ValueError, id_):
+        trace.to_svg(**options)
+
+
+def _lanes(lanes: list[str]) -> Trace:
+    columns = {"start_ns": range(len(lanes)), "duration_ns": [1] * len(lanes), "lane": lanes}
+    return Trace(events.build(columns | {"kind": ["kernel"] * len(lanes)}))
+
+
+def test_lanes_beyond_the_most_are_counted() -> None:
+    root = parsed(_lanes([f"stream:{number}" for number in range(83)]).to_svg())
+    assert texts(root, "legend")[-1] == "3 more lanes are not drawn"
+
+
+def test_a_misspelt_option_and_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="width"):
+        small_trace().to_svg(widht="8 cm")
+    with raises_id(ValueError, "no_picture_name"):
+        small_trace().to_svg(tmp_path / "a.txt")
+
+
+def test_a_timeline_draws_its_filter_and_selected_time() -> None:
+    widget = tv.show_timeline(small_trace(), lane_filter="stream", selection=(START + 40, START + 60))
+    assert widget.to_svg() == small_trace().to_svg(lanes="stream", time_range=(START + 40, START + 60))
+
+
+def test_pdf_has_texts_and_its_size_and_png_its_pixels(tmp_path: Path) -> None:
+    pdf = small_trace().to_pdf(tmp_path / "a.pdf", width="8.5 cm", height="5 cm").read_bytes()
+    assert pdf.startswith(b"%PDF")
+    box = re.search(rb"/MediaBox\s*\[\s*0 0 ([\d.]+) ([\d.]+)", pdf)
+    assert box is not None
+    assert [float(one) / 72 * 2.54 for one in box.groups()] == pytest.approx([8.5, 5], abs=0.01)
+    assert b"/FontFile" in pdf, "fonts are embedded"
+    assert b"/ToUnicode" in pdf, "texts can be selected"
+    png = small_trace().to_png(width="8.5 cm", height="5 cm", dpi=254)
+    assert png.startswith(b"\x89PNG")
+    assert struct.unpack(">II", png[16:24]) == (850, 500)
+
+
+def test_commands_draw(tmp_path: Path) -> None:
+    source = small_trace().to_parquet(tmp_path / "step.parquet")
+    files = [tmp_path / name for name in ("a.svg", "a.pdf", "a.png")]
+    words = [word for file in files for word in ("-o", str(file))]
+    looks = ["--width", "9 cm", "--theme", "print", "--lane-filter", "stream", "--title", "ours"]
+    assert tfvis_nb_here("export", source, *words, *looks, cwd=tmp_path).returncode == 0
+    root = parsed(files[0].read_text("utf-8"))
+    assert root.attrib["width"] == "9cm"
+    assert {"ours", "stream 13"} <= set(texts(root))
+    assert [file.read_bytes()[:4] for file in files[1:]] == [b"%PDF", b"\x89PNG"]
+    refused = tfvis_nb_here("export", source, "-o", "a.json", "--theme", "print", cwd=tmp_path)
+    assert refused.returncode == 2
+
+
+def test_ticks_keep_their_distance_and_unit() -> None:
+    for span in (3, 900, 12_345, 10**7, 10**12):
+        found = ticks(0, span, 500)
+        assert 2 <= len(found) <= 9
+        assert len({tick.label.split(" ")[1] for tick in found}) == 1
+        assert len({tick.label for tick in found}) == len(found)
+
+
+@pytest.mark.thorough
+@pytest.mark.collection(SHARED / "h200" / "inception_tf2_60steps_gpu.xplane.pb.xz")
+def test_a_large_trace_stays_small() -> None:
+    trace = real_trace(SHARED / "h200" / "inception_tf2_60steps_gpu.xplane.pb.xz")
+    for width in ("16 cm", "200 cm"):
+        assert len(trace.to_svg(width=width)) < MOST_BYTES

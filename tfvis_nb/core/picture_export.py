@@ -1,0 +1,115 @@
+"""`to_svg`, `to_pdf` and `to_png`, which traces and timelines have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from tfvis_nb.core.output_path import whole, writable
+from tfvis_nb.texts import Text
+
+if TYPE_CHECKING:
+    from tfvis_nb.display.pictures.picture import Picture
+
+
+class PictureExport:
+    """Objects that can be drawn as a picture for a paper or a slide."""
+
+    def _picture(self, **options: Any) -> Picture:
+        """Return the picture that `to_svg` writes."""
+        raise NotImplementedError
+
+    @overload
+    def to_svg(self, path: None = None, **options: Any) -> str: ...
+    @overload
+    def to_svg(self, path: str | Path, **options: Any) -> Path: ...
+    def to_svg(self, path: str | Path | None = None, **options: Any) -> str | Path:
+        """Draw the lanes as vector graphics: bars, ruler, legend, and labels as text.
+
+        Events narrower than a pixel are merged: where bars are lower than the row, their height is the share
+        of the time that events took. A picture is smaller than 2 MB, however many events there are.
+
+        Parameters
+        ----------
+        path
+            Where to write: a name that ends in ``.svg``; None to get the text.
+        **options
+            ``time_range=(start_ns, end_ns)``, in epoch nanoseconds; by default the whole.
+            ``lanes="stream"`` draws only lanes whose task, device and name have all words of the text.
+            ``width`` and ``height``, such as ``"16 cm"``, ``"6.3 in"`` or a number of CSS pixels (at 96 an
+            inch); by default 16 cm, and as high as the lanes need.
+            ``theme``: ``"light"``, ``"print"`` (white, with colours that differ in greyscale) or ``"dark"``.
+            ``title``: a line above the ruler, by default none.
+
+        Returns
+        -------
+        str or pathlib.Path
+            The text, or the path written.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is unknown or has a value that it cannot have, or no lane has the words.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> columns = {"start_ns": [0, 5], "duration_ns": [4, 9], "kind": ["op"] * 2, "lane": ["ops"] * 2}
+        >>> picture = tv.Trace(events.build(columns)).to_svg(width="8 cm", theme="print")
+        >>> picture[:60]
+        '<svg xmlns="http://www.w3.org/2000/svg" width="8cm" height="'
+        """
+        if path is None:
+            return self._picture(**options).svg
+        target = _checked(path, ".svg")
+        return _written(target, self._picture(**options).svg.encode())
+
+    @overload
+    def to_pdf(self, path: None = None, **options: Any) -> bytes: ...
+    @overload
+    def to_pdf(self, path: str | Path, **options: Any) -> Path: ...
+    def to_pdf(self, path: str | Path | None = None, **options: Any) -> bytes | Path:
+        """Write the picture of `to_svg` as a PDF of its size, with embedded fonts (extra ``pictures``).
+
+        `path` ends in ``.pdf``; None returns the bytes. Options and errors are those of `to_svg`; ImportError
+        without the extra.
+        """
+        target = None if path is None else _checked(path, ".pdf")
+        made = self._typeset("pdf", options)
+        return made if target is None else _written(target, made)
+
+    @overload
+    def to_png(self, path: None = None, *, dpi: float = 300, **options: Any) -> bytes: ...
+    @overload
+    def to_png(self, path: str | Path, *, dpi: float = 300, **options: Any) -> Path: ...
+    def to_png(self, path: str | Path | None = None, *, dpi: float = 300, **options: Any) -> bytes | Path:
+        """Write the picture of `to_svg` as a PNG with `dpi` pixels an inch (extra ``pictures``).
+
+        `path` ends in ``.png``; None returns the bytes. Options and errors are those of `to_svg`; ImportError
+        without the extra.
+        """
+        target = None if path is None else _checked(path, ".png")
+        made = self._typeset("png", options, dpi)
+        return made if target is None else _written(target, made)
+
+    def _typeset(self, form: Literal["pdf", "png"], options: dict[str, Any], dpi: float = 300) -> bytes:
+        from tfvis_nb.display.pictures.typeset import typeset
+
+        made = self._picture(**options)
+        return typeset(made.svg, form, width=made.width, height=made.height, dpi=dpi)
+
+
+def _checked(path: str | Path, suffix: str) -> Path:
+    """Return where to write before the work of drawing; ValueError for another suffix."""
+    if Path(path).suffix.lower() != suffix:
+        raise ValueError(Text("no_picture_name", output=str(path), suffix=suffix))
+    return writable(path)
+
+
+def _written(path: Path, data: bytes) -> Path:
+    with whole(path) as file:
+        file.write_bytes(data)
+    return path

@@ -1,0 +1,290 @@
+"""A trace as SVG: lanes with their bars, a ruler and a legend, at a size for a page or a slide."""
+
+from __future__ import annotations
+
+import html
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfvis_nb.core.labels import one_line, printable
+from tfvis_nb.core.options import check_title
+from tfvis_nb.core.palette import CATEGORY_LABELS
+from tfvis_nb.core.prediction import is_predicted
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.pictures.bars import alone, merged_boxes, wide_boxes
+from tfvis_nb.display.pictures.layout import HEADING, ROW, layout
+from tfvis_nb.display.pictures.ruler import ticks
+from tfvis_nb.display.pictures.sizes import Size, size_of
+from tfvis_nb.display.pictures.themes import THEMES, Theme
+from tfvis_nb.display.shaping.selection import validate_range
+from tfvis_nb.display.wire.categories import CATEGORIES, categorise
+from tfvis_nb.display.wire.drawn import origin_ns, waits
+from tfvis_nb.texts import Text
+
+_FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+_FONT_SIZE = 9.0
+_NAME_SIZE = 8.0
+_LETTER = 0.56
+"""Mean width of a letter in parts of the font's size, with some room: fonts differ."""
+_MARGIN, _HEAD, _RULER, _LEGEND = 4.0, 16.0, 15.0, 15.0
+_NARROW = 1.0
+"""CSS pixels below which events are merged; and the half of it in which their shares are counted."""
+_MOST_NAMES = 2_000
+_ROOM = 26.0
+"""CSS pixels of a bar with a name in it, at least."""
+_THINNEST = 0.4
+"""CSS pixels of an event that stands alone, at least."""
+MOST_BYTES = 1_900_000
+_MERGED = "low bars: several events, as high as their share of the time"
+
+
+OPTIONS = ("time_range", "lanes", "width", "height", "theme", "title")
+"""Names of the parameters of `picture`."""
+
+
+class Picture(NamedTuple):
+    """An SVG, its width and height in CSS pixels."""
+
+    svg: str
+    width: float
+    height: float
+
+
+class _Entry(NamedTuple):
+    """One entry of the legend: what its swatch is filled with, empty for none, and where it stands."""
+
+    fill: str
+    label: str
+    x: float
+    line: int
+
+
+def picture(
+    trace: Trace,
+    *,
+    time_range: tuple[int, int] | None = None,
+    lanes: str = "",
+    width: Any = "16 cm",
+    height: Any = None,
+    theme: str = "light",
+    title: str | None = None,
+) -> Picture:
+    """Draw a trace; `tfvis_nb.Trace.to_svg` has the parameters and errors."""
+    check_title(title)
+    if theme not in THEMES:
+        choices = ", ".join(map(repr, THEMES))
+        raise ValueError(Text("no_such_value", name="theme", value=theme, choices=choices))
+    wide, high = size_of(width, "width"), None if height is None else size_of(height, "height")
+    drawing = _Drawing(trace, _ends(trace, time_range), lanes, wide, high, THEMES[theme], title or "")
+    part = _NARROW
+    while True:
+        text = drawing.text(part)
+        if len(text) <= MOST_BYTES or part > wide.pixels:
+            return Picture(text, wide.pixels, drawing.height)
+        part *= 2
+
+
+def _ends(trace: Trace, time_range: tuple[int, int] | None) -> tuple[int, int]:
+    events = trace.events
+    if time_range is not None:
+        return validate_range(events, time_range)
+    latest = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 1
+    return origin_ns(events), latest
+
+
+class _Drawing:
+    """What a picture has, however finely its bars are drawn."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        ends: tuple[int, int],
+        lanes: str,
+        width: Size,
+        height: Size | None,
+        theme: Theme,
+        title: str,
+    ) -> None:
+        self.trace, self.ends, self.theme, self.width = trace, ends, theme, width
+        self.title = printable(title, 200)
+        self.head = _MARGIN + (_HEAD if title else 0) + _RULER
+        category = categorise(trace.events)
+        self.layout = layout(trace, lanes, ends, None)
+        self.category = category[self.layout.events]
+        self.waiting = waits(trace)[self.layout.events]
+        self.legend = self._legend()
+        foot = 2 * _MARGIN + _LEGEND * (self.legend[-1].line + 1 if self.legend else 0)
+        if height is not None:
+            self.layout = layout(trace, lanes, ends, height.pixels - self.head - foot)
+        self.height = self.head + self.layout.height + foot if height is None else height.pixels
+        self.tall = "" if height is None else height.text
+        longest = (
+            max((len(lane.label) for lane in self.layout.lanes), default=0) * _LETTER * _FONT_SIZE
+            + 3 * _MARGIN
+        )
+        self.left = min(max(longest, 40.0), width.pixels * 0.3)
+        self.plot = width.pixels - self.left - _MARGIN
+        self.scale = self.plot / max(ends[1] - ends[0], 1)
+        start = trace.events["start_ns"].to_numpy(np.int64)[self.layout.events]
+        end = start + trace.events["duration_ns"].to_numpy(np.int64)[self.layout.events]
+        self.x = [self._x(times) for times in (start, start + self.waiting, end)]
+
+    def _x(self, times: np.ndarray) -> np.ndarray:
+        placed: np.ndarray = (np.clip(times, *self.ends) - self.ends[0]) * self.scale
+        return placed
+
+    def text(self, narrow: float) -> str:
+        """Write the picture with events of less than `narrow` CSS pixels merged."""
+        width, height = round(self.width.pixels, 2), round(self.height, 2)
+        heading = (
+            f'<text x="{_MARGIN:g}" y="{_MARGIN + 9:g}" font-weight="bold">{html.escape(self.title)}</text>'
+        )
+        tall = self.tall or f"{_in_unit(self.height, self.width)}"
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width.text}" height="{tall}" '
+            f'viewBox="0 0 {width:g} {height:g}" font-family="{_FONT}" font-size="{_FONT_SIZE:g}" '
+            f'fill="{self.theme.ink}" role="img">'
+            f"<title>{html.escape(one_line(self.trace, self.title))}</title>"
+            f'<rect width="{width:g}" height="{height:g}" fill="{self.theme.paper}"/>'
+            f"{heading if self.title else ''}{self._ruler()}{self._lanes()}"
+            f'<g class="bars" transform="translate({self.left:g} {self.head:g})">{self._bars(narrow)}</g>'
+            f'<g class="legend">{self._foot()}</g></svg>'
+        )
+
+    def _ruler(self) -> str:
+        origin = origin_ns(self.trace.events)
+        start, end = (edge - origin for edge in self.ends)
+        bottom = self.head + self.layout.height
+        found = []
+        for tick in ticks(start, end, self.plot):
+            x = self.left + (tick.time - start) * self.scale
+            # At the edges, a label in the middle would be cut.
+            anchor = "start" if x - self.left < 12 else "end" if self.plot + self.left - x < 20 else "middle"
+            found.append(
+                f'<path d="M{x:.2f} {self.head - 3:g}V{bottom:.2f}" stroke="{self.theme.line}" '
+                f'stroke-width=".5"/><text x="{x:.2f}" y="{self.head - 5:g}" text-anchor="{anchor}" '
+                f'fill="{self.theme.faint}">{tick.label}</text>'
+            )
+        return f'<g class="ruler">{"".join(found)}</g>'
+
+    def _lanes(self) -> str:
+        most = int((self.left - 2 * _MARGIN) / _LETTER / _FONT_SIZE)
+        found = []
+        for label, top in self.layout.headings:
+            y = self.head + top
+            found.append(
+                f'<path d="M0 {y + 2:.2f}H{self.width.pixels:.2f}" stroke="{self.theme.line}" '
+                f'stroke-width=".5"/><text x="{_MARGIN:g}" y="{y + HEADING - 4:.2f}" '
+                f'font-weight="bold">{html.escape(label)}</text>'
+            )
+        for lane in self.layout.lanes:
+            middle = self.head + lane.top + min(lane.rows * lane.pitch, 2 * ROW) / 2 + _FONT_SIZE * 0.35
+            found.append(
+                f'<text x="{_MARGIN * 2:g}" y="{middle:.2f}" fill="{self.theme.faint}">'
+                f"{html.escape(_cut(lane.label, most))}</text>"
+            )
+        return f'<g class="lanes">{"".join(found)}</g>'
+
+    def _bars(self, narrow: float) -> str:
+        left, waited, right = self.x
+        places = (self.layout.top, self.layout.pitch, self.category)
+        wide = right - left >= narrow
+        # An event that stands alone is a line, as high as wider ones.
+        wide |= alone(left, right, self.layout.track, narrow)
+        few = [column[~wide] for column in (left, right, *places, self.layout.track)]
+        outline, colours = self._outline(), self.theme.colours
+        seen = np.maximum(right, left + _THINNEST)
+        bars = wide_boxes(*(column[wide] for column in (left, seen, *places)))
+        drawn = [(merged_boxes(*few, part=narrow / 2), "merged", ""), (bars, "event", outline)]
+        paths = [
+            f'<path class="{what} {name}" fill="{colours[name]}"{stroke} d="{boxes.path(number)}"/>'
+            for boxes, what, stroke in drawn
+            for number, name in enumerate(CATEGORIES)
+            if (boxes.category == number).any()
+        ]
+        heads = wide & (waited > left + 0.05)
+        if heads.any():
+            boxes = wide_boxes(*(column[heads] for column in (left, waited, *places)))
+            covered = "".join(boxes.path(number) for number in range(len(CATEGORIES)))
+            paths.append(
+                f'<path class="waiting" fill="{self.theme.paper}" fill-opacity=".55" d="{covered}"/>'
+            )
+        return "".join(paths) + self._names(wide)
+
+    def _names(self, wide: np.ndarray) -> str:
+        """Write the names of bars with room for them, the widest first if there are many."""
+        _, waited, right = self.x
+        room = np.where(wide & (self.layout.pitch >= _FONT_SIZE), right - waited, 0)
+        chosen = np.flatnonzero(room >= _ROOM)
+        chosen = chosen[np.argsort(-room[chosen], kind="stable")][:_MOST_NAMES]
+        names = self.trace.events["name"].to_numpy()[self.layout.events[chosen]].tolist()
+        found = []
+        for at, name in zip(chosen.tolist(), names, strict=True):
+            text = _cut(
+                printable(name.rpartition("/")[2] or name, 200), int((room[at] - 3) / _LETTER / _NAME_SIZE)
+            )
+            if len(text) < 2:
+                continue
+            ink = _readable(self.theme.colours[CATEGORIES[self.category[at]]])
+            y = self.layout.top[at] + self.layout.pitch[at] / 2 + _NAME_SIZE * 0.28
+            found.append(
+                f'<text x="{waited[at] + 2:.2f}" y="{y:.2f}" fill="{ink}">{html.escape(text)}</text>'
+            )
+        return f'<g font-size="{_NAME_SIZE:g}">{"".join(found)}</g>' if found else ""
+
+    def _outline(self) -> str:
+        return f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
+
+    def _legend(self) -> list[_Entry]:
+        """Place an entry for each category that is drawn, and for what else has to be explained."""
+        used = np.unique(self.category).tolist()
+        listed = [(self.theme.colours[CATEGORIES[one]], CATEGORY_LABELS[CATEGORIES[one]]) for one in used]
+        if self.waiting.any():
+            listed.append(("waiting", "waiting"))
+        listed += [("", "predicted")] if is_predicted(self.trace) else []
+        listed += [("", _MERGED)] if len(self.category) > 1 else []
+        listed += [] if len(self.category) else [("", "no events")]
+        if self.layout.hidden:
+            listed.append(("", f"{self.layout.hidden:,} more lanes are not drawn"))
+        entries: list[_Entry] = []
+        x, line = _MARGIN, 0
+        for fill, label in listed:
+            wide = len(label) * _LETTER * _FONT_SIZE + (16 if fill else 4)
+            if x > _MARGIN and x + wide > self.width.pixels - _MARGIN:
+                x, line = _MARGIN, line + 1
+            entries.append(_Entry(fill, label, x, line))
+            x += wide + 10
+        return entries
+
+    def _foot(self) -> str:
+        found = []
+        top = self.height - _MARGIN - _LEGEND * (self.legend[-1].line + 1 if self.legend else 0)
+        for fill, label, x, line in self.legend:
+            y = top + line * _LEGEND + 3
+            colour = self.theme.colours["transfer"] if fill == "waiting" else fill
+            faded = ' fill-opacity=".45"' if fill == "waiting" else ""
+            outline = f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
+            if fill:
+                found.append(
+                    f'<rect x="{x:.2f}" y="{y:.2f}" width="8" height="8" fill="{colour}"{faded}{outline}/>'
+                )
+            beside = x + (12 if fill else 0)
+            found.append(f'<text x="{beside:.2f}" y="{y + 7.3:.2f}">{html.escape(label)}</text>')
+        return "".join(found)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: max(most - 1, 0)]}\u2026"
+
+
+def _readable(colour: str) -> str:
+    """Return black or white, whichever is read better on a colour."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#ffffff"
+
+
+def _in_unit(pixels: float, like: Size) -> str:
+    """Write a length in the unit of another one."""
+    unit = like.text.lstrip("0123456789.")
+    return f"{pixels * float(like.text.removesuffix(unit)) / like.pixels:.4g}{unit}"

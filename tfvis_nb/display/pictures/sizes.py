@@ -1,0 +1,36 @@
+"""Sizes on paper and screen."""
+
+import math
+import re
+from typing import Any, NamedTuple
+
+from tfvis_nb.texts import Text
+
+_PIXELS = {"px": 1.0, "pt": 96 / 72, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0}
+"""CSS pixels of each unit."""
+_SIZE = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(px|pt|mm|cm|in)?\s*")
+SMALLEST, LARGEST = 100.0, 20_000.0
+"""CSS pixels of a picture's side."""
+
+
+class Size(NamedTuple):
+    """A length as the user gave it, ``text`` with its unit as in SVG, and in CSS pixels."""
+
+    text: str
+    pixels: float
+
+
+def size_of(value: Any, name: str) -> Size:
+    """Read a size such as ``"16 cm"``; a number is in CSS pixels.
+
+    ValueError if it is none, or not between `SMALLEST` and `LARGEST`.
+
+    >>> size_of("16 cm", "width").text, round(size_of("16 cm", "width").pixels, 1)
+    ('16cm', 604.7)
+    """
+    text = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    match = _SIZE.fullmatch(text) if isinstance(text, str) else None
+    pixels = float(match[1]) * _PIXELS[match[2] or "px"] if match else math.nan
+    if match is None or not SMALLEST <= pixels <= LARGEST:
+        raise ValueError(Text("no_picture_size", name=name, value=value))
+    return Size(f"{float(match[1]):g}{match[2] or 'px'}", pixels)

@@ -1,0 +1,24 @@
+"""What pictures look like."""
+
+from typing import NamedTuple
+
+from tfvis_nb.core.palette import category_colours
+
+
+class Theme(NamedTuple):
+    """Colours of a picture; ``outline`` is around bars, empty for none."""
+
+    paper: str
+    ink: str
+    faint: str
+    line: str
+    outline: str
+    colours: dict[str, str]
+
+
+THEMES = {
+    "light": Theme("#ffffff", "#1f2430", "#6b7280", "#e3e6ea", "", category_colours("light")),
+    "print": Theme("#ffffff", "#000000", "#404040", "#c8c8c8", "#303030", category_colours("print")),
+    "dark": Theme("#15181e", "#e6e8ec", "#9aa1ad", "#2e323b", "", category_colours("dark")),
+}
+"""``print`` has colours that differ in greyscale, and thin outlines."""

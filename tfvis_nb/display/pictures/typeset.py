@@ -1,0 +1,25 @@
+"""PDF and PNG of a picture, made by Typst: it comes with what it needs, and embeds fonts with their texts."""
+
+from typing import Literal
+
+from tfvis_nb.texts import Text
+
+_PAGE = """\
+#set page(width: {width}pt, height: {height}pt, margin: 0pt)
+#image(bytes(sys.inputs.svg), format: "svg", width: 100%)
+"""
+_POINTS = 72 / 96
+
+
+class NoTypesetterError(ImportError):
+    """Raised where the package that makes PDF and PNG is missing."""
+
+
+def typeset(svg: str, form: Literal["pdf", "png"], *, width: float, height: float, dpi: float = 300) -> bytes:
+    """Return an SVG of a size in CSS pixels as ``pdf`` or ``png``; NoTypesetterError without the extra."""
+    try:
+        import typst
+    except ImportError:
+        raise NoTypesetterError(Text("no_typesetter", form=form.upper())) from None
+    page = _PAGE.format(width=width * _POINTS, height=height * _POINTS)
+    return typst.compile(page.encode(), format=form, ppi=dpi, sys_inputs={"svg": svg})
