@@ -53,7 +53,7 @@ def file_text(path: Path) -> str:
 def names_in(trace: Trace) -> set[str]:
     """Every run of at least four letters in the texts of a trace that may be a name.
 
-    Names of kernels that consist of public words are none.
+    Names of kernels and of instructions of XLA that consist of public words are none.
     """
     parts = {name: value for name, value in vars(trace).items() if name in _PARTS}
     parts["metadata"] = [
@@ -62,6 +62,7 @@ def names_in(trace: Trace) -> set[str]:
     names = {name for text in _texts(parts) for name in _NAME.findall(text)}
     kernels = trace.events["detail"][trace.events["lane"].astype(str).str.startswith("stream")].unique()
     words = {word for text in kernels for word in re.findall(r"[^\W_]+", text)}
+    words |= {word for text in _texts(trace.programs) for word in re.findall(r"[^\W_]+", text)}
     public = {word for word in words if is_kernel_part(word)}
     mangled = "".join(text for text in kernels if text.startswith("_Z"))
     return {name for name in names if not any(name in word for word in public) and name not in mangled}

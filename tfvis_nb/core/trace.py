@@ -33,7 +33,6 @@ _WATCHERS = weakref.WeakKeyDictionary()
 """Apart from the traces, which can so be pickled: for each the objects to call, with their methods."""
 
 
-
 class Trace(TraceTables, HtmlExport, PictureExport):
     """The recorded events of one or more traced steps.
 
