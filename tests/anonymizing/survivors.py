@@ -82,6 +82,7 @@ def _known() -> str:
     own = [package / "texts.json", *(package / "anonymizing").glob("*names.*")]
     own += (package / "analysis").rglob("findings/*.py")
     own += (package / "analysis").rglob("overview/*.py")
+    own += (package / "analysis").rglob("idle/*.py")
     pages = [trace.to_html(), tfvis_nb.show_dashboard(trace).to_html()]
     return "\n".join([*map(page_text, pages), *(path.read_text() for path in own)])
 
