@@ -124,6 +124,16 @@ def test_tables_say_why_they_are_empty() -> None:
         assert blocks(found)[0]["cannot_say"], blocks
 
 
+def test_a_notebook_without_scripts_shows_the_longest_steps(dataset: TraceDataset) -> None:
+    fleet = tv.show_fleet(dataset)
+    data, _ = fleet._repr_mimebundle_()
+    text = data["text/html"]
+    assert "<Fleet" not in text
+    assert "2 runs, 4 tasks, 24 steps" in text
+    assert "<td>90.0 ms</td><td>4.23</td>" in text
+    fleet.close()
+
+
 def test_a_page_has_as_many_timelines_as_asked_for(dataset: TraceDataset) -> None:
     fleet = tv.show_fleet(dataset)
     for count in (0, 2):

@@ -86,7 +86,15 @@ class ComputedTabs(anywidget.AnyWidget):
 
     def tabs(self) -> list[dict[str, Any]]:
         """Compute missing tabs, and return all."""
-        return [self._tab(title) for title in self._titles]
+        return [self.tab(title) for title in self._titles]
+
+    def tab(self, title: str) -> dict[str, Any]:
+        """Return one tab, computed if it is missing."""
+        # One at a time: two threads would compute the same tables for both.
+        with self._computing:
+            if title not in self._made:
+                self._made[title] = self._compute(title)
+            return self._made[title]
 
     def close(self) -> None:
         """Remove the tabs from the notebook and cancel their computation."""
@@ -101,13 +109,6 @@ class ComputedTabs(anywidget.AnyWidget):
     def _compute(self, title: str) -> dict[str, Any]:
         """Return the content of a tab."""
         raise NotImplementedError
-
-    def _tab(self, title: str) -> dict[str, Any]:
-        # One at a time: two threads would compute the same tables for both.
-        with self._computing:
-            if title not in self._made:
-                self._made[title] = self._compute(title)
-            return self._made[title]
 
     def _push(self, index: int = 0) -> None:
         """Compute the tabs one after the other, starting at `index`."""
@@ -125,7 +126,7 @@ class ComputedTabs(anywidget.AnyWidget):
         """Compute and send one tab, or why it cannot be computed."""
         errors = {at: text for at, text in self._errors.items() if at != str(index)}
         try:
-            self.set_trait(_trait(index), json.dumps(self._tab(self._titles[index]), allow_nan=False))
+            self.set_trait(_trait(index), json.dumps(self.tab(self._titles[index]), allow_nan=False))
         except BaseException as error:  # noqa: BLE001 - the user waits in the browser
             errors[str(index)] = refusal_of(error, f"the tab {self._titles[index]}").sentence
         self._errors = errors

@@ -212,7 +212,10 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         after_cell(self.panels.start_first)
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.map.store(lambda: fleet_still(self._summary()))}, metadata
+        return {**data, "text/html": self.map.store(self._still)}, metadata
+
+    def _still(self) -> str:
+        return fleet_still(self._summary(), [self.panels.tab(tables.OUTLIERS)])
 
 
 def show_fleet(dataset: Any, *, since: Any = None, title: str | None = None) -> Fleet:
@@ -225,7 +228,7 @@ def show_fleet(dataset: Any, *, since: Any = None, title: str | None = None) -> 
     Parameters
     ----------
     dataset
-        A `TraceDataset`, or the path of one.
+        A `TraceDataset`, or what `tfvis_nb.open_traces` takes: the folder of one, or traces.
     since
         Compare ops since this step: its number, or a pair of run and number; by default the middle one. It
         can be chosen in the heat map.

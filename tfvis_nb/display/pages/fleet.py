@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tfvis_nb.core.format import format_file_size
+from tfvis_nb.core.format import UNKNOWN, format_duration, format_file_size, format_ratio
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.bundles import bundle
@@ -19,6 +19,7 @@ from tfvis_nb.texts import Text
 TIMELINES_BYTES = 8_000_000
 """The timelines in a page are no larger together, unless the first one is."""
 
+_STILL_ROWS = 5
 _STYLE = """\
 #tfvis-root { height: auto; }
 .tfvis-timeline { height: 62vh; min-height: 380px; border-block: 1px solid light-dark(#e3e6ea, #2e323b); }
@@ -76,13 +77,28 @@ def fleet_still(summary: str, tabs: Sequence[dict[str, Any]] = ()) -> str:
     """Write what a fleet shows without scripts: its size, and the first rows of its first table."""
     lines = [f"<p><b>{html.escape(summary)}</b></p>"]
     for block in [block for tab in tabs[:1] for block in tab["blocks"] if block["kind"] == "table"]:
-        heads = "".join(f"<th>{html.escape(column['label'])}</th>" for column in block["columns"])
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>"
-            for row in block["rows"][:5]
-        )
-        lines.append(f"<p>{html.escape(block['title'])}</p><table><tr>{heads}</tr>{rows}</table>")
+        columns = block["columns"]
+        rows = [
+            [_text(cell, column["unit"]) for cell, column in zip(row, columns, strict=True)]
+            for row in block["rows"][:_STILL_ROWS]
+        ]
+        lines.append(f"<p>{html.escape(block['title'])}</p>")
+        lines.append(_table([column["label"] for column in columns], rows))
     return "\n".join(lines)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [("th", heads), *(("td", row) for row in rows)]
+    body = "".join(
+        f"<tr>{''.join(f'<{tag}>{html.escape(text)}</{tag}>' for text in line)}</tr>" for tag, line in lines
+    )
+    return f"<table>{body}</table>"
+
+
+def _text(cell: Any, unit: str) -> str:
+    if cell is None:
+        return UNKNOWN
+    return {"ns": format_duration, "ratio": format_ratio}.get(unit, str)(cell)
 
 
 def _size(parts: dict[str, bytes]) -> int:
