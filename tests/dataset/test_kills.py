@@ -50,7 +50,7 @@ def ingest_and_kill_a_worker(bucket: Path, folder: Path, **settings: Any) -> Any
     """Ingest with two workers, one of which is killed when a source is done."""
     with (
         dask.config.set(settings),
-        LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         results: list[Any] = []

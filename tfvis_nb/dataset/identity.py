@@ -25,9 +25,15 @@ _LAST_STEP = 2**31 - 1
 
 
 class Named(NamedTuple):
-    """The names in a path: its run, and if there are some its task and the number of its first step."""
+    """The names in a path.
+
+    - `run`: Its run, and `folders` the part of that which does not come from the file's name `file`.
+    - `task`, `step`: If there are some, its task and the number of its first step.
+    """
 
     run: str
+    folders: str
+    file: str
     task: str | None = None
     step: int | None = None
 
@@ -48,12 +54,15 @@ def named(parts: Sequence[str], root: int) -> Named:
     has the name of its host. The rest is the run: the folders below `root`, or the nearest above, and
     the file's name.
 
-    >>> named(["logs", "a", "rank3", "step17.pb"], 1)
-    Named(run='a', task='/job:worker/replica:0/task:3', step=17)
-    >>> named(["logs", "train", "plugins", "profile", "2026_01_31", "gpu7.xplane.pb"], 1)
-    Named(run='train/2026_01_31', task='/job:gpu7/replica:0/task:0', step=None)
-    >>> named(["traces", "mlp_step2.pb.xz"], 1)
-    Named(run='mlp', task=None, step=2)
+    >>> found = named(["logs", "a", "rank3", "step17.pb"], 1)
+    >>> found.run, found.task, found.step
+    ('a', '/job:worker/replica:0/task:3', 17)
+    >>> found = named(["logs", "train", "plugins", "profile", "2026_01_31", "gpu7.xplane.pb"], 1)
+    >>> found.run, found.task, found.step
+    ('train/2026_01_31', '/job:gpu7/replica:0/task:0', None)
+    >>> found = named(["traces", "mlp_step2.pb.xz"], 1)
+    >>> found.run, found.task, found.step
+    ('mlp', None, 2)
     """
     *folders, file = parts
     root = min(root, len(folders))
@@ -65,7 +74,7 @@ def named(parts: Sequence[str], root: int) -> Named:
         if found := _HIVE.fullmatch(folder):
             name, value = found[1].lower(), unquote(found[2])
             if name == "run":
-                run = value
+                run = value or None
             elif name.startswith("step"):
                 step = _first(value, step)
             else:
@@ -73,29 +82,36 @@ def named(parts: Sequence[str], root: int) -> Named:
         elif at >= root and not _in_profile(folders, at):
             left, task, step = _taken(folder, task, step)
             rest.append(left)
-    last = stem(file)
+    last = own = stem(file)
     if folders[-3:-1] == ["plugins", "profile"]:
-        task = task or _task_named(last)
+        task, own = task or _task_named(last), ""
     else:
-        left, task, step = _taken(last, task, step)
-        rest.append(left)
-    if run is None:
-        run = "/".join(filter(None, rest)) or (folders[root - 1] if root else "") or last
-    return Named(brief_name(run), None if task is None else brief_name(task), step)
+        own, task, step = _taken(last, task, step)
+    within = "/".join(filter(None, rest))
+    above = within or (folders[root - 1] if root else "") or last
+    run, without_file = ("/".join(filter(None, (within, own))) or above, above) if run is None else (run, run)
+    return Named(
+        brief_name(run), brief_name(without_file), last, None if task is None else brief_name(task), step
+    )
 
 
-def identified(trace: Trace, names: Named) -> tuple[Trace, Identity]:
-    """Return the identity of a source, and its trace with the task that its path names.
+def identified(trace: Trace, names: Named, hosts: Sequence[str]) -> tuple[Trace, Identity]:
+    """Return the identity of a source, and its trace with the task that its path names, or its host.
 
     The tasks that a trace records are kept. Steps have the numbers of their labels, such as ``train 13``;
     otherwise they are counted from that of the path, or from 0.
     """
+    host = hosts[0] if len(hosts) == 1 else ""
     recorded = [str(task) for task in trace.events["task"].unique()]
-    if names.task is not None and {*recorded} <= {"", LOCAL}:
-        trace = under_task(trace, names.task)
-        recorded = [names.task]
+    task = names.task or (_task_named(host) if host else None)
+    if task is not None and {*recorded} <= {"", LOCAL}:
+        task = brief_name(task)
+        trace = under_task(trace, task)
+        recorded = [task]
     tasks = {brief_name(task or LOCAL): task for task in recorded}
-    return trace, Identity(names.run, tasks, _numbers(trace, names.step))
+    # A file that is named for its host is no run of its own.
+    run = names.folders if host and names.file == host else names.run
+    return trace, Identity(run, tasks, _numbers(trace, names.step))
 
 
 def _numbers(trace: Trace, first: int | None) -> list[int]:

@@ -119,7 +119,9 @@ def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry]) ->
         return True
     # The other one, whose step it repeats, may have changed or got a name of its own since.
     other = known.get(key_of(str(entry.problem["figures"].get("other", ""))))
-    return entry.problem["id"] == "step_of_other_source" and other is not None and other.run == source.run
+    return (
+        entry.problem["id"] == "step_of_other_source" and other is not None and other.run == source.names.run
+    )
 
 
 def _swept(folder: Path) -> list[Entry]:

@@ -15,6 +15,9 @@ from tfvis_nb.texts import Text
 
 OK, PROBLEM = "ok", "problem"
 
+DAMAGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError)
+"""What reading a damaged entry raises."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -76,7 +79,7 @@ def read(folder: Path) -> tuple[list[Entry], list[Path]]:
     for file in sorted((folder / MANIFEST).glob("*.json")):
         try:
             entry = _entry(json.loads(file.read_text(encoding="utf-8")), file.stem)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError):
+        except DAMAGED:
             damaged.append(file)
         else:
             entries.append(entry)

@@ -16,12 +16,13 @@ from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.progress import without_progress
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import manifest
-from tfvis_nb.dataset.identity import Identity, Named, identified
+from tfvis_nb.dataset.identity import Identity, identified
 from tfvis_nb.dataset.layout import DETAILS, part_path
 from tfvis_nb.dataset.manifest import OK, PROBLEM, Entry, problem_of
 from tfvis_nb.dataset.sources import Source
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.reading import read_with_hosts
 from tfvis_nb.texts import Text, text_of
 
 ROW_GROUP = 1 << 16
@@ -69,11 +70,9 @@ def _reason(error: Exception) -> str:
 
 
 def _written(source: Source, folder: Path, reading: Reading) -> Entry:
-    from tfvis_nb.reading import read_trace
-
     with without_progress():
-        trace = read_trace(source.url, **reading._asdict())
-    trace, identity = identified(trace, Named(source.run, source.task, source.step))
+        trace, hosts = read_with_hosts(source.url, None, **reading._asdict())
+    trace, identity = identified(trace, source.names, hosts)
     url, found_by, size, modified = source[:4]
     entry = Entry(
         url, found_by, size, modified, OK, run=identity.run, tasks=identity.tasks, steps=tuple(identity.steps)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from tfvis_nb.dataset.identity import named
+from tfvis_nb.dataset.identity import Named, named
 from tfvis_nb.reading.sources.files import find
 from tfvis_nb.reading.sources.remote import Remote, is_url, listed
 from tfvis_nb.texts import Text
@@ -20,9 +20,7 @@ class Source(NamedTuple):
     found_by: str
     size: int
     modified: str
-    run: str
-    task: str | None
-    step: int | None
+    names: Named
 
 
 def each(sources: Any) -> list[str]:
@@ -65,7 +63,9 @@ def find_sources(given: str, remote: Remote, run: str | None) -> Iterator[Source
     """
     for url, size, modified, parts, root in _remote(given, remote) if is_url(given) else _local(Path(given)):
         names = named(parts, root)
-        yield Source(url, given, size, modified, *(names if run is None else names._replace(run=run)))
+        yield Source(
+            url, given, size, modified, names if run is None else names._replace(run=run, folders=run)
+        )
 
 
 def is_pattern(source: str) -> bool:

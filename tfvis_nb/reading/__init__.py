@@ -89,20 +89,42 @@ def read_trace(
     >>> trace.events[["name", "op", "start_ns", "duration_ns"]].values.tolist()
     [['a', 'Const', 7000, 2000]]
     """
+    check_title(title)
+    if isinstance(source, Trace) and title is None:
+        return source
+    return read_with_hosts(
+        source,
+        title,
+        threadpool=threadpool,
+        max_unpacked_bytes=max_unpacked_bytes,
+        storage_options=storage_options,
+        allow_http=allow_http,
+    )[0]
+
+
+def read_with_hosts(
+    source: Any,
+    title: str | None,
+    *,
+    threadpool: bool,
+    max_unpacked_bytes: int | None,
+    storage_options: Mapping[str, Any] | None,
+    allow_http: bool,
+) -> tuple[Trace, list[str]]:
+    """Do what `read_trace` does; also return the names of the hosts whose profiles were read."""
     from tfvis_nb.reading.collect import collect
     from tfvis_nb.reading.gate import gate
     from tfvis_nb.reading.sources.remote import Remote
     from tfvis_nb.reading.sources.unpacking import Budget
+    from tfvis_nb.reading.xspace.reader import RecordedHost
 
-    check_title(title)
     budget, remote = Budget(max_unpacked_bytes), Remote(storage_options or {}, allow_http)
-    if isinstance(source, Trace) and title is None:
-        return source
     with progress_after("reading") as progress:
         found = collect(source, threadpool, budget, remote, progress)
+    hosts = [item.hostname for item in found.steps if isinstance(item, RecordedHost)]
     # Here, where the bytes that were read are no longer held.
     with gate(_source_label(source, found.titles)):
-        return _put_together(found, _title(source, found.titles) if title is None else title)
+        return _put_together(found, _title(source, found.titles) if title is None else title), hosts
 
 
 def _put_together(found: Collection, title: str) -> Trace:

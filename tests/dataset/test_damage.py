@@ -1,0 +1,138 @@
+"""Damaged files of a dataset: a clear error, or read again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.dataset.folders import bucket
+from tests.support.ingests import digests
+from tfvis_nb.dataset import manifest
+from tfvis_nb.dataset.manifest import PROBLEM, Entry, problem_of, settled
+from tfvis_nb.texts import Text, text_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    bucket(tmp_path / "bucket", {"r/step1.pb": "local_mlp_step1.pb", "r/step2.pb": "run_meta.v1"})
+    tv.open_traces(tmp_path / "bucket", tmp_path / "made")
+    return tmp_path
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"source": 5}', b"\xff", b"[" * 100_000])
+def test_damaged_entry(folder: Path, content: bytes) -> None:
+    before = digests(folder / "made")
+    dataset = tv.open_traces(folder / "made")
+    entry = min((folder / "made/manifest").iterdir())
+    entry.write_bytes(content)
+    # The listing is as it was: only a file that replaces another one is noticed at once.
+    dataset = tv.open_traces(folder / "made")
+    assert dataset.problems[["path", "problem"]].to_numpy().tolist() == [[str(entry), "entry_damaged"]]
+    assert len(dataset.steps) == 1
+    assert dataset.ingest(folder / "bucket") == (1, 1, 0, 0)
+    assert dataset.problems.empty
+    assert digests(folder / "made") == before
+
+
+def test_damaged_part(folder: Path) -> None:
+    before = digests(folder / "made")
+    dataset = tv.open_traces(folder / "made")
+    part = min((folder / "made/events").rglob("*.parquet"))
+    whole = part.read_bytes()
+    part.write_bytes(whole[:-40])
+    with pytest.raises(OSError, match="parquet") as error:
+        dataset.events.compute()
+    assert text_of(error.value).id == "dataset_part_damaged"
+    with pytest.raises(OSError, match="parquet") as error:
+        dataset.trace()
+    assert text_of(error.value).id == "dataset_part_damaged"
+    assert dataset.ingest(folder / "bucket") == (1, 1, 0, 0)
+    part.unlink()
+    assert dataset.ingest(folder / "bucket") == (1, 1, 0, 0)
+    assert digests(folder / "made") == before
+
+
+def test_parts_of_an_ended_ingest_are_removed(folder: Path) -> None:
+    before = digests(folder / "made")
+    stray = folder / "made/events/run=x/task=y/steps=1-1/0123.parquet"
+    stray.parent.mkdir(parents=True)
+    stray.write_bytes(b"half")
+    (folder / "made/details/.tfvis-nb-0123").write_bytes(b"half")
+    assert tv.open_traces(folder / "made").ingest(folder / "bucket") == (0, 2, 0, 0)
+    assert digests(folder / "made") == before
+    assert not (folder / "made/events/run=x").exists()
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"version": 99}'])
+def test_other_versions(folder: Path, content: str) -> None:
+    (folder / "made/dataset.json").write_text(content)
+    with pytest.raises(ValueError, match="format") as error:
+        tv.open_traces(folder / "made")
+    assert text_of(error.value).id == "dataset_version"
+
+
+def test_two_ingests_at_once(folder: Path) -> None:
+    import fcntl
+
+    with (folder / "made/dataset.json").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(BlockingIOError) as error:
+            tv.open_traces(folder / "made").ingest(folder / "bucket")
+    assert text_of(error.value).id == "dataset_busy"
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.just("../../x"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+FIELDS = [*Entry.__dataclass_fields__]
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=3))
+def test_no_entry_leads_out_of_the_dataset(changed: dict[str, Any]) -> None:
+    entry = Entry("/a.pb", "/", 5, "7", run="r", tasks={"t": ""}, steps=(1,), parts={"events/x": (1, 2)})
+    found = json.loads(json.dumps(vars(entry) | changed))
+    try:
+        read = manifest._entry(found, entry.key)
+    except manifest.DAMAGED:
+        return
+    assert all(".." not in path and not path.startswith("/") for path in read.parts)
+    assert (read.status == PROBLEM) == bool(read.problem)
+    if read.problem:
+        assert isinstance(read.reason, Text)
+    assert read.rows("events") >= 0 or read.parts
+
+
+ENTRIES = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from("pq"), st.sets(st.integers(0, 5), max_size=3)),
+    max_size=8,
+)
+
+
+@given(ENTRIES)
+def test_a_step_is_of_one_source(given: list[tuple[str, str, set[int]]]) -> None:
+    entries = [
+        Entry(f"/{number}.pb", "/", 1, "", run=run, tasks={task: task}, steps=tuple(sorted(steps)))
+        for number, (run, task, steps) in enumerate(given)
+    ]
+    found = list(settled(entries))
+    assert [one.source for one in found] == [one.source for one in entries]
+    taken = [
+        (one.run, task, step) for one in found if not one.problem for task in one.tasks for step in one.steps
+    ]
+    assert len(taken) == len(set(taken))
+    # Nothing is lost: whatever is not taken is a step of another one.
+    asked = {(one.run, task, step) for one in entries for task in one.tasks for step in one.steps}
+    for one in found:
+        if one.problem:
+            assert one.problem["id"] == problem_of(Text("step_of_other_source", other="", run=""))["id"]
+            assert any((one.run, task, step) in taken for task in one.tasks for step in one.steps)
+    assert set(taken) <= asked
+    assert list(settled(found)) == found
