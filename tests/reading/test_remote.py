@@ -16,6 +16,7 @@ import pytest
 import s3fs
 from moto.server import ThreadedMotoServer
 
+import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb_here
 from tests.real_traces import DATA
 from tests.support.texts import raises_id
@@ -176,3 +177,20 @@ def test_a_terminal_reads_urls(web: str, bucket: s3fs.S3FileSystem, tmp_path: Pa
         assert (done.returncode, done.stderr) == (0, "")
         assert "111 events" in done.stdout
     assert "--allow-http" in complaint(tfvis_nb_here("info", f"{web}/{STEP}", cwd=tmp_path), 1)
+
+
+def test_a_bucket_becomes_a_dataset(bucket: s3fs.S3FileSystem, tmp_path: Path) -> None:
+    names = ["a/rank0/step1.pb.xz", "a/rank1/step1.pb.xz", "a/log/plugins/profile/2026_01_01/h.xplane.pb.xz"]
+    for name in names:
+        file = PROFILE if "xplane" in name else OTHER
+        bucket.pipe(f"runs/fleet/{name}", (DATA / file).read_bytes())
+    bucket.pipe("runs/fleet/a/rank2/step1.pb.xz", b"")
+    dataset = tv.open_traces(tmp_path / "dataset")
+    assert dataset.ingest("s3://runs/fleet") == (3, 0, 1, 0)
+    assert sorted(dataset.sources["run"]) == ["", "a", "a", "a/log/2026_01_01"]
+    assert dataset.sources["path"].iloc[0].startswith("s3://runs/fleet/a/")
+    assert dataset.ingest("s3://runs/fleet/**/*.xz") == (0, 3, 1, 0)
+    bucket.pipe("runs/fleet/a/rank2/step1.pb.xz", (DATA / OTHER).read_bytes())
+    bucket.rm("runs/fleet/a/rank0/step1.pb.xz")
+    assert dataset.ingest("s3://runs/fleet") == (1, 2, 0, 1)
+    assert len(dataset.trace("a", task="worker 2").events) == len(read_trace(DATA / OTHER).events)

@@ -23,6 +23,7 @@ from tfvis_nb.dataset.sources import Source
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import read_with_hosts
+from tfvis_nb.reading.sources.files import LARGE, named_like_trace
 from tfvis_nb.texts import Text, text_of
 
 ROW_GROUP = 1 << 16
@@ -70,6 +71,9 @@ def _reason(error: Exception) -> str:
 
 
 def _written(source: Source, folder: Path, reading: Reading) -> Entry:
+    name = source.url.rpartition("/")[2]
+    if source.size >= LARGE and source.url != source.found_by and not named_like_trace(name):
+        raise TraceFormatError(Text("large_files_left_out", files=name))
     with without_progress():
         trace, hosts = read_with_hosts(source.url, None, **reading._asdict())
     trace, identity = identified(trace, source.names, hosts)

@@ -17,7 +17,7 @@ _TRACE_FILE = re.compile(
 )
 _FORMAT = re.compile(r"\.(?:gz|xz|pb|pbtxt|pickle|pkl|json|parquet|trace|xplane)$", re.IGNORECASE)
 _PROFILES = ("plugins", "profile")
-_LARGE = 1 << 26
+LARGE = 1 << 26
 """Bytes; a larger file is read only when it is named like a trace: checkpoints lie next to traces."""
 
 MOST_FILES = 10_000
@@ -41,9 +41,9 @@ def find(path: Path, *, every: bool = False) -> Found[Path] | None:
     """Return the files of a folder or a pattern, in the order of the numbers in their names; None for a file.
 
     If a log folder holds several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the
-    newest is returned: one file for each host. `every` returns all of them, and more files than make a
-    trace. FileNotFoundError when nothing matches a pattern, TraceFormatError when a folder holds no files, or
-    too many.
+    newest is returned: one file for each host. `every` returns all of them, more files than make a trace,
+    links that lead nowhere, and large files as well. FileNotFoundError when nothing matches a pattern,
+    TraceFormatError when a folder holds no files, or too many.
     """
     if path.is_dir():
         found = _of_folder(path, every=every)
@@ -71,13 +71,14 @@ def _of_pattern(pattern: Path, *, every: bool) -> Found[Path]:
     matching = set(_matching(pattern))
     folders = (path for path in matching if path.is_dir() and not path.name.startswith("."))
     inside = [_of_folder(folder, every=every) for folder in sorted(folders, key=order)]
-    files = {file for file in matching if file.is_file()}.union(*(found.files for found in inside))
+    wanted = {file for file in matching if file.is_file() or (every and _leads_nowhere(file))}
+    files = wanted.union(*(found.files for found in inside))
     return Found(sorted(files, key=order), [note for found in inside for note in found.notes])
 
 
 def _of_folder(folder: Path, *, every: bool) -> Found[Path]:
     """Return possible traces of a folder."""
-    below = _below(folder, _MOST_SEEN_OF_ALL if every else _MOST_SEEN)
+    below = _below(folder, every=every)
     parts = folder.absolute().parts
     found = choose(folder, below.files, lambda file: file.stat().st_size, parts, every=every)
     return Found(found.files, found.notes + below.notes)
@@ -93,17 +94,18 @@ def choose(
 ) -> Found[Name]:
     """Choose possible traces: files of moderate `size` in the folder, below it those named like one.
 
-    `parts` is where the folder itself lies. Of several profiles the newest is chosen, unless `every` one is.
+    `parts` is where the folder itself lies. Of several profiles the newest is chosen, unless `every` one is;
+    then large files are, too.
     """
     chosen: list[Name] = []
     large: list[Name] = []
     runs: dict[Name, list[Name]] = {}
     for file in sorted(files, key=order):
         inside = file.relative_to(folder).parts
-        named = _TRACE_FILE.search(file.name) is not None
+        named = named_like_trace(file.name)
         if (*parts, *inside)[-4:-2] == _PROFILES:
             runs.setdefault(file.parent, []).append(file)
-        elif named or (len(inside) == 1 and size(file) < _LARGE):
+        elif named or (len(inside) == 1 and (every or size(file) < LARGE)):
             chosen.append(file)
         elif len(inside) == 1:
             large.append(file)
@@ -119,13 +121,18 @@ def _of_run(files: list[Name]) -> list[Name]:
     return _hosts(files) or files
 
 
-def _below(folder: Path, most: int) -> Found[Path]:
+def named_like_trace(name: str) -> bool:
+    """Return whether a file's name is one that traces have."""
+    return _TRACE_FILE.search(name) is not None
+
+
+def _below(folder: Path, *, every: bool) -> Found[Path]:
     """Return the files in a folder and its subfolders, except hidden ones, and the skipped folders.
 
     The kernel's views of processes and devices look like files, but reading them may never end.
     """
     files: list[Path] = []
-    seen = 0
+    seen, most = 0, _MOST_SEEN_OF_ALL if every else _MOST_SEEN
     system = _devices(_SYSTEM) - _devices([Path("/")])
     if _devices([folder]) & system:
         raise TraceFormatError(Text("system_folder", folder=folder))
@@ -137,7 +144,8 @@ def _below(folder: Path, most: int) -> Found[Path]:
         shown = [name for name in folders if not name.startswith(".")]
         folders[:] = [name for name in shown if not _devices([Path(parent, name)]) & system]
         left_out += [str(Path(parent, name)) for name in shown if name not in folders]
-        files += filter(_is_file, (Path(parent, name) for name in names if not name.startswith(".")))
+        here = (Path(parent, name) for name in names if not name.startswith("."))
+        files += (path for path in here if _is_file(path) or (every and _leads_nowhere(path)))
     if not left_out:
         return Found(files, [])
     return Found(files, [Text("system_folders_left_out", folders=", ".join(sorted(left_out)[:8]))])
@@ -148,6 +156,10 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False  # no permission to read it
+
+
+def _leads_nowhere(path: Path) -> bool:
+    return path.is_symlink() and not path.exists()
 
 
 def _devices(folders: Iterable[Path]) -> set[int]:
