@@ -6,6 +6,7 @@
 
 import type { Annotation } from "../model/annotations";
 import type { Selection } from "../model/types";
+import type { View } from "../model/view";
 
 /** Options that the user can set from Python or in the toolbar; both sides see changes. */
 export interface Options {
@@ -21,6 +22,8 @@ export interface Options {
   selection: Selection | null;
   /** Names and comments of people, by start. */
   annotations: readonly Annotation[];
+  /** What is in view; null for the view of a new timeline. Of another side only a wish for another one is seen. */
+  view: View | null;
 }
 
 /** A file the host can make for the user. */

@@ -11,6 +11,7 @@ const EXPORT_LIMIT_MS = 120_000;
 const TRAITS: Partial<Record<keyof Options, string>> = {
   selection: "_selection",
   annotations: "_annotations",
+  view: "_view",
 };
 
 const trait = (key: keyof Options) => TRAITS[key] ?? key;
@@ -83,8 +84,10 @@ export class KernelTimelineHost implements Host {
   }
 
   watch<K extends keyof Options>(key: K, changed: (value: Options[K]) => void, signal: AbortSignal): void {
-    const event = `change:${trait(key)}`;
-    const listener = () => changed(this.get(key));
+    // Two timelines of one model have views of their own: both follow Python's wishes only.
+    const name = key === "view" ? "_wanted_view" : trait(key);
+    const event = `change:${name}`;
+    const listener = () => changed(this.model.get(name));
     this.model.on(event, listener);
     signal.addEventListener("abort", () => this.model.off(event, listener));
   }

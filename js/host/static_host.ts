@@ -9,6 +9,7 @@ const DEFAULTS: Options = {
   lane_filter: "",
   selection: null,
   annotations: [],
+  view: null,
 };
 
 /** Sources of the two containers, each requested once. */

@@ -57,6 +57,14 @@ export class LaneChoices {
     this.changed();
   }
 
+  /** Hide and pin these lanes alone. */
+  restore(hidden: readonly string[], pinned: readonly string[]): void {
+    this.hidden.clear();
+    for (const key of hidden) this.hidden.add(key);
+    this.pinned = pinned;
+    this.changed();
+  }
+
   unhideAll(): void {
     this.hidden.clear();
     this.changed();

@@ -17,6 +17,7 @@ import { ComparisonLink } from "../state/comparison_link";
 import { DashboardLink } from "../state/dashboard_link";
 import { loadRest } from "../state/loading";
 import type { Store } from "../state/store";
+import { keepView } from "../state/view";
 import { copyText } from "../ui/clipboard";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
 import { Frame, type FrameTimes } from "./canvas/frame";
@@ -78,6 +79,7 @@ export function assemble(
   followSize(outer, lanes, store, actions, frame);
   loadRest(store, outline, actions);
   revealSelectionOfPython(store, actions);
+  keepView(store);
   if (HAS_PANELS) linkPanels(root, store, actions);
   if (OWNS_PAGE && !store.host.pair?.side) focusQuietly(lanes, store, actions);
 

@@ -108,6 +108,7 @@ def test_options_and_selection_are_carried(trace: Trace) -> None:
         "lane_filter": "</script>",
         "selection": {"events": chosen.index.tolist()},
         "annotations": [],
+        "view": None,
     }
     assert [text for _, text in page.all("title")] == ["A & B"]
     header, _ = read_container(base64.b64decode(page.by_id("tfvis-drawn")))

@@ -199,6 +199,7 @@ def test_to_html_has_the_options_and_the_selection_of_now(trace: Trace, tmp_path
         "lane_filter": "",
         "selection": {"events": [2]},
         "annotations": [],
+        "view": None,
     }
     assert "<title>Other</title>" in widget.to_html(title="Other")
 

@@ -41,6 +41,12 @@ widget.annotations = [*table.to_dict('records'), {'start_ns': start, 'name': 'th
 """)
     expect(notes).to_contain_text("by Python")
     timeline.clear()
+    axis = timeline.root.get_by_role("img", name="Time axis")
+    book.ask("widget.view = {'start_ns': start, 'end_ns': start + 4_000_000}")
+    expect(axis).to_have_attribute("aria-label", "Time axis, +0.000 ms to +4.000 ms")
+    timeline.lanes.focus()
+    book.page.keyboard.press("w")
+    book.wait_until(lambda: book.ask("print(widget.view['end_ns'] < start + 4_000_000)") == "True")
     flags = timeline.root.get_by_role("list", name="Annotations in view")
     expect(flags.get_by_role("listitem").first).to_have_text("the start")
     # The file has them for whoever opens it without a kernel.

@@ -90,6 +90,15 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
     def annotations(self, values: Any) -> None:
         self.timeline.annotations = values
 
+    @property
+    def view(self) -> dict[str, Any]:
+        """What the timeline shows, as for `TimelineWidget.view`; settable."""
+        return self.timeline.view
+
+    @view.setter
+    def view(self, changes: Any) -> None:
+        self.timeline.view = changes
+
     def _show_predicted(self, predicted: Trace) -> None:
         """Show a predicted trace below the tabs, in place of the one before."""
         *before, shown = (*self._parts[2:], TimelineWidget(predicted, title=self.timeline.title))

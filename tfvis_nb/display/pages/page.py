@@ -95,9 +95,10 @@ def _anonymized(trace: Trace, time_range: Any, selection: Any) -> tuple[Trace, A
 
 
 def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of a timeline without annotations, and without a filter of lanes by replaced names."""
+    """Return options of a timeline without annotations, view, and filter of lanes by replaced names."""
     is_kept = is_public(options.get("lane_filter") or "")
-    emptied: dict[str, Any] = {name: [] for name in ("annotations",) if name in options}
+    empty: dict[str, Any] = {"annotations": [], "view": None}
+    emptied = {name: value for name, value in empty.items() if name in options}
     return {**options, **emptied} | ({} if is_kept else {"lane_filter": ""})
 
 
@@ -121,6 +122,7 @@ def page_text(
     title: str | None = None,
     selection: dict[str, Any] | None = None,
     annotations: Sequence[Annotation] = (),
+    view: dict[str, Any] | None = None,
     drawn: bytes | None = None,
     details: bytes | None = None,
     max_bytes: int | None = None,
@@ -134,7 +136,9 @@ def page_text(
     if not source:
         trace, details = without_code(trace), None
     title = trace.title if title is None else title
-    values = {**validate_options(options), "selection": selection, "annotations": list(annotations)}
+    values = {**validate_options(options), "selection": selection, "annotations": list(annotations)} | {
+        "view": view
+    }
     parts = packed_parts(trace, title, drawn=drawn, details=details, max_bytes=max_bytes)
     return framed(
         what="timeline",

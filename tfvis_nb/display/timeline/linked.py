@@ -48,7 +48,8 @@ class LinkedTimeline(TimelineWidget):
         payloads = self._delivery.payloads if title in (None, self._title) else {}
         return {
             "title": self._title if title is None else title,
-            "options": values | {"selection": self._selection, "annotations": self._annotations},
+            "options": values
+            | {"selection": self._selection, "annotations": self._annotations, "view": self._view},
             **payloads,
         }
 

@@ -1,6 +1,7 @@
 """The timeline in a notebook cell: one anywidget that holds a trace's bytes, options and selection."""
 
 import json
+import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -25,6 +26,8 @@ from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
 from tfvis_nb.display.shaping.selection import selected_rows, selection_of, validate_selection
+from tfvis_nb.display.shaping.views import KEYS as VIEW_KEYS
+from tfvis_nb.display.shaping.views import changed_view, drawn_view, recorded_view
 from tfvis_nb.display.stored_output import KEPT_BYTES, StoredWidget
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.wire.drawn import MOST_LANES
@@ -72,6 +75,11 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
     lane_filter = traitlets.Unicode(timeline_options.DEFAULTS["lane_filter"]).tag(sync=True)
     _selection = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     _annotations: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    # Two, because several timelines of a widget tell of their views, but do not follow each other.
+    _view: "traitlets.Dict[str, Any]" = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    _wanted_view: "traitlets.Dict[str, Any]" = traitlets.Dict(default_value=None, allow_none=True).tag(
+        sync=True
+    )
     _drawn = traitlets.Bytes().tag(sync=True, echo_update=False)
     _details = traitlets.Bytes().tag(sync=True, echo_update=False)
     _link = traitlets.Unicode("").tag(sync=True)
@@ -153,6 +161,47 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
     def annotations(self, values: Any) -> None:
         self._trace.annotations = values
 
+    @property
+    def view(self) -> dict[str, Any]:
+        """What is in view, as a dict; pages have it, so that others see what you see.
+
+        ``start_ns`` and ``end_ns`` (epoch nanoseconds); ``step`` (the one that is shown alone, or None);
+        ``hidden`` and ``pinned`` (lists of lanes as (task, device, lane), where (task, device) is a whole
+        device); whether the panes ``details``, ``graph`` and ``code`` are open; ``group_by``, ``color_by``
+        and ``lane_filter``; ``selection`` (a list of event ids, a tuple (start_ns, end_ns), or None).
+        Set it to a dict with some of these. TypeError and ValueError name what a view cannot have.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 90], "kind": ["op", "op"]})
+        >>> widget = tv.show_timeline(tv.Trace(table))
+        >>> widget.view = {"start_ns": 5, "end_ns": 20, "selection": [1]}
+        >>> {name: widget.view[name] for name in ("start_ns", "end_ns", "selection", "details")}
+        {'start_ns': 5, 'end_ns': 20, 'selection': [1], 'details': True}
+        """
+        options = {name: getattr(self, name) for name in ("group_by", "color_by", "lane_filter")}
+        rows = self.selection
+        chosen = rows.attrs.get("range_ns") or (rows.index.tolist() if len(rows) else None)
+        return {**recorded_view(self._view, self._trace, self._shown), **options, "selection": chosen}
+
+    @view.setter
+    def view(self, changes: Any) -> None:
+        wanted = changed_view(self.view, changes)
+        # Only what is complete is shown: a wrong value changes nothing.
+        drawn = drawn_view({name: wanted[name] for name in VIEW_KEYS}, self._trace, self._shown)
+        names = ("group_by", "color_by", "lane_filter")
+        options = {name: timeline_options.validate_option(name, wanted[name]) for name in names}
+        selection = self._selection_of(changes["selection"]) if "selection" in changes else self._selection
+        with self.hold_sync():
+            for name, value in options.items():
+                self.set_trait(name, value)
+            self.set_trait("_selection", selection)
+            self.set_trait("_view", drawn)
+            # Another one each time: the front end may have left the same one since.
+            self.set_trait("_wanted_view", {**drawn, "wish": uuid.uuid4().hex})
+
     def _show_annotations(self) -> None:
         """Take over the annotations of the trace, which this timeline or something else has changed."""
         self.set_trait("_annotations", drawn_annotations(self._trace, self._shown, self._lanes))
@@ -182,6 +231,7 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
             return page_text(shown, title=title, selection=self._selection, **limits, **values)
         payloads: dict[str, Any] = self._delivery.payloads if title == self._title else {}
         kept: dict[str, Any] = {"selection": self._selection, "annotations": self._annotations}
+        kept["view"] = self._view
         return page_text(self._shown, title=title, **kept, **payloads, **limits, **values)
 
     def _picture(self, **options: Any) -> Picture:
