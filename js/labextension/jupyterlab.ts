@@ -96,20 +96,23 @@ interface Shared {
 /** Packages by name and version, as webpack shares them. */
 export type ShareScope = Record<string, Record<string, Shared>>;
 
-/** The packages, each in the version that JupyterLab itself runs. */
-export async function packagesOf(scope: ShareScope): Promise<Packages> {
-  const load = async <T>(name: string) => {
-    const versions = Object.values(scope[name] ?? {});
+const NEEDED = [
+  "@jupyterlab/application",
+  "@jupyterlab/apputils",
+  "@jupyterlab/docregistry",
+  "@jupyterlab/ui-components",
+  "@lumino/widgets",
+];
+
+/** The packages, each in the version that JupyterLab itself runs; null where one is missing. */
+export async function packagesOf(scope: ShareScope): Promise<Packages | null> {
+  if (NEEDED.some((name) => Object.keys(scope[name] ?? {}).length === 0)) return null;
+  const load = async (name: string) => {
+    const versions = Object.values(scope[name]);
     // Another extension may bring a version of its own, which JupyterLab has not loaded.
     const used = versions.find(({ loaded }) => loaded) ?? versions.find(({ eager }) => eager) ?? versions[0];
-    if (!used) throw new Error(`this JupyterLab has no ${name}`);
-    return (await used.get())() as T;
+    return (await used.get())();
   };
-  return {
-    application: await load<Packages["application"]>("@jupyterlab/application"),
-    apputils: await load<Packages["apputils"]>("@jupyterlab/apputils"),
-    docregistry: await load<Packages["docregistry"]>("@jupyterlab/docregistry"),
-    icons: await load<Packages["icons"]>("@jupyterlab/ui-components"),
-    widgets: await load<Packages["widgets"]>("@lumino/widgets"),
-  };
+  const [application, apputils, docregistry, icons, widgets] = await Promise.all(NEEDED.map(load));
+  return { application, apputils, docregistry, icons, widgets } as Packages;
 }

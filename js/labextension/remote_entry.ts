@@ -17,9 +17,9 @@ page._JUPYTERLAB["tfvis-nb"] = {
   init(scope: ShareScope): void {
     shared = scope;
   },
-  /** The only module is "./extension". */
+  /** The only module is "./extension". Voila loads it as well, and has no documents. */
   async get(): Promise<() => unknown> {
-    const extension = plugin(await packagesOf(shared), view);
-    return () => ({ __esModule: true, default: extension });
+    const packages = await packagesOf(shared);
+    return () => ({ __esModule: true, default: packages ? plugin(packages, view) : [] });
   },
 };

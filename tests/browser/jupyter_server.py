@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -126,9 +127,8 @@ class JupyterServer:
 def install_file_view(data: Path, config: Path) -> None:
     """Put the extension where a wheel puts it: as it is built now, not as it was when this was installed."""
     package = Path(tfvis_nb.__path__[0])
-    extensions = data / "labextensions"
-    extensions.mkdir(parents=True)
-    (extensions / "tfvis-nb").symlink_to(package / "labextension")
+    # Copied: Voila serves no links.
+    shutil.copytree(package / "labextension", data / "labextensions" / "tfvis-nb")
     enabled = config / "jupyter_server_config.d"
     enabled.mkdir(parents=True)
     (enabled / "tfvis-nb.json").symlink_to(package / "file_view" / "jupyter_server_config.json")

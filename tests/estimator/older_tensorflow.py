@@ -6,24 +6,21 @@ that the package and that TensorFlow can be installed together.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / ".venvs"
+from tests.support.environments import ROOT, environment
+from tests.support.requirements import requirements as package_requirements
+
 PYTHON = (3, 11)
 """The one version that both this package and TensorFlow 2.15 run on."""
 
-_READY = "ready"
 _TESTING = ("pytest", "hypothesis")
 _ASK = "import ensurepip, json, sys, venv; print(json.dumps([*sys.version_info[:2], sys.version]))"
 
@@ -58,34 +55,15 @@ def _version(path: str) -> list[int | str]:
 
 def requirements() -> list[str]:
     """Return what has to be installed; of TensorFlow the build without GPUs, where there is one."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted: list[str] = [*project["dependencies"], *project["optional-dependencies"]["estimator"]]
+    wanted = package_requirements("estimator")
     if platform.system() == "Linux" and platform.machine() == "x86_64":
         wanted = [one.replace("tensorflow==", "tensorflow-cpu==") for one in wanted]
     return [*wanted, *_TESTING]
 
 
 def python_with_estimator(base: str) -> Path:
-    """Return the Python of an environment with tf.estimator, made by `base` unless it is there.
-
-    It is made anew when what is required, or the Python, has changed; the one before is removed.
-    """
-    wanted = requirements()
-    key = hashlib.sha256(json.dumps([wanted, _version(base)]).encode()).hexdigest()[:12]
-    home = KEPT / f"estimator-{key}"
-    python = home / "bin" / "python"
-    KEPT.mkdir(exist_ok=True)
-    with (KEPT / "lock").open("w") as lock:
-        # Two runs of the tests at once make one environment.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if (home / _READY).exists():
-            return python
-        for old in KEPT.glob("estimator-*"):
-            shutil.rmtree(old)
-        subprocess.run([base, "-m", "venv", str(home)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *wanted], check=True)
-        (home / _READY).touch()
-    return python
+    """Return the Python of an environment with tf.estimator, made by `base` unless it is there."""
+    return environment("estimator", requirements(), base) / "python"
 
 
 def run(python: Path, *arguments: str, cwd: Path = ROOT) -> str:

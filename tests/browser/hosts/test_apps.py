@@ -1,0 +1,116 @@
+"""Voila, marimo and Panel: pages of a running Python that are no notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.hosts.server import serving
+from tests.browser.probe import CELL, TRACE, select_longest, works
+from tests.browser.timeline import Timeline
+from tests.support.environments import environment
+from tests.support.requirements import requirements
+
+pytestmark = pytest.mark.thorough
+
+MARIMO = f"""
+import marimo
+app = marimo.App()
+
+@app.cell
+def _():
+    import marimo as mo
+    import tfvis_nb
+    timeline = tfvis_nb.show_timeline({str(TRACE)!r})
+    shown = mo.ui.anywidget(timeline)
+    shown
+    return mo, shown, timeline
+
+@app.cell
+def _(mo, shown, timeline):
+    shown.value
+    mo.Html('<p id="said">selected: ' + " ".join(timeline.selection["name"]) + "</p>")
+    return
+"""
+
+PANEL = f"""
+import html
+import panel as pn
+import tfvis_nb
+
+pn.extension("ipywidgets")
+timeline = tfvis_nb.show_timeline({str(TRACE)!r})
+page = html.escape(timeline.to_html())
+frame = f'<iframe srcdoc="{{page}}" sandbox="allow-scripts" width="1000" height="600"></iframe>'
+widget = pn.pane.IPyWidget(timeline, sizing_mode="stretch_width")
+pn.Column(widget, pn.pane.HTML(frame)).servable()
+"""
+
+
+@pytest.fixture(scope="module")
+def commands() -> Path:
+    """The programs, with what our package requires; the package is this checkout's."""
+    return environment(
+        "apps", [*requirements(), "voila>=0.5", "marimo", "panel", "ipywidgets_bokeh", "ipykernel"]
+    )
+
+
+def test_voila(page: Page, commands: Path, tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    nbformat.write(notebook, tmp_path / "probe.ipynb")
+    command: list[str | Path] = [
+        commands / "voila",
+        "--no-browser",
+        "--port={port}",
+        "--Voila.ip=127.0.0.1",
+        "probe.ipynb",
+    ]
+    with serving(command, tmp_path) as address:
+        page.goto(address)
+        works(page.locator(".tfvis-nb"), page.locator(".widget-label"))
+
+
+def test_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(MARIMO)
+    command: list[str | Path] = [
+        commands / "marimo",
+        "run",
+        "--headless",
+        "--no-token",
+        "--port",
+        "{port}",
+        "probe.py",
+    ]
+    with serving(command, tmp_path) as address:
+        page.goto(address)
+        works(page.locator(".tfvis-nb"), page.locator("#said"))
+
+
+def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(PANEL)
+    asked: list[str] = []
+    anywidget = commands.parent / "share" / "jupyter" / "nbextensions" / "anywidget" / "index.js"
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        # What Panel asks a package host for is what is installed here.
+        if "/anywidget@" in route.request.url:
+            route.fulfill(
+                path=anywidget, content_type="text/javascript", headers={"Access-Control-Allow-Origin": "*"}
+            )
+        else:
+            route.abort()
+
+    with serving([commands / "panel", "serve", "probe.py", "--port", "{port}"], tmp_path, "probe") as address:
+        # Offline the widget is blank, and the page in a frame works all the same.
+        page.goto(address)
+        framed = page.frame_locator("iframe").locator("#tfvis-root")
+        expect(framed.get_by_role("region", name="Timeline")).to_have_attribute("data-drawn", "true")
+        expect(page.locator(".tfvis-nb")).to_have_count(0)
+        page.route(lambda url: not url.startswith(("http://127.0.0.1", "ws:")), answer)
+        page.goto(address)
+        select_longest(Timeline(page.locator(".tfvis-nb")).wait())
+        assert [url for url in asked if "/anywidget@" in url]

@@ -1,0 +1,79 @@
+"""The oldest JupyterLab, in another environment than its kernels, as with JupyterHub."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.file_browser import FileBrowser
+from tests.browser.hosts.server import serving, wheel
+from tests.browser.probe import CELL, works
+from tests.browser.timeline import Timeline
+from tests.real_traces import DATA
+from tests.support.environments import environment
+from tests.support.requirements import requirements
+
+pytestmark = pytest.mark.thorough
+
+OLDEST = "jupyterlab==4.4.0"
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    # The wheel alone must make the server ready.
+    built = wheel(tmp_path_factory.mktemp("wheel"))
+    home = environment("oldest-lab", [OLDEST, *requirements()])
+    install: list[str | Path] = [
+        home / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--force-reinstall",
+        "--no-deps",
+        built,
+    ]
+    subprocess.run(install, check=True)
+    return home
+
+
+def test_a_timeline_and_a_file(page: Page, commands: Path, tmp_path: Path) -> None:
+    kernel = tmp_path / "DATA" / "kernels" / "elsewhere" / "kernel.json"
+    kernel.parent.mkdir(parents=True)
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    kernel.write_text(json.dumps({"argv": argv, "display_name": "Elsewhere", "language": "python"}))
+    root = tmp_path / "root"
+    root.mkdir()
+    facts = {"kernelspec": {"name": "elsewhere", "display_name": "Elsewhere", "language": "python"}}
+    where = nbformat.v4.new_code_cell("import sys; print(sys.executable)")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL), where], metadata=facts)
+    nbformat.write(notebook, root / "probe.ipynb")
+    shutil.copy(DATA / "cpu_jax.xplane.pb", root / "jax.xplane.pb")
+    command: list[str | Path] = [
+        *(
+            commands / "jupyter-lab",
+            "--no-browser",
+            "--allow-root",
+            "--port={port}",
+            f"--notebook-dir={root}",
+        ),
+        *("--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True", "--LabApp.news_url="),
+    ]
+    with serving(command, tmp_path, "lab?reset") as address:
+        browser = FileBrowser(page, address)
+        browser.open("jax.xplane.pb")
+        Timeline(browser.shown.locator(".tfvis-nb")).wait()
+        browser.open("probe.ipynb")
+        # Or else it asks which kernel to start.
+        expect(page.get_by_text("Elsewhere | Idle")).to_be_visible(timeout=90_000)
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_text("Run All Cells", exact=True).click()
+        works(page.locator(".jp-OutputArea .tfvis-nb"), page.locator(".jp-OutputArea .widget-label"))
+        expect(page.get_by_text(sys.executable, exact=True)).to_be_visible()

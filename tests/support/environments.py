@@ -1,0 +1,38 @@
+"""Environments of other packages than those of the tests, made once and kept in the checkout."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / ".venvs"
+_READY = "ready"
+
+
+def environment(name: str, wanted: Sequence[str], base: str = sys.executable) -> Path:
+    """Return the folder with the commands of an environment, made by the Python `base` unless it is there.
+
+    It is made anew when what is wanted, or the Python, has changed; the one before is removed.
+    """
+    version = subprocess.run([base, "-VV"], capture_output=True, text=True, check=True).stdout
+    key = hashlib.sha256(json.dumps([*wanted, version]).encode()).hexdigest()[:12]
+    home = KEPT / f"{name}-{key}"
+    KEPT.mkdir(exist_ok=True)
+    with (KEPT / "lock").open("w") as lock:
+        # Two runs of the tests at once make one environment.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / _READY).exists():
+            for old in KEPT.glob(f"{name}-*"):
+                shutil.rmtree(old)
+            subprocess.run([base, "-m", "venv", str(home)], check=True)
+            pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+            subprocess.run([*pip, *wanted], check=True)
+            (home / _READY).touch()
+    return home / "bin"
