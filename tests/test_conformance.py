@@ -13,6 +13,8 @@ import pytest
 
 from tests.large_traces import layout_of
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.core.format import (
     format_bandwidth,
     format_bytes,
@@ -26,9 +28,7 @@ from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.query import Bound, Clause, Lines, Steps, Term, Text, Unread, parse_query
 from tfvis_nb.display.large.range_statistics import range_statistics
-from tfvis_nb.display.large.row_packing import pack_rows
 from tfvis_nb.display.large.search import find, longest_found
-from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.writing.csv import rows_csv
 
 FOLDER = Path(__file__).parent / "data" / "conformance"

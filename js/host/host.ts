@@ -31,8 +31,19 @@ export type ExportFormat = "html" | "json" | "csv";
 
 /** Questions that need the whole trace; times in nanoseconds from the origin. */
 export type Question =
-  /** Entries of a part of the run, and which of them stand for events that a search for `text` finds. */
-  | { kind: "window"; start: number; end: number; bucket: number; text: string; step: number | null }
+  /**
+   * Entries of a part of the run, of some lanes or of all, and which of them stand for events that a search
+   * for `text` finds.
+   */
+  | {
+      kind: "window";
+      start: number;
+      end: number;
+      bucket: number;
+      lanes: number[] | null;
+      text: string;
+      step: number | null;
+    }
   /**
    * All about these events, by id; of a single one also about its producers and consumers, this many hops
    * away, and

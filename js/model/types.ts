@@ -9,6 +9,10 @@ export interface Lane {
   lane: string;
   kind: string;
   events: number;
+  /** How long anything ran in it (ns), where the kernel has said so. */
+  busy?: number;
+  /** Set for a lane that stands for the other lanes of its device while these are not shown. */
+  sums?: true;
   /** Clock of its task, if known to be uncertain. */
   clock?: Clock;
 }
@@ -95,7 +99,7 @@ export interface Row {
 /**
  * Entries as a whole; the columns of `Drawn` describe only the longest event of each. Entries 0 to `outline`
  * are the whole run, coarse. Those from there to `fine` are a part of the run in more detail; while `part` is
- * set they replace the outline's entries that overlap it. The rest is known but in no row. In each of the two
+ * set they replace the outline's entries that overlap it, in its lanes. The rest is known but in no row. In each of the two
  * blocks entries are ordered by lane, row and start.
  */
 export interface Merged {
@@ -105,8 +109,10 @@ export interface Merged {
   rows: readonly number[];
   outline: number;
   fine: number;
-  /** Nanoseconds from the origin. */
-  part: { start: number; end: number } | null;
+  /** Nanoseconds from the origin; `lanes` are those that it has, null for all. */
+  part: { start: number; end: number; lanes: ReadonlySet<number> | null } | null;
+  /** Whether a lane without entries has some that were not asked for. */
+  sparse: boolean;
   /** Event id of the longest event of each entry. */
   events: Uint32Array;
   /** Row of the lane. */

@@ -1,7 +1,7 @@
 /** Values derived from the drawn data and the step shown, each computed on first use. */
 
 import { rowNumbers } from "../model/lanes/placement";
-import { beginsFolded, foldRows } from "../model/lod/folded";
+import { beginsFolded, busyTime, foldRows } from "../model/lod/folded";
 import { RowLevels } from "../model/lod/levels";
 import { mergedRows } from "../model/lod/merged";
 import { packLanes } from "../model/lod/rows";
@@ -41,8 +41,14 @@ export class DerivedRows {
 
   /** Whether a lane is one row unless the user has chosen. */
   beginsFolded(lane: number): boolean {
-    this.#beginsFolded[lane] ??= beginsFolded(this.rows[lane], this.#span);
+    // What is held of a lane changes with the view; how it begins must not.
+    this.#beginsFolded[lane] ??= this.drawn.merged?.sparse || beginsFolded(this.rows[lane], this.#span);
     return this.#beginsFolded[lane];
+  }
+
+  /** How long anything runs in a lane (ns); for lanes that have any events. */
+  busy(lane: number): number {
+    return busyTime(this.folded(lane));
   }
 
   /** A lane's events as one row; for lanes that have any. */

@@ -13,6 +13,11 @@ export class LaneChoices {
   /** Whether buffers of memory are shown as bars. */
   tensors = false;
 
+  /** Whether the busiest lanes and groups come first. */
+  byBusy = false;
+
+  /** The groups that a filter of lanes has opened. */
+  #opened: readonly string[] = [];
   /** The pinned lanes that the user did not pin. */
   #gathered: readonly string[] = [];
 
@@ -23,6 +28,18 @@ export class LaneChoices {
   fold(key: string): void {
     if (!this.collapsed.delete(key)) this.collapsed.add(key);
     this.changed();
+  }
+
+  /** Have the busiest lanes and groups come first, or no longer. */
+  sortByBusy(sorted: boolean): void {
+    this.byBusy = sorted;
+    this.changed();
+  }
+
+  /** Open the groups in which a filter of lanes has found something, instead of those that the last one opened. */
+  openFound(keys: readonly string[]): void {
+    for (const key of this.#opened) this.collapsed.add(key);
+    this.#opened = keys.filter((key) => this.collapsed.delete(key));
   }
 
   /** Fold all groups: of each remains one line that shows its activity. */

@@ -16,6 +16,7 @@ import { readTracks } from "../model/wire/memory";
 import { readDrawn } from "../model/wire/read_drawn";
 import type { KernelQueries } from "./kernel_queries";
 import { KernelRequests } from "./kernel_requests";
+import { lanesSeen } from "./many_lanes";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";
 import { holdersOf } from "./tensors";
@@ -30,12 +31,12 @@ interface Search {
   step: number | null;
   /** Null until the answer comes. */
   ids: Uint32Array | null;
-  found: Pick<Matches, "total" | "busy" | "longest" | "span">;
+  found: Pick<Matches, "count" | "total" | "busy" | "longest" | "span">;
   /** Which entries of the outline stand for something found. */
   isMatch: Uint8Array;
 }
 
-const NOTHING = { total: 0, busy: 0, longest: [] };
+const NOTHING = { count: 0, total: 0, busy: 0, longest: [] };
 
 export class LargeTrace implements KernelQueries {
   readonly requests: KernelRequests;
@@ -60,11 +61,16 @@ export class LargeTrace implements KernelQueries {
   ) {
     this.requests = new KernelRequests(store, signal);
     store.remote = this;
-    store.on(["viewport"], () => this.#consider(), signal);
+    store.on(this.#isSparse ? ["viewport", "layout"] : ["viewport"], () => this.#consider(), signal);
     store.on(["selection", "panel"], () => this.#look(), signal);
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
     this.#consider();
     this.#look();
+  }
+
+  /** Whether lanes are asked for, those in view. */
+  get #isSparse(): boolean {
+    return this.outline.rest === "lanes";
   }
 
   matches(text: string, step: number | null): Matches | null {
@@ -153,7 +159,13 @@ export class LargeTrace implements KernelQueries {
     const held = this.#part && this.#partText === text ? this.#part : null;
     const pixels = store.width * (globalThis.devicePixelRatio || 1);
     if (pixels < 1) return null;
-    return wantedWindow(store.viewport, pixels, store.bounds, outline.bucket, held);
+    const { viewport, bounds } = store;
+    if (!this.#isSparse) return wantedWindow(viewport, pixels, bounds, outline.bucket, held);
+    const seen = lanesSeen(store, 0);
+    const hasAll = held !== null && seen.every((lane) => held.lanes?.has(lane));
+    const isOutlined = seen.every((lane) => store.drawn.lanes[lane].sums);
+    const bucket = isOutlined ? outline.bucket : Number.POSITIVE_INFINITY;
+    return wantedWindow(viewport, pixels, bounds, bucket, hasAll ? held : null);
   }
 
   async #ask(): Promise<void> {
@@ -161,16 +173,19 @@ export class LargeTrace implements KernelQueries {
     if (!want) return;
     this.#requested = want;
     const { ids, text = "", step = null } = this.#search ?? {};
+    const lanes = this.#isSparse ? lanesSeen(this.store, this.store.height) : null;
     const found = ids ? { text, step: step === null ? null : this.store.drawn.steps[step].step } : null;
     const answer = await this.requests.ask({
       kind: "window",
       ...want,
+      lanes,
       ...(found ?? { text: "", step: null }),
     });
     if (answer) {
       const { header, entries } = await readEntries<Window>(answer.buffers[0]);
       if (this.signal.aborted) return;
-      this.#part = { start: header.start, end: header.end, bucket: header.bucket, entries };
+      const { start, end, bucket } = header;
+      this.#part = { start, end, bucket, lanes: lanes && new Set(lanes), entries };
       this.#partText = found?.text ?? "";
       if (answer.buffers[1]) this.#counterParts(await openContainer(answer.buffers[1]), header);
       this.#show(this.store.details);

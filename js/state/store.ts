@@ -10,7 +10,7 @@ import { isSparse } from "../model/lanes/step_bars";
 import { tensorRows } from "../model/lanes/tensor_rows";
 import type { Theme } from "../model/paint/palette";
 import { type Matches, search } from "../model/search/search";
-import type { Drawn, Row } from "../model/types";
+import type { Drawn, Lane, Row } from "../model/types";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { Code } from "../model/wire/code";
 import type { CounterTrack } from "../model/wire/counters";
@@ -19,6 +19,7 @@ import type { Track } from "../model/wire/memory";
 import { DerivedRows } from "./derived";
 import type { KernelQueries } from "./kernel_queries";
 import { LaneChoices } from "./lane_choices";
+import { ManyLanes } from "./many_lanes";
 import { Painting } from "./painting";
 import { SelectionState } from "./selection_state";
 
@@ -51,13 +52,16 @@ export class Store extends SelectionState {
   height = 0;
   readonly lanes = new LaneChoices(() => this.rearrange());
   readonly history = new History();
+  readonly #many: ManyLanes;
   derived!: DerivedRows;
 
   constructor(drawn: Drawn, host: Host, signal: AbortSignal) {
     super(drawn, host, signal);
+    this.#many = new ManyLanes(host, this.lanes);
     this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
     this.showStep(isSparse(drawn) ? 0 : null);
-    for (const key of ["group_by", "lane_filter"] as const) host.watch(key, () => this.rearrange(), signal);
+    host.watch("group_by", () => this.rearrange(), signal);
+    host.watch("lane_filter", () => this.#filter(), signal);
     host.watch("annotations", () => this.emit("annotations"), signal);
     host.watch("color_by", () => this.repaint(), signal);
   }
@@ -136,8 +140,22 @@ export class Store extends SelectionState {
     this.emit("layout");
   }
 
-  #arrange(): void {
-    this.arrangement = arrange(this.drawn, this.rows, {
+  /** Show what the filter of lanes leaves. */
+  #filter(): void {
+    this.#many.open(() => this.#arrange());
+    this.rearrange();
+  }
+
+  #arrange(): Arrangement {
+    this.arrangement = this.#arranged();
+    if (!this.aligned && this.#many.begin(this.arrangement, this.drawn)) this.arrangement = this.#arranged();
+    this.placement = new Placement(this.drawn, this.arrangement, this.derived.rowNumbers, this.step);
+    this.scrollTo(this.scroll);
+    return this.arrangement;
+  }
+
+  #arranged(): Arrangement {
+    return arrange(this.drawn, this.rows, {
       groupBy: this.host.get("group_by"),
       collapsed: this.lanes.collapsed,
       hidden: this.lanes.hidden,
@@ -153,9 +171,8 @@ export class Store extends SelectionState {
         this.lanes.tensors && track.starts.length
           ? tensorRows(track, this.step === null ? undefined : this.whole)
           : null,
+      ...(this.lanes.byBusy && { busy: (lane: Lane) => lane.busy ?? this.derived.busy(lane.id) }),
     });
-    this.placement = new Placement(this.drawn, this.arrangement, this.derived.rowNumbers, this.step);
-    this.scrollTo(this.scroll);
   }
 
   repaint(theme: Theme = this.painting.theme, ground: string = this.painting.ground): void {
@@ -235,7 +252,8 @@ export class Store extends SelectionState {
   setOption<K extends keyof Options>(key: K, value: Options[K]): void {
     this.host.set(key, value);
     if (key === "color_by") this.repaint();
-    else if (key === "group_by" || key === "lane_filter") this.rearrange();
+    else if (key === "group_by") this.rearrange();
+    else if (key === "lane_filter") this.#filter();
     this.emit("panel");
   }
 }

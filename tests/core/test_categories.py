@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tfvis_nb import events
-from tfvis_nb.display.wire.categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 
 
 @pytest.mark.parametrize(

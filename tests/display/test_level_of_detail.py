@@ -14,10 +14,10 @@ from tests.large_traces import decoded, layout_of, made_up
 from tests.real_traces import DATA, SHARED, real_trace
 from tests.support.examples import examples
 from tfvis_nb import Trace
+from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import Entries, coarsest_needed, everything, merge
 from tfvis_nb.display.large.queries import Windows
-from tfvis_nb.display.large.row_packing import pack_rows
 
 REAL = [DATA / "local_mlp_step1.pb", *sorted(SHARED.glob("h200/inception_step1.pb.xz"))]
 

@@ -16,12 +16,12 @@ from tests.support.texts import raises_id
 from tests.wire_reader import read_container, signed, texts
 from tfvis_nb import Trace
 from tfvis_nb.analysis.dataflow.edges import KINDS
+from tfvis_nb.analysis.events.bar_categories import categorise
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large import queries
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.timeline.delivery import Delivery
-from tfvis_nb.display.wire.categories import categorise
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, trace: Trace, **limits: int) -> Windows:

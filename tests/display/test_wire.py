@@ -15,8 +15,8 @@ from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tests.support.examples import examples
 from tests.wire_reader import optional, read_container, read_drawn, signed, texts, wire_rows
 from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 

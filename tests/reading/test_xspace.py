@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.protobuf_bytes import field, number
 from tests.support.texts import figures_of, raises_id
-from tfvis_nb.display.wire.categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 from tfvis_nb.texts import Text, id_of
 
 WORKERS = ("gpu_tf221_worker0.xplane.pb.xz", "gpu_tf221_worker1.xplane.pb.xz")

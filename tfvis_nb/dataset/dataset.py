@@ -21,6 +21,9 @@ from tfvis_nb.texts import Text
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
+    from tfvis_nb.dataset.read_back import Chosen
+    from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
+
 
 def _need_dask() -> None:
     try:
@@ -190,7 +193,81 @@ class TraceDataset:
         OSError
             If a part of the dataset is damaged.
         """
-        from tfvis_nb.dataset.read_back import Chosen, read_back
+        from tfvis_nb.dataset.read_back import read_back
+
+        return read_back(self.path, self.choose(run, task, steps))
+
+    def show_timeline(
+        self,
+        run: str | None = None,
+        tasks: Collection[str] | str | None = None,
+        steps: Collection[int] | int | None = None,
+        **options: Any,
+    ) -> DatasetTimeline:
+        """Show the traces as one timeline, of which only what is looked at is read.
+
+        Parameters
+        ----------
+        run
+            One of the runs in `sources`; None if there is only one.
+        tasks
+            Names of tasks, such as ``"worker 1"`` or in full; None for all.
+        steps
+            The number of a step, or several; None for all, with the events outside steps.
+        **options
+            As of `tfvis_nb.show_timeline`.
+
+        Returns
+        -------
+        DatasetTimeline
+            A timeline as of `tfvis_nb.show_timeline`.
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As of `DatasetTimeline`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 3], "kind": ["op"] * 2})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = tv.Trace(table).to_parquet(f"{folder}/rank0_step7.parquet")
+        ...     dataset = tv.open_traces(f"{folder}/dataset")
+        ...     done = dataset.ingest(f"{folder}/*.parquet")
+        ...     timeline = dataset.show_timeline()
+        ...     timeline.selection = (2, 6)
+        ...     timeline.selection["duration_ns"].tolist()
+        [5]
+        """
+        from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
+
+        return DatasetTimeline(self, run=run, tasks=tasks, steps=steps, **options)
+
+    def choose(
+        self,
+        run: str | None = None,
+        tasks: Collection[str] | str | None = None,
+        steps: Collection[int] | int | None = None,
+    ) -> list[Chosen]:
+        """Return the sources of a run, and of each its tasks and steps that are wanted; see `trace`.
+
+        Raises
+        ------
+        ValueError
+            If nothing is selected, or there are several runs and `run` is None.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> tv.open_traces("nowhere").choose(tasks="worker 1")
+        Traceback (most recent call last):
+            ...
+        ValueError: the dataset has no trace of run None, task 'worker 1', steps all
+        """
+        from tfvis_nb.dataset.read_back import Chosen
 
         entries = self._read()
         runs = sorted({entry.run for entry in entries}, key=natural)
@@ -198,15 +275,17 @@ class TraceDataset:
             names = ", ".join(map(repr, runs[:8]))
             raise ValueError(Text("dataset_runs", runs=len(runs), names=names))
         wanted = None if steps is None else {steps} if isinstance(steps, int) else {*steps}
+        named = None if tasks is None else {tasks} if isinstance(tasks, str) else {*tasks}
         chosen = []
         for entry in entries:
-            tasks = [one for one in entry.tasks if task in (None, one, task_label(one))]
-            if run in (None, entry.run) and tasks and (wanted is None or wanted & {*entry.steps}):
-                chosen.append(Chosen(entry, tasks, wanted))
+            own = [task for task in entry.tasks if named is None or {task, task_label(task)} & named]
+            if run in (None, entry.run) and own and (wanted is None or wanted & {*entry.steps}):
+                chosen.append(Chosen(entry, own, wanted))
         if not chosen:
             shown = "all" if wanted is None else ", ".join(map(str, sorted(wanted)[:8]))
+            task = "all" if named is None else ", ".join(sorted(named)[:8])
             raise ValueError(Text("nothing_selected", run=run, task=task, steps=shown))
-        return read_back(self.path, chosen)
+        return chosen
 
     def _whole(self, name: str) -> pd.DataFrame:
         return combined.whole_table(self.path, self._read(), name)

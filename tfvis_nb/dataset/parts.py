@@ -15,7 +15,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.progress import without_progress
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.dataset import manifest
+from tfvis_nb.dataset import levels, manifest
 from tfvis_nb.dataset.identity import Identity, identified
 from tfvis_nb.dataset.layout import DETAILS, part_path
 from tfvis_nb.dataset.manifest import OK, PROBLEM, Entry, problem_of
@@ -25,9 +25,6 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import read_with_hosts
 from tfvis_nb.reading.sources.files import LARGE, named_like_trace
 from tfvis_nb.texts import Text, text_of
-
-ROW_GROUP = 1 << 16
-"""Rows of a group in a part: what a reader that looks for a time has to read at least."""
 
 
 class Reading(NamedTuple):
@@ -102,6 +99,12 @@ def _parts(trace: Trace, identity: Identity, key: str) -> Iterator[tuple[str, pa
                 (present["task"] == recorded).to_numpy() & (present["step"] != NO_STEP).to_numpy()
             ]
             yield part_path(name, key, identity.run, task, numbers[steps].tolist()), rows
+    for task, recorded in identity.tasks.items():
+        own = np.flatnonzero((trace.events["task"] == recorded).to_numpy())
+        step = numbers[trace.events["step"].to_numpy()[own]]
+        present_steps = np.unique(step[step != NO_STEP])
+        path = part_path(levels.FOLDER, key, identity.run, task, present_steps.tolist())
+        yield path, levels.level_table(trace, own, step)
     yield f"{DETAILS}/{key}.parquet", _details(trace)
 
 
@@ -121,5 +124,8 @@ def _write(table: pa.Table, path: Path) -> tuple[int, int]:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole(path) as file:
-        pq.write_table(table, file, compression="zstd", row_group_size=ROW_GROUP)
+        if levels.KEY in (table.schema.metadata or {}):
+            levels.write(table, file)
+        else:
+            pq.write_table(table, file, compression="zstd", row_group_size=levels.ROW_GROUP)
     return table.num_rows, path.stat().st_size

@@ -9,8 +9,10 @@ import pyarrow as pa
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
+from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.stacks import STACK, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.dataset.levels import rows_of
 from tfvis_nb.dataset.step_figures import COUNTS, STEPS, step_figures
 
 _ARROW = {"int32": pa.int32(), "int64": pa.int64(), "Int64": pa.int64(), "float64": pa.float64()}
@@ -27,6 +29,8 @@ _COLUMNS: dict[str, pa.Schema] = {
             ("event", pa.int64()),
             *((name, _arrow(dtype)) for name, dtype in event_table.COLUMNS.items()),
             ("stack", pa.int32()),
+            ("row", pa.int32()),
+            ("waited_ns", pa.int64()),
         ]
     ),
     "lanes": pa.schema(
@@ -55,7 +59,7 @@ _COLUMNS: dict[str, pa.Schema] = {
     ),
 }
 _NEVER_NULL = {
-    "events": ("event", "step", "start_ns", "duration_ns"),
+    "events": ("event", "step", "start_ns", "duration_ns", "row", "waited_ns"),
     "lanes": ("events", "busy_ns", "start_ns", "end_ns"),
     "transfers": ("event", "step", "start_ns", "duration_ns"),
     "steps": ("step", "step_ns", *COUNTS),
@@ -69,7 +73,9 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 """Name of a table to its columns. ``task`` is not in the files but in their path, as hive partitions are.
 
-``event`` is the row in the events of the source. Times are ns, sizes bytes; what is not known is null.
+``event`` is the row in the events of the source. ``row`` is where in its lane a timeline draws an event, 0 on
+top, and ``waited_ns`` how long it first waited for its peers. Times are ns, sizes bytes; what is not known is
+null.
 """
 
 
@@ -94,7 +100,8 @@ def events(trace: Trace) -> pa.Table:
     columns = {"event": pa.array(np.arange(len(trace.events)))} | {
         name: _values(trace.events[name], SCHEMAS["events"].field(name).type) for name in event_table.COLUMNS
     }
-    return pa.table({**columns, STACK: numbers}, schema=SCHEMAS["events"])
+    drawn = {"row": pa.array(rows_of(trace.events)), "waited_ns": pa.array(waits(trace))}
+    return pa.table({**columns, STACK: numbers, **drawn}, schema=SCHEMAS["events"])
 
 
 def lanes(trace: Trace) -> pa.Table:

@@ -28,6 +28,8 @@ export interface GroupItem {
   events: number;
   /** All lanes in it that are not hidden or filtered, even when it is collapsed. */
   lanes: number[];
+  /** The lanes whose activity it shows when it is collapsed. */
+  preview: number[];
   /** Clock of all its lanes; null if the enclosing group has the same. */
   clock: Clock | null;
 }
@@ -68,13 +70,22 @@ export interface ArrangeOptions extends TrackOptions {
   filter: string;
   /** The one row of a lane that is folded; null for lanes that are not. */
   folded: (lane: Lane) => Row | null;
+  /** How long anything runs in a lane; where given, the busiest lanes and groups come first. */
+  busy?: (lane: Lane) => number;
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
+const keys = new WeakMap<Lane, string>();
+
 /** The key of a lane, the same in every step and every grouping. */
 export function laneKey(lane: Lane): string {
-  return `${lane.task}\0${lane.device}\0${lane.lane}`;
+  let key = keys.get(lane);
+  if (key === undefined) {
+    key = `${lane.task}\0${lane.device}\0${lane.lane}`;
+    keys.set(lane, key);
+  }
+  return key;
 }
 
 /** Lay out the lanes that have events among `rows` (by lane id, as `packLanes` gives them). */
@@ -83,7 +94,20 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   const pins = new Set(options.pinned);
   const words = options.filter.toLowerCase().split(/\s+/).filter(Boolean);
   const isShown = (lane: Lane) =>
-    rows[lane.id].length > 0 && !options.hidden.has(laneKey(lane)) && matchesLane(lane, words);
+    !lane.sums &&
+    rows[lane.id].length > 0 &&
+    !(options.hidden.size && options.hidden.has(laneKey(lane))) &&
+    (words.length === 0 || matchesLane(lane, words));
+  const { busy } = options;
+  const sorted = <T>(each: readonly T[], of: (one: T) => number) =>
+    busy ? [...each].sort((one, other) => of(other) - of(one)) : each;
+  const sortedLanes = (lanes: readonly Lane[]) => sorted(lanes, (lane) => busy?.(lane) ?? 0);
+  const sortedGroups = (groups: readonly Group[]) =>
+    sorted(groups, ({ sums, lanes, groups: inner }) => {
+      const each = sums.length > 0 ? sums : [...lanes, ...inner.flatMap((group) => group.lanes)];
+      return each.reduce((most, lane) => Math.max(most, busy?.(lane) ?? 0), 0);
+    });
+  const isPinned = (lane: Lane) => pins.size > 0 && pins.has(laneKey(lane));
   let y = 0;
   const addLane = (lane: Lane, context: string, pinned: boolean) => {
     const own = rows[lane.id];
@@ -117,14 +141,18 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   };
   const addGroup = (group: Group, level: 0 | 1, around: Clock | null) => {
     if (options.hidden.has(group.key)) return;
-    const lanes = lanesOf(group, options.hidden).filter((lane) => isShown(lane) && !pins.has(laneKey(lane)));
+    const lanes = lanesOf(group, options.hidden).filter((lane) => isShown(lane) && !isPinned(lane));
     const own = tracks.filter((placed) =>
       [group, ...group.groups].some(({ key }) => key === groupKey(placed)),
     );
     if (lanes.length + own.length === 0) return;
     const collapsed = options.collapsed.has(group.key);
     const { key, label, path } = group;
-    const events = lanes.reduce((sum, lane) => sum + countEvents(rows[lane.id]), 0);
+    const isSparse = drawn.merged?.sparse;
+    const events = lanes.reduce(
+      (sum, lane) => sum + (isSparse ? lane.events : countEvents(rows[lane.id])),
+      0,
+    );
     const ids = lanes.map((lane) => lane.id);
     const common = commonClock(lanesOf(group, NONE));
     items.push({
@@ -138,29 +166,29 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
       collapsed,
       events,
       lanes: ids,
+      preview: group.sums.length > 0 ? group.sums.map((lane) => lane.id) : ids,
       clock: common === around ? null : common,
     });
     y += GROUP_HEIGHT;
     if (collapsed) return;
-    for (const inner of group.groups) addGroup(inner, 1, common);
+    for (const inner of sortedGroups(group.groups)) addGroup(inner, 1, common);
     const direct = new Set(group.lanes);
-    for (const lane of lanes) if (direct.has(lane)) addLane(lane, group.context(lane), false);
+    for (const lane of sortedLanes(lanes)) if (direct.has(lane)) addLane(lane, group.context(lane), false);
     for (const each of own) if (groupKey(each) === group.key) addTracks(each, "");
   };
-  const byKey = new Map(drawn.lanes.map((lane) => [laneKey(lane), lane]));
+  const byKey = new Map(pins.size ? drawn.lanes.map((lane) => [laneKey(lane), lane]) : []);
   for (const key of pins) {
     const lane = byKey.get(key);
     if (lane !== undefined && isShown(lane)) addLane(lane, locationLabel(lane.task, lane.device), true);
   }
   if (options.groupBy === "none") {
-    for (const lane of drawn.lanes) {
-      if (isShown(lane) && !pins.has(laneKey(lane)))
-        addLane(lane, locationLabel(lane.task, lane.device), false);
+    for (const lane of sortedLanes(drawn.lanes)) {
+      if (isShown(lane) && !isPinned(lane)) addLane(lane, locationLabel(lane.task, lane.device), false);
     }
   } else {
-    for (const group of groupLanes(drawn.lanes, options.groupBy)) addGroup(group, 0, null);
+    for (const group of sortedGroups(groupLanes(drawn.lanes, options.groupBy))) addGroup(group, 0, null);
   }
-  const groups = new Set(drawn.lanes.map(groupKey));
+  const groups = new Set(tracks.length ? drawn.lanes.map(groupKey) : []);
   for (const each of tracks) {
     // A counter may be of a process without lanes.
     const hasNone = options.groupBy !== "device" || !each.device || !groups.has(groupKey(each));

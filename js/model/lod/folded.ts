@@ -17,7 +17,8 @@ export function beginsFolded(rows: readonly Row[], span: number): boolean {
   return rows.reduce((sum, row) => sum + busyTime(row), 0) <= SPARSE * span * rows.length;
 }
 
-function busyTime({ start, end, merged }: Row): number {
+/** How long anything of a row runs (ns). */
+export function busyTime({ start, end, merged }: Row): number {
   let sum = 0;
   for (let at = 0; at < end.length; at++) sum += merged ? merged.busy[at] : end[at] - start[at];
   return sum;

@@ -33,9 +33,10 @@ export function byEventId(drawn: Drawn, selection: Selection | null): Selection 
   return { events: selection.events.map((entry) => eventAt(drawn, entry)) };
 }
 
-/** Whether the entry is in a row, rather than replaced by finer ones. */
-function isReplaced({ part, start, end }: Merged, entry: number): boolean {
-  return part !== null && end[entry] > part.start && start[entry] < part.end;
+/** Whether there are finer entries in place of the entry, rather than it in a row. */
+function isReplaced({ lane }: Drawn, { part, start, end }: Merged, entry: number): boolean {
+  if (part === null || end[entry] <= part.start || start[entry] >= part.end) return false;
+  return part.lanes === null || part.lanes.has(lane[entry]);
 }
 
 /** The rows of each lane; `step` is the index of the step shown, null for all. */
@@ -59,7 +60,8 @@ export function mergedRows(drawn: Drawn, merged: Merged, step: number | null): R
   const peak = pick(Float64Array.from(drawn.duration.subarray(0, merged.fine)));
   return merged.rows.map((rows, lane) => {
     // A lane without any event of the step is not shown; another keeps all its rows, so that none jumps.
-    if (ends[firstRow[lane]] === ends[firstRow[lane + 1]]) return [];
+    if (ends[firstRow[lane]] === ends[firstRow[lane + 1]])
+      return merged.sparse ? Array.from({ length: rows }, (_, index) => ({ lane, index, ...NOTHING })) : [];
     return Array.from({ length: rows }, (_, index): Row => {
       const [from, to] = [ends[firstRow[lane] + index], ends[firstRow[lane] + index + 1]];
       return {
@@ -78,6 +80,14 @@ export function mergedRows(drawn: Drawn, merged: Merged, step: number | null): R
   });
 }
 
+/** A row of which nothing is here. */
+const NOTHING: Pick<Row, "ids" | "start" | "end" | "merged"> = {
+  ids: new Uint32Array(0),
+  start: new Float64Array(0),
+  end: new Float64Array(0),
+  merged: { busy: new Float64Array(0), peak: new Float64Array(0), count: new Uint32Array(0) },
+};
+
 /** The entries that are in rows; in each row the outline before the part, the part, the outline after it. */
 function shownEntries(drawn: Drawn, merged: Merged, step: number | null): Uint32Array {
   const { outline, fine, part } = merged;
@@ -87,11 +97,10 @@ function shownEntries(drawn: Drawn, merged: Merged, step: number | null): Uint32
     if (step === null || drawn.step === null || drawn.step[entry] === step) entries[length++] = entry;
   };
   for (let entry = 0; entry < outline; entry++)
-    if (!isReplaced(merged, entry) && !(part && merged.start[entry] >= part.end)) add(entry);
+    if (!isReplaced(drawn, merged, entry) && !(part && merged.start[entry] >= part.end)) add(entry);
   if (part) {
     for (let entry = outline; entry < fine; entry++) add(entry);
-    for (let entry = 0; entry < outline; entry++)
-      if (!isReplaced(merged, entry) && merged.start[entry] >= part.end) add(entry);
+    for (let entry = 0; entry < outline; entry++) if (merged.start[entry] >= part.end) add(entry);
   }
   return entries.subarray(0, length);
 }

@@ -52,7 +52,6 @@ function entries(all: One[]): Entries {
 const outline: Outline = {
   rest: "windows",
   bucket: 128,
-  names: NAMES.length,
   rows: [2, 1],
   total: 110,
   described: {
@@ -77,6 +76,7 @@ const outline: Outline = {
   ]),
 };
 const part = {
+  lanes: null,
   start: 150,
   end: 400,
   bucket: 1,
@@ -107,6 +107,29 @@ describe("compose", () => {
     expect([...row.ids].map((id) => drawn.names.get(drawn.name[id]))).toEqual(["a", "e", "b/c", "d", "a"]);
     // The same names have the same numbers, whichever block they came with.
     expect(new Set(drawn.name).size).toBe(drawn.names.length);
+  });
+
+  it("replaces only entries of the lanes that a part has", () => {
+    const drawn = compose({ ...outline, rest: "lanes" }, { ...part, lanes: new Set([1]) }, null);
+    const [first, second] = mergedRows(drawn, drawn.merged as never, null);
+    const whole = mergedRows(
+      compose(outline, null, null),
+      compose(outline, null, null).merged as never,
+      null,
+    );
+    expect([...first[1].start]).toEqual([...whole[0][1].start]);
+    expect(first[0].start.length).toBe(whole[0][0].start.length + part.entries.length);
+    expect(second.map((row) => row.lane)).toEqual([1]);
+  });
+
+  it("has empty rows of lanes that were not asked for", () => {
+    const drawn = compose({ ...outline, rest: "lanes", rows: [2, 1, 3] }, null, null);
+    const rows = mergedRows(drawn, drawn.merged as never, null);
+    expect(rows[2].map(({ lane, index, ids }) => [lane, index, ids.length])).toEqual([
+      [2, 0, 0],
+      [2, 1, 0],
+      [2, 2, 0],
+    ]);
   });
 
   it("knows loose events without drawing them", () => {

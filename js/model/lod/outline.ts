@@ -6,16 +6,17 @@ import type { WireColumn } from "../wire/columns";
 import { type Container, Strings } from "../wire/container";
 import { type Entries, entriesIn } from "../wire/entries";
 
-/** How the rest of a trace comes: all of it, after the outline; or in the parts that are asked for. */
-export type Rest = "chunks" | "windows";
+/**
+ * How the rest of a trace comes: all of it, after the outline; in the parts that are asked for; or in parts of the
+ * lanes in view, of which the outline has only those that stand for a device's.
+ */
+export type Rest = "chunks" | "windows" | "lanes";
 
 export interface Outline {
   rest: Rest;
   /** Entries are merged from events in buckets of this many nanoseconds. */
   bucket: number;
   entries: Entries;
-  /** Distinct names of the whole trace. */
-  names: number;
   rows: number[];
   total: number;
   described: Pick<
@@ -29,6 +30,8 @@ export interface OutlinePart {
   start: number;
   end: number;
   bucket: number;
+  /** The lanes that it has; null for all. */
+  lanes: ReadonlySet<number> | null;
   entries: Entries;
 }
 
@@ -36,7 +39,6 @@ interface Header {
   rest: Rest;
   bucket: number;
   total: number;
-  names: number;
   title: string;
   origin_ns: string;
   span_ns: number;
@@ -53,7 +55,7 @@ interface Header {
 export function outlineIn(container: Container): Outline | null {
   const header = container.header as unknown as Header;
   if (header.rest === undefined) return null;
-  const { rest, bucket, total, names, title, steps, notes, predicted, categories, ops } = header;
+  const { rest, bucket, total, title, steps, notes, predicted, categories, ops } = header;
   const lanes = withClocks(
     header.lanes.map(({ rows: _, ...described }, id) => ({ ...described, id })),
     header.clocks,
@@ -62,7 +64,6 @@ export function outlineIn(container: Container): Outline | null {
     rest,
     bucket,
     total,
-    names,
     rows: header.lanes.map((lane) => lane.rows),
     entries: entriesIn(container),
     described: {
@@ -86,7 +87,7 @@ export function outlineIn(container: Container): Outline | null {
 export function compose(outline: Outline, part: OutlinePart | null, exact: Entries | null): Drawn {
   const blocks = [outline.entries, ...(part ? [part.entries] : []), ...(exact ? [exact] : [])];
   const count = blocks.reduce((sum, block) => sum + block.length, 0);
-  const { names, name } = joinNames(blocks, outline.names, count);
+  const { names, name } = joinNames(blocks, count);
   const column = <T extends WireColumn>(make: new (length: number) => T, of: (block: Entries) => T | null) =>
     concatColumns(blocks, make, count, of);
   const hasWait = blocks.some((block) => block.wait !== null);
@@ -107,7 +108,8 @@ export function compose(outline: Outline, part: OutlinePart | null, exact: Entri
       rows: outline.rows,
       outline: outline.entries.length,
       fine: outline.entries.length + (part?.entries.length ?? 0),
-      part: part && { start: part.start, end: part.end },
+      part: part && { start: part.start, end: part.end, lanes: part.lanes },
+      sparse: outline.rest === "lanes",
       events: column(Uint32Array, (block) => block.event),
       row: column(Uint32Array, (block) => block.row),
       start: column(Float64Array, (block) => block.start),
@@ -136,13 +138,13 @@ export function concatColumns<T extends WireColumn>(
 }
 
 /** The names of all blocks, each once, and the entries' numbers among them. */
-function joinNames(
-  blocks: readonly Entries[],
-  all: number,
-  count: number,
-): { names: Strings; name: Uint32Array } {
+function joinNames(blocks: readonly Entries[], count: number): { names: Strings; name: Uint32Array } {
+  const most = blocks.reduce(
+    (largest, { nameNumber }) => nameNumber.reduce((one, other) => Math.max(one, other), largest),
+    0,
+  );
   // One more than the index of each of the trace's names; 0 where no block has it yet.
-  const numbers = new Uint32Array(all);
+  const numbers = new Uint32Array(most + 1);
   const name = new Uint32Array(count);
   const taken: { names: Strings; own: number }[] = [];
   let bytes = 0;

@@ -20,13 +20,15 @@ export interface Found {
 }
 
 export interface Matches {
-  /** Event ids, by start. */
+  /** Event ids, by start; the first of very many. */
   ids: Uint32Array;
+  /** How many there are. */
+  count: number;
   /** 1 for each event that matches. */
   mask: Uint8Array;
-  /** Their summed durations, and how long at least one of them runs (ns). */
+  /** Their summed durations, and how long at least one of them runs (ns), where that is known. */
   total: number;
-  busy: number;
+  busy: number | null;
   /** The longest of them. */
   longest: Found[];
   /** From the first start to the last end, if the kernel has searched for them. */
@@ -52,7 +54,8 @@ export function search(
   const clauses = parseQuery(text);
   const mask = new Uint8Array(drawn.count);
   const { leftOut = 0 } = drawn;
-  if (clauses.length === 0) return { ids: new Uint32Array(0), mask, total: 0, busy: 0, longest: [] };
+  if (clauses.length === 0)
+    return { ids: new Uint32Array(0), count: 0, mask, total: 0, busy: 0, longest: [] };
   if (step === null) for (let id = 0; id < mask.length; id++) mask[id] = drawn.lane[id] < leftOut ? 0 : 1;
   else if (drawn.step === null) mask.fill(step === 0 ? 1 : 0);
   else for (let id = 0; id < mask.length; id++) mask[id] = drawn.step[id] === step ? 1 : 0;
@@ -66,7 +69,7 @@ export function search(
       ids[at++] = id;
       total += drawn.duration[id];
     }
-  return { ids, mask, total, busy: busyTime(drawn, ids), longest: longestOf(drawn, ids) };
+  return { ids, count, mask, total, busy: busyTime(drawn, ids), longest: longestOf(drawn, ids) };
 }
 
 /** The next match after (`direction` 1) or before (-1) event `id`, going round at the end; null when there is none. */

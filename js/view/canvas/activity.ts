@@ -2,6 +2,7 @@
 
 import { activity } from "../../model/paint/activity";
 import { categoryColour } from "../../model/paint/palette";
+import type { Lane } from "../../model/types";
 import { fit, type Viewport } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Surface } from "./surface";
@@ -33,10 +34,7 @@ export function drawActivity(surface: Surface, store: Store): void {
   context.clearRect(0, 0, surface.width, ACTIVITY_HEIGHT);
   const bins = Math.max(1, Math.min(surface.element.width, 2000));
   const whole = wholeView(store);
-  const lanes = store.arrangement.items.flatMap((item) =>
-    item.type === "lane" ? [item.lane] : item.type === "group" && item.collapsed ? item.lanes : [],
-  );
-  const { busy, peak } = activity(store.drawn, store.rows, [...new Set(lanes)], whole.start, whole.end, bins);
+  const { busy, peak } = activity(store.drawn, store.rows, lanesOf(store), whole.start, whole.end, bins);
   if (!(peak > 0)) return;
   const base = new Float32Array(bins);
   const width = surface.width / bins;
@@ -58,3 +56,15 @@ export function drawActivity(surface: Surface, store: Store): void {
     context.fill();
   }
 }
+
+/** The lanes shown; where only parts of them are here, the lanes that stand for those of their devices. */
+function lanesOf({ arrangement, drawn }: Store): number[] {
+  const shown = arrangement.items.flatMap((item) =>
+    item.type === "lane" ? [item.lane] : item.type === "group" && item.collapsed ? item.preview : [],
+  );
+  if (!drawn.merged?.sparse) return [...new Set(shown)];
+  const devices = new Set(shown.map((lane) => deviceOf(drawn.lanes[lane])));
+  return drawn.lanes.filter((lane) => lane.sums && devices.has(deviceOf(lane))).map(({ id }) => id);
+}
+
+const deviceOf = ({ task, device }: Lane) => `${task}\0${device}`;

@@ -53,7 +53,7 @@ export class Bars {
       if (item.type === "group") {
         const strip = abgr(item.level === 0 ? tokens.group : tokens.panel);
         this.#pixels.fill(strip, this.#at(top, ratio), this.#at(top + item.height, ratio));
-        if (item.collapsed) this.#preview(store, item.lanes, top + 5, strip, nsPerPixel, ratio);
+        if (item.collapsed) this.#preview(store, item.preview, top + 5, strip, nsPerPixel, ratio);
         continue;
       }
       const isLane = item.type === "lane";

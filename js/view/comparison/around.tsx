@@ -107,7 +107,7 @@ function Toolbar({ shown, current, headline, root }: ShownProps & Pick<AroundPro
 /** Whose matches are counted and gone to: those of the current side, unless only the other one has some. */
 function useSearched(stores: readonly Store[], current: number): number {
   for (const store of stores) useTopics(store, ["search"]);
-  const found = (side: number) => stores[side].matches?.ids.length ?? 0;
+  const found = (side: number) => stores[side].matches?.count ?? 0;
   const other = stores.findIndex((_, side) => side !== current);
   return other >= 0 && found(current) === 0 && found(other) > 0 ? other : current;
 }

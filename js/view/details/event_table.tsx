@@ -27,7 +27,7 @@ interface EventTableProps {
   count: number;
   /** Sum of the durations of all, and how long at least one of them runs (ns). */
   total: number;
-  busy: number;
+  busy: number | null;
   visit: (event: number) => void;
 }
 
@@ -73,7 +73,7 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
         <dd
           title={`How long at least one of these events runs: an op and the kernels that it launched count once. The durations of all add up to ${formatDuration(total)}.`}
         >
-          {formatDuration(busy)}
+          {busy === null ? "too many to tell" : formatDuration(busy)}
         </dd>
         <dt>Mean</dt>
         <dd>{formatDuration(total / count)}</dd>

@@ -20,26 +20,26 @@ interface MatchDetailsProps {
 }
 
 export function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
-  const { ids, total, busy, longest } = matches;
-  const hint = searchHint(parseQuery(store.searchText), ids.length > 0);
+  const { count, total, busy, longest } = matches;
+  const hint = searchHint(parseQuery(store.searchText), count > 0);
   const noted = annotationsWith(shownAnnotations(store), store.searchText);
-  const found = `${formatCount(ids.length)} ${ids.length === 1 ? "match" : "matches"}`;
+  const found = `${formatCount(count)} ${count === 1 ? "match" : "matches"}`;
   return (
     <>
       <PanelHeader
         store={store}
-        title={ids.length === 0 ? (noted.length ? "No matching event" : "No match") : found}
+        title={count === 0 ? (noted.length ? "No matching event" : "No match") : found}
       >
         <p class="searched">{isolated(store.searchText.trim())}</p>
       </PanelHeader>
       <AnnotationList {...{ store, actions }} annotations={noted} />
       {hint && <p class="unlinked">{hint}</p>}
-      {ids.length > 0 && (
+      {count > 0 && (
         <EventTable
           {...{ store, total, busy }}
           title="Matches"
           events={longest}
-          count={ids.length}
+          count={count}
           visit={(event) => actions.visitEvent(event)}
         />
       )}

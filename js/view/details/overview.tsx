@@ -20,10 +20,14 @@ import { WaitingSummary } from "./waiting";
 
 const MAX_SHORT_ROWS = 12;
 const MAX_NOTES = 4;
+/** Events of a dataset that are read only to say how busy it is as a whole. */
+const MOST_SUMMED = 5_000_000;
 
 export function Overview({ store, actions }: { store: Store; actions: Actions }) {
   const whole = { ...store.whole, lanes: null, step: store.stepNumber };
-  const answer = useStatistics(store, whole);
+  const { merged } = store.run;
+  const isSummed = !merged?.sparse || merged.total <= MOST_SUMMED;
+  const answer = useStatistics(store, whole, isSummed);
   const length = whole.end - whole.start;
   const rows = answer && worked(store, answer.rows);
   const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
@@ -45,7 +49,11 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         }
       />
       {HAS_KERNEL && store.remote && (
-        <p class="unlinked">The trace is too large for the overview here. show_dashboard has it.</p>
+        <p class="unlinked">
+          {store.run.merged?.sparse
+            ? "A dataset has its figures in .steps and .ops. Drag to sum up a range here."
+            : "The trace is too large for the overview here. show_dashboard has it."}
+        </p>
       )}
       <AllAnnotations store={store} actions={actions} />
       {card && <StepCard card={card} />}
@@ -62,14 +70,14 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         <dt>Length</dt>
         <dd>{formatDuration(length)}</dd>
         <dt>Events</dt>
-        <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
+        <dd>{answer ? formatCount(answer.count) : isSummed ? UNKNOWN : formatCount(eventsShown(store))}</dd>
         {leftOut > 0 && (
           <>
             <dt>Left out</dt>
             <dd>{formatNumber(leftOut, "event")} outside any step</dd>
           </>
         )}
-        {!store.aligned && (
+        {!store.aligned && isSummed && (
           <>
             <dt>Any activity</dt>
             <dd title="Share of the time shown in which at least one event ran on a host or a device (union of all events)">
@@ -82,8 +90,12 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         <FindingList store={store} actions={actions} block={overview.findings} scope=" of the whole run" />
       )}
       {isCritical(store) && waits}
-      <h3>Top ops by busy time</h3>
-      <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
+      {isSummed && (
+        <>
+          <h3>Top ops by busy time</h3>
+          <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
+        </>
+      )}
       {rows && rows.length < answer.rows.length && (
         <p class="unlinked">
           Host calls are nested, so they are excluded here. Drag to select a range and include them.

@@ -12,25 +12,28 @@ const PAUSE_MS = 150;
 /** Stands for a total that is not known yet. */
 export const UNKNOWN = "…";
 
-/** Sums over a range; null while they are requested. Made again only when the question changes. */
-export function useStatistics(store: Store, range: Range): RangeStatistics | null {
+/**
+ * Sums over a range; null while they are requested, or where they are not. Made again only when the question
+ * changes.
+ */
+export function useStatistics(store: Store, range: Range, isWanted = true): RangeStatistics | null {
   const { remote, statisticsBy: by } = store;
   const { start, end, lanes, step } = range;
   const question = `${start} ${end} ${lanes} ${step} ${by}`;
   const [answer, setAnswer] = useState<{ question: string; statistics: RangeStatistics } | null>(null);
   useEffect(() => {
-    if (!HAS_KERNEL || !remote) return;
-    let isWanted = true;
+    if (!HAS_KERNEL || !remote || !isWanted) return;
+    let isAwaited = true;
     // A range that is being dragged is requested once it rests.
     const timer = setTimeout(async () => {
       const statistics = await remote.statistics(range, by);
-      if (isWanted && statistics) setAnswer({ question, statistics });
+      if (isAwaited && statistics) setAnswer({ question, statistics });
     }, PAUSE_MS);
     return () => {
-      isWanted = false;
+      isAwaited = false;
       clearTimeout(timer);
     };
-  }, [remote, question]);
+  }, [remote, question, isWanted]);
   const own = useMemo(
     () => (HAS_KERNEL && remote ? null : rangeStatistics(store.drawn, range, by)),
     [remote ?? store.drawn, question],

@@ -16,6 +16,9 @@ import { keepOneStop, moveAmongLabels } from "./label_keys";
 import { MemoryLabel } from "./memory_label";
 import { TensorsLabel } from "./tensors_label";
 
+/** So many lanes are worth sorting. */
+const MANY_LANES = 24;
+
 export function LaneLabels({ store, column }: { store: Store; column: HTMLElement }) {
   const focused = useRef<Element | null>(null);
   useLayoutEffect(() => keepOneStop(column, focused.current));
@@ -170,6 +173,20 @@ export function LaneFilter({ store, actions }: { store: Store; actions: Actions 
           event.stopPropagation();
         }}
       />
+      {store.drawn.lanes.length >= MANY_LANES && (
+        <button
+          type="button"
+          class="sort"
+          aria-label="Busiest first"
+          aria-pressed={store.lanes.byBusy}
+          title="Sort lanes and groups by busy time, the busiest first"
+          onClick={() => store.lanes.sortByBusy(!store.lanes.byBusy)}
+        >
+          <svg width="12" height="10" viewBox="0 0 12 10" aria-hidden="true">
+            <path d="M0 1.5h12M0 5h8M0 8.5h4" fill="none" stroke="currentColor" stroke-width="1.6" />
+          </svg>
+        </button>
+      )}
       {store.lanes.hidden.size > 0 && (
         <button type="button" title="Show the hidden lanes again" onClick={() => store.lanes.unhideAll()}>
           +{store.lanes.hidden.size} hidden

@@ -30,7 +30,7 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
   const event = (selection && "events" in selection ? selection.events[0] : null) ?? -1;
   const index = matches ? firstAtLeast(matches.ids, event) : 0;
   const at = matches?.ids[index] === event ? index : -1;
-  const count = matches ? matches.ids.length : 0;
+  const count = matches?.count ?? 0;
   return (
     <div class="search field" role="search">
       <input
@@ -57,7 +57,14 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
       />
       {matches ? (
         <>
-          <output aria-live="polite" title={`At least one of them runs for ${formatDuration(matches.busy)}`}>
+          <output
+            aria-live="polite"
+            title={
+              matches.busy === null
+                ? undefined
+                : `At least one of them runs for ${formatDuration(matches.busy)}`
+            }
+          >
             {count === 0
               ? "no match"
               : at >= 0

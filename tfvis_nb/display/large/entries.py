@@ -5,16 +5,17 @@ and start; times are nanoseconds from the origin. Besides its extent an entry ha
 all that is drawn of the longest of its events.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.prediction import prediction_sentence
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import Entries
-from tfvis_nb.display.wire.categories import CATEGORIES
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.drawn import VERSION, number_column
 from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
@@ -41,7 +42,6 @@ def outline_bytes(layout: Layout, entries: Entries, *, title: str, shift: int, r
         "clocks": to_json(layout.trace.clock_bounds),
         "categories": CATEGORIES,
         "ops": layout.ops,
-        "names": len(layout.names),
     }
     return _packed(layout, entries, header, None)
 
@@ -62,44 +62,110 @@ def matching_entries(entries: Entries, hits: np.ndarray) -> np.ndarray:
     return matches.astype("u1")
 
 
-def _packed(layout: Layout, entries: Entries, header: dict[str, Any], hits: np.ndarray | None) -> bytes:
-    start = layout.start[entries.position]
-    end = layout.end[entries.position + entries.count - 1]
-    event = layout.event[entries.longest]
-    slots, counts = np.unique(entries.slot, return_counts=True)
-    times = lane_times(start, end - start, counts)
-    names = layout.names.take(pa.array(layout.name[event]))
+@dataclass(frozen=True)
+class DrawnBars:
+    """Bars as they are sent, ordered by slot and start; times in nanoseconds from the origin."""
+
+    slot: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    busy: np.ndarray
+    count: np.ndarray
+    # Of the longest event that a bar stands for: its id and what is drawn of it.
+    event: np.ndarray
+    begin: np.ndarray
+    duration: np.ndarray
+    op: np.ndarray
+    category: np.ndarray
+    step: np.ndarray
+    wait: np.ndarray
+    name: np.ndarray  # Its place in the names given
+    lit: np.ndarray | None  # 1 where a search found something; None without one
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+
+def packed_bars(
+    bars: DrawnBars,
+    header: dict[str, Any],
+    *,
+    slot_lane: np.ndarray,
+    slot_row: np.ndarray,
+    names: pa.Array,
+    numbers: np.ndarray,
+    ops: int,
+    steps: int,
+) -> bytes:
+    """Write bars.
+
+    `slot_lane` and `slot_row` have the lane and the row of each slot, `numbers` the number of each of `names`
+    among all names that are ever sent.
+    """
+    slots, counts = np.unique(bars.slot, return_counts=True)
+    times = lane_times(bars.start, bars.end - bars.start, counts)
     columns = {
         "gap": signed_column(times.gap),
         "extent": length_column(times.duration),
-        "event": WireColumn(event.astype("u4"), "delta-shuffle"),
-        "op": number_column(layout.op[event], len(layout.ops)),
-        "category": WireColumn(layout.category[event]),
-        **_numbered(layout.name[event], names),
+        "event": WireColumn(bars.event.astype("u4"), "delta-shuffle"),
+        "op": number_column(bars.op, ops),
+        "category": WireColumn(bars.category.astype("u1")),
+        **_numbered(numbers[bars.name], names.take(pa.array(bars.name))),
     }
-    is_exact = bool((entries.count == 1).all())
+    is_exact = bool((bars.count == 1).all())
     if not is_exact:
         columns |= {
-            "busy": length_column(entries.busy),
-            "count": WireColumn(entries.count.astype("u4")),
-            "after": length_column(layout.start[entries.longest] - start),
-            "duration": length_column(layout.end[entries.longest] - layout.start[entries.longest]),
+            "busy": length_column(bars.busy),
+            "count": WireColumn(bars.count.astype("u4")),
+            "after": length_column(bars.begin - bars.start),
+            "duration": length_column(bars.duration),
         }
-    if len(layout.steps) > 1:
-        columns["step"] = number_column(layout.step[event], len(layout.steps))
-    if layout.wait.any():
-        columns["wait"] = length_column(layout.wait[event])
-    if hits is not None:
-        columns["lit"] = WireColumn(matching_entries(entries, hits))
+    if steps > 1:
+        columns["step"] = number_column(bars.step, steps)
+    if bars.wait.any():
+        columns["wait"] = length_column(bars.wait)
+    if bars.lit is not None:
+        columns["lit"] = WireColumn(bars.lit.astype("u1"))
     described = {
-        "lane": layout.slot_lane[slots].tolist(),
-        "row": layout.slot_row[slots].tolist(),
+        "lane": slot_lane[slots].tolist(),
+        "row": slot_row[slots].tolist(),
         "entries": counts.tolist(),
         "first": times.first.tolist(),
         "unit": times.unit.tolist(),
     }
     return pack(
-        {**header, "version": VERSION, "count": len(entries), "exact": is_exact, "slots": described}, columns
+        {**header, "version": VERSION, "count": len(bars), "exact": is_exact, "slots": described}, columns
+    )
+
+
+def _packed(layout: Layout, entries: Entries, header: dict[str, Any], hits: np.ndarray | None) -> bytes:
+    event = layout.event[entries.longest]
+    begin = layout.start[entries.longest]
+    bars = DrawnBars(
+        slot=entries.slot,
+        start=layout.start[entries.position],
+        end=layout.end[entries.position + entries.count - 1],
+        busy=entries.busy,
+        count=entries.count,
+        event=event,
+        begin=begin,
+        duration=layout.end[entries.longest] - begin,
+        op=layout.op[event],
+        category=layout.category[event],
+        step=layout.step[event],
+        wait=layout.wait[event],
+        name=layout.name[event],
+        lit=None if hits is None else matching_entries(entries, hits),
+    )
+    return packed_bars(
+        bars,
+        header,
+        slot_lane=layout.slot_lane,
+        slot_row=layout.slot_row,
+        names=layout.names,
+        numbers=np.arange(len(layout.names)),
+        ops=len(layout.ops),
+        steps=len(layout.steps),
     )
 
 

@@ -10,12 +10,13 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from tfvis_nb.analysis.events.bar_categories import categorise
 from tfvis_nb.analysis.events.lane_order import LaneOrder
+from tfvis_nb.analysis.events.row_packing import pack_rows
+from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.large.row_packing import pack_rows
-from tfvis_nb.display.wire.categories import categorise
-from tfvis_nb.display.wire.drawn import op_table, origin_ns, step_table, waits
+from tfvis_nb.display.wire.drawn import op_table, origin_ns, step_table
 from tfvis_nb.display.wire.string_table import number_texts
 
 

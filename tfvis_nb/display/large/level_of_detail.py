@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tfvis_nb.analysis.events.merging import begins, merge_neighbours
 from tfvis_nb.display.large.layout import Layout
 
 
@@ -59,13 +60,10 @@ def merge(layout: Layout, runs: Runs, shift: int) -> Entries:
     duration = layout.end[positions] - start
     if shift == 0 or not len(positions):
         return Entries(slots, positions, np.ones(len(positions), "i8"), positions, duration)
-    heads = np.flatnonzero(_begins(slots, start, duration, shift))
-    count = np.diff(np.append(heads, len(positions)))
-    longest = np.maximum.reduceat(duration, heads)
-    as_long = np.flatnonzero(duration == np.repeat(longest, count))
-    entry = np.searchsorted(heads, as_long, "right") - 1
-    first = as_long[np.flatnonzero(np.diff(entry, prepend=-1))]
-    return Entries(slots[heads], positions[heads], count, positions[first], np.add.reduceat(duration, heads))
+    merged = merge_neighbours(slots, start, duration, duration, shift)
+    heads = merged.heads
+    busy = np.add.reduceat(duration, heads)
+    return Entries(slots[heads], positions[heads], merged.count, positions[merged.longest], busy)
 
 
 def coarsest_needed(layout: Layout, runs: Runs, shift: int, most: int) -> int:
@@ -79,7 +77,7 @@ def coarsest_needed(layout: Layout, runs: Runs, shift: int, most: int) -> int:
     start = layout.start[positions]
     duration = layout.end[positions] - start
     last = int(start.max()).bit_length() + 1
-    while shift < last and np.count_nonzero(_begins(slots, start, duration, shift)) > most:
+    while shift < last and np.count_nonzero(begins(slots, start, duration, shift)) > most:
         shift += 1
     return shift
 
@@ -118,12 +116,3 @@ def overlapping(layout: Layout, outline: Entries, start: int, end: int) -> tuple
         near_to = from_ + int(np.searchsorted(layout.start[from_:to], end, "left"))
         near[:, slot] = near_from, max(near_from, near_to)
     return Runs(*wide), Runs(*near)
-
-
-def _begins(slots: np.ndarray, start: np.ndarray, duration: np.ndarray, shift: int) -> np.ndarray:
-    """Mark the positions at which an entry begins."""
-    bucket = start >> shift
-    short = duration < (1 << shift)
-    begins = np.ones(len(start), "?")
-    begins[1:] = (bucket[1:] != bucket[:-1]) | (slots[1:] != slots[:-1]) | ~short[1:] | ~short[:-1]
-    return begins

@@ -1,13 +1,27 @@
 """Totals of the events in a time range, equal to those of a front end that holds every event."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES
 from tfvis_nb.display.large.layout import Layout
-from tfvis_nb.display.wire.categories import CATEGORIES
 
 MOST_ROWS = 200
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Events ordered by start: their times in nanoseconds from one origin, and what they are summed up by."""
+
+    start: np.ndarray
+    duration: np.ndarray
+    event: np.ndarray  # Their ids
+    label: np.ndarray  # Number of each one's label
+    category: np.ndarray
 
 
 def range_statistics(
@@ -15,16 +29,12 @@ def range_statistics(
 ) -> dict[str, Any]:
     """Sum up the events that overlap a range (ns from the origin), or lie in it when they have no length.
 
-    Returns ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
-    largest ``busy``, each with label (``"op"`` or ``"name"``), category, count, busy (the union in the
-    range), total, mean, min, max and longest, an event id. An op on the host and its kernels are never
-    added up.
+    See `totals_in`; the labels are ops or names, as `by` says.
     """
     events = layout.trace.events
     starts = events["start_ns"].to_numpy() - layout.origin
     durations = events["duration_ns"].to_numpy()
-    ends = starts + durations
-    inside = np.where(durations > 0, (ends > start) & (starts < end), (starts >= start) & (starts <= end))
+    inside = is_inside(starts, durations, start, end)
     if lanes is not None:
         wanted = np.zeros(len(layout.lane_rows), "?")
         wanted[lanes] = True
@@ -32,26 +42,44 @@ def range_statistics(
     if step is not None:
         inside &= events["step"].to_numpy() == step
     chosen = np.flatnonzero(inside)
-    duration = durations[chosen]
-    left = np.maximum(starts[chosen], start)
-    right = np.minimum(ends[chosen], end)
+    label = (layout.op if by == "op" else layout.name)[chosen].astype("i8")
+    spans = Spans(starts[chosen], durations[chosen], chosen, label, layout.category[chosen])
+    return totals_in(spans, layout.ops if by == "op" else layout.names, start, end)
+
+
+def is_inside(starts: np.ndarray, durations: np.ndarray, start: float, end: float) -> np.ndarray:
+    """Mark the events that overlap a range, or lie in it when they have no length."""
+    ends = starts + durations
+    inside: np.ndarray = np.where(
+        durations > 0, (ends > start) & (starts < end), (starts >= start) & (starts <= end)
+    )
+    return inside
+
+
+def totals_in(spans: Spans, labels: Sequence[str] | pa.Array, start: float, end: float) -> dict[str, Any]:
+    """Sum up events in a range.
+
+    Returns ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
+    largest ``busy``, each with its label, category, count, busy (the union in the range), total, mean, min,
+    max and longest, an event id. An op on the host and its kernels are never added up.
+    """
+    left = np.maximum(spans.start, start)
+    right = np.minimum(spans.start + spans.duration, end)
     # Events come by start, so a union needs only the latest end so far.
     reached = np.maximum.accumulate(right)
     before = np.concatenate([[-np.inf], reached[:-1]]) if len(right) else right
-    label = (layout.op if by == "op" else layout.name)[chosen].astype("i8")
-    key = label * len(CATEGORIES) + layout.category[chosen]
     return {
-        "count": len(chosen),
-        "total": int(duration.sum()),
+        "count": len(spans.event),
+        "total": int(spans.duration.sum()),
         "busy": float(np.maximum(right - np.maximum(left, before), 0).sum()),
-        **_rows(layout, key, chosen, (left, right), by),
+        **_rows(spans, labels, (left, right)),
     }
 
 
 def _rows(
-    layout: Layout, key: np.ndarray, chosen: np.ndarray, inside: tuple[np.ndarray, np.ndarray], by: str
+    spans: Spans, labels: Sequence[str] | pa.Array, inside: tuple[np.ndarray, np.ndarray]
 ) -> dict[str, Any]:
-    labels = layout.ops if by == "op" else layout.names
+    key = spans.label * len(CATEGORIES) + spans.category
     count = np.bincount(key, minlength=len(labels) * len(CATEGORIES))
     occurring = np.flatnonzero(count)
     group = np.searchsorted(occurring, np.arange(len(count)))[key]
@@ -67,8 +95,8 @@ def _rows(
     idle = np.append(0, np.maximum(start[1:] - reached[:-1], 0))[: len(start)]
     idle[first] = 0
     covered = reached[behind - 1] - start[first] - np.add.reduceat(idle, first)
-    chosen = chosen[order]
-    duration = layout.trace.events["duration_ns"].to_numpy()[chosen]
+    chosen = spans.event[order]
+    duration = spans.duration[order]
     total = np.add.reduceat(duration, first)
     most = np.maximum.reduceat(duration, first)
     least = np.minimum.reduceat(duration, first)

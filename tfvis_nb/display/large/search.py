@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.analysis.critical_path.critical_path import path_events
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES
 from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.core.palette import CATEGORY_LABELS
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.query import Bound, Lines, Steps, Term, Text, parse_query
-from tfvis_nb.display.wire.categories import CATEGORIES
 
 MOST_LISTED = 50
 """So many of the longest events that a search found are listed."""
-_KERNELS = [CATEGORIES.index(name) for name in ("kernel", "collective")]
+KERNELS = [CATEGORIES.index(name) for name in ("kernel", "collective")]
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,13 @@ def _holds(layout: Layout, term: Term) -> np.ndarray:
         return found
     if isinstance(term, Bound):
         if term.of == "bytes":
-            return _within(events["bytes"].to_numpy("f8", na_value=np.nan), term)
-        return _within(events["duration_ns"].to_numpy(), term)
+            return within(events["bytes"].to_numpy("f8", na_value=np.nan), term)
+        return within(events["duration_ns"].to_numpy(), term)
     return np.zeros(len(layout.event), "?")
 
 
-def _within(figures: np.ndarray, bound: Bound) -> np.ndarray:
+def within(figures: np.ndarray, bound: Bound) -> np.ndarray:
+    """Mark the figures that a bound lets through; of one that is missing, NaN, none does."""
     holds: np.ndarray = figures > bound.value if bound.longer else figures < bound.value
     return holds | (figures == bound.value) if bound.inclusive else holds
 
@@ -122,12 +123,12 @@ def _has_text(layout: Layout, field: str, text: str) -> np.ndarray:
         events = layout.trace.events
         found |= _in_column(events["tensor"], text)
         # Kernels are named by their ops; their own names are in their labels.
-        kernel = np.flatnonzero(np.isin(layout.category, _KERNELS))
-        found[kernel] |= _in_column(events["detail"].iloc[kernel], text, _kernel_names)
+        kernel = np.flatnonzero(np.isin(layout.category, KERNELS))
+        found[kernel] |= _in_column(events["detail"].iloc[kernel], text, kernel_names)
     return found
 
 
-def _kernel_names(labels: pa.Array) -> pa.Array:
+def kernel_names(labels: pa.Array) -> pa.Array:
     """Keep what comes before launch parameters, and nothing of a label that is an op with its inputs."""
     names = pc.list_element(pc.split_pattern(labels, " regs:", max_splits=1), 0)
     return pc.if_else(pc.match_substring(labels, " = "), "", names)

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.core.labels import device_location, lane_name, matches_lane, printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.large.row_packing import pack_rows
 from tfvis_nb.texts import Text
 
 ROW = 10.0

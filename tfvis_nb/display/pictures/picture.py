@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.palette import CATEGORY_LABELS
@@ -18,8 +20,7 @@ from tfvis_nb.display.pictures.ruler import ticks
 from tfvis_nb.display.pictures.sizes import Size, size_of
 from tfvis_nb.display.pictures.themes import THEMES, Theme
 from tfvis_nb.display.shaping.selection import validate_range
-from tfvis_nb.display.wire.categories import CATEGORIES, categorise
-from tfvis_nb.display.wire.drawn import origin_ns, waits
+from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.texts import Text
 
 _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"

@@ -5,13 +5,13 @@ import html
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import lane_label, printable
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.drawn import origin_ns
 
 LABELS, FOOT = 200, 22

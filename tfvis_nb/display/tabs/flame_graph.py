@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 from tfvis_nb.analysis.steps.flame_graph import FRAMES, SIDES, why_no_frames
 from tfvis_nb.analysis.steps.frames import Frames, frames
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import LONGEST_TEXT
-from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 
 _MOST_FRAMES = 800
 """Smaller frames count as a part of the one they are in."""

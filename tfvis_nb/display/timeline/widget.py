@@ -2,41 +2,41 @@
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Collection
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import pandas as pd
 import traitlets
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
+from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.dataset.dataset import TraceDataset
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
-from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
-from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import QUICK, static_html
 from tfvis_nb.display.pictures.picture import OPTIONS, Picture, picture
-from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
 from tfvis_nb.display.shaping.selection import selected_rows, selection_of, validate_selection
 from tfvis_nb.display.shaping.views import KEYS as VIEW_KEYS
 from tfvis_nb.display.shaping.views import changed_view, drawn_view, recorded_view
-from tfvis_nb.display.stored_output import KEPT_BYTES, StoredWidget
+from tfvis_nb.display.stored_output import KEPT_BYTES
+from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
+from tfvis_nb.display.timeline.view import TimelineView, checked_options
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 
 
-class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
+class TimelineWidget(TimelineView, PictureExport):
     """A trace as a timeline that zooms, searches and selects.
 
     Parameters
@@ -66,23 +66,7 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
         If this is a checkout of the source whose front end is not built.
     """
 
-    if bundle_path("widget.js").is_file():
-        _esm = widget_bundle("widget.js")
-
-    height = traitlets.Int(timeline_options.DEFAULTS["height"]).tag(sync=True)
-    group_by = traitlets.Unicode(timeline_options.DEFAULTS["group_by"]).tag(sync=True)
-    color_by = traitlets.Unicode(timeline_options.DEFAULTS["color_by"]).tag(sync=True)
-    lane_filter = traitlets.Unicode(timeline_options.DEFAULTS["lane_filter"]).tag(sync=True)
-    _selection = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
-    _annotations: traitlets.List[Any] = traitlets.List().tag(sync=True)
-    # Two, because several timelines of a widget tell of their views, but do not follow each other.
-    _view: "traitlets.Dict[str, Any]" = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
-    _wanted_view: "traitlets.Dict[str, Any]" = traitlets.Dict(default_value=None, allow_none=True).tag(
-        sync=True
-    )
-    _drawn = traitlets.Bytes().tag(sync=True, echo_update=False)
-    _details = traitlets.Bytes().tag(sync=True, echo_update=False)
-    _link = traitlets.Unicode("").tag(sync=True)
+    _delivery: Delivery
 
     def __init__(
         self,
@@ -93,9 +77,7 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
         keep: bool = False,
         **options: Any,
     ) -> None:
-        if not hasattr(type(self), "_esm"):
-            bundle("widget.js")
-        values = timeline_options.validate_options(options)
+        values = checked_options(options)
         check_title(title)
         self._trace = trace
         self._keep = keep
@@ -103,15 +85,9 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
         self._shown = compress_gaps(trace)
         self._delivery = Delivery(self._shown, self._lanes, self._title)
-        super().__init__(
-            **values,
-            _selection=self._selection_of(selection),
-            _annotations=drawn_annotations(trace, self._shown, self._lanes),
-            _drawn=self._delivery.first,
-        )
-        answer_on_own_thread(self.comm)
+        drawn = drawn_annotations(trace, self._shown, self._lanes)
+        super().__init__(selection=selection, _annotations=drawn, **values)
         trace.watch_annotations(self, TimelineWidget._show_annotations)
-        self.on_msg(self._answer)
 
     @property
     def trace(self) -> Trace:
@@ -209,9 +185,8 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
         if self._drawn and len(self._trace.events) <= QUICK:
             self.store_again()
 
-    def on_selection(self, callback: Callable[[pd.DataFrame], object]) -> None:
-        """Call `callback` with the selected rows when the selection changes, by a click or from Python."""
-        self.observe(lambda _: callback(self.selection), names="_selection")
+    def _checked(self, selection: Any) -> dict[str, Any] | None:
+        return validate_selection(self._shown.events, self._lanes, selection)
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
@@ -242,27 +217,6 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
             own["time_range"] = self.selection.attrs["range_ns"]
         return picture(self._trace, **own | options)
 
-    def close(self) -> None:
-        """Remove the timeline from the notebook and free its memory."""
-        super().close()
-        self._drawn = b""
-        self._details = b""
-
-    @traitlets.validate(*timeline_options.DEFAULTS)
-    def _check_option(self, proposal: Any) -> Any:
-        try:
-            return timeline_options.validate_option(proposal["trait"].name, proposal["value"])
-        except ValueError as error:
-            raise traitlets.TraitError(text_of(error)) from error
-
-    @traitlets.validate("_selection")
-    def _check_selection(self, proposal: Any) -> Any:
-        try:
-            return validate_selection(self._shown.events, self._lanes, proposal["value"])
-        except ValueError as error:
-            # Only this kind of error makes traitlets take back what the front end sent.
-            raise traitlets.TraitError(text_of(error)) from error
-
     @traitlets.validate("_annotations")
     def _check_annotations(self, proposal: Any) -> Any:
         values = proposal["value"]
@@ -274,32 +228,6 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
             raise traitlets.TraitError(text_of(error)) from error
         self._trace.annotations = table
         return drawn_annotations(self._trace, self._shown, self._lanes)
-
-    def _send_details(self) -> None:
-        # A closed widget has no drawing and no viewers.
-        if self._drawn:
-            self._details = self._delivery.details()
-
-    def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end; on a notebook's second thread, perhaps."""
-        kind = content.get("kind") if isinstance(content, dict) else None
-        if kind in ("details", "export", "rest", "ask"):
-            answer_message(self, content, lambda: self._reply(kind, content))
-
-    def _reply(self, kind: str, content: dict[str, Any]) -> None:
-        message = {"kind": kind, "id": content.get("id")}
-        if kind == "details":
-            if not self._details:
-                self._send_details()
-        elif kind == "export":
-            name, text = self._exported(content.get("format"))
-            self.send({**message, "name": name}, buffers=[text.encode()])
-        elif kind == "rest":
-            for chunk, data in self._delivery.chunks(content["part"]):
-                self.send({**message, **chunk}, buffers=[data])
-        else:
-            answer, buffers = self._delivery.answer(content["question"])
-            self.send({**message, "answer": answer}, buffers=buffers)
 
     def _exported(self, form: Any) -> tuple[str, str]:
         stem = file_stem(self._title)
@@ -336,6 +264,18 @@ class TimelineWidget(HtmlExport, PictureExport, StoredWidget):
         return page if self._keep or len(page) <= KEPT_BYTES else ""
 
 
+@overload
+def show_timeline(
+    source: TraceDataset,
+    *,
+    selection: Any = None,
+    title: str | None = None,
+    run: str | None = None,
+    tasks: Collection[str] | str | None = None,
+    steps: Collection[int] | int | None = None,
+    **options: Any,
+) -> DatasetTimeline: ...
+@overload
 def show_timeline(
     source: Any,
     *,
@@ -343,20 +283,28 @@ def show_timeline(
     title: str | None = None,
     keep: bool = False,
     **options: Any,
-) -> TimelineWidget:
+) -> TimelineWidget: ...
+def show_timeline(
+    source: Any,
+    *,
+    selection: Any = None,
+    title: str | None = None,
+    keep: bool = False,
+    **options: Any,
+) -> TimelineWidget | DatasetTimeline:
     """Show a trace as a timeline; in a notebook, as the last expression of a cell.
 
     Parameters
     ----------
     source
-        A `Trace`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
+        A `Trace`, a `TraceDataset`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
         ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
     selection, title, keep, **options
-        As of `TimelineWidget`.
+        As of `TimelineWidget`; of a dataset also ``run``, ``tasks`` and ``steps``, as of `DatasetTimeline`.
 
     Returns
     -------
-    TimelineWidget
+    TimelineWidget or DatasetTimeline
         With ``selection``, ``to_html`` and the options as attributes.
 
     Raises
@@ -364,6 +312,9 @@ def show_timeline(
     TypeError, ValueError, FileNotFoundError
         As of `TimelineWidget`, and whatever reading `source` raises.
     """
+    if isinstance(source, TraceDataset):
+        refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "run", "tasks", "steps"])
+        return DatasetTimeline(source, selection=selection, title=title, **options)
     refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "keep"])
     check_title(title)
     return TimelineWidget(as_trace(source), selection=selection, title=title, keep=keep, **options)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
+from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.prediction import moved, prediction_sentence
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
 from tfvis_nb.display.wire.scoped_names import scoped_names
@@ -118,21 +119,6 @@ def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
     if len(codes) and codes.min() < 0:
         return ["", *ops], codes + 1
     return ops, codes
-
-
-def waits(trace: Trace) -> np.ndarray:
-    """Nanoseconds at the head of each event that it waited for its peers: transfers, collectives of ranks."""
-    wait = np.zeros(len(trace.events), "i8")
-    kinds = trace.events["kind"]
-    for kind, waiting in (("transfer", "transfers"), ("collective", "collective_waits")):
-        if not (kinds == kind).any():
-            continue
-        table = getattr(trace, waiting)
-        events = table["event"].to_numpy()
-        # Before a copy lies queueing, which is outside of its bar.
-        inside = (kinds == kind).to_numpy()[events] & table["wait_ns"].notna().to_numpy()
-        wait[events[inside]] = table["wait_ns"].to_numpy("i8", na_value=0)[inside]
-    return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
 
 
 def number_column(numbers: np.ndarray, count: int) -> WireColumn:

@@ -1,0 +1,193 @@
+"""What a dataset's timeline answers is what the same events answer in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tfvis_nb as tv
+from tests.dataset.folders import bucket
+from tests.display.on_disk.datasets import InMemory, asked, bars, made_up_ranks
+from tests.support.texts import raises_id
+from tests.wire_reader import read_container
+from tfvis_nb import TraceDataset
+from tfvis_nb.dataset import levels
+from tfvis_nb.display.on_disk import search, source, totals
+from tfvis_nb.display.on_disk.source import DatasetSource
+
+COUNT = 1500
+JOB = {f"rank{rank}/step3.pb.xz": f"horovod_rank{rank % 2}_step3.pb.xz" for rank in range(3)} | {
+    "rank3/step3.pb.xz": "gpu_tf221_mlp.pb.xz"
+}
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> TraceDataset:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "ROW_GROUP", 256)
+        return made_up_ranks(tmp_path_factory.mktemp("ranks"), 3, COUNT)
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> TraceDataset:
+    """Ranks recorded by TensorFlow."""
+    folder = tmp_path_factory.mktemp("real")
+    dataset = tv.open_traces(folder / "dataset")
+    dataset.ingest(bucket(folder / "job", JOB), progress=False)
+    return dataset
+
+
+@pytest.fixture(params=["ranks", "real"])
+def both(request: pytest.FixtureRequest) -> tuple[DatasetSource, InMemory]:
+    """A dataset's timeline, and its events in memory."""
+    dataset = request.getfixturevalue(request.param)
+    return DatasetSource(dataset, None, None, None), InMemory(dataset)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "op_3",
+        "op:op1|matmul",
+        "stream",
+        "worker 1",
+        "kind:kernel",
+        "-kind:kernel dur:>30ns",
+        "step:1",
+        "bytes:>1kb",
+        "scope_1 lane:stream:2",
+        "allreduce",
+        "kernel",
+        "nothing of the kind",
+        "name:",
+    ],
+)
+def test_searches(both: tuple[DatasetSource, InMemory], text: str) -> None:
+    fleet, memory = both
+    found, (ids, marks) = asked(fleet, kind="search", text=text, step=None)
+    wanted, (places, _) = asked(memory.windows, kind="search", text=text, step=None)
+    numbers = memory.number[np.frombuffer(places, "u4")]
+    assert np.frombuffer(ids, "u4").tolist() == sorted(numbers.tolist())
+    for figure in ("count", "total", "busy", "span"):
+        assert found[figure] == wanted[figure], figure
+    assert [each["duration"] for each in found["longest"]] == [each["duration"] for each in wanted["longest"]]
+    events = memory.trace.events.assign(number=memory.number).set_index("number")
+    for each in found["longest"]:
+        assert each["name"] == events["name"][each["event"]]
+        assert each["op"] == events["op"][each["event"]]
+        lane = fleet.places.lanes.iloc[each["lane"]]
+        assert [lane["task"], lane["lane"]] == events.loc[each["event"], ["task", "lane"]].tolist()
+    assert len(marks) == read_container(fleet.outline("x"))[0]["count"]
+
+
+def test_found_events_are_marked_in_a_window(ranks: TraceDataset) -> None:
+    fleet, memory = DatasetSource(ranks, None, None, None), InMemory(ranks)
+    _, shown = bars(fleet, [*range(9)], 0, 10**6, 1, "op_3")
+    names = memory.trace.events.assign(number=memory.number).set_index("number")["name"]
+    assert shown["lit"].astype(bool).tolist() == [("op_3" in names[event]) for event in shown["event"]]
+
+
+@pytest.mark.parametrize("by", ["op", "name"])
+@pytest.mark.parametrize("part", [(0.0, 1.0), (0.3, 0.4), (0.5, 0.5)])
+@pytest.mark.parametrize("lanes", [None, [0, 2]])
+def test_totals_of_a_range(
+    both: tuple[DatasetSource, InMemory], by: str, part: tuple[float, float], lanes: list[int] | None
+) -> None:
+    fleet, memory = both
+    start, end = (share * fleet.places.span for share in part)
+    question = {"kind": "statistics", "start": start, "end": end, "step": None, "by": by, "lanes": lanes}
+    found, _ = asked(fleet, **question)
+    # Lanes are in one order in both.
+    order = memory.layout.lanes.table
+    assert order["lane"].tolist() == fleet.places.lanes["lane"][: len(order)].tolist()
+    wanted, _ = asked(memory.windows, **question)
+    for figure in ("count", "total", "busy", "distinct"):
+        assert found[figure] == wanted[figure], figure
+    of = {(row["label"], row["category"]): row for row in wanted["rows"]}
+    # Of very many rows those with the most time are sent, and some take equally long.
+    assert [row["busy"] for row in found["rows"]] == [row["busy"] for row in wanted["rows"]]
+    durations = memory.trace.events["duration_ns"].to_numpy()[np.argsort(memory.number)]
+    for row in found["rows"]:
+        other = of.get((row["label"], row["category"]), row)
+        assert {**row, "longest": 0} == {**other, "longest": 0}
+        assert durations[row["longest"]] == row["max"]
+
+
+def test_a_range_of_too_many_events_is_refused(ranks: TraceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = DatasetSource(ranks, None, None, None)
+    monkeypatch.setattr(totals, "MOST_COUNTED", COUNT)
+    question = {"kind": "statistics", "step": None, "by": "op", "lanes": None, "start": 0}
+    read = sum(part.groups_read for part in fleet.parts)
+    with raises_id(ValueError, "range_too_large"):
+        asked(fleet, **question, end=fleet.places.span)
+    assert sum(part.groups_read for part in fleet.parts) == read
+    assert asked(fleet, **question, end=100)[0]["count"] > 0
+
+
+def test_only_so_many_ids_and_spans_are_kept(ranks: TraceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_IDS", 10)
+    monkeypatch.setattr(search, "MOST_SPANS", 1)
+    found, (ids, _) = asked(DatasetSource(ranks, None, None, None), kind="search", text="op", step=None)
+    assert len(ids) == 4 * 10
+    assert found["count"] == 4 * COUNT
+    assert found["busy"] is None
+
+
+def test_all_about_one_event(real: TraceDataset) -> None:
+    fleet, memory = DatasetSource(real, None, None, None), InMemory(real)
+    event = int(memory.number[memory.trace.events["duration_ns"].argmax()])
+    numbers, (drawn, details) = asked(fleet, kind="events", events=[event], hops=1, holders=[])
+    at = numbers["events"].index(event)
+    header, _ = read_container(drawn)
+    row = memory.trace.events.iloc[memory.number.tolist().index(event)]
+    lane = fleet.places.lanes.iloc[numbers["lanes"][at]]
+    assert [lane["task"], lane["device"], lane["lane"]] == row[["task", "device", "lane"]].tolist()
+    assert header["count"] == len(numbers["events"])
+    assert read_container(details)[0]["count"] == header["count"]
+    _, shown = bars(fleet, [numbers["lanes"][at]], 0, fleet.places.span + 1, 1)
+    drawn_bar = shown.set_index("event").loc[event]
+    assert drawn_bar["row"] == numbers["rows"][at]
+    assert drawn_bar["op"] == numbers["ops"][at]
+    assert drawn_bar["end"] - drawn_bar["start"] == row["duration_ns"]
+    # The events around it are those of the same step read alone.
+    alone = real.trace(task=str(row["task"]), steps=3)
+    assert len(numbers["events"]) == len(numbers["degrees"]) <= len(alone.events)
+
+
+def test_several_events_of_several_tasks(real: TraceDataset) -> None:
+    fleet, memory = DatasetSource(real, None, None, None), InMemory(real)
+    events = sorted(memory.number[:: len(memory.number) // 7][:6].tolist())
+    numbers, (drawn, _) = asked(fleet, kind="events", events=events, hops=1, holders=[])
+    assert sorted(numbers["events"]) == events
+    assert read_container(drawn)[0]["count"] == 6
+    with raises_id(ValueError, "no_such_events"):
+        asked(fleet, kind="events", events=[len(memory.number)], hops=1, holders=[])
+
+
+def test_questions_that_a_dataset_does_not_answer(real: TraceDataset) -> None:
+    fleet = DatasetSource(real, None, None, None)
+    for kind in ("memory", "counters", "code"):
+        assert read_container(asked(fleet, kind=kind)[1][0])
+    with raises_id(ValueError, "unknown_question"):
+        asked(fleet, kind="weather")
+
+
+def test_too_much_for_a_timeline(ranks: TraceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    with raises_id(ValueError, "nothing_selected"):
+        DatasetSource(ranks, None, "worker 77", None)
+    with monkeypatch.context() as patch, raises_id(ValueError, "dataset_lanes"):
+        patch.setattr("tfvis_nb.display.on_disk.places.MOST_LANES", 5)
+        DatasetSource(ranks, None, None, None)
+    with monkeypatch.context() as patch, raises_id(ValueError, "dataset_too_long"):
+        patch.setattr(source, "LONGEST_NS", 5)
+        DatasetSource(ranks, None, None, None)
+
+
+def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+    dataset = made_up_ranks(tmp_path, 1, 50)
+    (path,) = (dataset.path / "levels").rglob("*.parquet")
+    path.write_bytes(b"PAR1")
+    with raises_id(OSError, "dataset_part_damaged"):
+        DatasetSource(dataset, None, None, None)

@@ -1,0 +1,182 @@
+"""Answers the questions of a dataset's timeline: bars in view, events, searches, totals.
+
+As `tfvis_nb.display.large.queries` does it of a trace in memory; the front end asks both the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.large.entries import DrawnBars, packed_bars
+from tfvis_nb.display.large.queries import Answer
+from tfvis_nb.display.on_disk.bar_columns import Bars
+from tfvis_nb.display.on_disk.bars_read import DatasetBars
+from tfvis_nb.display.on_disk.facts import EventFacts
+from tfvis_nb.display.on_disk.part import Part, Shared
+from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.on_disk.search import DatasetFound, find
+from tfvis_nb.display.on_disk.totals import totals
+from tfvis_nb.display.wire.code import code_bytes
+from tfvis_nb.display.wire.counters import counter_bytes
+from tfvis_nb.display.wire.memory import memory_bytes
+from tfvis_nb.texts import Text
+
+MOST_SHOWN = 4096
+"""Lanes in one question: far more than any screen has."""
+
+
+NO_EVENT = 2**32 - 1
+"""The id of what is no event."""
+
+
+class DatasetAnswers:
+    """A dataset's parts, laid out and ready to be asked.
+
+    `steps` are the numbers of the steps shown, None for all. `read_step` reads back one step of a part as
+    a trace.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        places: Places,
+        shared: Shared,
+        steps: frozenset[int] | None,
+        read_step: Callable[[Part, int], Trace],
+    ) -> None:
+        self.parts = parts
+        self.places = places
+        self._shared = shared
+        self._steps = steps
+        self._bars = DatasetBars(parts, places, steps)
+        self._facts = EventFacts(parts, places, shared, read_step)
+        self._found: tuple[tuple[str, int | None], DatasetFound] | None = None
+        self._ops = sorted({op for part in parts for op in part.described["ops"]})
+        shared.ops.of(np.arange(len(self._ops)), pa.array(self._ops, pa.string()))
+        self._outline, self._shift = self._bars.outline()
+
+    def outline_bytes(self, title: str, notes: Sequence[str]) -> bytes:
+        """Write the lanes of devices as bars, with all that the front end knows of the dataset as such."""
+        places = self.places
+        lanes = places.lanes.to_dict("records")
+        for lane in lanes[len(lanes) - places.devices :]:
+            lane["sums"] = True
+        header = {
+            "title": title,
+            "rest": "lanes",
+            "total": int(places.steps["events"].sum()),
+            "bucket": 2**self._shift,
+            "origin_ns": str(places.origin),
+            "span_ns": places.span,
+            "lanes": lanes,
+            "steps": places.steps.to_dict("records"),
+            "notes": list(notes),
+            "predicted": "",
+            "clocks": [],
+            "categories": CATEGORIES,
+            "ops": self._ops,
+        }
+        return self._packed(self._outline, header, None)
+
+    def answer(self, question: Mapping[str, Any]) -> Answer:
+        """Answer one query with JSON and bytes; ValueError if it asks for something the dataset lacks."""
+        kind = question.get("kind")
+        if kind == "window":
+            return self._window(question)
+        if kind == "events":
+            return self._facts.answer(question)
+        if kind == "search":
+            found = self._search(str(question["text"]), question.get("step"))
+            known = {name: getattr(found, name) for name in ("count", "total", "busy", "longest", "span")}
+            matches = found.holds(self.places, self._outline["event"])
+            return known, [found.ids.astype("u4").tobytes(), matches.tobytes()]
+        if kind == "statistics":
+            ends = (float(question["start"]), float(question["end"]))
+            steps = self._steps_of(question["step"])
+            by = "op" if question["by"] == "op" else "name"
+            labels = self._shared.ops if by == "op" else self._shared.names
+            summed = totals(self.parts, self.places, ends, question["lanes"], steps, by, labels)
+            return {**summed, "counters": []}, []
+        if kind in _UNKNOWN:
+            return {}, [_UNKNOWN[kind]()]
+        raise ValueError(Text("unknown_question", kind=kind))
+
+    def _steps_of(self, step: int | None) -> list[int] | None:
+        return (
+            sorted(self._steps)
+            if step is None and self._steps is not None
+            else None
+            if step is None
+            else [step]
+        )
+
+    def _search(self, text: str, step: int | None) -> DatasetFound:
+        last = self._found
+        if last is not None and last[0] == (text, step):
+            return last[1]
+        found = find(self.parts, self.places, text, self._steps_of(step))
+        # One assignment: a concurrent reader gets the old answer or the new one, each complete.
+        self._found = ((text, step), found)
+        return found
+
+    def _window(self, question: Mapping[str, Any]) -> Answer:
+        start, end = int(question["start"]), int(question["end"])
+        lanes = list(question["lanes"])[:MOST_SHOWN]
+        shift = max(int(question["bucket"]).bit_length() - 1, 0)
+        origin = self.places.origin
+        bars, shift = self._bars.window(lanes, start + origin, end + origin, shift)
+        text = str(question.get("text", ""))
+        found = self._search(text, question.get("step")) if text else None
+        lit = None if found is None else found.holds(self.places, bars["event"])
+        return {}, [self._packed(bars, {"start": start, "end": end, "bucket": 2**shift}, lit)]
+
+    def _packed(self, bars: Bars, header: dict[str, Any], lit: np.ndarray | None) -> bytes:
+        places = self.places
+        # A piece of a device's lane is not the event that it is named by.
+        is_event = places.slot_lane[bars["slot"]] < len(places.lanes) - places.devices
+        numbers, name = np.unique(bars["name"], return_inverse=True)
+        texts = self._shared.names.all()
+        drawn = DrawnBars(
+            slot=bars["slot"],
+            start=bars["start_ns"] - places.origin,
+            end=bars["end_ns"] - places.origin,
+            busy=bars["busy_ns"],
+            count=bars["count"],
+            event=np.where(is_event, bars["event"], NO_EVENT),
+            begin=bars["begin_ns"] - places.origin,
+            duration=bars["duration_ns"],
+            op=bars["op"],
+            category=bars["category"],
+            step=np.searchsorted(places.steps["step"], bars["step"]),
+            wait=bars["wait_ns"],
+            name=name,
+            lit=lit,
+        )
+        return packed_bars(
+            drawn,
+            header,
+            slot_lane=places.slot_lane,
+            slot_row=places.slot_row,
+            names=pa.array([texts[number] for number in numbers.tolist()], pa.large_string()),
+            numbers=numbers,
+            ops=len(self._ops),
+            steps=len(places.steps),
+        )
+
+
+def _nothing() -> Trace:
+    from tfvis_nb.events import build
+
+    return Trace(build({}, rows=0))
+
+
+_UNKNOWN: dict[Any, Callable[[], bytes]] = {
+    "memory": lambda: memory_bytes(_nothing()),
+    "counters": lambda: counter_bytes(_nothing(), 0, 0, most_values=1),
+    "code": lambda: code_bytes(_nothing()),
+}
+"""What a dataset's parts do not have."""

@@ -1,0 +1,295 @@
+"""One part of a dataset as files: its description, and the rows of it that a question needs."""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tfvis_nb.analysis.events.bar_categories import categorise
+from tfvis_nb.dataset.levels import KEY
+
+CACHED_BYTES = 200_000_000
+"""Columns of row groups that are kept: panning and zooming ask for the same ones again and again."""
+
+_PLACES = ("device", "lane")
+_TEXTS = (*_PLACES, "kind", "name", "op", "tensor", "detail")
+_DRAWN = [*_PLACES, "kind", "name", "op", "step", "start_ns", "duration_ns", "row", "waited_ns"]
+
+Columns = dict[str, np.ndarray]
+
+
+class Codes(NamedTuple):
+    """A column of texts: for each row the place of its text among all of them, behind the last for none."""
+
+    codes: np.ndarray
+    texts: pa.Array
+
+    def listed(self) -> list[str]:
+        """Return the texts, and an empty one behind them for rows that have none."""
+        return [*self.texts.to_pylist(), ""]
+
+
+def codes_of(column: pa.ChunkedArray) -> Codes:
+    """Take a column of texts apart."""
+    coded = column.combine_chunks()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = pa.concat_arrays(coded.chunks)
+    if not isinstance(coded, pa.DictionaryArray):
+        coded = coded.dictionary_encode()
+    codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+    return Codes(codes, coded.dictionary)
+
+
+class Texts:
+    """Numbers for texts, in the order in which they are first read."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def of(self, codes: np.ndarray, texts: pa.Array) -> np.ndarray:
+        """Return the number of the text that each code names; the code behind the last is for no text."""
+        # A row group has thousands of names, of which a picture of it shows a few.
+        used = np.zeros(len(texts) + 1, "?")
+        used[codes] = True
+        places = np.flatnonzero(used[:-1])
+        found = np.zeros(len(used), "i4")
+        with self._lock:
+            for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
+                found[place] = self._numbers.setdefault(text, len(self._numbers))
+            if used[-1]:
+                found[-1] = self._numbers.setdefault("", len(self._numbers))
+        numbers: np.ndarray = found[codes]
+        return numbers
+
+    def all(self) -> list[str]:
+        """Return the texts by number."""
+        return list(self._numbers)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A row group that was read: its columns, and its names and ops, which get numbers when picked."""
+
+    columns: Columns
+    name: Codes
+    op: Codes
+    names: Texts
+    ops: Texts
+
+    def pick(self, which: np.ndarray) -> Columns:
+        """Return some rows, by a mask or their places, with numbers for ``name`` and ``op``."""
+        picked = {name: column[which] for name, column in self.columns.items()}
+        picked["name"] = self.names.of(self.name.codes[which], self.name.texts)
+        picked["op"] = self.ops.of(self.op.codes[which], self.op.texts)
+        return picked
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        # What is broadcast takes the memory of one item.
+        columns = sum(int(column.nbytes) for column in self.columns.values() if any(column.strides))
+        return columns + sum(int(each.codes.nbytes + each.texts.nbytes) for each in (self.name, self.op))
+
+
+class Cache:
+    """The row groups that were read last."""
+
+    def __init__(self, most: int = CACHED_BYTES) -> None:
+        self._most = most
+        self._held: OrderedDict[Any, Rows] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Any) -> Rows | None:
+        """Return what is held under a key."""
+        with self._lock:
+            found = self._held.get(key)
+            if found is not None:
+                self._held.move_to_end(key)
+            return found
+
+    def put(self, key: Any, rows: Rows) -> None:
+        """Hold rows instead of those that were not asked for longest."""
+        with self._lock:
+            if key in self._held:
+                return
+            self._held[key] = rows
+            self._bytes += rows.nbytes
+            while self._bytes > self._most and len(self._held) > 1:
+                _, old = self._held.popitem(last=False)
+                self._bytes -= old.nbytes
+
+
+@dataclass
+class Shared:
+    """What the parts of a timeline have in common: numbers for names and ops, and the cache."""
+
+    names: Texts
+    ops: Texts
+    cache: Cache
+
+
+class Part:
+    """The files of one source file in a dataset.
+
+    `events` and `levels` are their paths, `task` is the name of the task. Row groups are read as columns with
+    numbers for the lane within this part, for the name and for the op.
+    """
+
+    def __init__(self, events: str, levels: str, task: str, shared: Shared) -> None:
+        self.events = events
+        self._levels = levels
+        self._shared = shared
+        self._levels_meta = pq.read_metadata(levels)
+        self.described: dict[str, Any] = json.loads(self._levels_meta.metadata[KEY])
+        self.held = {int(shift): counts for shift, counts in self.described["levels"].items()}
+        self.task = task
+        self.lanes: list[dict[str, Any]] = self.described["lanes"]
+        self.devices: list[dict[str, Any]] = self.described["devices"]
+        self.groups_read = 0
+
+    @cached_property
+    def _events_meta(self) -> pq.FileMetaData:
+        return pq.read_metadata(self.events)
+
+    @cached_property
+    def _level_bounds(self) -> Columns:
+        return _bounds(self._levels_meta, ("level", "lane", "start_ns", "end_ns"))
+
+    @cached_property
+    def _event_bounds(self) -> Columns:
+        return _bounds(self._events_meta, ("start_ns",)) | {"end": np.array(self.described["ends"], "i8")}
+
+    @property
+    def event_group_count(self) -> int:
+        """How many row groups ``events`` has."""
+        return len(self._event_bounds["rows"])
+
+    def finest(self, shift: int, *, device: bool) -> int | None:
+        """Return the coarsest level for buckets of ``2 ** shift``; None where only events are fine enough."""
+        fit = [held for held, counts in self.held.items() if held <= shift and counts[device] >= 0]
+        return max(fit, default=None)
+
+    def level_groups(self, shift: int, lanes: np.ndarray, start: int, end: int) -> np.ndarray:
+        """Return the row groups that may have bars of a level, of some lanes and a range of time."""
+        bounds = self._level_bounds
+        wanted = np.sort(lanes)
+        if not len(wanted):
+            return np.zeros(0, "i8")
+        inside = (bounds["level_low"] <= shift) & (bounds["level_high"] >= shift)
+        inside &= (bounds["start_ns_low"] < end) & (bounds["end_ns_high"] > start)
+        # A group of several levels has lanes in no order.
+        first = np.searchsorted(wanted, bounds["lane_low"])
+        inside &= (first < len(wanted)) & (wanted[np.minimum(first, len(wanted) - 1)] <= bounds["lane_high"])
+        return np.flatnonzero(inside)
+
+    def event_groups(self, start: int, end: int) -> np.ndarray:
+        """Return the row groups with events that overlap a range of time (epoch ns), both ends included."""
+        bounds = self._event_bounds
+        return np.flatnonzero((bounds["start_ns_low"] <= end) & (bounds["end"] >= start))
+
+    def rows_in(self, groups: np.ndarray, *, level: bool) -> int:
+        """Return how many rows some row groups have."""
+        bounds = self._level_bounds if level else self._event_bounds
+        return int(bounds["rows"][groups].sum())
+
+    def bars(self, group: int) -> Rows:
+        """Return a row group of ``levels``."""
+        key = (self._levels, group)
+        found = self._shared.cache.get(key)
+        if found is None:
+            table = self._read(self._levels, self._levels_meta, group, None, ["name", "op"])
+            texts = ("name", "op")
+            columns = {name: table[name].to_numpy() for name in table.column_names if name not in texts}
+            found = self._rows(columns, table)
+            self._shared.cache.put(key, found)
+        return found
+
+    def drawn(self, group: int) -> Rows:
+        """Return a row group of ``events``, as bars of one event each."""
+        key = (self.events, group)
+        found = self._shared.cache.get(key)
+        if found is None:
+            table = self.table(group, _DRAWN)
+            start, wait = table["start_ns"].to_numpy(), table["waited_ns"].to_numpy()
+            columns = {
+                "lane": self.lane_of(table),
+                "row": table["row"].to_numpy(),
+                "start_ns": start,
+                "duration_ns": table["duration_ns"].to_numpy(),
+                "end_ns": start + table["duration_ns"].to_numpy(),
+                "event": self.first_of(group) + np.arange(len(start), dtype="u4"),
+                "step": table["step"].to_numpy(),
+                "category": categorise(table.select([*_PLACES, "kind", "op"]).to_pandas()),
+                "wait_ns": wait if wait.any() else np.broadcast_to(np.int64(0), len(wait)),
+            }
+            found = self._rows(columns, table)
+            self._shared.cache.put(key, found)
+        return found
+
+    def _rows(self, columns: Columns, table: pa.Table) -> Rows:
+        name, op = (codes_of(table[text]) for text in ("name", "op"))
+        return Rows(columns, name, op, self._shared.names, self._shared.ops)
+
+    def first_of(self, group: int) -> int:
+        """Return the number of the first event of a row group."""
+        rows = self._event_bounds["rows"]
+        return int(rows[:group].sum())
+
+    def group_of(self, event: int) -> int:
+        """Return the row group of an event."""
+        return int(np.searchsorted(np.cumsum(self._event_bounds["rows"]), event, "right"))
+
+    def steps(self) -> np.ndarray:
+        """Return the step of every event."""
+        found = [self.table(group, ["step"])["step"].to_numpy() for group in range(self.event_group_count)]
+        return np.concatenate(found)
+
+    def table(self, group: int, columns: list[str]) -> pa.Table:
+        """Return columns of a row group of ``events``."""
+        texts = [name for name in columns if name in _TEXTS]
+        return self._read(self.events, self._events_meta, group, columns, texts)
+
+    def _read(
+        self, path: str, meta: pq.FileMetaData, group: int, columns: list[str] | None, texts: list[str]
+    ) -> pa.Table:
+        self.groups_read += 1
+        with pq.ParquetFile(path, metadata=meta, read_dictionary=texts) as file:
+            return file.read_row_group(group, columns=columns)
+
+    @cached_property
+    def number_of(self) -> dict[tuple[str, str], int]:
+        """The number within the part of each lane, by its device and its name."""
+        return {(lane["device"], lane["lane"]): at for at, lane in enumerate(self.lanes)}
+
+    def lane_of(self, table: pa.Table) -> np.ndarray:
+        """Return the lane of each event of a table with ``device`` and ``lane``, as numbered in the part."""
+        device, lane = (codes_of(table[name]) for name in _PLACES)
+        keys = [*product(device.listed(), lane.listed())]
+        numbers = np.array([self.number_of.get(key, 0) for key in keys], "u2")
+        lanes: np.ndarray = numbers[device.codes.astype("i8") * (len(lane.texts) + 1) + lane.codes]
+        return lanes
+
+
+def _bounds(meta: pq.FileMetaData, names: Sequence[str]) -> Columns:
+    """Return the ``rows`` of each row group, and of some columns the least and the greatest value."""
+    places = {meta.schema.column(at).path: at for at in range(meta.num_columns)}
+    groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
+    found = {"rows": np.array([group.num_rows for group in groups], "i8")}
+    for name in names:
+        each = [group.column(places[name]).statistics for group in groups]
+        found[f"{name}_low"] = np.array([one.min for one in each], "i8")
+        found[f"{name}_high"] = np.array([one.max for one in each], "i8")
+    return found

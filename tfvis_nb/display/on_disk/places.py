@@ -1,0 +1,129 @@
+"""Where the events of all parts are drawn: the lanes of the whole timeline, their rows, its steps and times.
+
+Events are numbered part by part. A task may have several parts, one after the other; where two of them
+overlap in time, the rows of the later one come below those of the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.display.on_disk.part import Part
+from tfvis_nb.display.wire.drawn import MOST_LANES
+from tfvis_nb.texts import Text
+
+_PLACES = ["task", "device", "lane"]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Numbers of the whole timeline for those of its parts."""
+
+    lanes: pd.DataFrame  # task, device, lane, kind, events, rows, busy (ns); the lanes of devices come last
+    devices: int  # How many of the lanes are those of devices
+    # For each part, by its number: the slot of row 0 of its lanes, and the lane here of each of its lanes
+    first_slot: list[np.ndarray]
+    lane_of: list[np.ndarray]
+    slot_lane: np.ndarray
+    slot_row: np.ndarray
+    first_event: np.ndarray  # The first event of each part, one more than there are parts
+    origin: int  # Epoch nanoseconds that times count from
+    span: int
+    steps: pd.DataFrame  # step, start, end (ns from the origin), events, label
+
+
+def places_of(parts: Sequence[Part], steps: frozenset[int] | None) -> Places:
+    """Lay out parts; of the steps only those given count. ValueError where that is more than can be shown."""
+    lanes = _lane_table(parts, "lanes")
+    devices = _lane_table(parts, "devices").assign(lane="", rows=1)
+    if not len(lanes):
+        raise ValueError(Text("dataset_without_events"))
+    coded = lanes[[*_PLACES, "kind"]].astype("category")
+    order = order_lanes(coded)
+    lanes["whole"] = order.of_event
+    place = devices.groupby(["task", "device"], sort=False).ngroup()
+    devices["whole"] = place + len(order.table)
+    every = pd.concat([lanes, devices], ignore_index=True)
+    if every["whole"].max() >= MOST_LANES:
+        tasks = every["task"].nunique()
+        raise ValueError(
+            Text("dataset_lanes", lanes=int(every["whole"].max()) + 1, tasks=tasks, at_most=MOST_LANES)
+        )
+    bands = _bands(parts)
+    every["band"] = bands[every["part"]]
+    # Every band of a lane has the rows that the largest part in it needs.
+    rows = every.groupby(["whole", "band"])["rows"].max()
+    above = rows.groupby(level=0).cumsum() - rows
+    lane_rows = rows.groupby(level=0).sum().to_numpy()
+    head = np.cumsum(lane_rows) - lane_rows
+    within = above.loc[pd.MultiIndex.from_frame(every[["whole", "band"]])].to_numpy()
+    every["slot"] = head[every["whole"]] + within
+    sums = every.groupby("whole").agg(
+        task=("task", "first"),
+        device=("device", "first"),
+        lane=("lane", "first"),
+        kind=("kind", "first"),
+        events=("events", "sum"),
+        busy=("busy", "sum"),
+    )
+    own = [part for _, part in every.groupby("part", sort=True)]
+    events = np.array([part.described["events"] for part in parts])
+    origin, span, table = _times(parts, steps)
+    return Places(
+        lanes=sums.assign(rows=lane_rows),
+        devices=int(place.max()) + 1,
+        first_slot=[part["slot"].to_numpy() for part in own],
+        lane_of=[part["whole"].to_numpy() for part in own],
+        slot_lane=np.repeat(np.arange(len(lane_rows)), lane_rows),
+        slot_row=np.arange(lane_rows.sum()) - np.repeat(head, lane_rows),
+        first_event=np.concatenate([[0], np.cumsum(events)]),
+        origin=origin,
+        span=span,
+        steps=table,
+    )
+
+
+def _lane_table(parts: Sequence[Part], of: str) -> pd.DataFrame:
+    columns = ["task", "device", "kind", "events", "busy", *(["lane", "rows"] if of == "lanes" else [])]
+    found = [
+        {"part": number, "task": part.task, **each}
+        for number, part in enumerate(parts)
+        for each in part.described[of]
+    ]
+    return pd.DataFrame(found, columns=["part", *columns])
+
+
+def _bands(parts: Sequence[Part]) -> np.ndarray:
+    """Number the parts of each task so that those with one number do not overlap in time."""
+    bands = np.zeros(len(parts), "i8")
+    free: dict[str, list[int]] = {}
+    for number in sorted(range(len(parts)), key=lambda each: int(parts[each].described["start"])):
+        described = parts[number].described
+        ends = free.setdefault(parts[number].task, [])
+        band = next((at for at, end in enumerate(ends) if end <= described["start"]), len(ends))
+        if band == len(ends):
+            ends.append(0)
+        # Events without length take up the nanosecond they are in.
+        ends[band] = described["end"] + 1
+        bands[number] = band
+    return bands
+
+
+def _times(parts: Sequence[Part], steps: frozenset[int] | None) -> tuple[int, int, pd.DataFrame]:
+    """Return the origin, the nanoseconds from it to the end, and the steps."""
+    every: list[dict[str, Any]] = [each for part in parts for each in part.described["steps"]]
+    table = pd.DataFrame(every, columns=["step", "start", "end", "events", "label"])
+    if steps is not None:
+        table = table[table["step"].isin(steps)]
+    if table.empty:
+        raise ValueError(Text("dataset_without_events"))
+    origin = int(table["start"].min())
+    found = table.groupby("step").agg(
+        start=("start", "min"), end=("end", "max"), events=("events", "sum"), label=("label", "first")
+    )
+    found[["start", "end"]] -= origin
+    return origin, int(found["end"].max()), found.reset_index()

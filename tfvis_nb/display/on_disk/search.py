@@ -1,0 +1,239 @@
+"""Searches the events of all parts, row group by row group: what is found takes a bit an event."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.merging import pieces
+from tfvis_nb.core.devices import HOROVOD
+from tfvis_nb.core.labels import lane_search_text
+from tfvis_nb.core.palette import CATEGORY_LABELS
+from tfvis_nb.display.large.query import Bound, Clause, Steps, Term, Text, parse_query
+from tfvis_nb.display.large.search import KERNELS, MOST_LISTED, kernel_names, within
+from tfvis_nb.display.on_disk.part import Part, codes_of
+from tfvis_nb.display.on_disk.places import Places
+
+MOST_IDS = 1_000_000
+"""Found events whose ids are sent; one goes from one to the next among these."""
+MOST_SPANS = 8_000_000
+"""Stretches of time at which something found runs; of more the time that they cover is not known."""
+
+
+@dataclass(frozen=True)
+class DatasetFound:
+    """The events that a search found."""
+
+    bits: list[np.ndarray]  # For each part a bit an event, packed
+    ids: np.ndarray  # The first of them, in order
+    count: int
+    total: int
+    busy: int | None
+    longest: list[dict[str, Any]]
+    span: dict[str, int] | None
+
+    def holds(self, places: Places, events: np.ndarray) -> np.ndarray:
+        """Mark which events, by id, were found; uint8."""
+        part = np.searchsorted(places.first_event, events, "right") - 1
+        own = events - places.first_event[part]
+        found = np.zeros(len(events), "u1")
+        for number in np.unique(part).tolist():
+            here = part == number
+            found[here] = self.bits[number][own[here] >> 3] >> (7 - (own[here] & 7)) & 1
+        return found
+
+
+def find(parts: Sequence[Part], places: Places, text: str, steps: Iterable[int] | None) -> DatasetFound:
+    """Find the events, of some steps or of all, that match all words of `text`; see `parse_query`."""
+    clauses = parse_query(text)
+    wanted = None if steps is None else np.array(sorted(steps))
+    found = _Sums(places)
+    bits: list[np.ndarray] = []
+    for number, part in enumerate(parts):
+        masks = []
+        for group in range(part.event_group_count if clauses else 0):
+            rows = GroupRows(part, group)
+            mask = rows.matching(clauses)
+            if wanted is not None and mask.any():
+                mask &= np.isin(rows.column("step").to_numpy(), wanted)
+            masks.append(mask)
+            own = np.flatnonzero(mask)
+            if len(own):
+                times = (rows.column(name).to_numpy()[own] for name in ("start_ns", "duration_ns"))
+                found.add(places.first_event[number] + part.first_of(group) + own, *times)
+        every = np.concatenate(masks) if masks else np.zeros(part.described["events"], "?")
+        bits.append(np.packbits(every))
+    return found.all(bits, [_listed(parts, places, *row) for row in found.best.itertuples(index=False)])
+
+
+class _Sums:
+    """Adds up what is found."""
+
+    def __init__(self, places: Places) -> None:
+        self._origin = places.origin
+        self._ids: list[np.ndarray] = []
+        self._covered: list[tuple[np.ndarray, np.ndarray]] | None = []
+        self._held = 0
+        self._count = self._total = 0
+        self._first, self._last = np.iinfo("i8").max, np.iinfo("i8").min
+        self.best = pd.DataFrame({"event": [], "duration": []}, dtype="i8")
+
+    def add(self, event: np.ndarray, start: np.ndarray, duration: np.ndarray) -> None:
+        """Take up events, ordered by start."""
+        if self._count < MOST_IDS:
+            self._ids.append(event[: MOST_IDS - self._count])
+        self._count += len(event)
+        self._total += int(duration.sum())
+        end = start + duration
+        self._first, self._last = min(self._first, int(start[0])), max(self._last, int(end.max()))
+        longest = np.argsort(-duration, kind="stable")[:MOST_LISTED]
+        best = pd.concat([self.best, pd.DataFrame({"event": event[longest], "duration": duration[longest]})])
+        self.best = best.sort_values(["duration", "event"], ascending=[False, True])[:MOST_LISTED]
+        if self._covered is not None:
+            self._covered.append((start, end))
+            self._held += len(start)
+            if self._held > MOST_SPANS:
+                self._join()
+
+    def _join(self) -> None:
+        """Join what is covered; no more is kept of it than `MOST_SPANS` allows."""
+        if self._covered is not None:
+            joined = _covered(*zip(*self._covered, strict=True)) if self._covered else (NO_TIMES, NO_TIMES)
+            self._held = len(joined[0])
+            # With fewer than half, joining again is worth its time.
+            self._covered = [joined] if self._held <= MOST_SPANS // 2 else None
+
+    def all(self, bits: list[np.ndarray], longest: list[dict[str, Any]]) -> DatasetFound:
+        """Return the sums, with the bits of what was found and the longest of it."""
+        self._join()
+        span = {"start": self._first - self._origin, "end": self._last - self._origin}
+        return DatasetFound(
+            bits=bits,
+            ids=np.concatenate(self._ids) if self._ids else np.zeros(0, "i8"),
+            count=self._count,
+            total=self._total,
+            busy=None if self._covered is None else int(sum((b - a).sum() for a, b in self._covered)),
+            longest=longest,
+            span=span if self._count else None,
+        )
+
+
+NO_TIMES = np.zeros(0, "i8")
+
+
+def _covered(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Join stretches of time that touch or overlap."""
+    start, end = np.concatenate(starts), np.concatenate(ends)
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], end[order]
+    has, until = pieces(start, end)
+    start = start[has]
+    gap = np.flatnonzero(start[1:] > until[:-1])
+    return start[np.append(0, gap + 1)], until[np.append(gap, len(until) - 1)]
+
+
+def _listed(parts: Sequence[Part], places: Places, event: int, duration: int) -> dict[str, Any]:
+    number = int(np.searchsorted(places.first_event, event, "right")) - 1
+    part = parts[number]
+    own = event - int(places.first_event[number])
+    group = part.group_of(own)
+    at = own - part.first_of(group)
+    row = part.table(group, ["name", "op", "device", "lane"]).slice(at, 1)
+    texts = {name: row[name][0].as_py() or "" for name in ("name", "op", "device", "lane")}
+    lane = part.number_of[texts.pop("device"), texts.pop("lane")]
+    return {"event": event, **texts, "lane": int(places.lane_of[number][lane]), "duration": duration}
+
+
+class GroupRows:
+    """The rows of a row group, whose columns are read when a term needs them."""
+
+    def __init__(self, part: Part, group: int) -> None:
+        self._part = part
+        self._group = group
+        self._read: dict[str, pa.ChunkedArray] = {}
+        self.count = part.rows_in(np.array([group]), level=False)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column."""
+        if name not in self._read:
+            self._read[name] = self._part.table(self._group, [name])[name]
+        return self._read[name]
+
+    def matching(self, clauses: Sequence[Clause]) -> np.ndarray:
+        """Mark the rows of which every clause holds."""
+        mask = np.full(self.count, bool(clauses), "?")
+        for terms, negated in clauses:
+            found = np.zeros(len(mask), "?")
+            for term in terms:
+                found |= self._holds(term)
+            mask &= ~found if negated else found
+        return mask
+
+    def _holds(self, term: Term) -> np.ndarray:
+        if isinstance(term, Text):
+            return self._has_text(term.field, term.text)
+        if isinstance(term, Steps):
+            steps = self.column("step").to_numpy()
+            held: np.ndarray = (steps >= term.first) & (steps <= term.last)
+            return held
+        if isinstance(term, Bound):
+            name = "bytes" if term.of == "bytes" else "duration_ns"
+            return within(self.column(name).to_pandas().to_numpy("f8", na_value=np.nan), term)
+        # Lines of code are not in the parts of events.
+        return np.zeros(self.count, "?")
+
+    def _has_text(self, field: str, text: str) -> np.ndarray:
+        found = np.zeros(self.count, "?")
+        for name in ("name", "op"):
+            if field in ("any", name):
+                found |= self._in(name, text)
+        if field in ("any", "lane"):
+            task = self._part.task
+            found |= self._by_lane(
+                lambda lane: text in lane_search_text(task, lane["device"], lane["lane"]).lower()
+            )
+        if field == "kind":
+            found |= self._by_lane(lambda lane: text in str(lane["kind"]).lower())
+            named = [text in f"{name} {CATEGORY_LABELS[name]}".lower() for name in CATEGORIES]
+            found |= np.array(named)[self._categories()]
+        if field == "any":
+            found |= self._in("tensor", text)
+            # Kernels are named by their ops; their own names are in their labels.
+            labelled = self._in("detail", text, kernel_names)
+            if labelled.any():
+                found |= labelled & self._is_kernel()
+        return found
+
+    def _is_kernel(self) -> np.ndarray:
+        if any(HOROVOD.search(lane["device"]) for lane in self._part.lanes):
+            return np.isin(self._categories(), KERNELS)
+        kinds = codes_of(self.column("kind"))
+        marks: np.ndarray = np.isin(kinds.listed(), ("kernel", "collective"))[kinds.codes]
+        return marks
+
+    def _categories(self) -> np.ndarray:
+        columns = {name: self.column(name).to_pandas() for name in ("device", "lane", "kind", "op")}
+        return categorise(pd.DataFrame(columns))
+
+    def _by_lane(self, holds: Callable[[dict[str, Any]], bool]) -> np.ndarray:
+        held = np.array([holds(lane) for lane in self._part.lanes])
+        if held.all() or not held.any():
+            return np.full(self.count, held.all(), "?")
+        places = pa.table({name: self.column(name) for name in ("device", "lane")})
+        marks: np.ndarray = held[self._part.lane_of(places)]
+        return marks
+
+    def _in(
+        self, column: str, text: str, name: Callable[[pa.Array], pa.Array] = lambda texts: texts
+    ) -> np.ndarray:
+        """Mark the rows of which `name` makes something that holds `text`; each distinct one is read once."""
+        codes, texts = codes_of(self.column(column))
+        held = pc.match_substring(pc.utf8_lower(name(texts)), text).fill_null(False)
+        marks = np.append(held.to_numpy(zero_copy_only=False).astype("?"), False)
+        found: np.ndarray = marks[codes]
+        return found

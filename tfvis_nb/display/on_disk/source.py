@@ -1,0 +1,164 @@
+"""A part of a dataset as the source of a timeline's events."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tfvis_nb.core.labels import natural
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.dataset import TraceDataset
+from tfvis_nb.dataset.levels import FOLDER
+from tfvis_nb.dataset.read_back import Chosen, parts_of, read_back
+from tfvis_nb.display.large.queries import Answer
+from tfvis_nb.display.on_disk.answers import DatasetAnswers
+from tfvis_nb.display.on_disk.facts import EventFacts
+from tfvis_nb.display.on_disk.part import Cache, Part, Shared, Texts
+from tfvis_nb.display.on_disk.places import places_of
+from tfvis_nb.display.on_disk.totals import rows_in_range
+from tfvis_nb.display.shaping.gap_compression import LONGEST_NS
+from tfvis_nb.texts import Text
+
+MOST_SELECTED = 1_000_000
+"""Rows of a selection."""
+MOST_WHOLE = 2_000_000
+"""Events that are read back at once, to write them as a file."""
+_DAY_NS = 86_400 * 10**9
+
+
+class DatasetSource:
+    """The traces of some tasks and steps of one run.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    run, tasks, steps
+        What of it is shown: the name of a run; names of tasks; numbers of steps. None for all.
+
+    Raises
+    ------
+    ValueError
+        If there is no such run, task or step, several runs and `run` is None, or too much to be shown.
+    OSError
+        If a part of the dataset is damaged.
+    """
+
+    rest = "lanes"
+
+    def __init__(
+        self,
+        dataset: TraceDataset,
+        run: str | None,
+        tasks: Collection[str] | str | None,
+        steps: Collection[int] | int | None,
+    ) -> None:
+        self._path = dataset.path
+        self._chosen = dataset.choose(run, tasks, steps)
+        self.run = self._chosen[0].entry.run
+        wanted = self._chosen[0].steps
+        self._steps = None if wanted is None else frozenset(wanted)
+        shared = Shared(Texts(), Texts(), Cache())
+        pairs = sorted(
+            ((task, chosen) for chosen in self._chosen for task in chosen.tasks),
+            key=lambda pair: (natural(pair[0]), min(pair[1].entry.steps, default=0)),
+        )
+        self._task_of = [Chosen(chosen.entry, [task], chosen.steps) for task, chosen in pairs]
+        self.parts = [self._part(chosen, shared) for chosen in self._task_of]
+        self.places = places_of(self.parts, self._steps)
+        if self.places.span > LONGEST_NS:
+            days = self.places.span // _DAY_NS
+            raise ValueError(Text("dataset_too_long", days=days, most=LONGEST_NS // _DAY_NS))
+        self._answers = DatasetAnswers(self.parts, self.places, shared, self._steps, self._read_step)
+        self._facts = EventFacts(self.parts, self.places, shared, self._read_step)
+
+    def _part(self, chosen: Chosen, shared: Shared) -> Part:
+        (task,) = chosen.tasks
+        (events,), (levels,) = (parts_of(chosen.entry, table, task) for table in ("events", FOLDER))
+        path = self._path / levels
+        try:
+            return Part(str(self._path / events), str(path), task, shared)
+        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            raise OSError(Text("dataset_part_damaged", path=str(path), reason=str(error))) from None
+
+    def _read_step(self, part: Part, step: int) -> Trace:
+        entry, tasks, _ = self._task_of[self.parts.index(part)]
+        return read_back(self._path, [Chosen(entry, tasks, {step})])
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks there are."""
+        return len({part.task for part in self.parts})
+
+    @property
+    def events(self) -> int:
+        """How many events there are."""
+        return int(self.places.steps["events"].sum())
+
+    def outline(self, title: str) -> bytes:
+        """Return what is drawn at first."""
+        notes = [Text("clocks_as_recorded", tasks=self.tasks)] if self.tasks > 1 else []
+        return self._answers.outline_bytes(title, notes)
+
+    def answer(self, question: Mapping[str, Any]) -> Answer:
+        """Answer a question of the front end."""
+        return self._answers.answer(question)
+
+    def whole_trace(self) -> Trace:
+        """Read everything back as one trace; ValueError if that is more than `MOST_WHOLE`."""
+        if self.events > MOST_WHOLE:
+            raise ValueError(Text("dataset_too_much", events=self.events, most=MOST_WHOLE))
+        return read_back(self._path, self._chosen)
+
+    def rows(self, selection: Mapping[str, Any] | None) -> tuple[pd.DataFrame, int]:
+        """Return the events that a checked selection stands for, and how many of them are left out."""
+        if selection is None:
+            return self._facts.rows(np.zeros(0, "i8")), 0
+        if "events" in selection:
+            return self._facts.rows(np.array(selection["events"], "i8")), 0
+        ends = (float(selection["start"]), float(selection["end"]))
+        steps = [selection["step"]] if selection["step"] is not None else self._shown_steps()
+        found = rows_in_range(self.parts, self.places, ends, selection["lanes"], steps)
+        ids = [self.places.first_event[number] + columns["event"].astype("i8") for number, columns in found]
+        every = np.concatenate(ids) if ids else np.zeros(0, "i8")
+        rows = self._facts.rows(every[:MOST_SELECTED])
+        origin = self.places.origin
+        rows.attrs["range_ns"] = (origin + int(ends[0]), origin + int(ends[1]))
+        return rows, max(len(every) - MOST_SELECTED, 0)
+
+    def _shown_steps(self) -> Sequence[int] | None:
+        return None if self._steps is None else sorted(self._steps)
+
+    def validate_ids(self, ids: Any) -> list[int]:
+        """Return numbers of events, or raise ValueError if they are none of these."""
+        array = np.asarray(ids)
+        if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
+            raise ValueError(Text("event_ids_no_list", values=ids))
+        most = int(self.places.first_event[-1])
+        outside = array[(array < 0) | (array >= most)]
+        if len(outside):
+            raise ValueError(Text("no_such_event", event=outside[0], events=most))
+        return [int(each) for each in array]
+
+    def validate_lanes(self, lanes: Any) -> None:
+        """Raise ValueError unless these are numbers of lanes."""
+        most = len(self.places.lanes) - self.places.devices
+        if lanes is not None and not set(lanes) <= set(range(most)):
+            raise ValueError(Text("no_such_lanes", chosen=lanes, most=most))
+
+    def range_of(self, start: int, end: int) -> dict[str, Any]:
+        """Return a selection of a range of time in epoch ns, or raise ValueError if it is outside."""
+        origin, last = self.places.origin, self.places.origin + self.places.span
+        if end < origin or start > last:
+            raise ValueError(Text("range_outside", start=start, end=end, origin=origin, last=last))
+        return {"start": start - origin, "end": end - origin, "lanes": None, "step": None}
+
+    def details(self) -> bytes:
+        """Nothing: details are asked for event by event."""
+        return b""
+
+    def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
+        """Yield nothing: the rest is asked for in parts."""
+        raise ValueError(Text("unknown_question", kind=part))

@@ -1,0 +1,74 @@
+"""Totals of a range of time over all parts, equal to those of a trace in memory."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb.display.large.range_statistics import Spans, is_inside, totals_in
+from tfvis_nb.display.on_disk.part import Columns, Part, Texts
+from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.texts import Text
+
+MOST_COUNTED = 10_000_000
+"""Events that are read to sum up a range: a kernel has some 100 bytes for each while it does."""
+
+
+def rows_in_range(
+    parts: Sequence[Part],
+    places: Places,
+    ends: tuple[float, float],
+    lanes: Sequence[int] | None,
+    steps: Sequence[int] | None,
+) -> list[tuple[int, Columns]]:
+    """Return what overlaps a range (ns from the origin): the number of a part, and rows of it.
+
+    ValueError if that could be more than `MOST_COUNTED`, before anything is read.
+    """
+    start, end = (int(time) + places.origin for time in (ends[0], np.ceil(ends[1])))
+    wanted = []
+    for number, part in enumerate(parts):
+        own = places.lane_of[number][: len(part.lanes)]
+        held = np.ones(len(own), "?") if lanes is None else np.isin(own, lanes)
+        if held.any():
+            wanted += [(number, group, held) for group in part.event_groups(start, end).tolist()]
+    read = sum(parts[number].rows_in(np.array([group]), level=False) for number, group, _ in wanted)
+    if read > MOST_COUNTED:
+        raise ValueError(Text("range_too_large", events=read, most=MOST_COUNTED))
+    found = []
+    for number, group, held in wanted:
+        rows = parts[number].drawn(group)
+        columns = rows.columns
+        inside = is_inside(columns["start_ns"] - places.origin, columns["duration_ns"], *ends)
+        inside &= held[columns["lane"]]
+        if steps is not None:
+            inside &= np.isin(columns["step"], steps)
+        found.append((number, rows.pick(inside)))
+    return found
+
+
+def totals(
+    parts: Sequence[Part],
+    places: Places,
+    ends: tuple[float, float],
+    lanes: Sequence[int] | None,
+    steps: Sequence[int] | None,
+    by: str,
+    labels: Texts,
+) -> dict[str, Any]:
+    """Sum up the events that overlap a range; see `totals_in`. `labels` are what the column `by` numbers."""
+    found = rows_in_range(parts, places, ends, lanes, steps)
+    columns = {
+        name: np.concatenate([each[name] for _, each in found]) if found else np.zeros(0, "i8")
+        for name in ("start_ns", "duration_ns", by, "category")
+    }
+    event = [places.first_event[number] + each["event"].astype("i8") for number, each in found]
+    order = np.argsort(columns["start_ns"], kind="stable")
+    spans = Spans(
+        start=columns["start_ns"][order] - places.origin,
+        duration=columns["duration_ns"][order],
+        event=(np.concatenate(event) if event else np.zeros(0, "i8"))[order],
+        label=columns[by][order].astype("i8"),
+        category=columns["category"][order],
+    )
+    return totals_in(spans, labels.all(), *ends)

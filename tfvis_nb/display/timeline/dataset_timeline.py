@@ -1,0 +1,151 @@
+"""A dataset of traces as a timeline in a notebook cell."""
+
+import html
+import json
+import warnings
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.intervals import range_ends
+from tfvis_nb.core.options import check_title
+from tfvis_nb.dataset import TraceDataset
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.on_disk.source import MOST_SELECTED, DatasetSource
+from tfvis_nb.display.pages.page import file_stem
+from tfvis_nb.display.timeline.view import TimelineView, checked_options
+from tfvis_nb.texts import Text
+from tfvis_nb.writing.chrome_trace import chrome_trace_text
+from tfvis_nb.writing.csv import rows_csv
+
+
+class DatasetTimeline(TimelineView):
+    """The traces of a dataset as one timeline, of which only what is looked at is read.
+
+    Parameters
+    ----------
+    dataset
+        The dataset to show.
+    run
+        One of its runs; None if there is only one.
+    tasks
+        Names of tasks, such as ``"worker 1"`` or in full; None for all.
+    steps
+        Numbers of steps; None for all, with the events outside steps.
+    selection, title, **options
+        As of `TimelineWidget`.
+
+    Raises
+    ------
+    TypeError
+        If an option is unknown, or the title no text.
+    ValueError
+        If an option or the selection has a value it cannot have; if there is no such run, task or step, or
+        more lanes or days than a timeline shows.
+    OSError
+        If a part of the dataset is damaged.
+    """
+
+    _delivery: "_Delivery"
+
+    def __init__(
+        self,
+        dataset: TraceDataset,
+        *,
+        run: str | None = None,
+        tasks: Collection[str] | str | None = None,
+        steps: Collection[int] | int | None = None,
+        selection: Any = None,
+        title: str | None = None,
+        **options: Any,
+    ) -> None:
+        values = checked_options(options)
+        check_title(title)
+        self._dataset = dataset
+        self._delivery = _Delivery(dataset, run, tasks, steps)
+        self._title = self._delivery.run if title is None else title
+        self._delivery.first = self._delivery.outline(self._title)
+        super().__init__(selection=selection, **values)
+
+    @property
+    def dataset(self) -> TraceDataset:
+        """The dataset that is shown."""
+        return self._dataset
+
+    @property
+    def selection(self) -> pd.DataFrame:
+        """The selected events, those that overlap it when a range of time is selected.
+
+        The columns are those of ``trace.events``; the index is the number of each event in this
+        timeline. A range has at most a million rows: where there are more, those of the first tasks
+        are given, with a warning, and ``attrs["left_out"]`` is how many are missing. Set it to such rows, a
+        list of these numbers, a tuple ``(start_ns, end_ns)`` in epoch nanoseconds, or None.
+        """
+        rows, left_out = self._delivery.rows(self._selection)
+        rows.attrs["left_out"] = left_out
+        if left_out:
+            warnings.warn(Text("selection_cut", most=MOST_SELECTED, left_out=left_out), stacklevel=2)
+        return rows
+
+    @selection.setter
+    def selection(self, value: Any) -> None:
+        self.set_trait("_selection", self._selection_of(value))
+
+    def _selection_of(self, value: Any) -> dict[str, Any] | None:
+        if value is None:
+            return None
+        if isinstance(value, tuple):
+            return self._delivery.range_of(*range_ends(value))
+        if isinstance(value, pd.DataFrame):
+            value = value.index
+        if not isinstance(value, list | pd.Index | pd.Series | np.ndarray):
+            raise TypeError(Text("cannot_select_in_dataset", type=type(value).__name__))
+        ids = self._delivery.validate_ids(value)
+        return {"events": ids} if ids else None
+
+    def _checked(self, selection: Any) -> dict[str, Any] | None:
+        if selection is None:
+            return None
+        if isinstance(selection, dict) and set(selection) == {"events"}:
+            return {"events": self._delivery.validate_ids(selection["events"])}
+        if not isinstance(selection, dict) or set(selection) != {"start", "end", "lanes", "step"}:
+            raise ValueError(Text("no_selection", selection=selection))
+        times = (selection["start"], selection["end"])
+        finite = all(isinstance(time, int | float) and np.isfinite(time) for time in times)
+        if not finite or times[0] > times[1]:
+            raise ValueError(Text("range_of_other_types", start=times[0], end=times[1]))
+        self._delivery.validate_lanes(selection["lanes"])
+        return selection
+
+    def _html(self, title: str | None, **options: Any) -> str:
+        """Return the page of the traces read back, where they are small enough."""
+        values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
+        page = self._delivery.whole_trace().to_html(
+            None, self._title if title is None else title, **values, **options
+        )
+        return str(page)
+
+    def _exported(self, form: Any) -> tuple[str, str]:
+        stem = file_stem(self._title)
+        if form == "html":
+            return f"{stem}.html", self.to_html()
+        if form == "json":
+            return f"{stem}.json", chrome_trace_text(self._delivery.whole_trace())
+        if form == "csv":
+            return f"{stem}.csv", rows_csv(self.selection)
+        raise ValueError(Text("no_export", format=json.dumps(form)))
+
+    def __repr__(self) -> str:
+        source = self._delivery
+        return f"<{type(self).__name__} {self._title!r}: {source.events:,} events of {source.tasks:,} tasks>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundled: Any = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        return {**data, "text/html": self.store(lambda: f"<p>{html.escape(repr(self))}</p>")}, metadata
+
+
+class _Delivery(DatasetSource):
+    first = b""
