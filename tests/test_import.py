@@ -1,4 +1,4 @@
-"""What importing costs: neither TensorFlow nor the widget's libraries, until they are used."""
+"""What importing costs: no TensorFlow, JAX or library of the widget's, until they are used."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 import tfvis_nb as tv
 
-HEAVY = {"tensorflow", "bokeh", "anywidget", "ipywidgets", "IPython"}
+HEAVY = {"tensorflow", "jax", "bokeh", "anywidget", "ipywidgets", "IPython"}
 
 LOADED = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
 
@@ -33,7 +33,7 @@ def test_what_is_listed_is_public() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unwanted", ["tensorflow", "bokeh"])
+@pytest.mark.parametrize("unwanted", ["tensorflow", "jax", "bokeh"])
 def test_loading_the_extension_loads_no(unwanted: str) -> None:
     loaded = modules_after(
         "from IPython.testing.globalipapp import start_ipython\n"

@@ -125,7 +125,7 @@ def test_nothing_to_trace(folder: Path) -> None:
     (folder / "none.py").write_text("import sys\nsys.exit(int(sys.argv[1]))\n")
     for script_code, code in (("0", 1), ("5", 5)):
         said = complaint(tfvis_nb("run", "none.py", script_code, cwd=folder), code)
-        assert said == f"none.py: {Text('script_without_tensorflow')}"
+        assert said == f"none.py: {Text('script_without_framework')}"
     assert not (folder / "none.trace.html").exists()
 
 

@@ -181,23 +181,23 @@ def test_unknown_options_are_refused_with_the_near_ones() -> None:
         tv.trace(mode="profile")
 
 
-def test_without_tensorflow_the_extra_is_named() -> None:
-    code = """
-import sys
-sys.modules["tensorflow"] = None
-import importlib.abc
+ABSENT = """
+import importlib.abc, sys
 class Absent(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "tensorflow":
+        if name.partition(".")[0] in ("tensorflow", "jax"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-del sys.modules["tensorflow"]
 sys.meta_path.insert(0, Absent())
 import tfvis_nb
-try:
-    with tfvis_nb.trace():
-        pass
-except ImportError as error:
-    print(error)
+for options in ({}, {"framework": "tensorflow"}, {"framework": "jax"}):
+    try:
+        with tfvis_nb.trace(**options):
+            pass
+    except ImportError as error:
+        print(error)
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == Text("no_tensorflow")
+
+
+def test_without_a_framework_the_extras_are_named() -> None:
+    run = subprocess.run([sys.executable, "-c", ABSENT], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == [Text("no_framework"), Text("no_tensorflow"), Text("no_jax")]

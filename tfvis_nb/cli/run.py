@@ -1,11 +1,8 @@
-"""``tfvis-nb run``: a script run as by Python itself, with its TensorFlow work recorded."""
+"""``tfvis-nb run``: a script run as by Python itself, with its TensorFlow or JAX work recorded."""
 
 from __future__ import annotations
 
 import builtins
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import io
 import os
 import sys
@@ -22,7 +19,8 @@ from tfvis_nb.cli import INTERRUPTED, verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import in_options
 from tfvis_nb.cli.parameters import FILE
-from tfvis_nb.recording.options import DEVICE_LEVELS, LEVELS, MODES, TraceOptions
+from tfvis_nb.recording.imports import Imports
+from tfvis_nb.recording.options import DEVICE_LEVELS, FRAMEWORKS, LEVELS, MODES, TraceOptions
 from tfvis_nb.recording.recorder import Recorder
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.save import SUFFIXES, check_target
@@ -61,6 +59,11 @@ tfvis-nb run -o step.html -o step.parquet --mode session train.py
     show_default=True,
     help="Level of detail for session runs.",
 )
+@click.option(
+    "--framework",
+    type=click.Choice(FRAMEWORKS),
+    help="Record this one alone.  [default: those that the script imports]",
+)
 @click.option("--steps", is_flag=True, help="Leave out events outside steps.")
 @click.option("--python", is_flag=True, help="Record Python calls in profiles; slows the script.")
 @click.option("--shapes", is_flag=True, help="Record the shapes of op inputs in profiles.")
@@ -94,8 +97,13 @@ def command(
         except ValueError as error:
             raise click.UsageError(text_of(error)) from None
     code = compiled(script)
+    framework = options["framework"]
     options |= {"partition_graphs": not no_partition_graphs, "source": not no_source}
-    recording = WhenImported(Recorder(TraceOptions(device_level=int(device_level), **options)))
+    try:
+        recorder = Recorder(TraceOptions(device_level=int(device_level), **options))
+    except ValueError as error:
+        raise click.UsageError(text_of(error)) from None
+    recording = WhenImported(recorder, FRAMEWORKS if framework is None else (framework,))
     recording.install()
     _call_the_process_python()
     try:
@@ -181,52 +189,34 @@ def _show(error: BaseException) -> None:
         sys.excepthook(type(shown), shown, shown.__traceback__)
 
 
-class WhenImported(importlib.abc.MetaPathFinder):
-    """Begins a recording when TensorFlow has been imported: a script may set its variables before.
+class WhenImported:
+    """Begins a recording when TensorFlow or JAX has been imported: a script may set its variables before.
 
     ``trace`` is the recording, once `end` was called; None when that is nothing.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, frameworks: Sequence[str]) -> None:
         self.trace: RecordedTrace | None = None
         self._recorder = recorder
+        self._imports = Imports(dict.fromkeys(frameworks, self._begin))
         self._stack = ExitStack()
         self._began: RecordedTrace | None = None
 
     def install(self) -> None:
-        """Watch for the import of TensorFlow."""
-        sys.meta_path.insert(0, self)
+        """Watch for the import."""
+        self._imports.watch()
 
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,  # noqa: ARG002 - the interface's
-        target: types.ModuleType | None = None,  # noqa: ARG002
-    ) -> importlib.machinery.ModuleSpec | None:
-        """Find TensorFlow as the other finders do, with a loader that begins the recording behind it."""
-        if fullname != "tensorflow" or self not in sys.meta_path:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            loader: Any = spec.loader
-            execute = loader.exec_module
-
-            def executed(module: types.ModuleType) -> None:
-                execute(module)
-                self._began = self._stack.enter_context(self._recorder)
-
-            loader.exec_module = executed
-        return spec
+    def _begin(self) -> None:
+        self._imports.end()
+        self._began = self._stack.enter_context(self._recorder)
 
     def end(self) -> str | None:
         """End the recording; return why there is no trace, or None."""
         from tfvis_nb.core.errors import EmptyTraceError
 
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
+        self._imports.end()
         if self._began is None:
-            return Text("script_without_tensorflow")
+            return Text("script_without_framework")
         try:
             self._stack.close()
         except EmptyTraceError as error:

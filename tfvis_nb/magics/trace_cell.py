@@ -13,7 +13,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.magics.arguments import MagicParser
 from tfvis_nb.magics.results import Results
 from tfvis_nb.recording import trace
-from tfvis_nb.recording.options import LEVELS, MODES
+from tfvis_nb.recording.options import FRAMEWORKS, LEVELS, MODES
 from tfvis_nb.recording.step_times import StepTimes, put_tracing_cost
 from tfvis_nb.run_history.cell import running_cell
 from tfvis_nb.texts import Text, text_of
@@ -23,7 +23,10 @@ NAME = "%%trace"
 CALIBRATION_RUNS = 4
 """Runs of a cell without tracing; the first one warms up and does not count."""
 
-_RECORDING = ("mode", "level", "no_partition_graphs", "no_source", "python", "shapes", "device_level")
+_RECORDING = (
+    *("mode", "level", "framework", "no_partition_graphs", "no_source"),
+    *("python", "shapes", "device_level"),
+)
 """Options on which the times in a recording depend: only runs with the same ones are compared."""
 
 
@@ -41,7 +44,7 @@ def _parser() -> MagicParser:
     parser = MagicParser(
         NAME,
         "Run the cell and show every op, kernel, copy and transfer on one time axis: of session runs, eager"
-        " code, tf.function, Keras and tf.distribute.",
+        " code, tf.function, Keras, tf.distribute and JAX.",
     )
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="bind the trace to this variable")
@@ -52,6 +55,11 @@ def _parser() -> MagicParser:
         default="auto",
         help="session: session runs alone; profiler: everything by tf.profiler, from start to"
         " end; auto (default): session runs, and tf.profiler starting with the first eager call",
+    )
+    add(
+        "--framework",
+        choices=FRAMEWORKS,
+        help="record this one alone: %(choices)s (by default those that the cell uses)",
     )
     add("--steps", action="store_true", help="leave out events outside steps")
     add(
@@ -111,6 +119,7 @@ class TraceMagic:
                     python=arguments.python,
                     shapes=arguments.shapes,
                     device_level=arguments.device_level,
+                    framework=arguments.framework,
                 ) as recorded,
                 measured if untraced else contextlib.nullcontext(),
             ):

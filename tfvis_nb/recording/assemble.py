@@ -4,55 +4,72 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 import numpy as np
-import pandas as pd
 
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import EmptyTraceError, read_trace
 from tfvis_nb.reading.xspace.epoch import on_the_clock
+from tfvis_nb.recording.jax.profile_trace import profile_trace
+from tfvis_nb.recording.jax.tracer import JaxTracer
+from tfvis_nb.recording.kept_rows import kept_rows
 from tfvis_nb.recording.merge import merged
 from tfvis_nb.recording.model_layers.live import put_live_layers
+from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler.capture import XSpace
 from tfvis_nb.recording.profiler.function_graphs import FunctionGraph, graphs_of_steps
-from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.sessions.runs import Run
 from tfvis_nb.recording.stacks.sources import put_profile_stacks, put_session_stacks
-from tfvis_nb.recording.stacks.watch import SourceWatch
+from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
 from tfvis_nb.texts import Text, id_of
 
 
 def assembled(
-    runs: Sequence[Run], profiles: ProfileTracer, sources: SourceWatch | None, *, steps: bool
+    runs: Sequence[Run], tensorflow: TensorFlowTracer | None, jax: JaxTracer | None, options: TraceOptions
 ) -> Trace | None:
     """Read everything that was recorded onto one time axis; None if nothing was.
 
-    With `steps`, only events of whole steps are kept. `sources` has the code that ran.
+    `runs` are those of sessions. The Trace has the profiles that it was read from.
     """
-    sessions = None
-    if runs:
-        sessions = read_trace([run.metadata for run in runs])
-        sessions.step_labels = dict(enumerate(run.label for run in runs))
-        if any(run.requested for run in runs):
-            kept = zip_longest(sessions.run_metadata, runs)
-            # Serialised messages behind one another are one message.
-            sessions.run_metadata = [(rest or b"") + run.requested for rest, run in kept]
-    found = [_profile(profile, profiles.graphs) for profile in profiles.recorded]
-    profiled = [trace for trace in found if trace is not None]
+    sources = None if tensorflow is None else tensorflow.sources
+    sessions = _sessions(runs) if runs else None
+    profiled: list[Trace] = []
+    profiles: list[bytes] = []
+    if tensorflow is not None:
+        recorded = tensorflow.profiles.recorded
+        found = [_profile(profile, tensorflow.profiles.graphs) for profile in recorded]
+        profiled = [trace for trace in found if trace is not None]
+        profiles = [profile.data for profile in recorded]
     if sources is not None:
         graphs = [run.graph for run in runs]
         if sessions is not None:
             put_session_stacks(sessions, sources, graphs)
         for trace in profiled:
             put_profile_stacks(trace, sources, graphs)
+    of_jax = _of_jax(jax, options) if jax is not None else []
+    if of_jax and (profiled or sessions is not None):
+        of_jax[0][1].notes.insert(0, Text("recorded_by_two_profilers"))
+    profiled += [trace for _, trace in of_jax]
+    profiles += [data for data, _ in of_jax]
     if sessions is None and not profiled:
         return None
     if sessions is not None and profiled:
         # The profile has the GPU's rows of these runs.
         sessions.notes = [note for note in sessions.notes if id_of(note) != "gpu_ops_without_kernels"]
-    everything = merged(sessions, profiled)
+    everything = merged(sessions, _with_steps_alone(profiled))
+    everything.profiles = profiles
     functions = None if sources is None or runs else sources.functions.graphs()
     put_live_layers(everything, () if functions is None else functions.values())
-    return whole_steps(everything) if steps else everything
+    return whole_steps(everything) if options.steps else everything
+
+
+def _sessions(runs: Sequence[Run]) -> Trace:
+    sessions = read_trace([run.metadata for run in runs])
+    sessions.step_labels = dict(enumerate(run.label for run in runs))
+    if any(run.requested for run in runs):
+        kept = zip_longest(sessions.run_metadata, runs)
+        # Serialised messages behind one another are one message.
+        sessions.run_metadata = [(rest or b"") + run.requested for rest, run in kept]
+    return sessions
 
 
 def _profile(profile: XSpace, graphs: Sequence[FunctionGraph]) -> Trace | None:
@@ -67,6 +84,25 @@ def _profile(profile: XSpace, graphs: Sequence[FunctionGraph]) -> Trace | None:
     return trace
 
 
+def _of_jax(jax: JaxTracer, options: TraceOptions) -> list[tuple[bytes, Trace]]:
+    """Return the profiles in which JAX ran something, with their traces."""
+    found = [(one.data, profile_trace(one, source=options.source)) for one in jax.recorded]
+    return [(data, trace) for data, trace in found if trace is not None]
+
+
+def _with_steps_alone(profiles: Sequence[Trace]) -> Sequence[Trace]:
+    """Take the rows of profiles without steps out of all steps where other profiles have some."""
+    if not any(trace.step_labels for trace in profiles):
+        return profiles
+    return [trace if trace.step_labels else _outside_steps(trace) for trace in profiles]
+
+
+def _outside_steps(trace: Trace) -> Trace:
+    kept = kept_rows(trace, np.arange(len(trace.events)))
+    kept.events["step"] = np.int32(NO_STEP)
+    return kept
+
+
 def whole_steps(trace: Trace) -> Trace:
     """Leave out the rows that belong to no step; nothing changes where all do not."""
     inside = trace.events["step"].to_numpy() != NO_STEP
@@ -76,22 +112,9 @@ def whole_steps(trace: Trace) -> Trace:
         trace.notes.insert(0, Text("no_step_found"))
         return trace
     outside = int((~inside).sum())
-    kept = np.flatnonzero(inside)
-    table: pd.DataFrame = trace.events.take(kept).reset_index(drop=True)
-    return Trace(
-        table,
-        nested=None if trace.nested is None else trace.nested.take(kept),
-        graphs=trace.graphs,
-        run_metadata=trace.run_metadata,
-        notes=[
-            Text("loose_events_left_out", events=outside),
-            *(note for note in trace.notes if id_of(note) != "events_of_no_step"),
-        ],
-        title=trace.title,
-        step_labels=trace.step_labels,
-        clock_bounds=trace.clock_bounds,
-        stacks=trace.stacks,
-        metadata=trace.metadata,
-        recorded_counters=trace.recorded_counters,
-        programs=trace.programs,
-    )
+    steps = kept_rows(trace, np.flatnonzero(inside))
+    steps.notes = [
+        Text("loose_events_left_out", events=outside),
+        *(note for note in trace.notes if id_of(note) != "events_of_no_step"),
+    ]
+    return steps

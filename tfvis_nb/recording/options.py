@@ -15,6 +15,9 @@ MODES = ("auto", "session", "profiler")
 DEVICE_LEVELS = (0, 1, 2)
 """How much of devices a profile records: nothing, kernels and copies, or all that the device's tracer has."""
 
+FRAMEWORKS = ("tensorflow", "jax")
+"""Whose work can be recorded."""
+
 
 @dataclass(frozen=True)
 class TraceOptions:
@@ -22,10 +25,10 @@ class TraceOptions:
 
     `level` ``"software"`` records the ops alone, ``"hardware"`` GPU kernels and copies too, ``"full"``
     transfers between the tasks of a cluster as well. `partition_graphs` keeps the graphs that were executed,
-    one a device. `mode` is one of `MODES`. With `steps`, only events of whole steps are kept. `source` keeps
-    the Python stacks of ops, and the user's code in them. `python`, `shapes` and `device_level` choose what a
-    profile records: Python calls, the shapes of op inputs, and how much of the devices. TypeError or
-    ValueError names a wrong option.
+    one a device. `mode` is one of `MODES`, `framework` one of `FRAMEWORKS`, or None for those that run. With
+    `steps`, only events of whole steps are kept. `source` keeps the Python stacks of ops, and the user's code
+    in them. `python`, `shapes` and `device_level` choose what a profile records: Python calls, the shapes of
+    op inputs, and how much of the devices. TypeError or ValueError names a wrong option.
     """
 
     level: str = "full"
@@ -36,13 +39,20 @@ class TraceOptions:
     python: bool = False
     shapes: bool = False
     device_level: int = 1
+    framework: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("partition_graphs", "steps", "source", "python", "shapes"):
             if getattr(self, name) not in (True, False):
                 raise TypeError(Text("flag_not_bool", name=name, flag=getattr(self, name)))
-        for name, known in (("level", LEVELS), ("mode", MODES), ("device_level", DEVICE_LEVELS)):
-            value, choices = getattr(self, name), [*map(str, known)]
+        known_values = {
+            "level": LEVELS,
+            "mode": MODES,
+            "device_level": DEVICE_LEVELS,
+            "framework": (*FRAMEWORKS, None),
+        }
+        for name, known in known_values.items():
+            value, choices = getattr(self, name), [str(one) for one in known if one is not None]
             if value not in known:
                 raise ValueError(
                     Text(
@@ -53,6 +63,8 @@ class TraceOptions:
                         choices=", ".join(choices),
                     )
                 )
+        if self.framework == "jax" and self.mode == "session":
+            raise ValueError(Text("jax_without_sessions"))
 
     @property
     def trace_level(self) -> int:

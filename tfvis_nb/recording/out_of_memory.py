@@ -13,6 +13,7 @@ from tfvis_nb.core.metadata import LIVE_AT_FAILURE, OUT_OF_MEMORY, Metadata, tab
 from tfvis_nb.recording.allocation_errors import eager_op, is_on_host, live_buffers, parsed
 from tfvis_nb.recording.heap_dumps import HeapDumps
 from tfvis_nb.recording.held_tensors import held_tensors
+from tfvis_nb.recording.imports import is_imported
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles
@@ -58,6 +59,8 @@ def out_of_memory(
 
 def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether an error is TensorFlow's or NumPy's for missing memory; its causes do not count."""
+    if not is_imported("tensorflow"):
+        return False
     from tensorflow.python.framework import errors
 
     # TensorFlow has no type of its own for a constant that does not fit, nor for a copy to a full GPU.

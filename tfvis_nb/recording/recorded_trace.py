@@ -9,10 +9,10 @@ from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.gpu.cupti import note_of
+from tfvis_nb.recording.jax.tracer import JaxTracer
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.sessions.runs import Run, SessionTracer
-from tfvis_nb.recording.stacks.watch import SourceWatch
+from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
 from tfvis_nb.texts import Text
 
 
@@ -42,52 +42,55 @@ class RecordedTrace(Trace):
 
     def fill(
         self,
-        sessions: SessionTracer,
-        profiles: ProfileTracer,
+        tensorflow: TensorFlowTracer | None,
+        jax: JaxTracer | None,
         options: TraceOptions,
         remarks: Sequence[str] = (),
-        sources: SourceWatch | None = None,
         failure: Metadata | None = None,
         in_thread: bool = False,
     ) -> None:
         """Take over the recorded data, with more `remarks` for the notes.
 
-        `sources` has the code that ran, where it was watched, `failure` what is known of the allocation that
-        ended it, or one of its threads if `in_thread`.
+        `failure` is what is known of the allocation that ended the block, or one of its threads if
+        `in_thread`.
 
         Raises
         ------
         EmptyTraceError
             If nothing was recorded. The message explains what to run.
         """
-        # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
-        runs = [run for run in sessions.runs if run.metadata[:1] == b"\n" and run.metadata[1:2] != b"\0"]
-        remarks = [*remarks, *_remarks(sessions, empty=len(sessions.runs) - len(runs)), *profiles.remarks]
+        runs: list[Run] = []
+        if tensorflow is not None:
+            every = tensorflow.sessions.runs
+            # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
+            runs = [run for run in every if run.metadata[:1] == b"\n" and run.metadata[1:2] != b"\0"]
+            remarks = [*remarks, *_remarks(tensorflow.sessions, empty=len(every) - len(runs))]
+            remarks += tensorflow.profiles.remarks
+        if jax is not None:
+            remarks = [*remarks, *jax.remarks]
         # These imports load the decoder, for which %load_ext need not wait.
         from tfvis_nb.analysis.findings.out_of_memory import ended
         from tfvis_nb.recording.assemble import assembled
 
-        trace = assembled(runs, profiles, sources, steps=options.steps)
+        trace = assembled(runs, tensorflow, jax, options)
         if trace is None and failure:
             trace = Trace(event_table.build({}, rows=0))
         if trace is None:
-            reason = "; ".join(remarks) or Text(
-                "no_session_ran" if options.mode == "session" else "nothing_ran"
-            )
+            nothing = "nothing_ran" if tensorflow or jax else "nothing_imported"
+            reason = "; ".join(remarks) or Text("no_session_ran" if options.mode == "session" else nothing)
             self._reason = reason
             raise EmptyTraceError(Text("nothing_recorded", reason=reason))
         trace.metadata |= failure or {}
         # Whatever a Trace consists of, this one now consists of.
         vars(self).update(vars(trace))
         self.sources = [run.metadata for run in runs]
-        self.profiles = [profile.data for profile in profiles.recorded]
         self.title = (
             title_of(list(trace.step_labels.values()), session_runs=len(runs))
             if len(trace.events)
             else "out of memory"
         )
         notes = [] if self.profiles else _step_notes(runs)
-        if self.profiles or options.level != "software":
+        if tensorflow is not None and (self.profiles or options.level != "software"):
             kinds, devices = (set(trace.events[name].unique()) for name in ("kind", "device"))
             missing = note_of(kinds, devices)
             notes += [missing] if missing else []

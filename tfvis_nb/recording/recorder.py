@@ -12,14 +12,16 @@ from types import FrameType, TracebackType
 
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import only_known_options
+from tfvis_nb.recording.frameworks import to_record
 from tfvis_nb.recording.heap_dumps import HeapDumps
+from tfvis_nb.recording.imports import Imports
+from tfvis_nb.recording.jax.tracer import JaxTracer
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.out_of_memory import out_of_memory
-from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.recorded_trace import RecordedTrace
-from tfvis_nb.recording.sessions.runs import SessionTracer
-from tfvis_nb.recording.stacks.watch import SourceWatch
+from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
 from tfvis_nb.recording.thread_errors import ThreadErrors
 from tfvis_nb.recording.thread_frames import frames_of_threads
 from tfvis_nb.texts import Text
@@ -37,7 +39,7 @@ SUSPENDABLE = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GEN
 
 
 class Recorder(ContextDecorator):
-    """Records what TensorFlow runs in a ``with`` block, or in each call of a function it decorates.
+    """Records what TensorFlow and JAX run in a ``with`` block, or in each call of a function it decorates.
 
     Made by `trace`, which describes it.
     """
@@ -45,33 +47,35 @@ class Recorder(ContextDecorator):
     def __init__(self, options: TraceOptions, path: Path | None = None) -> None:
         self._options = options
         self._path = path
-        self._tracers: tuple[SessionTracer, ProfileTracer, SourceWatch | None] | None = None
-        self._threads = ThreadErrors()
-        self._dumps = HeapDumps()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._tensorflow: TensorFlowTracer | None = None
+        self._jax: JaxTracer | None = None
+        self._imports = Imports({})
+        self._threads, self._dumps = ThreadErrors(), HeapDumps()
         self._trace = RecordedTrace()
         self._owner: FrameType | None = None
         self._remarks: list[str] = []
 
     def __enter__(self) -> RecordedTrace:
         global _active
-        profiles = ProfileTracer(self._options)
-        sessions = SessionTracer(self._options, lambda: profiles.active)
-        sources = SourceWatch() if self._options.source else None
+        frameworks = to_record(self._options.framework)
         with _switching:
-            self._remarks = []
+            remarks: list[str] = []
             if _active is not None:
                 if _active._is_wanted():  # noqa: SLF001
                     raise RuntimeError(Text("already_tracing"))
                 _active._stop()  # noqa: SLF001
-                self._remarks.append(Text("trace_left_open"))
-            _active, self._owner = self, _caller()
-            self._tracers, self._trace = (sessions, profiles, sources), RecordedTrace()
-            self._threads, self._dumps = ThreadErrors(), HeapDumps()
+                remarks.append(Text("trace_left_open"))
+            self._begin()
+            _active, self._owner, self._remarks = self, _caller(), remarks
+            begin = {"tensorflow": self._record_tensorflow, "jax": self._record_jax}
             try:
-                if sources is not None:
-                    sources.install()
-                sessions.install()
-                profiles.install()
+                # Keras may import its backend, and both be imported in the block.
+                wanted = {name: begin[name] for name in frameworks}
+                self._imports = Imports(wanted | {"keras": self._mark_batches})
+                self._imports.watch()
                 self._threads.install()
                 self._dumps.install()
             except BaseException:  # an interrupt here would leave TensorFlow patched: no block, no exit
@@ -85,19 +89,14 @@ class Recorder(ContextDecorator):
         global _latest  # noqa: PLW0603 - what `tfvis_nb.last_trace` shows
         with _switching:
             self._stop()
-        if self._tracers is None:
-            return
-        (sessions, profiles, sources), self._tracers = self._tracers, None
+        tensorflow, jax = self._tensorflow, self._jax
+        self._tensorflow = self._jax = None
         try:
-            graphs = [run.graph for run in sessions.runs]
-            functions = None if sources is None else sources.functions.graphs
-            failure = out_of_memory(error, functions, graphs, self._dumps)
-            of_thread = {} if failure else out_of_memory(self._threads.error, functions, graphs, self._dumps)
+            failure, of_thread = self._failures(tensorflow, error)
             if error is not None and not failure:
                 self._remarks.append(Text("ended_by_error", error=_in_a_line(error)))
-            in_thread, failure = bool(of_thread), failure or of_thread
             self._trace.fill(
-                sessions, profiles, self._options, self._remarks, sources, failure, in_thread=in_thread
+                tensorflow, jax, self._options, self._remarks, failure or of_thread, in_thread=bool(of_thread)
             )
         except EmptyTraceError:
             # The user's own exception is more useful than the message that nothing ran.
@@ -108,6 +107,31 @@ class Recorder(ContextDecorator):
             self._write(error)
         finally:
             self._dumps.close()
+
+    def _record_tensorflow(self) -> None:
+        self._tensorflow = TensorFlowTracer(self._options)
+        self._tensorflow.install()
+
+    def _record_jax(self) -> None:
+        if self._options.mode != "session":
+            self._jax = JaxTracer(self._options)
+            self._jax.install()
+
+    def _mark_batches(self) -> None:
+        if self._jax is not None:
+            self._jax.mark_batches()
+
+    def _failures(
+        self, tensorflow: TensorFlowTracer | None, error: BaseException | None
+    ) -> tuple[Metadata, Metadata]:
+        """Return what is known of an allocation whose failure ended the block, or else one of its threads."""
+        if tensorflow is None:
+            return {}, {}
+        sources = tensorflow.sources
+        functions = None if sources is None else sources.functions.graphs
+        graphs = [run.graph for run in tensorflow.sessions.runs]
+        failure = out_of_memory(error, functions, graphs, self._dumps)
+        return failure, {} if failure else out_of_memory(self._threads.error, functions, graphs, self._dumps)
 
     def _write(self, error: BaseException | None) -> None:
         if self._path is None:
@@ -128,16 +152,16 @@ class Recorder(ContextDecorator):
         self._owner = None
         if _active is self:
             _active = None
+        self._imports.end()
         self._threads.remove()
         self._dumps.remove()
-        if self._tracers is not None:
-            sessions, profiles, sources = self._tracers
-            try:
-                sessions.remove()
-            finally:
-                if sources is not None:
-                    sources.remove()
-                profiles.remove()
+        try:
+            # JAX's profiler waits for JAX to end its work, which may be interrupted.
+            if self._jax is not None:
+                self._jax.remove()
+        finally:
+            if self._tensorflow is not None:
+                self._tensorflow.remove()
 
     def _is_wanted(self) -> bool:
         """Whether the code that began this recording can still end it."""
@@ -160,15 +184,18 @@ def trace(
     python: bool = False,
     shapes: bool = False,
     device_level: int = 1,
+    framework: str | None = None,
 ) -> Recorder:
-    """Record what TensorFlow runs in a ``with`` block, in every thread, as a Trace.
+    """Record what TensorFlow and JAX run in a ``with`` block, in every thread, as a Trace.
 
     Every run of a ``tf.compat.v1`` session is one step: ``Session.run``, ``Tensor.eval``,
     ``Operation.run``, ``make_callable``, initialisers, savers and ``MonitoredSession``. Options
     and ``RunMetadata`` that the code passes itself keep working. Eager code, ``tf.function``,
     Keras and ``tf.distribute`` are profiled by ``tf.profiler``; steps are then Keras's
     batches, marks of ``tf.profiler.experimental.Trace``, or the calls of functions. A profiler
-    that the code itself starts takes precedence, and its result is imported. Outside the block
+    that the code itself starts takes precedence, and its result is imported. JAX is profiled by its own
+    profiler; its steps are marks of ``jax.profiler.StepTraceAnnotation``, Keras's batches, or the calls of
+    jitted functions. The block ends when JAX has done what it was given to do. Outside the block
     nothing is changed and nothing costs time.
 
     Parameters
@@ -199,8 +226,11 @@ def trace(
     shapes
         Whether the ops of the profile have the shapes of their inputs in ``detail``.
     device_level
-        What the profile records of accelerators: 0 nothing, 1 kernels and copies, 2 what the tracer of the
-        device has beyond that.
+        What TensorFlow's profile records of accelerators: 0 nothing, 1 kernels and copies, 2 what the tracer
+        of the device has beyond that.
+    framework
+        ``"tensorflow"`` or ``"jax"`` records that one alone, and imports it; None records each that the code
+        has imported or imports in the block. `level`, `partition_graphs` and `shapes` are of TensorFlow.
 
     Returns
     -------
@@ -211,7 +241,7 @@ def trace(
     Raises
     ------
     ImportError
-        At the start of the block, if TensorFlow is not installed.
+        At the start of the block, if the framework is not installed, or none is.
     RuntimeError
         At the start of the block, if another one is recording in this process.
     EmptyTraceError
@@ -219,7 +249,8 @@ def trace(
     TypeError
         If there is no such option.
     ValueError
-        If there is no such mode, level or device level, or no file can be written at `path`; at the end of
+        If there is no such mode, level, device level or framework, or JAX is to record sessions, which it
+        has not, or no file can be written at `path`; at the end of
         the block, if the recording cannot be written as such a file.
     OSError
         At the end of the block, if the file cannot be written.
@@ -246,6 +277,7 @@ def trace(
         python=python,
         shapes=shapes,
         device_level=device_level,
+        framework=framework,
     )
     return Recorder(options, None if path is None else _target(path))
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 from tfvis_nb.analysis.steps.tracing_cost import tracing_cost, tracing_cost_text
 from tfvis_nb.core.metadata import TRACING_COST, table_of
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.recording.imports import Imports
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.keras_steps import MODULE, PHASES
 from tfvis_nb.recording.sessions.runs import session_module
@@ -19,35 +20,50 @@ from tfvis_nb.texts import Text
 
 
 class StepTimes:
-    """Measures session runs, Keras batches and calls of functions while the ``with`` block runs.
+    """Measures session runs, Keras batches, calls of functions and JAX's marks of steps in a ``with`` block.
 
-    Calls inside one that is being measured do not count. A step lasts from its start to the start of the
-    next one of its kind: accelerators work on when a call has returned. The last step has no next one and
-    is left out; a single one lasts as long as its call.
+    Calls of jitted functions of JAX cannot be measured, as no Python runs in them. Calls inside one that is
+    being measured do not count. A step lasts from its start to the start of the next one of its kind:
+    accelerators work on when a call has returned. The last step has no next one and is left out; a single one
+    lasts as long as its call.
     """
 
     def __init__(self) -> None:
         self._replacements = Replacements()
+        self._imports = Imports({})
         self._calls: dict[str, list[tuple[int, int]]] = {}
         self._open = threading.local()
 
     def __enter__(self) -> Self:
+        measured = {"tensorflow": self._measure_tensorflow, "jax": self._measure_jax}
+        self._imports = Imports(measured | {"keras": self._measure_keras})
+        self._imports.watch()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._imports.end()
+        self._replacements.undo()
+
+    def _measure_tensorflow(self) -> None:
         from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
         base, put = session_module().BaseSession, self._replacements.put
         put(base, "_call_tf_sessionrun", partial(self._measuring, "session"))
         put(base._Callable, "__call__", partial(self._measuring, "session"))  # noqa: SLF001
         put(Function, "__call__", partial(self._measuring, "function"))
+
+    def _measure_jax(self) -> None:
+        from jax.profiler import StepTraceAnnotation
+
+        self._replacements.put(StepTraceAnnotation, "__init__", self._marking)
+
+    def _measure_keras(self) -> None:
         callbacks = getattr(sys.modules.get(MODULE), "CallbackList", None)
         for phase in PHASES if callbacks is not None else ():
-            put(callbacks, f"on_{phase}_batch_begin", partial(self._begins, phase))
-            put(callbacks, f"on_{phase}_batch_end", partial(self._ends, phase))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._replacements.undo()
+            self._replacements.put(callbacks, f"on_{phase}_batch_begin", partial(self._begins, phase))
+            self._replacements.put(callbacks, f"on_{phase}_batch_end", partial(self._ends, phase))
 
     @property
     def by_kind(self) -> dict[str, list[int]]:
@@ -56,7 +72,10 @@ class StepTimes:
         for kind, calls in self._calls.items():
             starts = sorted(start for start, _ in calls)
             (first, end), *more = calls
-            found[kind] = [after - before for before, after in pairwise(starts)] if more else [end - first]
+            if more or end > first:
+                found[kind] = (
+                    [after - before for before, after in pairwise(starts)] if more else [end - first]
+                )
         return found
 
     def _measuring(self, kind: str, original: Any) -> Any:
@@ -70,6 +89,15 @@ class StepTimes:
                 self._end(kind, start)
 
         return measured
+
+    def _marking(self, original: Any) -> Any:
+        def init(mark: Any, *args: Any, **kwargs: Any) -> None:
+            if not getattr(self._open, "kind", ""):
+                now = perf_counter_ns()
+                self._calls.setdefault("mark", []).append((now, now))
+            original(mark, *args, **kwargs)
+
+        return init
 
     def _begins(self, phase: str, original: Any) -> Any:
         def on_batch_begin(callbacks: Any, batch: Any, logs: Any = None) -> Any:

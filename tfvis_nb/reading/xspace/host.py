@@ -7,6 +7,7 @@ import numpy as np
 from tfvis_nb.events import KINDS
 from tfvis_nb.reading.xspace.eager import eager_marks
 from tfvis_nb.reading.xspace.events import Events
+from tfvis_nb.reading.xspace.jitted import function_number, jitted_calls
 from tfvis_nb.reading.xspace.name_grammar import EventName, class_of, host_event, kernel_name
 from tfvis_nb.reading.xspace.programs import STATS, Programs
 from tfvis_nb.reading.xspace.rows import Coded, Rows, Sparse
@@ -14,7 +15,7 @@ from tfvis_nb.reading.xspace.stats import Values
 
 _LINKS = ("_pt", "_p", "_ct", "_c", "_r", "correlation_id", "group_id")
 _NUMBERS = (
-    *("step_num", "tracing_count", "instance_key", "group_key"),
+    *("step_num", "run_id", "tracing_count", "instance_key", "group_key"),
     *("allocation_bytes", "bytes_allocated", "bytes_available", "fragmentation", "addr", "is_func"),
 )
 _WANTED = frozenset((*_LINKS, *_NUMBERS, *STATS, "tf_function_call"))
@@ -75,7 +76,9 @@ def host_rows(events: Events, programs: Programs) -> Rows:
             "launch": Sparse(launched, correlation),
             "instruction": programs.of_events(values, events.plane.events.texts, events.meta),
             **_marks(events, values),
+            **_executions(values),
             **_iterators(events),
+            "jitted": jitted_calls(events.plane.events.texts, meta),
             **eager_marks(events.plane.events.texts, meta, op, kind),
         },
     )
@@ -140,6 +143,18 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
     rows = np.flatnonzero(starts | stops)
     marks["region"] = Sparse(rows, starts[rows].astype(np.int64))
     return marks
+
+
+def _executions(values: Values) -> dict[str, Sparse]:
+    """Mark the events of runs of programs, and those of them whose program is of a function of JAX."""
+    rows, numbers = values.integers("run_id")
+    if not len(rows):
+        return {}
+    owner, code = values.texts("hlo_module")
+    functions = [text.removeprefix("jit_") if text.startswith("jit_") else "" for text in values.vocabulary]
+    number = np.array([function_number(one) if one else -1 for one in functions], np.int64)[code]
+    ran = (number >= 0) & np.isin(owner, rows)
+    return {"execution": Sparse(rows, numbers), "executed": Sparse(owner[ran], number[ran])}
 
 
 def _iterators(events: Events) -> dict[str, Sparse]:

@@ -17,6 +17,7 @@ from tfvis_nb.core.stacks import PHASE, STACK, StackBuilder, StackTable
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protobuf.schema import handler
 from tfvis_nb.reading.xspace.hlo_program import Instruction, Program
+from tfvis_nb.reading.xspace.jitted import function_number
 from tfvis_nb.reading.xspace.planes import Plane
 from tfvis_nb.reading.xspace.rows import Sparse
 from tfvis_nb.reading.xspace.stats import Values
@@ -27,6 +28,7 @@ STATS = ("hlo_op", "hlo_module", "program_id")
 
 _PLANE = "/host:metadata"
 _NAMED = re.compile(r"(?P<module>.*)\((?P<program>\d+)\)", re.DOTALL)
+_JITTED = re.compile(r"jit_(?P<function>.*)\(\d+\)", re.DOTALL)
 _MOST_FRAMES = 1 << 20
 """Frames of all stacks that are put together, each time one is walked."""
 
@@ -119,6 +121,19 @@ class Programs:
             for key in keys
             if key in self._data and key not in self._unreadable
         }
+
+    def own_functions(self) -> set[int]:
+        """Return the `function_number` of the functions of JAX whose own code is in their programs.
+
+        The code of what JAX runs eagerly is JAX's own, which it leaves out of stacks.
+        """
+        found = set()
+        for program, frames in {(one.program, one.instruction.frames) for one in self._found}:
+            match = _JITTED.match(program)
+            names = {function_number(frame.function.rpartition(".")[2]) for frame in frames}
+            if match and (number := function_number(match["function"])) in names:
+                found.add(number)
+        return found
 
     def _instruction(self, key: tuple[str, int], op: str, kernel: str) -> Instruction:
         try:

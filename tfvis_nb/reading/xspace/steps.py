@@ -1,14 +1,17 @@
 """Which step each row of an XSpace belongs to.
 
 A step is a run of a session, an event that the program marked as one, or, where it
-marked none, a call of a tf.function or a run of a graph. A step includes the events inside it on its thread,
-the work that other threads took over from those, the events inside that, and so on; a kernel belongs to the
-step of its launch.
+marked none, a call of a tf.function, a run of a graph, or a call of a function that JAX compiled.
+A step includes the events inside it on its thread, the work that other threads took over from those, the
+events inside that, and so on; a kernel belongs to the step of its launch.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.reading.xspace.executions import executed_steps
 from tfvis_nb.reading.xspace.links import Links
 from tfvis_nb.reading.xspace.rows import Sparse
 
@@ -60,8 +63,12 @@ def outermost(first: np.ndarray, last: np.ndarray) -> np.ndarray:
     return free
 
 
-def find_steps(links: Links, threads: Threads, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def find_steps(
+    links: Links, threads: Threads, start: np.ndarray, own_functions: Callable[[], set[int]]
+) -> tuple[np.ndarray, np.ndarray]:
     """Find the steps of an XSpace, and the step of each row.
+
+    `own_functions` returns the numbers of the functions of JAX that are the program's own.
 
     Return for each row the number of its step (int32), `NO_STEP` outside of all, and 0 everywhere when
     there are none; and the rows that are the steps, none where a profiler numbered them.
@@ -69,19 +76,19 @@ def find_steps(links: Links, threads: Threads, start: np.ndarray) -> tuple[np.nd
     grouped = links.mark("group_id")
     if len(grouped.rows):
         return _grouped(grouped, start), np.zeros(0, np.int64)
-    chosen = roots(links, threads)
+    chosen = roots(links, threads, own_functions)
     chosen = chosen[np.argsort(start[chosen], kind="stable")]
     step = np.full(len(start), NO_STEP, np.int32)
     if not len(chosen):
         step[:] = 0
         return step, chosen
-    _spread(step, links, threads, chosen)
+    _spread(step, links, threads, chosen, start)
     launch, launched = links.launches()
     step[launched] = step[launch]
     return step, chosen
 
 
-def roots(links: Links, threads: Threads) -> np.ndarray:
+def roots(links: Links, threads: Threads, own_functions: Callable[[], set[int]]) -> np.ndarray:
     """Return the rows that are steps, by thread and time; empty when there are none."""
     marked = _on_threads(links.mark("step_num").rows, threads)
     if len(marked):
@@ -95,12 +102,34 @@ def roots(links: Links, threads: Threads) -> np.ndarray:
     run = links.mark("run")
     calls = _on_threads(run.rows, threads)
     if not len(calls):
-        return calls
+        return _jitted(links, threads, own_functions)
     calls = calls[outermost(*threads.inside(calls))]
     first, last = threads.inside(calls)
     ran = np.sort(threads.position[run.rows[run.numbers == 1]])
     running: np.ndarray = calls[np.searchsorted(ran, last) > np.searchsorted(ran, first)]
     return running
+
+
+def _jitted(links: Links, threads: Threads, own_functions: Callable[[], set[int]]) -> np.ndarray:
+    """Return the calls of the program's own functions that JAX compiled: of those called again, or of all."""
+    calls = _jitted_calls(links, threads)
+    if not len(calls.rows):
+        return calls.rows
+    own = np.isin(calls.numbers, [*own_functions()])
+    rows, function = calls.rows[own], calls.numbers[own]
+    numbers, times = np.unique(function, return_counts=True)
+    again: np.ndarray = rows[np.isin(function, numbers[times > 1])]
+    return again if len(again) else rows
+
+
+def _jitted_calls(links: Links, threads: Threads) -> Sparse:
+    """Return the calls of functions that JAX compiled, with the numbers of these, by thread and time."""
+    called = links.mark("jitted")
+    calls = _on_threads(called.rows, threads)
+    if len(calls):
+        # JAX calls others while it traces one, and a call that compiles is recorded twice.
+        calls = calls[outermost(*threads.inside(calls))]
+    return Sparse(calls, called.numbers[np.searchsorted(called.rows, calls)])
 
 
 def _or_sessions(rows: np.ndarray, links: Links, threads: Threads) -> np.ndarray:
@@ -127,19 +156,46 @@ def _grouped(grouped: Sparse, start: np.ndarray) -> np.ndarray:
     return step
 
 
-def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray) -> None:
+def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray, start: np.ndarray) -> None:
     """Set the step of all rows of threads, in rounds: from each row to those that take up its work."""
     source, target = links.taken_up()
-    ends = _region_ends(links.mark("region"), threads)
+    region = links.mark("region")
+    ends = _region_ends(region, threads)
     seeds, numbers = chosen, np.arange(len(chosen), dtype=np.int32)
+    _fill_from(step, threads, ends, seeds, numbers)
+    ran = executed_steps(links, _jitted_calls(links, threads), start, step)
+    if len(ran.rows):
+        step[ran.rows] = ran.numbers
+        ended = np.isin(source, ran.rows)
+        step[target[ended]] = step[source[ended]]
+        begins, inside = _around(ran.rows, region, threads, ends)
+        _fill_from(step, threads, ends, begins, step[inside])
     while len(seeds):
-        first, last = threads.inside(seeds)
-        last = np.maximum(last, ends[seeds])
-        order = np.lexsort((-last, first))
-        _fill(step, threads, first[order], last[order], numbers[order])
         reached = (step[source] != NO_STEP) & (step[target] == NO_STEP) & (threads.position[target] >= 0)
         seeds, kept = np.unique(target[reached], return_index=True)
-        numbers = step[source[reached][kept]]
+        _fill_from(step, threads, ends, seeds, step[source[reached][kept]])
+
+
+def _around(
+    rows: np.ndarray, region: Sparse, threads: Threads, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that take up work with some of `rows` in it, and the first of these in each."""
+    rows = rows[np.argsort(threads.position[rows])]
+    begins = region.rows[region.numbers == 1]
+    at = np.searchsorted(threads.position[rows], threads.position[begins])
+    inside = rows[np.minimum(at, len(rows) - 1)]
+    holds = (at < len(rows)) & (threads.position[inside] < ends[begins])
+    return begins[holds], inside[holds]
+
+
+def _fill_from(
+    step: np.ndarray, threads: Threads, ends: np.ndarray, seeds: np.ndarray, numbers: np.ndarray
+) -> None:
+    """Give unnumbered rows within some rows, or in the work that these take up, their numbers."""
+    first, last = threads.inside(seeds)
+    last = np.maximum(last, ends[seeds])
+    order = np.lexsort((-last, first))
+    _fill(step, threads, first[order], last[order], numbers[order])
 
 
 def _fill(

@@ -16,6 +16,7 @@ from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.reading.xspace.eager import name_eager_ops
 from tfvis_nb.reading.xspace.epoch import EARLIEST_NS
 from tfvis_nb.reading.xspace.events import Line
+from tfvis_nb.reading.xspace.jitted import jitted_function
 from tfvis_nb.reading.xspace.lanes import thread_lanes
 from tfvis_nb.reading.xspace.links import Links
 from tfvis_nb.reading.xspace.planes import Plane
@@ -61,7 +62,7 @@ def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: 
     duration = np.concatenate([one.duration for one in rows])
     usable = _usable(start, duration, notes)
     threads = Threads(_threads(parts), start, duration)
-    step, chosen = find_steps(links, threads, start)
+    step, chosen = find_steps(links, threads, start, programs.own_functions)
     name_eager_ops(rows, links, threads)
     order = _order(links, start, duration, usable, threadpool, notes)
     columns = _times(links, start, duration, order, began, notes)
@@ -296,5 +297,6 @@ def _labels(parts: Sequence[LineRows], links: Links, chosen: np.ndarray) -> dict
         part = int(np.searchsorted(links.firsts, row, "right")) - 1
         rows = parts[part].rows
         name = rows.name.texts[rows.name.codes[row - int(links.firsts[part])]]
+        name = jitted_function(name) or name
         labels[step] = f"{name} {numbers[row]}" if row in numbers else name
     return labels

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tfvis_nb.analysis.model_layers.description import LiveLayer
 from tfvis_nb.analysis.model_layers.put import put_layers
 from tfvis_nb.core.trace import Trace
@@ -118,9 +120,9 @@ def _weights(layer: Any) -> dict[int, int]:
 
 
 def _size(weight: Any) -> int:
-    import tensorflow as tf
-
     count = 1
     for length in weight.shape:
         count *= int(length)
-    return count * int(tf.as_dtype(weight.dtype).size)
+    dtype = weight.dtype
+    # TensorFlow's types know their size; those of Keras on JAX are names, and NumPy knows JAX's.
+    return count * int(dtype.size if hasattr(dtype, "size") else np.dtype(dtype).itemsize)

@@ -7,7 +7,7 @@ and a profile records neither how they belong together nor the batch's number.
 import itertools
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tfvis_nb.recording.patches import Replacements
@@ -16,10 +16,23 @@ MODULE = "keras.src.callbacks.callback_list"
 PHASES = ("train", "test", "predict")
 
 
-class KerasSteps:
-    """Marks the batches while it is in place."""
+_BACKEND = "keras.src.backend.config"
 
-    def __init__(self) -> None:
+
+class KerasSteps:
+    """Marks the batches while it is in place.
+
+    Parameters
+    ----------
+    backend
+        The backend of Keras whose batches are marked.
+    mark
+        Begins a mark of the framework's profiler; it has ``set_metadata`` and ends with ``__exit__``.
+    """
+
+    def __init__(self, backend: str, mark: Callable[[str], Any]) -> None:
+        self._backend = backend
+        self._mark = mark
         self._replacements = Replacements()
         self._numbers: dict[str, Iterator[int]] = defaultdict(itertools.count)
         self._begun: dict[tuple[int, str], Any] = {}
@@ -31,7 +44,8 @@ class KerasSteps:
         callbacks = getattr(module, "CallbackList", None)  # absent while the module is being imported
         if callbacks is None:
             return False
-        if not self._marking:
+        backend = getattr(sys.modules.get(_BACKEND), "backend", None)
+        if not self._marking and (backend is None or backend() == self._backend):
             self._marking = True
             for phase in PHASES:
                 self._replacements.put(callbacks, f"on_{phase}_batch_begin", self._beginning(phase))
@@ -45,13 +59,11 @@ class KerasSteps:
         self._begun.clear()
 
     def _beginning(self, phase: str) -> Any:
-        from tensorflow.python.profiler.trace import Trace
-
         def make(original: Any) -> Any:
             def on_batch_begin(callbacks: Any, batch: Any, logs: Any = None) -> Any:
                 if self._marking:
                     # Replaces one that an exhausted data set or an error left without an end.
-                    self._begun[id(callbacks), phase] = Trace(phase)
+                    self._begun[id(callbacks), phase] = self._mark(phase)
                 return original(callbacks, batch, logs)
 
             return on_batch_begin

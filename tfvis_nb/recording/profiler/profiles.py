@@ -39,7 +39,7 @@ class ProfileTracer:
         self.remarks: dict[str, None] = {}
         self._options = options
         self._calls = EagerCalls(self._before_call)
-        self._keras = KerasSteps()
+        self._keras = KerasSteps("tensorflow", _mark)
         self._functions = FunctionGraphs()
         self._replacements = Replacements()
         # Reentrant: the user's profile may be let go of, and ours go on, wherever Python collects garbage.
@@ -157,6 +157,12 @@ class ProfileTracer:
         if self._holds:
             self._holds = False
             lock.release_profiler()
+
+
+def _mark(name: str) -> Any:
+    from tensorflow.python.profiler.trace import Trace
+
+    return Trace(name)
 
 
 def finish_devices() -> None:

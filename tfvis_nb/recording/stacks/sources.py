@@ -47,14 +47,14 @@ class _Recorded(NamedTuple):
 
 def put_session_stacks(trace: Trace, watch: SourceWatch, graphs: Sequence[Any]) -> None:
     """Give the events of session runs their stacks; each step has run the graph of its number."""
-    with _noting_failures(trace, watch):
+    with _noting_failures(trace, watch.failed):
         nodes = GraphNodes(watch.functions.graphs())
         _put(trace, [_recorded(EventOps(nodes).of_sessions(trace, graphs), nodes)])
 
 
 def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) -> None:
     """Give the events of a profile their stacks; `graphs` are those of sessions that ran in the meantime."""
-    with _noting_failures(trace, watch):
+    with _noting_failures(trace, watch.failed):
         watch.tracings.put(trace)
         functions = watch.functions.graphs()
         nodes = GraphNodes(functions)
@@ -64,10 +64,16 @@ def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) 
         _put(trace, [found, _eager(trace, watch)])
 
 
+def put_program_stacks(trace: Trace) -> None:
+    """Name the files of the stacks of a profile's programs as those of this process, and add their texts."""
+    if trace.stacks is not None:
+        with _noting_failures(trace):
+            _put(trace, [])
+
+
 @contextlib.contextmanager
-def _noting_failures(trace: Trace, watch: SourceWatch) -> Iterator[None]:
+def _noting_failures(trace: Trace, failed: str = "") -> Iterator[None]:
     """Turn errors into a note: a recording without stacks is worth more than none."""
-    failed = watch.failed
     try:
         yield
     except Exception as error:  # noqa: BLE001 - graphs of any program, in any release of TensorFlow

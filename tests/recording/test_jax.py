@@ -1,0 +1,249 @@
+"""JAX as TensorFlow is recorded: what it ran, its steps, its lines of code, and what ends early."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfvis_nb as tv
+from tests.recording.work import labels
+from tests.support.texts import figures_of, raises_id
+from tfvis_nb.core.nested_columns import OP_NAME, PROGRAM
+from tfvis_nb.texts import Text, id_of
+
+pytestmark = pytest.mark.slow
+
+SIZE, STEPS = 300, 4
+
+
+@pytest.fixture(autouse=True)
+def undone() -> Iterator[None]:
+    profiler: Any = sys.modules["jax._src.profiler"]
+    before = profiler._profiler, [*sys.meta_path]
+    yield
+    assert before == (profiler._profiler, sys.meta_path)
+
+
+@jax.jit
+def long_step(x: Any) -> Any:
+    with jax.named_scope("layer"):
+        return jnp.tanh(x @ x) / SIZE
+
+
+LINE = next(
+    number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if "tanh" in line
+)
+
+
+@pytest.fixture(scope="module")
+def ones() -> Any:
+    return long_step(jnp.ones((SIZE, SIZE))).block_until_ready()
+
+
+def programs(trace: tv.Trace) -> list[str]:
+    """Return the program of each event that ran one."""
+    assert trace.nested is not None
+    return [name for name in trace.nested[PROGRAM].to_pylist() if name]
+
+
+def test_a_loop_of_a_jitted_function_has_a_step_a_call(ones: Any) -> None:
+    with tv.trace() as t:
+        for _ in range(STEPS):
+            # Nobody waits for the results, nor keeps them.
+            long_step(ones)
+    assert labels(t) == ["long_step"] * STEPS
+    ops = t.events[t.events["kind"] == "op"].groupby("step").size()
+    assert ops.index.tolist() == [*range(STEPS)]
+    assert len(set(ops)) == 1
+    assert {name.partition("(")[0] for name in programs(t)} == {"jit_long_step"}
+    assert not t.events["name"].str.contains("tfvis_nb").any()
+    assert len(t.profiles) == 1
+
+
+def test_the_lines_and_scopes_of_the_code(ones: Any) -> None:
+    with tv.trace() as t:
+        long_step(ones)
+    assert t.nested is not None
+    assert any("/layer/" in (name or "") for name in t.nested[OP_NAME].to_pylist())
+    lines = t.source_lines.dropna(subset="line")
+    assert set(lines["file"]) == {"tests/recording/test_jax.py"}
+    assert LINE in set(lines["line"])
+    assert t.stacks is not None
+    texts = {file["name"]: file["text"] for file in t.stacks.files.to_pylist()}
+    assert texts["tests/recording/test_jax.py"] == TEXT
+    with tv.trace(source=False) as bare:
+        long_step(ones)
+    assert bare.stacks is None
+
+
+def test_marked_steps(ones: Any) -> None:
+    with tv.trace(steps=True) as t:
+        for number in range(3):
+            with jax.profiler.StepTraceAnnotation("train", step_num=number):
+                ones = long_step(ones) * 2
+    assert labels(t) == ["train 0", "train 1", "train 2"]
+    assert (t.events["step"] >= 0).all()
+
+
+def test_eager_code_has_no_steps(ones: Any) -> None:
+    with tv.trace() as t:
+        for _ in range(3):
+            ones = ones @ ones + 1
+    assert t.step_labels == {}
+    assert "jit_matmul" in {name.partition("(")[0] for name in programs(t)}
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_an_error_leaves_what_ran_before_it(ones: Any, error: type[BaseException]) -> None:
+    def fail() -> None:
+        for _ in range(2):
+            long_step(ones)
+        raise error
+
+    with pytest.raises(error) as caught, tv.trace() as t:
+        fail()
+    assert caught.value.__context__ is None
+    assert labels(t) == ["long_step"] * 2
+    assert figures_of(t.notes, "ended_by_error") == [{"error": error.__name__}]
+
+
+def test_a_decorated_function_and_traces_within_each_other(ones: Any) -> None:
+    @tv.trace(framework="jax")
+    def run(times: int) -> None:
+        for _ in range(times):
+            long_step(ones)
+        with raises_id(RuntimeError, "already_tracing"), tv.trace():
+            pass
+
+    run(2)
+    assert tv.last_trace is not None
+    assert labels(tv.last_trace) == ["long_step"] * 2
+
+
+def test_a_profile_of_the_program_itself(ones: Any, tmp_path: Path) -> None:
+    with tv.trace() as t:
+        long_step(ones)
+        with jax.profiler.trace(tmp_path):
+            long_step(ones).block_until_ready()
+        long_step(ones)
+    assert [id_of(note) for note in t.notes].count("profile_of_program") == 1
+    assert len(t.profiles) == 3
+    assert labels(t) == ["long_step"] * 3
+    assert [*tmp_path.rglob("*.xplane.pb")]
+
+
+def test_a_profile_that_runs_already_keeps_the_profiler(ones: Any, tmp_path: Path) -> None:
+    jax.profiler.start_trace(tmp_path)
+    try:
+        with raises_id(tv.EmptyTraceError, "nothing_recorded", reason=Text("jax_profiler_taken")), tv.trace():
+            long_step(ones)
+    finally:
+        jax.profiler.stop_trace()
+    assert [*tmp_path.rglob("*.xplane.pb")]
+
+
+def test_both_frameworks_in_one_block(ones: Any) -> None:
+    squares = tf.function(lambda x: tf.reduce_sum(x * x, name="sum_of_squares"))
+
+    def work() -> None:
+        for _ in range(2):
+            long_step(ones)
+            squares(tf.ones([3]))
+
+    with tv.trace() as both:
+        work()
+    assert sorted(label.partition("_")[0] for label in labels(both)) == ["<lambda>"] * 2 + ["long"] * 2
+    assert {"sum_of_squares"} <= set(both.events["name"])
+    assert "recorded_by_two_profilers" in map(id_of, both.notes)
+    with tv.trace(framework="jax") as t:
+        work()
+    assert labels(t) == ["long_step"] * 2
+    with tv.trace(framework="tensorflow") as t:
+        work()
+    assert labels(t) == ["<lambda>"] * 2
+    assert "recorded_by_two_profilers" not in map(id_of, t.notes)
+
+
+def test_jax_beside_tensorflow_that_marks_no_steps(ones: Any) -> None:
+    with tv.trace() as t:
+        for _ in range(2):
+            long_step(ones)
+            tf.ones([3]) + 1
+    assert labels(t) == ["long_step"] * 2
+    assert (t.events[t.events["name"].str.startswith("TFE_")]["step"] == -1).all()
+
+
+def test_what_is_no_framework_and_what_jax_has_not() -> None:
+    with raises_id(ValueError, "unknown_trace_option", name="framework", value="torch"):
+        tv.trace(framework="torch")
+    with raises_id(ValueError, "jax_without_sessions"):
+        tv.trace(framework="jax", mode="session")
+
+
+def test_an_imported_jax_that_runs_nothing() -> None:
+    nothing = raises_id(tv.EmptyTraceError, "nothing_recorded", reason=Text("nothing_ran"))
+    with nothing, tv.trace(framework="jax"):
+        np.ones(3)
+
+
+def test_what_another_thread_has_jax_do(ones: Any) -> None:
+    with tv.trace() as t, contextlib.ExitStack() as stack:
+        import threading
+
+        threads = [threading.Thread(target=lambda: long_step(ones).block_until_ready()) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+            stack.callback(thread.join)
+    assert labels(t) == ["long_step"] * 2
+
+
+WITHOUT_TENSORFLOW = """
+import importlib.abc, json, os, sys
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "tensorflow":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+import tfvis_nb as tv
+assert "jax" not in sys.modules
+with tv.trace("keras.html") as t:
+    import keras, numpy as np
+    x = np.ones((24, 4), "float32")
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(8, name="hidden")])
+    model.compile("sgd", "mse")
+    for run in model.fit, model.evaluate:
+        run(x, x[:, :1], batch_size=8, verbose=0)
+    model.predict(x, batch_size=8, verbose=0)
+print(json.dumps({
+    "labels": [*t.step_labels.values()],
+    "layers": t.layers[["layer", "class", "parameter_bytes"]].dropna().to_dict("records"),
+    "page": "tfvis-drawn" in open("keras.html", encoding="utf-8").read(),
+}))
+"""
+
+
+def test_keras_on_jax_without_tensorflow(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TENSORFLOW],
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["labels"] == [
+        f"{phase} {batch}" for phase in ("train", "test", "predict") for batch in range(3)
+    ]
+    assert {"layer": "sequential/hidden", "class": "Dense", "parameter_bytes": 160} in found["layers"]
+    assert found["page"]

@@ -1,0 +1,42 @@
+"""Which call of a function of JAX each run of its program belongs to.
+
+JAX returns from a call before the program has run. On a CPU, threads of a pool run it, and where they go on
+with the next run, the profile records that as work that the run before had handed on. The runs have numbers,
+the calls have not; but the calls of a function and the runs of its programs come in the same order.
+"""
+
+import numpy as np
+
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.reading.xspace.links import Links
+from tfvis_nb.reading.xspace.rows import Sparse
+
+_NEVER = np.iinfo(np.int64).max
+
+
+def executed_steps(links: Links, calls: Sparse, start: np.ndarray, step: np.ndarray) -> Sparse:
+    """Return the rows of runs with the step of their call, where that is known.
+
+    `calls` are those that no other one is around, with the numbers of their functions.
+    """
+    execution, ran = links.mark("execution"), links.mark("executed")
+    if not len(ran.rows) or not len(calls.rows):
+        return Sparse(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    runs, number = np.unique(execution.numbers, return_inverse=True)
+    first = np.full(len(runs), _NEVER)
+    np.minimum.at(first, number, start[execution.rows])
+    function = np.full(len(runs), -1, np.int64)
+    function[number[np.searchsorted(execution.rows, ran.rows)]] = ran.numbers
+    ordered = np.argsort(start[calls.rows], kind="stable")
+    found = np.full(len(runs), NO_STEP, np.int64)
+    for one in np.unique(function[function >= 0]).tolist():
+        own = np.flatnonzero(function == one)
+        own = own[np.argsort(first[own], kind="stable")]
+        called = calls.rows[ordered[calls.numbers[ordered] == one]]
+        count = min(len(own), len(called))
+        # Runs of calls before the profile come first, calls without runs last.
+        own, called = own[len(own) - count :], called[:count]
+        after = first[own] >= start[called]
+        found[own[after]] = step[called[after]]
+    known = found[number] != NO_STEP
+    return Sparse(execution.rows[known], found[number[known]])

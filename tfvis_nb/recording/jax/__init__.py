@@ -1,0 +1,1 @@
+"""Recording of JAX by its own profiler."""

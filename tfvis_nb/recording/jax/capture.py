@@ -1,0 +1,87 @@
+"""One profile of JAX's: from its start to its XSpace, and the wait for what JAX has been given to do."""
+
+import contextlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tfvis_nb.core.progress import progress_after
+from tfvis_nb.recording.profiler.capture import XSpace
+
+WAIT = "tfvis_nb_wait"
+"""The name of the function that JAX runs last, to wait for everything before it."""
+
+
+@dataclass(frozen=True)
+class JaxXSpace(XSpace):
+    """A serialised ``XSpace``, and when the recorded code had ended, in epoch ns."""
+
+    ended_ns: int
+
+
+class JaxProfile:
+    """A profile that runs from now until `stop`.
+
+    `levels` are those of `TraceOptions.profiler_levels`; JAX chooses itself what it records of devices.
+    """
+
+    def __init__(self, levels: Mapping[str, int]) -> None:
+        from jax._src.lib import _profiler
+
+        options = _profiler.ProfileOptions()
+        options.host_tracer_level = levels["host_tracer_level"]
+        options.python_tracer_level = levels["python_tracer_level"]
+        self._epoch_ns = time.time_ns()
+        # Not through jax.profiler, whose state of a running profile belongs to the user.
+        self._session: Any = _profiler.ProfilerSession(options)
+
+    def stop(self) -> JaxXSpace:
+        """Wait for JAX, end the profile and return its recording.
+
+        Raises
+        ------
+        RuntimeError
+            If another profile had been running when this one started.
+        """
+        session, self._session = self._session, None
+        ended_ns = time.time_ns()
+        try:
+            finish_devices()
+        finally:
+            with progress_after("JAX is collecting its profile"):
+                data = session.stop()
+        return JaxXSpace(data, self._epoch_ns, ended_ns)
+
+
+def finish_devices() -> None:
+    """Wait until JAX has done what this thread has given it to do, and what arrays still wait for.
+
+    JAX returns from a call before its devices have run it, and knows no way to wait for results that the
+    program has let go of. A device runs the calls of one thread in their order, so one more call ends last.
+    """
+    import jax
+    from jax._src import xla_bridge
+
+    if not xla_bridge.backends_are_initialized():
+        return  # nothing was given to any, and asking for them would initialise them
+    # Failed work raises here, of which the program hears where it uses the result.
+    with contextlib.suppress(Exception):
+        jax.effects_barrier()
+        for device in jax.local_devices():
+            _wait()(jax.device_put(0, device)).block_until_ready()
+    for array in jax.live_arrays():
+        with contextlib.suppress(Exception):
+            array.block_until_ready()
+
+
+@cache
+def _wait() -> Any:
+    import jax
+
+    def wait(number: Any) -> Any:
+        return number + 1
+
+    wait.__name__ = wait.__qualname__ = WAIT
+    return jax.jit(wait)

@@ -1,0 +1,90 @@
+"""Profiling JAX, in every thread.
+
+JAX calls its compiled functions without any Python of its own, so nothing can be told of the first one: the
+profiler runs as soon as JAX is imported. Of a program that does not use JAX it records nothing.
+"""
+
+import threading
+from typing import Any
+
+from tfvis_nb.recording.jax.capture import JaxProfile
+from tfvis_nb.recording.jax.user_profiler import JaxBindings
+from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.patches import Replacements
+from tfvis_nb.recording.profiler.capture import XSpace
+from tfvis_nb.recording.profiler.keras_steps import KerasSteps
+from tfvis_nb.texts import Text
+
+
+class JaxTracer:
+    """Profiles from `install` until `remove`, except while the program itself does.
+
+    ``recorded`` has the profiles in their order, ``remarks`` the missing data and data from elsewhere, each
+    once.
+    """
+
+    def __init__(self, options: TraceOptions) -> None:
+        self.recorded: list[XSpace] = []
+        self.remarks: dict[str, None] = {}
+        self._options = options
+        self._keras = KerasSteps("jax", _mark)
+        self._replacements = Replacements()
+        self._lock = threading.RLock()
+        self._profile: JaxProfile | None = None
+        self._open = False
+        self._lent = False
+
+    def install(self) -> None:
+        """Begin; JAX is imported."""
+        from jax._src import profiler
+
+        self._open = True
+        self._replacements.put(profiler, "_profiler", lambda original: JaxBindings(original, self))
+        self.mark_batches()
+        self._profile = JaxProfile(self._options.profiler_levels)
+
+    def mark_batches(self) -> None:
+        """Mark Keras's batches from now on, if Keras is imported."""
+        self._keras.install()
+
+    def remove(self) -> None:
+        """End the profile, and put everything back."""
+        self._keras.remove()
+        self._replacements.undo()
+        with self._lock:
+            self._open = self._lent = False
+            self._end()
+
+    def lend(self) -> None:
+        """End the profile: one that the program starts needs the profiler."""
+        with self._lock:
+            self._lent = self._open
+            self._end()
+
+    def take_back(self, recorded: XSpace | None) -> None:
+        """Go on profiling: the program's own profile has ended."""
+        with self._lock:
+            if not self._lent:
+                return
+            self._lent = False
+            self.remarks[Text("profile_of_program" if recorded else "profile_of_program_lost")] = None
+            if recorded is not None:
+                self.recorded.append(recorded)
+            self._profile = JaxProfile(self._options.profiler_levels)
+
+    def _end(self) -> None:
+        profile, self._profile = self._profile, None
+        if profile is None:
+            return
+        try:
+            self.recorded.append(profile.stop())
+        except RuntimeError:
+            self.remarks[Text("jax_profiler_taken")] = None
+
+
+def _mark(name: str) -> Any:
+    from jax.profiler import TraceAnnotation
+
+    mark = TraceAnnotation(name)
+    mark.__enter__()
+    return mark
