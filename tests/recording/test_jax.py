@@ -18,6 +18,7 @@ import tensorflow as tf
 import tfvis_nb as tv
 from tests.recording.work import labels
 from tests.support.texts import figures_of, raises_id
+from tests.support.with_tensorflow import run
 from tfvis_nb.core.nested_columns import OP_NAME, PROGRAM
 from tfvis_nb.texts import Text, id_of
 
@@ -40,9 +41,8 @@ def long_step(x: Any) -> Any:
         return jnp.tanh(x @ x) / SIZE
 
 
-LINE = next(
-    number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if "tanh" in line
-)
+TEXT = Path(__file__).read_text(encoding="utf-8")
+LINE = next(number for number, line in enumerate(TEXT.splitlines(), 1) if "tanh" in line)
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,8 @@ def test_a_loop_of_a_jitted_function_has_a_step_a_call(ones: Any) -> None:
     assert len(set(ops)) == 1
     assert {name.partition("(")[0] for name in programs(t)} == {"jit_long_step"}
     assert not t.events["name"].str.contains("tfvis_nb").any()
+    assert t.stacks is not None
+    assert [file["name"] for file in t.stacks.files.to_pylist()] == ["tests/recording/test_jax.py"]
     assert len(t.profiles) == 1
 
 
@@ -119,13 +121,13 @@ def test_an_error_leaves_what_ran_before_it(ones: Any, error: type[BaseException
 
 def test_a_decorated_function_and_traces_within_each_other(ones: Any) -> None:
     @tv.trace(framework="jax")
-    def run(times: int) -> None:
+    def repeat(times: int) -> None:
         for _ in range(times):
             long_step(ones)
         with raises_id(RuntimeError, "already_tracing"), tv.trace():
             pass
 
-    run(2)
+    repeat(2)
     assert tv.last_trace is not None
     assert labels(tv.last_trace) == ["long_step"] * 2
 
@@ -233,7 +235,7 @@ print(json.dumps({
 
 
 def test_keras_on_jax_without_tensorflow(tmp_path: Path) -> None:
-    run = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TENSORFLOW],
         env={**os.environ, "KERAS_BACKEND": "jax"},
         cwd=tmp_path,
@@ -241,9 +243,30 @@ def test_keras_on_jax_without_tensorflow(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    found = json.loads(run.stdout.splitlines()[-1])
+    found = json.loads(done.stdout.splitlines()[-1])
     assert found["labels"] == [
         f"{phase} {batch}" for phase in ("train", "test", "predict") for batch in range(3)
     ]
     assert {"layer": "sequential/hidden", "class": "Dense", "parameter_bytes": 160} in found["layers"]
     assert found["page"]
+
+
+BESIDE_TENSORFLOW = """
+import jax, jax.numpy as jnp, json, tensorflow as tf, tfvis_nb as tv
+from jax._src import xla_bridge
+with tv.trace() as t:
+    tf.ones([3]) + 1
+unused = not xla_bridge.backends_are_initialized()
+step = jax.jit(lambda x: jnp.tanh(x) * 2)
+with tv.trace() as t:
+    x = jnp.ones(3)
+    for _ in range(3):
+        x = step(x)
+print(json.dumps([unused, [*t.step_labels.values()]]))
+"""
+
+
+@pytest.mark.tensorflow
+def test_a_jax_that_tensorflow_imported_is_left_alone_until_it_is_used(tmp_path: Path) -> None:
+    printed, _ = run("-c", BESIDE_TENSORFLOW, folder=tmp_path)
+    assert json.loads(printed) == [True, ["<lambda>"] * 3]

@@ -19,7 +19,7 @@ from tfvis_nb.cli import INTERRUPTED, verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import in_options
 from tfvis_nb.cli.parameters import FILE
-from tfvis_nb.recording.imports import Imports
+from tfvis_nb.recording.imports import Imports, is_imported
 from tfvis_nb.recording.options import DEVICE_LEVELS, FRAMEWORKS, LEVELS, MODES, TraceOptions
 from tfvis_nb.recording.recorder import Recorder
 from tfvis_nb.texts import Text, text_of
@@ -207,8 +207,10 @@ class WhenImported:
         self._imports.watch()
 
     def _begin(self) -> None:
-        self._imports.end()
-        self._began = self._stack.enter_context(self._recorder)
+        """Begin, unless the framework is imported by another one, as JAX is by TensorFlow."""
+        if all(is_imported(name) for name in FRAMEWORKS if name in sys.modules):
+            self._imports.end()
+            self._began = self._stack.enter_context(self._recorder)
 
     def end(self) -> str | None:
         """End the recording; return why there is no trace, or None."""

@@ -12,7 +12,7 @@ from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.magics.arguments import MagicParser
 from tfvis_nb.magics.results import Results
-from tfvis_nb.recording import trace
+from tfvis_nb.recording import Recorder, trace
 from tfvis_nb.recording.options import FRAMEWORKS, LEVELS, MODES
 from tfvis_nb.recording.step_times import StepTimes, put_tracing_cost
 from tfvis_nb.run_history.cell import running_cell
@@ -106,21 +106,15 @@ class TraceMagic:
             print(self.parser.format_help())  # noqa: T201 - the answer to the user's question
             return
         self._refuse_await(cell)
+        try:
+            recorder = self._recorder(arguments)
+        except ValueError as error:
+            raise UsageError(text_of(error)) from None
         measured, recorded = StepTimes(), None
         try:
             untraced = self._untraced(line, cell) if arguments.calibrate else []
             with (
-                trace(
-                    mode=arguments.mode,
-                    level=arguments.level,
-                    partition_graphs=not arguments.no_partition_graphs,
-                    steps=arguments.steps,
-                    source=not arguments.no_source,
-                    python=arguments.python,
-                    shapes=arguments.shapes,
-                    device_level=arguments.device_level,
-                    framework=arguments.framework,
-                ) as recorded,
+                recorder as recorded,
                 measured if untraced else contextlib.nullcontext(),
             ):
                 self._run_cell(line, cell)
@@ -137,6 +131,20 @@ class TraceMagic:
             if untraced:
                 print(put_tracing_cost(recorded, untraced, measured))  # noqa: T201 - asked for
             self._hand_over(recorded, arguments, cell)
+
+    @staticmethod
+    def _recorder(arguments: argparse.Namespace) -> Recorder:
+        return trace(
+            mode=arguments.mode,
+            level=arguments.level,
+            partition_graphs=not arguments.no_partition_graphs,
+            steps=arguments.steps,
+            source=not arguments.no_source,
+            python=arguments.python,
+            shapes=arguments.shapes,
+            device_level=arguments.device_level,
+            framework=arguments.framework,
+        )
 
     def _untraced(self, line: str, cell: str) -> list[StepTimes]:
         """Run the cell without tracing, and without what it shows unless it fails; return its step times."""

@@ -8,6 +8,9 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+_executed: set[str] = set()
+"""Packages whose code has run, which Python calls initialised a little later."""
+
 
 class Imports(importlib.abc.MetaPathFinder):
     """Calls a function for each package once it has been imported.
@@ -54,6 +57,7 @@ class Imports(importlib.abc.MetaPathFinder):
         def executed(module: types.ModuleType) -> None:
             del loader.exec_module
             execute(module)
+            _executed.add(fullname)
             call()
 
         loader.exec_module = executed
@@ -63,4 +67,4 @@ class Imports(importlib.abc.MetaPathFinder):
 def is_imported(name: str) -> bool:
     """Whether a module is there as a whole, and not about to be imported."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
-    return spec is not None and not getattr(spec, "_initializing", False)
+    return spec is not None and (name in _executed or not getattr(spec, "_initializing", False))

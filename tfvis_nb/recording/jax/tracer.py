@@ -1,9 +1,11 @@
 """Profiling JAX, in every thread.
 
 JAX calls its compiled functions without any Python of its own, so nothing can be told of the first one: the
-profiler runs as soon as JAX is imported. Of a program that does not use JAX it records nothing.
+profiler runs as soon as JAX is imported. TensorFlow imports JAX too where it is installed, and on a GPU only
+one of their profilers has the kernels. So where TensorFlow is, the profiler waits until JAX has devices.
 """
 
+import sys
 import threading
 from typing import Any
 
@@ -33,15 +35,34 @@ class JaxTracer:
         self._profile: JaxProfile | None = None
         self._open = False
         self._lent = False
+        self._began = False
 
     def install(self) -> None:
-        """Begin; JAX is imported."""
-        from jax._src import profiler
+        """Begin, or wait for JAX to be used; it is imported."""
+        from jax._src import profiler, xla_bridge
 
         self._open = True
         self._replacements.put(profiler, "_profiler", lambda original: JaxBindings(original, self))
         self.mark_batches()
-        self._profile = JaxProfile(self._options.profiler_levels)
+        wanted = self._options.framework == "jax" or "tensorflow" not in sys.modules
+        if wanted or xla_bridge.backends_are_initialized():
+            self._begin()
+        else:
+            self._replacements.put(xla_bridge, "backends", self._beginning)
+
+    def _beginning(self, original: Any) -> Any:
+        def backends() -> Any:
+            found = original()
+            self._begin()
+            return found
+
+        return backends
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._open and not self._began:
+                self._began = True
+                self._profile = JaxProfile(self._options.profiler_levels)
 
     def mark_batches(self) -> None:
         """Mark Keras's batches from now on, if Keras is imported."""
@@ -58,7 +79,7 @@ class JaxTracer:
     def lend(self) -> None:
         """End the profile: one that the program starts needs the profiler."""
         with self._lock:
-            self._lent = self._open
+            self._lent, self._began = self._open, True
             self._end()
 
     def take_back(self, recorded: XSpace | None) -> None:

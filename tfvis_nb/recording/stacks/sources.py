@@ -65,10 +65,28 @@ def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) 
 
 
 def put_program_stacks(trace: Trace) -> None:
-    """Name the files of the stacks of a profile's programs as those of this process, and add their texts."""
-    if trace.stacks is not None:
-        with _noting_failures(trace):
-            _put(trace, [])
+    """Make the stacks that a profile was read with like those of a recording of this process.
+
+    They begin at the user's own code, and its files have their names there and their texts.
+    """
+    if trace.stacks is None:
+        return
+    with _noting_failures(trace):
+        files, builder = SourceFiles(), StackBuilder()
+        # None is -1.
+        used, number = np.unique(event_stacks(trace), return_inverse=True)
+        read = [trace.stacks.frames_of(stack)[::-1] if stack >= 0 else [] for stack in used.tolist()]
+        kept = [_kept([CodeLine(one.file, one.line, one.function) for one in stack], files) for stack in read]
+        texts = _texts(((line.file, line.line) for stack in kept for line in stack), files)
+        known = [builder.stack([_frame(line, files) for line in stack]) if stack else -1 for stack in kept]
+        for file, (text, edited) in texts.items():
+            builder.file(files.shown(file), text, edited=edited)
+        trace.stacks = builder.table()
+        if names := trace.stacks.edited():
+            trace.notes.append(Text("code_edited", files=", ".join(names)))
+        stack = np.array(known, np.int32)[number]
+        stack = np.append(stack, -1)[inherited(trace, stack >= 0)]
+        trace.nested = with_columns(trace.nested, {STACK: pa.array(stack.astype(np.int32), mask=stack < 0)})
 
 
 @contextlib.contextmanager
