@@ -29,8 +29,14 @@ class SourceFiles:
 
     def __init__(self) -> None:
         self._cells = _cell_numbers()
+        # Profiles are read with the last part of the name under which a kernel compiled a cell.
+        self._read = {f"Cell {Path(file).stem}": file for file in self._cells}
         self.own = cache(self._is_own)
         self.shown = cache(self._shown)
+
+    def of_profile(self, name: str) -> str:
+        """Return the file of this process that a profile was read to name so."""
+        return self._read.get(name, name)
 
     def _is_own(self, file: str) -> bool:
         """Whether a file is the user's own code: neither installed nor generated, nor of this package."""

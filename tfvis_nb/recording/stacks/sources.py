@@ -76,7 +76,10 @@ def put_program_stacks(trace: Trace) -> None:
         # None is -1.
         used, number = np.unique(event_stacks(trace), return_inverse=True)
         read = [trace.stacks.frames_of(stack)[::-1] if stack >= 0 else [] for stack in used.tolist()]
-        kept = [_kept([CodeLine(one.file, one.line, one.function) for one in stack], files) for stack in read]
+        lines = [
+            [CodeLine(files.of_profile(one.file), one.line, one.function) for one in stack] for stack in read
+        ]
+        kept = [_kept(stack, files) for stack in lines]
         texts = _texts(((line.file, line.line) for stack in kept for line in stack), files)
         known = [builder.stack([_frame(line, files) for line in stack]) if stack else -1 for stack in kept]
         for file, (text, edited) in texts.items():
@@ -173,7 +176,7 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
 
 def _named(table: StackTable, files: SourceFiles) -> StackTable:
     """Name the files of a table that a profile of this process was read with as those of the recording."""
-    names = table.files["name"].to_pylist()
+    names = [files.of_profile(name) for name in table.files["name"].to_pylist()]
     frames = table.frames.select(["file", "line"]).to_pylist()
     texts = _texts(((names[frame["file"]], frame["line"]) for frame in frames), files)
     found = [texts.get(name, (None, False)) for name in names]
