@@ -15,6 +15,10 @@ import pytest
 from tests.real_traces import DATA, SHARED, each, in_collection, outside_sample, step_stats_files
 from tests.support.examples import try_examples
 
+# On some CPUs TensorFlow replaces ops by those of oneDNN; recordings have the same ops on all. Set before the
+# conftest.py of a folder imports TensorFlow.
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+
 LEFT_OUT = pytest.StashKey[dict[str, str]]()
 MISSING, UNWANTED = "missing", "unwanted"
 
@@ -29,8 +33,6 @@ def pytest_configure(config: pytest.Config) -> None:
         history = tempfile.TemporaryDirectory(prefix="history-")
         config.add_cleanup(history.cleanup)
         os.environ["TFVIS_NB_HISTORY"] = history.name
-        # On some CPUs TensorFlow replaces ops by those of oneDNN; recordings have the same ops on all.
-        os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
     # Nearly all that is made until every test is collected stays: modules and the tests themselves.
     gc.disable()
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")

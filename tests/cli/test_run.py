@@ -121,6 +121,16 @@ def test_eager_code_by_the_profiler(folder: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_a_script_that_runs_out_of_memory(folder: Path) -> None:
+    (folder / "large.py").write_text(f"{IMPORT}tf.ones([1 << 21, 1 << 21])\n")
+    ran = tfvis_nb("run", "-o", "step.parquet", "large.py", cwd=folder)
+    assert ran.returncode == 1
+    assert "ResourceExhaustedError" in ran.stderr
+    failed = tv.read_trace(folder / "step.parquet").out_of_memory
+    assert failed[["requested_bytes", "line"]].to_numpy().tolist() == [[4 << 42, 2]]
+
+
+@pytest.mark.thorough
 def test_nothing_to_trace(folder: Path) -> None:
     (folder / "none.py").write_text("import sys\nsys.exit(int(sys.argv[1]))\n")
     for script_code, code in (("0", 1), ("5", 5)):

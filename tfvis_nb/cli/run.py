@@ -107,10 +107,11 @@ def command(
     recording.install()
     _call_the_process_python()
     try:
+        failure = None
         try:
-            status = run_script(script, code, args)
+            status, failure = run_script(script, code, args)
         finally:
-            complaint = recording.end()
+            complaint = recording.end(failure)
         if complaint is None and recording.trace is not None:
             complaint = write(recording.trace, outputs)
     except KeyboardInterrupt:
@@ -146,8 +147,10 @@ def compiled(script: Path) -> types.CodeType:
         ) from None
 
 
-def run_script(script: Path, code: types.CodeType, arguments: Sequence[str]) -> int:
-    """Run a script as ``__main__`` and return its exit code; its error is shown as Python shows it."""
+def run_script(
+    script: Path, code: types.CodeType, arguments: Sequence[str]
+) -> tuple[int, BaseException | None]:
+    """Run a script as ``__main__``; return its exit code and its error, which is shown as Python shows it."""
     main = types.ModuleType("__main__")
     main.__file__ = str(script.absolute())
     vars(main)["__builtins__"] = builtins
@@ -160,14 +163,14 @@ def run_script(script: Path, code: types.CodeType, arguments: Sequence[str]) -> 
     try:
         exec(code, vars(main))  # noqa: S102 - what was asked for
     except SystemExit as error:
-        return _exit_code(error.code)
+        return _exit_code(error.code), None
     except KeyboardInterrupt as error:
         _show(error)
-        return INTERRUPTED
+        return INTERRUPTED, error
     except BaseException as error:  # noqa: BLE001 - whatever ends a script, its trace is written
         _show(error)
-        return 1
-    return 0
+        return 1, error
+    return 0, None
 
 
 def _exit_code(code: object) -> int:
@@ -212,17 +215,19 @@ class WhenImported:
             self._imports.end()
             self._began = self._stack.enter_context(self._recorder)
 
-    def end(self) -> str | None:
-        """End the recording; return why there is no trace, or None."""
+    def end(self, failure: BaseException | None) -> str | None:
+        """End the recording, with the error of the script; return why there is no trace, or None."""
         from tfvis_nb.core.errors import EmptyTraceError
 
         self._imports.end()
         if self._began is None:
             return Text("script_without_framework")
         try:
-            self._stack.close()
+            self._stack.__exit__(type(failure) if failure else None, failure, None)
         except EmptyTraceError as error:
             return text_of(error)
+        if not self._began.ready:
+            return Text("nothing_recorded", reason=self._began.reason)
         self.trace = self._began
         return None
 

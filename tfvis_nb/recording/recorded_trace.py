@@ -40,6 +40,11 @@ class RecordedTrace(Trace):
         """Whether the block has ended and something was recorded."""
         return "_events" in vars(self)
 
+    @property
+    def reason(self) -> str:
+        """Why nothing was recorded; empty while the block runs, and if something was."""
+        return self._reason
+
     def fill(
         self,
         tensorflow: TensorFlowTracer | None,
