@@ -27,7 +27,7 @@ DEV_INSTALLED := $(VENV)/installed-dev
 DOCS_INSTALLED := $(VENV)/installed-docs
 
 # Tests that start browsers, kernels, commands or TensorFlow.
-LARGER := browser cli estimator file_view notebooks recording reading/test_stepstats_generated.py serving session test_magics.py test_mutants.py test_wheel.py
+LARGER := browser cli estimator file_view notebooks magics recording reading/test_stepstats_generated.py serving session test_mutants.py test_wheel.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes that import the package: it is compiled once, wherever the shell says otherwise.

@@ -1,0 +1,111 @@
+"""All ranks of a job in one timeline, read from a dataset: first picture, time between frames, memory."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page, Playwright, sync_playwright
+
+from benchmarks import traces
+from benchmarks.fleet_traces import ranks
+from benchmarks.live import DRAWN, jupyter, seen_after
+from benchmarks.table import Row, show
+from benchmarks.watching import frame_interval, launched, tab_memory
+from tests.browser.jupyter_server import JupyterServer
+from tests.browser.notebook import Notebook
+from tests.browser.timeline import Timeline
+
+RANKS = 128
+PICTURE_WITHIN = 3.0
+"""Seconds from running the cell to the first picture."""
+INTERVAL = 20.0
+"""Milliseconds between frames (95th percentile)."""
+KERNEL, TAB = 2000.0, 500.0
+"""Megabytes of the kernel at its most, and of the tab."""
+SETTLES_MS = 3000
+
+_OPEN = """
+import sys
+sys.path.insert(0, {root!r})
+import tfvis_nb as tv
+dataset = tv.open_traces({path!r})
+print(len(dataset.sources))
+"""
+_SHOW = "widget = dataset.show_timeline()\nwidget"
+_MEMORY = (
+    "import json, resource; print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000))"
+)
+_FOCUS = "() => document.querySelector('.tfvis-nb').shadowRoot.querySelector('[data-part=lanes]').focus()"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ranks", type=int, default=RANKS, help="how many ranks have the profile's events")
+    count = parser.parse_args().ranks
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        dataset = ranks(folder, traces.profile(folder), count)
+        events = int(dataset.sources["events"].sum())
+        with jupyter(folder) as server:
+            rows = _measured(playwright, server, dataset.path)
+    show(f"A dataset of {events:,} events of {count} ranks in JupyterLab, no GPU", rows)
+
+
+def _measured(playwright: Playwright, server: JupyterServer, path: Path) -> list[Row]:
+    browser = launched(playwright)
+    page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+    root = str(Path(__file__).parent.parent)
+    book = Notebook(page, server, "live.ipynb", [_OPEN.format(root=root, path=str(path)), _SHOW, _MEMORY])
+    try:
+        book.run(0)
+        (picture,) = seen_after(page, DRAWN)
+        timeline = book.timeline(1).wait()
+        far = _interval(page)
+        took = _to_one_kernel(timeline)
+        near = _interval(page)
+        book.run(2)
+        kernel, tab = json.loads(book.output(2).inner_text()), tab_memory(browser)
+    finally:
+        browser.close()
+    return [
+        _bound("first picture", picture, "s", PICTURE_WITHIN),
+        _bound("between frames, p95, from the whole run", far, "ms", INTERVAL),
+        Row("search for a kernel among all events", f"{took:.1f} s", "", "", "", kept=True),
+        _bound("between frames, p95, around one kernel", near, "ms", INTERVAL),
+        _bound("memory of the kernel's process at its most", kernel, "MB", KERNEL),
+        _bound("memory of the tab", tab, "MB", TAB),
+    ]
+
+
+def _to_one_kernel(timeline: Timeline) -> float:
+    """Go to the first kernel that a search finds; return the seconds until its details are there."""
+    started = time.perf_counter()
+    timeline.find("kind:kernel")
+    timeline.title.wait_for(timeout=300_000)
+    return time.perf_counter() - started
+
+
+def _interval(page: Page) -> float:
+    page.wait_for_timeout(SETTLES_MS)
+    page.evaluate(_FOCUS)
+    return frame_interval(page)
+
+
+def _bound(what: str, measured: float, unit: str, bound: float) -> Row:
+    return Row(
+        what,
+        f"{measured:,.1f} {unit}",
+        "",
+        f"{measured / bound:.2f} of it",
+        f"<= {bound:,.0f} {unit}",
+        measured <= bound,
+    )
+
+
+if __name__ == "__main__":
+    main()
