@@ -192,7 +192,7 @@ sys.meta_path.insert(0, Interrupting())
 """
 WHILE_ENDING = """
 from tfvis_nb.cli import run
-run.WhenImported.end = lambda self: signal.raise_signal(signal.SIGINT)
+run.WhenImported.end = lambda self, failure: signal.raise_signal(signal.SIGINT)
 """
 
 

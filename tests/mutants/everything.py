@@ -24,8 +24,17 @@ from tests.hostile_names import HOSTILE
 from tests.large_traces import layout_of
 from tfvis_nb import analysis
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis import fused_instructions
+from tfvis_nb.analysis import (
+    fleet_drift,
+    fleet_heat_map,
+    fleet_outliers,
+    fleet_stragglers,
+    fused_instructions,
+    slower_ops,
+)
+from tfvis_nb.analysis.fleet import drift
 from tfvis_nb.analysis.steps import breakdown
+from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.display.charts import Charts
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.pages.dashboard import html_dashboard
@@ -112,11 +121,24 @@ def survive(trace: tv.Trace, chance: random.Random) -> bool:
         )
     for name in Charts.NAMES:
         trace.charts.why_not(name)
+    _as_dataset(trace)
     _shown(trace, chance)
     _asked(trace, chance)
     _written(trace)
     _SURVIVED.add(digest)
     return True
+
+
+def _as_dataset(trace: tv.Trace) -> None:
+    """Make the tables that a dataset has of a trace, and the analyses of fleets from them."""
+    tables = {name: make(trace) for name, make in TABLES.items()}
+    steps, ops = (tables[name].to_pandas() for name in ("steps", "ops"))
+    fleet_heat_map(steps)
+    fleet_outliers(steps)
+    fleet_stragglers(steps)
+    for by in drift.BY:
+        fleet_drift(steps, by=by)
+    slower_ops(ops, since=int(steps["step"].max()) if len(steps) else 0)
 
 
 def fingerprint(trace: tv.Trace) -> bytes:
