@@ -72,6 +72,16 @@ def test_a_loop_of_a_jitted_function_has_a_step_a_call(ones: Any) -> None:
     assert len(t.profiles) == 1
 
 
+def test_steps_that_are_called_ahead_do_not_contain_those_that_run_before_them(ones: Any) -> None:
+    with tv.trace() as t:
+        for _ in range(16):
+            long_step(ones)
+    steps = t.steps[t.steps["step"] >= 0]
+    assert steps["start_ns"].is_monotonic_increasing
+    # The calls take microseconds: from call to result, all steps would last as long as half of the loop.
+    assert steps["duration_ns"].sum() < 3 * (steps["end_ns"].max() - steps["start_ns"].min())
+
+
 def test_the_lines_and_scopes_of_the_code(ones: Any) -> None:
     with tv.trace() as t:
         long_step(ones)

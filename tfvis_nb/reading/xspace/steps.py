@@ -3,7 +3,8 @@
 A step is a run of a session, an event that the program marked as one, or, where it
 marked none, a call of a tf.function, a run of a graph, or a call of a function that JAX compiled.
 A step includes the events inside it on its thread, the work that other threads took over from those, the
-events inside that, and so on; a kernel belongs to the step of its launch.
+events inside that, and so on; a kernel belongs to the step of its launch. What JAX calls ahead, while an
+earlier step still runs, belongs to that one.
 """
 
 from collections.abc import Callable
@@ -174,6 +175,29 @@ def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray
         reached = (step[source] != NO_STEP) & (step[target] == NO_STEP) & (threads.position[target] >= 0)
         seeds, kept = np.unique(target[reached], return_index=True)
         _fill_from(step, threads, ends, seeds, step[source[reached][kept]])
+    if len(ran.rows):
+        _move_ahead_of_run(step, threads, ran, start, len(chosen))
+
+
+def _move_ahead_of_run(
+    step: np.ndarray, threads: Threads, ran: Sparse, start: np.ndarray, count: int
+) -> None:
+    """Give what happened before the run of its step to the step that ran then, if that is an earlier one.
+
+    JAX queues calls: a loop that waits for no result has called all of its steps while the first ones run.
+    Each step would last from its call to the end of its run, and so as long as many of them.
+    """
+    first = np.full(count, np.iinfo(np.int64).min)
+    known = np.unique(ran.numbers)
+    first[known] = np.iinfo(np.int64).max
+    np.minimum.at(first, ran.numbers, start[ran.rows])
+    position = threads.position[ran.rows]
+    last = np.full(count, np.iinfo(np.int64).min)
+    np.maximum.at(last, ran.numbers, start[ran.rows] + threads.until[position] - threads.at[position])
+    last = np.maximum.accumulate(last)
+    rows = np.flatnonzero(step != NO_STEP)
+    rows = rows[start[rows] < first[step[rows]]]
+    step[rows] = np.minimum(np.searchsorted(last, start[rows], "right"), step[rows])
 
 
 def _around(
