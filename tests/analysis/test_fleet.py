@@ -192,6 +192,10 @@ def test_a_step_of_several_runs_is_named_with_its_run() -> None:
     assert slower_ops(table, since=("r10", 0)).attrs["steps"] == (10, 10)
     with raises_id(ValueError, "step_of_runs", step=3, runs=2):
         slower_ops(table, since=3)
+    with raises_id(ValueError, "no_step", step=10):
+        slower_ops(table, since=10)
+    table.loc[table["run"] == "r10", "step"] += 10
+    assert slower_ops(table, since=10).attrs["steps"] == (10, 10)
 
 
 def test_no_step_is_before_the_first_one() -> None:

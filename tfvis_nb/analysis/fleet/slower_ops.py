@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.fleet.grid import check_table, places
+from tfvis_nb.analysis.fleet.grid import check_table, place_of, places
 from tfvis_nb.analysis.steps.difference import TRIM, Differences, differences, false_discovery_rates
 from tfvis_nb.analysis.steps.step_differences import LEVEL, ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
@@ -72,7 +72,7 @@ def slower_ops(ops: pd.DataFrame, since: Since) -> pd.DataFrame:
     TypeError
         If `ops` is no table of ops.
     ValueError
-        If there are several runs, and a number alone does not say which run's step it is.
+        If there are several runs, and none or several of them have a step of this number.
 
     Examples
     --------
@@ -122,13 +122,15 @@ def _cells(ops: pd.DataFrame, group: np.ndarray) -> _Cells:
 
 def _first(cells: _Cells, since: Since) -> int:
     """Return how many steps are before one, which need not have ops itself."""
-    names = list(dict.fromkeys(cells.runs))
-    if not isinstance(since, tuple) and len(names) > 1:
-        raise ValueError(Text("step_of_runs", step=since, runs=len(names)))
-    run, step = since if isinstance(since, tuple) else (names[0] if names else "", since)
-    at = natural(run)
+    if isinstance(since, tuple):
+        run, step = since
+    else:
+        is_one_run = len(set(cells.runs)) < 2
+        at = 0 if is_one_run else place_of(cells.runs, cells.steps, since)
+        run, step = cells.runs[at] if cells.runs else "", since
+    first = natural(run), step
     keys = zip(map(natural, cells.runs), cells.steps.tolist(), strict=True)
-    return sum(key < (at, step) for key in keys)
+    return sum(key < first for key in keys)
 
 
 def _differences(cells: _Cells, first: int, count: int) -> Differences:
