@@ -21,7 +21,7 @@ from tfvis_nb.display.on_disk.places import Places
 
 MOST_IDS = 1_000_000
 """Found events whose ids are sent; one goes from one to the next among these."""
-MOST_SPANS = 8_000_000
+MOST_SPANS = 4_000_000
 """Stretches of time at which something found runs; of more the time that they cover is not known."""
 
 
