@@ -54,7 +54,7 @@ def timed(bucket: Path, dataset: Path, workers: int, *, kill: bool = False) -> t
     """
     count = len([*bucket.rglob("*.pb*")])
     with (
-        LocalCluster(workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         # What a worker imports is not part of it.
