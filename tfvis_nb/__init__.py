@@ -16,7 +16,7 @@ Anywhere else::
     t.transfers.nlargest(5, "wait_ns")
     t.to_html("step.html")
 
-A trace saved before is read by ``tv.read_trace(path)`` and drawn by ``tv.show_timeline(trace)``.
+``tv.read_trace(path)`` reads a saved trace, and ``tv.show_timeline(trace)`` draws it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Importing the package loads neither pyarrow's nor the widget's libraries: the first use does.
+    # Neither pyarrow nor the widget's libraries are loaded until they are first used.
     if name == "last_trace":
         from tfvis_nb.recording import latest
 
@@ -151,7 +151,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Take ``%%trace`` out again; ``%unload_ext tfvis_nb`` calls this."""
+    """Remove ``%%trace`` from the shell; ``%unload_ext tfvis_nb`` calls this."""
     from tfvis_nb import magics
 
     magics.unregister(shell)

@@ -1,4 +1,4 @@
-"""The event table: its columns, their dtypes and units, and how one is built and checked.
+"""The event table: its columns, their dtypes and units, and functions that build and check one.
 
 One row is one recorded execution: an op run by TensorFlow's executor, a GPU
 kernel, a copy, a tensor received from another task. Rows are ordered by
@@ -41,14 +41,14 @@ COLUMNS: dict[str, str] = {
 """Column name to dtype, in order. Times are epoch nanoseconds, durations nanoseconds, sizes bytes."""
 
 NO_STEP = -1
-"""The ``step`` of what belongs to no step; steps are numbered from 0."""
+"""The ``step`` of events outside any step; steps are numbered from 0."""
 
 SHOWN = {"thread": "Thread"}
-"""Columns of whole numbers that the details of an event show as they are, and how they are called there."""
+"""Columns of whole numbers that the details of an event show unformatted, with their labels there."""
 
 
 def _text_dtype() -> Any:
-    """Return the dtype pandas 3 calls "str"; pandas 2.2 and 2.3 have it under other names."""
+    """Return the dtype that pandas 3 calls "str"; it has other names in pandas 2.2 and 2.3."""
     try:
         return pd.StringDtype("pyarrow", na_value=np.nan)
     except TypeError:
@@ -56,10 +56,10 @@ def _text_dtype() -> Any:
 
 
 LATEST_NS = 4_000_000_000_000_000_000
-"""The year 2096 in ns. No time is later, nor before minus that: differences of two times fit 64 bits."""
+"""The year 2096 in ns. Times lie between minus and plus this, so differences of two times fit 64 bits."""
 
 MOST_IN_ALL = 1 << 62
-"""The durations of a table, and its bytes, add up to at most this much: so does every sum of some of them."""
+"""Limit for the sum of all durations of a table, and of all its bytes; partial sums then stay below it."""
 
 TEXT = _text_dtype()
 """The dtype of the "str" columns: UTF-8 texts in Arrow memory, missing ones NaN."""
@@ -69,35 +69,35 @@ _WHERE = ("task", "device", "lane")
 TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 """Columns of points in time."""
 _ONE_BY_ONE = ("step", "kind", "start_ns", "duration_ns")
-"""Every row has a value of these."""
+"""Columns with a value in every row."""
 
 OPTIONAL = tuple(name for name in COLUMNS if name not in {*_WHERE, *_ONE_BY_ONE, "name", "op"})
-"""Columns that not every kind of row has, nor every file."""
+"""Columns that only some kinds of rows and some files have."""
 
 
 def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFrame:
-    """Make an event table from columns, in the order they come.
+    """Make an event table from columns, with rows in the given order.
 
     Parameters
     ----------
     columns
         Column name to values (anything ``pandas.Series`` takes). Columns that are
         left out hold the empty value of their dtype: NA, ``""`` or, for ``step``, 0.
-        A task, device, lane or op that is None is not known, which is ``""``.
+        A task, device, lane or op of None becomes ``""``, which means unknown.
     rows
         Number of rows; needed only when `columns` is empty.
 
     Returns
     -------
     pandas.DataFrame
-        With exactly the columns of `COLUMNS`, not yet ordered.
+        With exactly the columns of `COLUMNS`, not yet sorted.
 
     Raises
     ------
     ValueError
-        If a column is unknown, or one of ``start_ns`` and ``duration_ns`` is missing; if a column
-        has another length than the others or values that it cannot have; if a row has no
-        ``step``, ``kind``, ``start_ns`` or ``duration_ns`` where the column has them.
+        If a column is unknown, or one of ``start_ns`` and ``duration_ns`` is missing; if a column has another
+        length than the others or invalid values; if a value of ``step``, ``kind``, ``start_ns`` or
+        ``duration_ns`` is missing.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _refuse_missing(name: str, series: pd.Series) -> None:
 
 
 def _with_text_categories(series: pd.Series) -> pd.Series:
-    """Make the categories `TEXT`, as pandas 3 does by itself, so that two tables compare equal."""
+    """Give the categories the dtype `TEXT`, which pandas 3 does itself, so that two tables compare equal."""
     categories = series.cat.categories
     return series if categories.dtype == TEXT else series.cat.rename_categories(categories.astype(TEXT))
 
@@ -178,7 +178,7 @@ def order(table: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     Returns
     -------
     tuple
-        The ordered table and, for each of its rows, the row number before (shape ``(n,)``, int64).
+        The ordered table and, for each of its rows, the previous row number (shape ``(n,)``, int64).
 
     Examples
     --------
@@ -197,7 +197,7 @@ def check(table: pd.DataFrame) -> None:
     Checks the columns, their dtypes, the order of ``start_ns``, that no
     duration is negative, that times, durations and bytes are within `LATEST_NS` and
     `MOST_IN_ALL`, that every ``step`` is `NO_STEP` or a number from 0, that every ``kind`` is one of `KINDS`,
-    and that every row has a task, a device and a lane; ``""`` is one that is not known.
+    and that every row has a task, a device and a lane, where ``""`` means unknown.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def check(table: pd.DataFrame) -> None:
 
 
 def _check_sizes(table: pd.DataFrame) -> None:
-    """Refuse numbers whose differences and sums do not fit 64 bits: they would silently wrap around."""
+    """Reject numbers whose differences or sums exceed 64 bits: they would silently wrap around."""
     for name in TIMES:
         _refuse_beyond(name, table[name], -LATEST_NS, LATEST_NS)
     _refuse_beyond("duration_ns", table["duration_ns"], 0, LATEST_NS - table["start_ns"].to_numpy())

@@ -1,4 +1,4 @@
-"""The fixture ``tfvis_trace`` of pytest: records what a test runs, and checks it against limits."""
+"""The pytest fixture ``tfvis_trace``: records the work of a test and checks it against limits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TraceFixture:
         return last
 
     def check(self, **limits: Any) -> None:
-        """Fail the test if the last recording exceeds limits, as `tfvis_nb.assert_trace`.
+        """Fail the test if the last recording exceeds limits, like `tfvis_nb.assert_trace`.
 
         The recording is then saved, and the message names the file.
         """

@@ -1,7 +1,7 @@
 """Notes and messages of errors: each is an id and figures, rendered by ``tfvis_nb/texts.json``.
 
-The catalogue has a template for each id, in the syntax of `str.format`. A field that is not a figure is
-another id of the catalogue, whose text stands there. ``{rows:row|rows}`` is a count with its noun.
+The catalogue has a template for each id, in the syntax of `str.format`. A field that is not a figure is the
+id of another text, which is inserted there. ``{rows:row|rows}`` is a count with its noun.
 """
 
 import json
@@ -20,7 +20,7 @@ class Text(str):
     key
         An id in the catalogue.
     **figures
-        What its template names.
+        Values for the fields of its template.
 
     Attributes
     ----------
@@ -53,23 +53,23 @@ class Text(str):
 
     @classmethod
     def stored(cls, words: str, key: str, figures: dict[str, Any]) -> Self:
-        """Return a text that was rendered before."""
+        """Return a text with the words rendered earlier."""
         text = str.__new__(cls, words)
         text.id = key
         text.figures = {name: _plain(value) for name, value in figures.items()}
         return text
 
     def named(self, label: object) -> Self:
-        """Return the text behind the name of the file that it is about, which is the figure `label`."""
+        """Return the text prefixed with the name of the file that it is about, the figure `label`."""
         return self.stored(f"{label}: {self}", self.id, self.figures | {"label": label})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy the words as they are, whatever the catalogue has then."""
+        """Pickle and copy the words unchanged, even if the catalogue changes later."""
         return Text.stored, (str(self), self.id, self.figures)
 
 
 def text_of(error: BaseException) -> Text:
-    """Return the message of an error; one that has no `Text` has an empty id.
+    """Return the message of an error; its id is empty if the error has no `Text`.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def text_of(error: BaseException) -> Text:
 
 
 def id_of(text: str) -> str:
-    """Return the id of a text; an empty one for a text of a user or of a file.
+    """Return the id of a text; empty for texts from users or files.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class _Formatter(Formatter):
         return kwargs[key] if key in kwargs else self.vformat(catalogue()[str(key)], args, kwargs)
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Write a count with the words for one or for several, or after ``~`` the words alone."""
+        """Format a count with its singular or plural words, or with ``~`` only the words."""
         one, several, many = format_spec.partition("|")
         if not several:
             return format(value, format_spec)
@@ -118,7 +118,7 @@ _FORMATTER = _Formatter()
 
 
 def _plain(value: Any) -> Any:
-    """Return a figure as a JSON value: an error or an array would be kept alive, and cannot be stored."""
+    """Return a figure as a JSON value, because errors and arrays would be kept alive and cannot be stored."""
     if isinstance(value, (str, int, float)) or value is None:
         return value
     if isinstance(value, (list, tuple)):
@@ -128,13 +128,13 @@ def _plain(value: Any) -> Any:
 
 
 def notes_to_json(notes: Sequence[str]) -> dict[str, Any]:
-    """Return notes as a file keeps them: their words for every reader, and their ids and figures for ours."""
+    """Return notes for a file: words that any program can read, and ids and figures for this package."""
     ids = [[note.id, note.figures] if isinstance(note, Text) else None for note in notes]
     return {"notes": list(notes), "note_ids": ids}
 
 
 def notes_from_json(found: Mapping[str, Any]) -> list[str]:
-    """Return the notes that `notes_to_json` wrote; the words are those of the file.
+    """Return the notes that `notes_to_json` wrote, with the words in the file.
 
     Raises
     ------
@@ -150,12 +150,12 @@ def notes_from_json(found: Mapping[str, Any]) -> list[str]:
 
 
 def _restored(note: str, kept: Any) -> str:
-    """Give a note its id again, where its file has one of ours, with figures of ours."""
+    """Restore the id of a note if the file has an id and figures that this version knows."""
     match kept:
         case [str(key), dict(figures)]:
             try:
                 Text(key, **figures)
             except (KeyError, TypeError, ValueError):
-                return note  # of another version, or of somebody else
+                return note  # written by another version or another program
             return Text.stored(note, key, figures)
     return note

@@ -1,4 +1,4 @@
-"""``tfvis-nb``: the same verbs from a shell. TensorFlow is imported only to run a script and to diagnose."""
+"""``tfvis-nb``: the verbs of the shell. TensorFlow is imported only to run a script or to diagnose."""
 
 import importlib
 import io
@@ -16,7 +16,7 @@ from tfvis_nb.core.options import near
 from tfvis_nb.texts import Text
 
 OK, FAILED, USAGE, BROKEN_PIPE, INTERRUPTED = 0, 1, 2, 141, 130
-"""Exit codes. The last two are a shell's for a program that SIGPIPE or SIGINT ended."""
+"""Exit codes. Shells use the last two for programs that SIGPIPE or SIGINT ended."""
 
 VERBS = {
     "open": "show traces in a browser, in a single page that needs no network",
@@ -32,7 +32,7 @@ VERBS = {
     "doctor": "check the installation and suggest fixes",
     "completion": "write the completion script of a shell",
 }
-"""Verb to what it does. Its command is in the module of the same name, as ``command``."""
+"""Verb to its description. Its command is ``command`` in the module of the same name."""
 
 _ALIASES = {"convert": "export"}
 EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong arguments"
@@ -40,7 +40,7 @@ COMPLETE_VARIABLE = "_TFVIS_NB_COMPLETE"
 
 
 class _Verbs(click.Group):
-    """Imports the module of a verb only to run it: the list of verbs and their completion stay fast."""
+    """Imports the module of a verb only to run it, so that listing and completing verbs stay fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         return list(VERBS)
@@ -53,7 +53,7 @@ class _Verbs(click.Group):
         if not ctx.resilient_parsing:
             hint = near(cmd_name, VERBS) or "."
             ctx.fail(Text("unknown_verb", verb=cmd_name, hint=hint, verbs=", ".join(VERBS)))
-        return None  # a shell asks what may follow
+        return None  # a shell asks for completions
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Verbs"):
@@ -81,10 +81,10 @@ def group() -> None:
 def verb(
     name: str, about: str, examples: str, *, more_codes: str = "", **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    r"""Make a function, which returns the exit code, the command of a verb.
+    r"""Turn a function that returns the exit code into the command of a verb.
 
     `about` is the help after the first sentence, `more_codes` are exit codes that only this verb has,
-    `settings` what else `click.command` takes.
+    `settings` are other arguments of `click.command`.
     """
     summary = VERBS[name]
     return click.command(
@@ -96,18 +96,17 @@ def verb(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line, that of the process unless given, and return the exit code.
+    """Run a command line, by default that of the process, and return the exit code.
 
-    0 when all went well, 1 when something failed, 2 when the arguments are wrong; of ``run``, the script's
-    own.
+    0 for success, 1 for a failure, 2 for wrong arguments; ``run`` returns the exit code of the script.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         code = _run(arguments)
-        if sys.stdout is not None:  # as where the shell has closed it
+        if sys.stdout is not None:  # for example if the shell has closed it
             sys.stdout.flush()
     except BrokenPipeError:
-        _write_no_more()  # the reader has seen enough
+        _write_no_more()  # the reader closed the pipe
         return BROKEN_PIPE
     except click.UsageError as error:
         verb_name = f" {arguments[0]}" if arguments[0] in VERBS else ""
@@ -131,17 +130,17 @@ def _run(arguments: list[str]) -> int:
     if instruction := os.environ.get(COMPLETE_VARIABLE):
         return shell_complete(group, {}, "tfvis-nb", COMPLETE_VARIABLE, instruction)
     if arguments[:1] != ["run"] and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # names of ops are more than some terminals can show
+        sys.stdout.reconfigure(errors="replace")  # terminals may lack characters in names of ops
     try:
-        # Not `group.main`, which has exit codes of its own for Ctrl-C and for output that nobody reads.
+        # Not `group.main`, which has its own exit codes for Ctrl-C and closed pipes.
         with group.make_context("tfvis-nb", [*arguments] or ["--help"]) as context:
             code: int = group.invoke(context)
             return code
-    except click.exceptions.Exit as end:  # the help or the version was shown
+    except click.exceptions.Exit as end:  # after showing the help or the version
         return end.exit_code if arguments else USAGE
 
 
 def _write_no_more() -> None:
-    """Forget what is not written yet: Python would try again at the end, and complain of it."""
+    """Discard unwritten output: Python would try again to write it at exit, and report an error."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""``tfvis-nb capture``: running processes, recorded from outside."""
+"""``tfvis-nb capture``: record running processes from outside."""
 
 from collections.abc import Sequence
 from pathlib import Path

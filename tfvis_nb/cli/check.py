@@ -1,4 +1,4 @@
-"""``tfvis-nb check``: traces against limits and against a base, for CI."""
+"""``tfvis-nb check``: check traces against limits and a base, for CI."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ def command(
         return EXIT_CODES[UNKNOWN]
     shares: dict[str, Limit] = {}
     for given in sorted(worse, key=len, reverse=True):
-        shares |= given  # that of a metric after that of all
+        shares |= given  # the share of a metric after the share of all
     checked = [_checked(path, max_unpacked, allowed, base, shares) for path in traces]
     print(FORMATS[form](checked))  # noqa: T201
     results = {one.result for one in checked}
@@ -137,7 +137,7 @@ def read_limits(path: Path) -> dict[str, float]:
     Raises
     ------
     click.UsageError
-        If there is no such file, or it holds anything else than limits.
+        If there is no such file, or it contains anything but limits.
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -14,14 +14,14 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.texts import id_of
 
 SCHEMA_VERSION = 1
-"""Version of the JSON; it changes if a field changes or goes."""
+"""Version of the JSON; it increases when a field changes or is removed."""
 
 _LONGEST = 500
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 
 class CheckedTrace(NamedTuple):
-    """A trace with its result, the table of `check`, and why it cannot be read."""
+    """A trace with its result, the table of `check`, or the reason why it cannot be read."""
 
     path: str
     result: str
@@ -41,7 +41,7 @@ def to_text(checked: Sequence[CheckedTrace]) -> str:
 
 
 def to_json(checked: Sequence[CheckedTrace]) -> str:
-    """Write all figures, None for those that are not known."""
+    """Write all figures; unknown ones are None."""
     traces = [
         {"trace": one.path, "result": one.result, "reason": one.reason, "checks": _records(one.table)}
         for one in checked
@@ -117,7 +117,7 @@ def _line(texts: Sequence[str], *, strong: bool = False) -> str:
 
 
 def _plain(text: str) -> str:
-    """Make a text one line without control characters."""
+    """Turn a text into one line without control characters."""
     return printable(" ".join(text.split()), _LONGEST)
 
 

@@ -1,4 +1,4 @@
-"""``tfvis-nb doctor``: what recording and showing lack here, each with the command that fixes it."""
+"""``tfvis-nb doctor``: find what prevents recording or showing here, with the command that fixes it."""
 
 import importlib.metadata
 import importlib.util
@@ -37,7 +37,7 @@ class Check(NamedTuple):
 @verb("doctor", "Exits with 1 if something needs a fix.", "tfvis-nb doctor")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
 def command(*, as_json: bool) -> int:
-    """Show the findings; return 1 if one of them has to be fixed, else 0."""
+    """Show the results; return 1 if one of them must be fixed, else 0."""
     checks = [*packages(), front_end(), jupyterlab(), *tensorflow(probe())]
     if as_json:
         print(json.dumps([one.as_json() for one in checks], indent=1))  # noqa: T201
@@ -50,7 +50,7 @@ def command(*, as_json: bool) -> int:
 
 
 def packages() -> list[Check]:
-    """Look at tfvis_nb and Python."""
+    """Check tfvis_nb and Python."""
     version = importlib.metadata.version("tfvis-nb")
     python = sys.version.split()[0]
     return [
@@ -59,7 +59,7 @@ def packages() -> list[Check]:
 
 
 def front_end() -> Check:
-    """Look for the view, which a checkout of the source has to build first."""
+    """Check for the front end, which a source checkout must build first."""
     from tfvis_nb.display.bundles import bundle_path
 
     folder = bundle_path("").parent.parent
@@ -77,7 +77,7 @@ def front_end() -> Check:
 
 
 def _bundles(folder: Path) -> list[str]:
-    """Return the files of the view: one per entry in a checkout, else those that the build listed."""
+    """Return the files of the front end: one per entry in a checkout, else those that the build listed."""
     from tfvis_nb.display.bundles import bundle_path
 
     entries = sorted((folder / "js" / "entries").glob("*.ts"))
@@ -88,7 +88,7 @@ def _bundles(folder: Path) -> list[str]:
 
 
 def jupyterlab(prefix: Path | None = None) -> Check:
-    """Look whether JupyterLab of this environment, or of `prefix`, finds what loads the widget."""
+    """Check whether JupyterLab of this environment, or of `prefix`, finds the files that load the widget."""
     try:
         version = importlib.metadata.version("jupyterlab")
     except importlib.metadata.PackageNotFoundError:
@@ -109,7 +109,7 @@ def jupyterlab(prefix: Path | None = None) -> Check:
 
 
 def tensorflow(found: Probe) -> list[Check]:
-    """Judge the results of recording, in the order in which they depend on each other."""
+    """Check the steps of recording, in the order in which they depend on each other."""
     if not found.version:
         return [_not_imported(found)]
     checks = [_version(found)]
@@ -166,7 +166,7 @@ def _gpu(found: Probe) -> list[Check]:
 
 
 def _cupti(found: Probe) -> list[Check]:
-    """Find out why there are no kernels, from TensorFlow's log and from the system."""
+    """Find out from TensorFlow's log and the system why there are no kernels."""
     if not found.cuda:
         return [Check("CUPTI", Text("cupti_unused"))]
     if not found.library:
@@ -189,6 +189,6 @@ def _cupti(found: Probe) -> list[Check]:
 
 
 def _log_line(log: str, pattern: str) -> str:
-    """Return the first line of a log that a pattern is found in, to be put behind a sentence."""
+    """Return the first line of a log that matches a pattern, to append it to a sentence."""
     line = next((line for line in log.splitlines() if re.search(pattern, line)), "")
     return f": {line.strip()[:300]}" if line else ""

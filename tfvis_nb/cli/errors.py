@@ -1,4 +1,4 @@
-"""Why a command failed, and how that is written on the error output."""
+"""Failures of commands, and how they are written to the error output."""
 
 import sys
 
@@ -14,13 +14,13 @@ class Failure(click.ClickException):
 def unreadable(path: object, error: OSError) -> Failure:
     """Return the failure to read a file."""
     reason = error.strerror or str(error)
-    # The system's own words begin with a capital.
+    # Messages of the system start with a capital letter.
     reason = reason if isinstance(reason, Text) else reason.lower()
     return Failure(Text("file_unreadable", path=path, reason=reason))
 
 
 def one_line(message: str) -> str:
-    r"""Make a message, which may contain names from a trace, into one line that no terminal acts on."""
+    r"""Turn a message, which may contain names from a trace, into one line that is safe for terminals."""
     text = " ".join(message.split())
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 

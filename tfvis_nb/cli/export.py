@@ -1,4 +1,4 @@
-"""``tfvis-nb export``: traces as a page, a Chrome trace or a table."""
+"""``tfvis-nb export``: write traces as a page, a Chrome trace or a table."""
 
 import re
 from collections.abc import Mapping
@@ -171,7 +171,7 @@ def draw(trace: Trace, path: Path, options: Mapping[str, Any]) -> None:
 
 
 def in_options(text: Text) -> Text:
-    """Reword a message about a call's arguments for the command line."""
+    """Reword a message about arguments of a call for the command line."""
     words = re.sub(r"time_range=\((\d+), (\d+)\)", r"--time-range \1:\2", text)
     return Text.stored(words.replace("max_bytes=None", "--any-size"), text.id, text.figures)
 

@@ -1,4 +1,4 @@
-"""``tfvis-nb info``: the content of a trace, for people and for machines."""
+"""``tfvis-nb info``: show the content of a trace, for people or as JSON."""
 
 import json
 import math
@@ -25,7 +25,7 @@ _Cell = Callable[[dict[str, Any]], str]
 _Columns = Mapping[str, _Cell]
 
 SCHEMA_VERSION = 1
-"""Version of the JSON; it changes if a field changes or goes."""
+"""Version of the JSON; it increases when a field changes or is removed."""
 
 _LETTERS = 80
 _LONGEST = 1000
@@ -54,7 +54,7 @@ def command(traces: tuple[Source, ...], *, max_unpacked: int | None, as_json: bo
     """Summarize the traces; return the exit code."""
     trace = read(traces, max_unpacked=max_unpacked)
     if as_json:
-        # A node may be named by half a surrogate pair, which no output takes but as an escape.
+        # A node's name may hold half a surrogate pair, which can only be written as an escape.
         print(json.dumps(summary(trace), indent=1))  # noqa: T201
     else:
         print("\n".join(lines(trace, top)))  # noqa: T201
@@ -106,7 +106,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, which has no NaN."""
+    """Return a value as JSON can hold it: NaN becomes None."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -125,7 +125,7 @@ def lines(trace: Trace, top: int) -> list[str]:
         ("devices", _DEVICES, facts["devices"]),
         ("busiest lanes", _LANES, [lane | {"share": lane["busy_ns"] / run_ns} for lane in busiest]),
     ]
-    # Received tensors wait, many at a time: the table of transfers has that time once.
+    # Many received tensors wait at the same time: the table of transfers counts that time once.
     ops = [op for op in facts["ops"] if op["side"] != "network"]
     tables += [
         (f"ops by self time: {kind}", _OPS, [op for op in ops if op["kind"] == kind])
@@ -144,7 +144,7 @@ def lines(trace: Trace, top: int) -> list[str]:
 
 
 def _steps(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the steps; the events of none of them span the run, of which only the rest is outside steps."""
+    """Return the steps; the row of events outside steps gets the time outside steps, not their span."""
     outside = facts["overview"]["outside"]
     return [
         row | {"duration_ns": outside["outside_ns"]} if row["step"] == NO_STEP and outside else row
@@ -153,7 +153,7 @@ def _steps(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _findings(trace: Trace, top: int) -> list[str]:
-    """Write the first findings in full, and how many more there are."""
+    """Write the first findings in full, and the number of the others."""
     found = trace.findings
     if reason := why_not(found):
         return ["", f"findings are not available: {reason}"]
@@ -179,7 +179,7 @@ def _duration(name: str) -> _Cell:
     return lambda row: format_duration(row[name] or 0)
 
 
-# Tables for people: the head of each column, and its cell of a row of `summary`.
+# Tables for people: the head of each column, and its cell for a row of `summary`.
 _STEPS: _Columns = {
     "step": lambda row: "outside" if row["step"] == NO_STEP else str(row["step"]),
     "label": _text("label"),
@@ -227,7 +227,7 @@ _LEFT_ALIGNED = {"step", "label", "task", "device", "lane", "kind", "op", "from"
 
 
 def _table(title: str, columns: _Columns, rows: Sequence[dict[str, Any]], top: int) -> list[str]:
-    """Write a table's first rows under its title, and how many more there are; nothing of an empty one."""
+    """Write a table's first rows under its title, and the number of the others; nothing if it is empty."""
     if not rows:
         return []
     cells = [

@@ -1,4 +1,4 @@
-"""``tfvis-nb ingest``: many traces into a dataset."""
+"""``tfvis-nb ingest``: add traces to a dataset."""
 
 import os
 from collections.abc import Iterator, Sequence

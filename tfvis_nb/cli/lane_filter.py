@@ -1,4 +1,4 @@
-"""``--lane-filter`` where it would leave a page without lanes."""
+"""Check ``--lane-filter``, which must not leave a page without lanes."""
 
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.core.labels import lane_label, matches_lane, printable
@@ -10,10 +10,10 @@ _LETTERS = 80
 
 
 def check_lane_filter(trace: Trace, text: str | None) -> None:
-    """Refuse a filter that no lane of a trace passes, nor the memory of an allocator.
+    """Reject a filter that matches no lane of a trace and no allocator.
 
-    `text` are words that a lane's task, device and name must all contain. The message names the lanes there
-    are.
+    `text` are words that a lane's task, device and name must all contain. The message lists the existing
+    lanes.
     """
     terms = (text or "").lower().split()
     if not terms:

@@ -1,4 +1,4 @@
-"""TensorFlow's messages in a file that a command line names, kept to be written in another form."""
+"""Read a file and keep its TensorFlow messages, so that they can be written in another format."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``tfvis-nb open``: traces as a page in a browser."""
+"""``tfvis-nb open``: show traces as a page in a browser."""
 
 import os
 import sys
@@ -55,7 +55,7 @@ def command(
         check_writable(output)
     trace = read_part(traces, title, time_range, max_unpacked, no_source=no_source, anonymize=anonymize)
     if output is None:
-        # Readable by this user only, because a page contains somebody's graph. The browser reads it later.
+        # Only this user may read the page, because it contains a graph. The browser reads it later.
         output = page_path(file_stem(trace.title))
         try:
             write_page(trace, output, **options)
@@ -73,7 +73,7 @@ def command(
 def shown(path: Path) -> bool:
     """Show a file in a browser; return whether one was started."""
     on_desktop = sys.platform in ("darwin", "win32")
-    # Without a display, what would start is a browser in this terminal, which draws no timeline.
+    # Without a display, a text browser would start in this terminal, which cannot draw a timeline.
     if not on_desktop and not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
         return False
     try:

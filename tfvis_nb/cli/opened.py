@@ -1,4 +1,4 @@
-"""Where the pages of ``tfvis-nb open`` lie: a folder of this user alone, from which old ones are removed."""
+"""The folder for pages of ``tfvis-nb open``: private to this user; old pages are removed."""
 
 import contextlib
 import os
@@ -8,16 +8,16 @@ import time
 from pathlib import Path
 
 KEPT_S = 3600
-"""A browser has read a page long before; until then it can be loaded again."""
+"""How long a page is kept: long after the browser has read it, so that it can be reloaded."""
 
 _MOST_STEM = 40
-"""Letters of up to four bytes each; a name of a file has 255 bytes at most."""
+"""Letters have up to four bytes each; a file name has at most 255 bytes."""
 
 
 def page_path(stem: str) -> Path:
-    """Make an empty file for a page, readable by this user alone, and remove pages older than `KEPT_S`.
+    """Create an empty file for a page that only this user can read, and remove pages older than `KEPT_S`.
 
-    It lies in the one folder that all calls of this user share; its name begins with `stem`.
+    It is in a folder that all calls of this user share; its name starts with `stem`.
     """
     folder = _folder()
     _remove_old(folder)
@@ -27,7 +27,7 @@ def page_path(stem: str) -> Path:
 
 
 def _folder() -> Path:
-    """Return the shared folder, or a new one where somebody else holds its name."""
+    """Return the shared folder, or a new one if someone else owns that name."""
     user = os.getuid() if hasattr(os, "getuid") else ""
     folder = Path(tempfile.gettempdir(), f"tfvis-nb-pages-{user}")
     with contextlib.suppress(FileExistsError):
@@ -36,7 +36,7 @@ def _folder() -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    # Anybody can make a folder or a link of this name in a temporary folder that all users share.
+    # Anyone can create a folder or a link with this name in the shared temporary folder.
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
         return False
@@ -50,5 +50,5 @@ def _remove_old(folder: Path) -> None:
             if page.lstat().st_mtime < before:
                 page.unlink()
         except OSError:
-            # Another call has removed it, or a browser on Windows holds it open: the next call tries again.
+            # Another call removed it, or a browser on Windows has it open: the next call tries again.
             continue

@@ -1,4 +1,4 @@
-"""The kinds of values that the options of several verbs take."""
+"""Parameter types that several verbs share."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -14,7 +14,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class _File(click.Path):
-    """A file's name, which shells complete; ``~`` is the user's folder. It need not exist."""
+    """A file name, which shells complete; ``~`` is expanded. The file need not exist."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
         return Path(value).expanduser()
@@ -24,7 +24,7 @@ FILE = _File()
 
 
 def size(text: str) -> int:
-    """Return a number of bytes that is written with or without a unit.
+    """Parse a number of bytes, with or without a unit.
 
     >>> size("20GiB"), size("1.5 MB"), size("7")
     (21474836480, 1500000, 7)
@@ -36,5 +36,5 @@ def size(text: str) -> int:
 
 
 def together(*options: Decorator) -> Decorator:
-    """Return one decorator for options that several verbs have."""
+    """Combine options that several verbs share into one decorator."""
     return lambda function: reduce(lambda made, option: option(made), reversed(options), function)

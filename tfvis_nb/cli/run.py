@@ -1,4 +1,4 @@
-"""``tfvis-nb run``: a script run as by Python itself, with its TensorFlow or JAX work recorded."""
+"""``tfvis-nb run``: run a script as Python would, and record its TensorFlow or JAX work."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def command(
     device_level: str,
     **options: Any,
 ) -> int:
-    """Run a script and write its trace; return its exit code, or 1 where that is 0 but the trace failed."""
-    # Before the script runs, and absolute: it may change the folder.
+    """Run a script and write its trace; return its exit code, or 1 if that is 0 but the trace failed."""
+    # Before the script runs, and absolute: the script may change the working folder.
     outputs = [file.absolute() for file in files or [Path(f"{script.stem}.trace.html")]]
     for path in outputs:
         try:
@@ -115,7 +115,7 @@ def command(
         if complaint is None and recording.trace is not None:
             complaint = write(recording.trace, outputs)
     except KeyboardInterrupt:
-        # The first one ended the script, another one ends the work after it.
+        # The first Ctrl-C ends the script, another one the work after it.
         note(f"{script}: {Text('interrupted_again')}")
         return INTERRUPTED
     if complaint is None:
@@ -125,7 +125,7 @@ def command(
 
 
 def _call_the_process_python() -> None:
-    """Name the main thread as under Python itself: a profile calls its lane so, and places it first."""
+    """Name the main thread as Python does: profiles use that name for its lane, which comes first."""
     with suppress(OSError):  # not Linux
         Path("/proc/self/comm").write_text("python", encoding="ascii")
 
@@ -154,12 +154,12 @@ def run_script(
     main = types.ModuleType("__main__")
     main.__file__ = str(script.absolute())
     vars(main)["__builtins__"] = builtins
-    # Left in place: functions that the script hands to atexit run later.
+    # Left in place, because functions that the script registers with atexit run later.
     sys.modules["__main__"] = main
     sys.argv[:] = [str(script), *arguments]
     folder = str(script.absolute().parent)
     if sys.path and not sys.flags.safe_path:
-        sys.path[0] = folder  # where Python put the folder of this command, or of python -m
+        sys.path[0] = folder  # where Python put the folder of this command or of python -m
     try:
         exec(code, vars(main))  # noqa: S102 - what was asked for
     except SystemExit as error:
@@ -174,7 +174,7 @@ def run_script(
 
 
 def _exit_code(code: object) -> int:
-    """Return the code with which Python ends for a SystemExit; a text is shown."""
+    """Return the exit code of Python for a SystemExit; a text is printed."""
     if code is None:
         return 0
     if isinstance(code, int):
@@ -184,7 +184,7 @@ def _exit_code(code: object) -> int:
 
 
 def _show(error: BaseException) -> None:
-    # The first frame is run_script's, which the script does not know.
+    # The first frame belongs to run_script, not to the script.
     shown = error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
     if sys.excepthook is sys.__excepthook__:
         traceback.print_exception(shown)
@@ -193,9 +193,9 @@ def _show(error: BaseException) -> None:
 
 
 class WhenImported:
-    """Begins a recording when TensorFlow or JAX has been imported: a script may set its variables before.
+    """Starts recording once TensorFlow or JAX is imported, so that a script can set their variables first.
 
-    ``trace`` is the recording, once `end` was called; None when that is nothing.
+    After `end`, ``trace`` is the recording, or None if nothing was recorded.
     """
 
     def __init__(self, recorder: Recorder, frameworks: Sequence[str]) -> None:
@@ -206,17 +206,17 @@ class WhenImported:
         self._began: RecordedTrace | None = None
 
     def install(self) -> None:
-        """Watch for the import."""
+        """Wait for the import."""
         self._imports.watch()
 
     def _begin(self) -> None:
-        """Begin, unless the framework is imported by another one, as JAX is by TensorFlow."""
+        """Start recording, unless another framework imports this one, as TensorFlow imports JAX."""
         if all(is_imported(name) for name in FRAMEWORKS if name in sys.modules):
             self._imports.end()
             self._began = self._stack.enter_context(self._recorder)
 
     def end(self, failure: BaseException | None) -> str | None:
-        """End the recording, with the error of the script; return why there is no trace, or None."""
+        """End the recording, given the error of the script; return why there is no trace, or None."""
         from tfvis_nb.core.errors import EmptyTraceError
 
         self._imports.end()
@@ -233,9 +233,9 @@ class WhenImported:
 
 
 def write(trace: Trace, outputs: Sequence[Path]) -> str | None:
-    """Write a trace to each file; return a text about the failed ones, or None.
+    """Write a trace to each file; return a text about failures, or None.
 
-    A page that would be too large for a browser is written as a table instead: the run is not lost.
+    A page too large for a browser is written as a table instead, so that the run is not lost.
     """
     from tfvis_nb.display.pages.page import PageTooLargeError
     from tfvis_nb.writing.save import save
@@ -254,6 +254,6 @@ def write(trace: Trace, outputs: Sequence[Path]) -> str | None:
             complaints.append(Text("file_unwritable", path=path, reason=error))
             continue
         for file in written:
-            # Not among what the script itself writes.
+            # Separate from the output of the script.
             note(Text("files_written", files=os.path.relpath(file)))
     return "; ".join(complaints) or None

@@ -1,4 +1,4 @@
-"""``tfvis-nb serve``: the monitor of a job for a browser, where there is no notebook."""
+"""``tfvis-nb serve``: the monitor of a job in a browser, without a notebook."""
 
 import errno
 import html
@@ -27,7 +27,7 @@ from tfvis_nb.serving.access import validate_token
 from tfvis_nb.texts import Text, text_of
 
 _BY_SIGNAL = 128
-"""The exit code of who is ended by a signal is so much more than its number."""
+"""The exit code of a process ended by a signal is this plus the number of the signal."""
 
 _ONWARD = """\
 <!doctype html>
@@ -97,7 +97,7 @@ def _serve(path: Path, arguments: SimpleNamespace) -> int:
         )
     except ValueError as error:
         raise click.UsageError(text_of(error)) from None
-    # It warns about each client that does not trust a certificate.
+    # It warns about each client that does not trust the certificate.
     logging.getLogger("tornado.general").setLevel(logging.ERROR)
     with _ended_by_signals():
         _start(server, arguments)
@@ -114,7 +114,7 @@ def _serve(path: Path, arguments: SimpleNamespace) -> int:
 
 @contextmanager
 def _as_session(path: Path) -> Iterator[Path]:
-    """Give the path, or that of the session converted from tftracer's."""
+    """Return the path, or that of a session converted from tftracer."""
     from tfvis_nb.compat.import_tftracer import converted, may_be_tftracers
     from tfvis_nb.core.errors import TraceFormatError
 
@@ -137,7 +137,7 @@ def _as_session(path: Path) -> Iterator[Path]:
 
 
 def _check_session(path: Path) -> None:
-    """Refuse a file that is something else; one that is not there may come."""
+    """Reject other kinds of files; a missing file may still appear."""
     from tfvis_nb.core.errors import TraceFormatError
     from tfvis_nb.session import open_session
 
@@ -150,7 +150,7 @@ def _check_session(path: Path) -> None:
             return
         except TraceFormatError as error:
             if again:
-                time.sleep(0.5)  # a job may just be creating it
+                time.sleep(0.5)  # a job may be creating it right now
                 continue
             raise Failure(text_of(error)) from None
         except (sqlite3.Error, OSError) as error:
@@ -204,7 +204,7 @@ def _what_helps(error: OSError, port: int) -> str:
 
 
 def _say(server: MonitorServer, path: Path, arguments: SimpleNamespace) -> None:
-    """Print the facts, and the address last: a program that waits for it may end this at once."""
+    """Print the facts, and last the address: a program that waits for it may end this process immediately."""
     if arguments.token_file is not None:
         note(Text("address_of_token_file", path=arguments.token_file))
     if not path.exists():
@@ -216,8 +216,8 @@ def _say(server: MonitorServer, path: Path, arguments: SimpleNamespace) -> None:
 
 
 def _show(server: MonitorServer) -> None:
-    """Show it in a browser, and wait until it is ended."""
-    # By a file of this user only, which leads there: every user sees the arguments of a browser.
+    """Show it in a browser, and wait until it ends."""
+    # Through a private file that redirects there, because all users can see a browser's arguments.
     with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
         page = Path(folder, "monitor.html")
         page.write_text(_ONWARD.format(url=html.escape(server.url)), encoding="utf-8")
@@ -228,13 +228,13 @@ def _show(server: MonitorServer) -> None:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM, or a terminal that is closed, end the process as Ctrl-C does, with nothing left behind."""
+    """Let SIGTERM or a closed terminal end the process as cleanly as Ctrl-C does."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise SystemExit(_BY_SIGNAL + number)
 
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # Under nohup the end of the terminal does not concern it.
+    # Under nohup, closing the terminal must not end it.
     heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, end) for number in heard}
     try:

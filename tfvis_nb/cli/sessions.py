@@ -1,4 +1,4 @@
-"""The traces of a session, each with its run; damaged ones are left out with a note."""
+"""Read the traces of a session, each with its run; damaged ones are left out with a note."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMED = 3
 
 
 def is_session(path: Path) -> bool:
-    """Whether a file is a session's, by its name or by how it begins."""
+    """Return whether a file is a session, judging by its name or its first bytes."""
     if not path.is_file():
         return False
     if path.suffix.lower() == SUFFIX:
@@ -37,7 +37,7 @@ def is_session(path: Path) -> bool:
 
 
 def session_traces(path: Path, *, keep_messages: bool) -> list[Trace]:
-    """Read what a session keeps; TensorFlow's messages stay in memory only with `keep_messages`."""
+    """Read the traces of a session; TensorFlow's messages stay in memory only with `keep_messages`."""
     from tfvis_nb.session import open_session
 
     try:
@@ -68,13 +68,13 @@ def tftracer_traces(path: Path) -> list[Trace]:
             notes = converted(path, Path(folder, "converted.tfvis"))
             traces = session_traces(Path(folder, "converted.tfvis"), keep_messages=True)
         except (TraceFormatError, Failure):
-            return []  # reading it as any other file finds out what it is
+            return []  # read like any other file, which identifies its format
     traces[0].notes += notes
     return traces
 
 
 def _check_whole(session: SavedSession, path: Path) -> None:
-    """Look through a session without traces: the damage may be in them."""
+    """Check a session without traces: the traces may be damaged."""
     with session.connected() as connection:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
@@ -95,7 +95,7 @@ def _readable(session: SavedSession, table: pd.DataFrame, path: Path, *, keep_me
             failed[number] = str(error.args[0] if error.args else error)
         else:
             if form == "run_metadata" and run:
-                # A signature may have several; the run distinguishes them.
+                # A signature may have several traces; the run tells them apart.
                 trace.step_labels = {0: f"{label}, run {run}"}
             if not keep_messages:
                 trace.sources = trace.profiles = []

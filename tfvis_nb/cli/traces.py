@@ -1,4 +1,4 @@
-"""The parameters of the verbs that read traces or sessions: which ones, and which part."""
+"""Parameters of the verbs that read traces or sessions: the sources and the part to read."""
 
 import re
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ _ALLOW_HTTP = "tfvis_nb.allow_http"
 
 
 class _Source(click.Path):
-    """A file's name, or a URL: as a path it would lose a slash."""
+    """A file name or a URL, which would lose a slash as a path."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Source:
-        """Return a URL as it is, everything else as a path."""
+        """Return a URL unchanged, anything else as a path."""
         from tfvis_nb.reading.sources.remote import is_url
 
         return str(value) if is_url(value) else FILE.convert(value, param, ctx)
@@ -88,9 +88,9 @@ def read(
     *,
     keep_messages: bool = False,
 ) -> Trace:
-    """Read the traces that a command line names; `max_unpacked` is in bytes.
+    """Read the traces given on the command line; `max_unpacked` is in bytes.
 
-    With `keep_messages`, those of a session or of messages keep these, which takes memory.
+    With `keep_messages`, traces of sessions and messages keep TensorFlow's messages, which takes memory.
     """
     from tfvis_nb.reading import TraceFormatError, read_trace
 
@@ -123,7 +123,7 @@ def read(
 
 
 def _sources(path: Source, max_unpacked: int | None, *, keep_messages: bool) -> Sequence[Source | Trace]:
-    """Return the traces that a session keeps, or the path if it is not a session's."""
+    """Return the traces of a session, or the path if it is not a session."""
     if isinstance(path, str):
         return [path]
     from tfvis_nb.cli.messages import kept_messages
@@ -147,7 +147,7 @@ def read_part(
     anonymize: bool,
     keep_messages: bool = False,
 ) -> Trace:
-    """Read the part of the traces that the options of `PART` name."""
+    """Read the part of the traces selected by the options in `PART`."""
     trace = read(paths, title, max_unpacked, keep_messages=keep_messages)
     if no_source:
         from tfvis_nb.display.wire.code import without_code
@@ -167,7 +167,7 @@ def read_part(
     length = format_duration(ends[1] - ends[0])
     if first > ends[1] or last < ends[0]:
         raise Failure(Text("range_outside_trace", subject=subject, length=length))
-    # An anonymized trace has other dates.
+    # Anonymizing changes the dates.
     later = int(trace.events["start_ns"].iloc[0]) - ends[0]
     try:
         return in_time_range(trace, (first + later, last + later))
@@ -178,8 +178,8 @@ def read_part(
 def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
     """Return the ends of a range ``START:END`` in epoch nanoseconds.
 
-    Each has a unit (counted from the first event), has none (epoch nanoseconds) or is left out. `origin_ns`
-    and `latest_ns` are when the first event starts, and the last one ends.
+    Each end is a time with a unit (since the first event), a number without one (epoch nanoseconds), or left
+    out. `origin_ns` and `latest_ns` are the first start and the last end of all events.
 
     >>> time_range("1.5us:2ms", 10**18, 10**19)
     (1000000000000001500, 1000000000002000000)
@@ -206,7 +206,7 @@ def _end(text: str, origin_ns: int) -> int | None:
     if found[4]:
         return int(found[4])
     whole, _, part = found[2].partition(".")
-    # In whole numbers: a float has not enough digits for the nanoseconds of hours.
+    # In whole numbers: a float has too few digits for nanoseconds over hours.
     unit = NANOSECONDS[found[3]]
     distance = int(whole) * unit + (int(part) * unit // 10 ** len(part) if part else 0)
     return origin_ns - distance if found[1] else origin_ns + distance

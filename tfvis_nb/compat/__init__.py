@@ -1,1 +1,1 @@
-"""The names and files of tfvis and tftracer, on top of what this package offers itself."""
+"""Support for the API and the files of tfvis and tftracer, built on this package."""

@@ -1,4 +1,4 @@
-"""A session that tftracer saved -> a session's file."""
+"""Convert a saved tftracer session to a session file."""
 
 import datetime as dt
 import statistics
@@ -32,18 +32,18 @@ DAMAGED = "traces_damaged"
 
 
 def may_be_tftracers(path: Path) -> bool:
-    """Return whether a file begins like a session of tftracer: as a pickle, or compressed."""
+    """Return whether a file starts like a tftracer session: as a pickle, or compressed."""
     with path.open("rb") as file:
         head = file.read(64)
     return head.startswith((b"\x1f\x8b", b"\xfd7zXZ")) or is_pickle(head)
 
 
 def converted(source: Path, target: Path) -> list[str]:
-    r"""Write the content of a tftracer session into a new file, as recorded by one process.
+    r"""Write the content of a tftracer session to a new file, as if one process had recorded it.
 
-    Return what was left out. Nothing that `source` names is imported or called. How long the longest run took
-    and which run a trace is of was not saved: both are 0. Times were saved without their zone. It is found
-    from the traces, or is this machine's if there are no traces.
+    Return notes about traces that were left out. Nothing that `source` names is imported or called. tftracer
+    does not save the duration of the longest run and the run of a trace: both are 0. It saves times without
+    their zone, which is derived from the traces, or is that of this machine if there are no traces.
     """
     label = str(source)
     data = unpack(source.read_bytes(), label)
@@ -65,7 +65,7 @@ def converted(source: Path, target: Path) -> list[str]:
     for run in runs:
         signature, _ = writer.add_signature(_signature(run))
         signatures.append(signature)
-        # tftracer also distinguishes runs by the values fed.
+        # tftracer also tells runs apart by the values fed.
         counts[signature] = _sum(counts.get(signature, Counts()), _counts(run, zone_us))
     for number, _, message, start_ns, end_ns in traces:
         if end_ns:
@@ -78,7 +78,7 @@ def converted(source: Path, target: Path) -> list[str]:
 
 
 def _span(message: Data, left: Counter[str]) -> tuple[int, int]:
-    """Return when the first event of a trace starts and the last ends; zeros if it has no events."""
+    """Return the first start and the last end in a trace; zeros if it has no events."""
     try:
         events = read_trace(bytes(message)).events
     except TraceFormatError as error:
@@ -129,7 +129,7 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 
 def _as_recorded_there(target: Path, name: str, counts: Sequence[Counts]) -> None:
-    """State that another process recorded it."""
+    """Mark the session as recorded by another process."""
     connection = connect(target)
     try:
         with Transaction(connection):

@@ -1,4 +1,4 @@
-"""Adding the content of one session to another, and keeping only the newest traces."""
+"""Add the content of one session to another, and keep only the newest traces."""
 
 import tempfile
 from contextlib import closing
@@ -38,7 +38,7 @@ _DELETE_OLDEST = """DELETE FROM main.traces WHERE id IN (
 
 
 def keep_newest(path: Path, keep: int) -> None:
-    """Delete all traces but the newest `keep` of each signature from a session's file."""
+    """Delete all but the newest `keep` traces of each signature from a session file."""
     with closing(connect(path)) as connection:
         with Transaction(connection):
             connection.execute(_DELETE_OLDEST, (keep,))
@@ -46,7 +46,7 @@ def keep_newest(path: Path, keep: int) -> None:
 
 
 def add_session(session: SavedSession, source: str | Path, keep: int) -> int:
-    """Add the runs, processes and traces of another session as it is now, without its requests.
+    """Add the current runs, processes and traces of another session, without its requests.
 
     The newest `keep` traces of each signature stay, from either session. Both may be recording. Return how
     many processes recorded the other one. If it cannot be read or this one cannot be written (sqlite3.Error),

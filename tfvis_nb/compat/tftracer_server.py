@@ -1,6 +1,6 @@
-"""`TracingServer` and `hook_inject`, as tftracer had them: its scripts change their import, and nothing else.
+"""tftracer's `TracingServer` and `hook_inject`: scripts only need to change their import.
 
-New code has `tfvis_nb.TraceSession`, which needs no server: `tfvis_nb.open_session` and
+New code should use `tfvis_nb.TraceSession`, which needs no server: `tfvis_nb.open_session` and
 ``tfvis-nb serve`` open its file from any other process.
 """
 
@@ -35,31 +35,32 @@ _injected: TracingServer | None = None
 
 
 class TracingServer:
-    """Records the runs of a job, with a page that lists them and traces those that are clicked.
+    """Records the runs of a job and serves a page that lists them and traces the ones you click.
 
-    The page is at `url`, which has the token: it is served on this machine, to whoever has that. The log has
-    the address without the token. The runs are recorded by a `tfvis_nb.TraceSession`, `session`.
+    The page is at `url`, which contains the token: it is served on this machine to anyone who has the token.
+    The log shows the address without it. The runs are recorded by a `tfvis_nb.TraceSession`, `session`.
 
     Parameters
     ----------
     start_web_server_on_start
-        Whether the page is served immediately; otherwise `start_web_server` starts it.
+        Whether to serve the page immediately; otherwise `start_web_server` starts it.
     server_port
-        The port, or another one if that is taken: `url` has the one it is.
+        The port; if it is taken, another one is used. `url` has the actual port.
     server_ip
-        The name or address to serve at. With ``"0.0.0.0"`` other machines reach the page too, unencrypted
-        without `certfile`.
+        The name or address to serve at. With ``"0.0.0.0"`` other machines can also reach the page,
+        unencrypted without `certfile`.
     keep_traces
-        How many traces to keep of each signature, the newest; this also limits files of `save_session`, and
-        this session after `load_session`.
+        How many of the newest traces to keep for each signature; this also limits files of `save_session`,
+        and this session after `load_session`.
     is_horovod
         Has no effect: each rank of a Horovod job is recorded like any other process.
     certfile, keyfile
-        PEM files of a certificate and its key: with them the page is served by HTTPS. One file may hold both.
+        PEM files of a certificate and its key: with them the page is served over HTTPS. One file may hold
+        both.
     path
-        The file to record into, as for `tfvis_nb.TraceSession`. It is made when the recording begins.
+        The file to record into, as for `tfvis_nb.TraceSession`. It is created when recording starts.
     token
-        The secret for opening the page, at least 16 characters; a random one unless given.
+        The secret for opening the page, at least 16 characters; random by default.
 
     Raises
     ------
@@ -143,11 +144,11 @@ class TracingServer:
 
     @property
     def url(self) -> str | None:
-        """The address of the page, with the token, which lets everybody in; None while it is not served."""
+        """The address of the page, with the token that gives access to it; None while it is not served."""
         return self._server.url if self._server.running else None
 
     def start_web_server(self) -> None:
-        """Serve the page, in a thread that ends with the process; nothing happens if it is served already.
+        """Serve the page in a thread that ends with the process; has no effect if it is already served.
 
         Raises
         ------
@@ -164,7 +165,7 @@ class TracingServer:
             self._server = self._served_at(0)
             self._server.start()
             _log.warning(Text("port_in_use", port=self._port))
-        # Without the token, because a log has readers who may not use the page.
+        # Without the token, because people who may not use the page can read the log.
         _log.warning(Text("monitor_at", address=self._server.address))
         if not self._server.loopback and not self._server.secure:
             _log.warning(Text("monitor_not_encrypted"))
@@ -176,13 +177,13 @@ class TracingServer:
     def join(self) -> None:
         """Wait until `stop_web_server` is called, or Ctrl-C raises KeyboardInterrupt."""
         while self._server.running:
-            # Ctrl-C must not wait for the thread.
+            # Ctrl-C must not have to wait for the thread.
             self._server.join(0.5)
 
     def save_session(self, filename: str | Path) -> None:
-        """Write everything as of now into one file, whatever its name; the job may go on.
+        """Write everything recorded so far to one file of any name; the job may continue.
 
-        `load_session`, `tfvis_nb.open_session` and ``tfvis-nb`` read it, tftracer does not.
+        `load_session`, `tfvis_nb.open_session` and ``tfvis-nb`` read it; tftracer does not.
 
         Parameters
         ----------
@@ -207,28 +208,28 @@ class TracingServer:
         beside = target.with_name(f"{target.name}-wal")
         if beside.exists() or (target.exists() and target.samefile(self.session.path)):
             raise FileExistsError(Text("save_over_recording", filename=str(filename)))
-        # In the same folder, so that a copy that is cut short never has the name.
+        # In the same folder, so that an incomplete copy never has the final name.
         with tempfile.TemporaryDirectory(prefix=".tfvis_nb-", dir=target.parent) as folder:
             copy = self.session.save(Path(folder, target.name))
             keep_newest(copy, self._keep)
             copy.replace(target)
 
     def load_session(self, filename: str | Path, gziped: bool | None = None) -> None:  # noqa: ARG002 - tftracer's
-        """Add the runs and traces of a saved session to this one; the log names what could not be read.
+        """Add the runs and traces of a saved session to this one; the log lists anything unreadable.
 
         Parameters
         ----------
         filename
-            What `save_session` or a `tfvis_nb.TraceSession` wrote, or tftracer's own, compressed or not.
+            A file of `save_session` or `tfvis_nb.TraceSession`, or of tftracer, compressed or not.
         gziped
-            Not needed: the content of the file decides.
+            Ignored: compression is detected from the content.
 
         Raises
         ------
         FileNotFoundError
             If there is no such file.
         TraceFormatError
-            If it is something else, or damaged.
+            If it is another kind of file, or damaged.
         sqlite3.Error
             If `session` cannot be written.
 
@@ -262,7 +263,7 @@ class TracingServer:
         atexit.unregister(self.close)
         self.closed = True
         if os.getpid() != self._process:
-            return  # forked: all of this is the parent's
+            return  # forked: everything here belongs to the parent
         self._server.stop()
         self.session.close()
         if self._made_for_loading and self._only_loaded():
@@ -283,7 +284,7 @@ def _is_session(path: Path) -> bool:
 
 
 def hook_inject(**options: Any) -> TracingServer:
-    """Start recording every session of this process, and Keras's training, without a change in the code.
+    """Start recording every session of this process, and Keras training, without changing the code.
 
     Parameters
     ----------
@@ -293,8 +294,8 @@ def hook_inject(**options: Any) -> TracingServer:
     Returns
     -------
     TracingServer
-        Recording already; the same when it is called again. Its ``close()`` undoes everything, and
-        so does the end of the process.
+        Already recording; further calls return the same one. Its ``close()`` or the end of the process undoes
+        everything.
 
     Examples
     --------

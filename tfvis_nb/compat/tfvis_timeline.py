@@ -1,7 +1,7 @@
-"""`Timeline`, as tfvis and tftracer had it: their scripts change their import, and nothing else.
+"""`Timeline` of tfvis and tftracer: scripts only need to change their import.
 
-New code has `tfvis_nb.trace` and `tfvis_nb.Trace`, which need no keyword arguments in every ``session.run``
-and show more.
+New code should use `tfvis_nb.trace` and `tfvis_nb.Trace`, which show more and need no extra arguments in
+every ``session.run``.
 """
 
 import re
@@ -30,16 +30,16 @@ class Timeline:
         A ``RunMetadata``, or anything else that `tfvis_nb.read_trace` reads; a ``with`` block
         makes a new one. A text is taken as `comm_op_name`, tfvis's first argument, with a DeprecationWarning.
     horovod
-        Whether Horovod's ops alone communicate. Otherwise every collective does, and ops that `comm_op_name`
-        names.
+        Whether only Horovod's ops count as communication. Otherwise every collective and the ops named by
+        `comm_op_name` do.
     comm_op_name
-        The name or op type of ops that receive from other tasks; ``"RecvTensor"`` and ``"RecvBuf"`` unless
-        given.
+        The name or op type of ops that receive from other tasks; by default ``"RecvTensor"`` and
+        ``"RecvBuf"``.
 
     Raises
     ------
     TypeError
-        If there is no such option, or the first is a text although `comm_op_name` is given.
+        If an option is unknown, or the first argument is a text although `comm_op_name` is given.
 
     Notes
     -----
@@ -89,7 +89,7 @@ class Timeline:
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """The ``run_metadata`` and ``options`` that make a ``session.run`` record itself here.
+        """Arguments with which ``session.run`` records into this timeline: ``run_metadata`` and ``options``.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class Timeline:
         """
         from tfvis_nb.reading import read_trace
 
-        # A block may run several times into the same message: the latest counts.
+        # A block may use the same message for several runs: the last one counts.
         source = self._serialized() or self._recorded
         if source is None:
             raise RuntimeError(Text("nothing_recorded_yet"))
@@ -187,7 +187,7 @@ class Timeline:
         return _span(*self._intervals(device_search_pattern))
 
     def iteration_time(self, device_search_pattern: str | None = None) -> int:
-        """Return `step_time`, by tfvis's name."""
+        """Return `step_time`, under tfvis's name."""
         return self.step_time(device_search_pattern)
 
     def communication_elapsed_time(
@@ -212,7 +212,7 @@ class Timeline:
     def communication_time(
         self, device_search_pattern: str | None = None, exclude_pattern: str | None = None
     ) -> int:
-        """Return how long anything communicated, in microseconds: overlapping times count once.
+        """Return how long any communication ran, in microseconds: overlapping times count once.
 
         Parameters are those of `communication_elapsed_time`.
         """
@@ -235,9 +235,9 @@ class Timeline:
 
     @classmethod
     def from_pickle(cls, pickle_file_name: str | Path, **kwargs: Any) -> Self:
-        """Read a timeline that `to_pickle`, tfvis, tftracer or ``pickle.dump(run_metadata, file)`` wrote.
+        """Read a timeline written by `to_pickle`, tfvis, tftracer or ``pickle.dump(run_metadata, file)``.
 
-        Nothing that the pickle names is imported or called, and TensorFlow is not needed.
+        Nothing named in the pickle is imported or called, and TensorFlow is not needed.
 
         Raises
         ------
@@ -323,7 +323,7 @@ class Timeline:
 def timeline_visualize(
     run_metadata: Any, output_file: str | Path | None = None, device_pattern: str | None = None
 ) -> str | None:
-    """Write a RunMetadata's timeline, as the first version of tfvis did; see `Timeline.visualize`.
+    """Write the timeline of a RunMetadata, like the first version of tfvis; see `Timeline.visualize`.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def timeline_visualize(
 
 
 def _span(start: np.ndarray, end: np.ndarray) -> int:
-    """Return from the first start to the last end, in microseconds."""
+    """Return the time from the first start to the last end, in microseconds."""
     return round(int(end.max() - start.min()) / 1000) if len(start) else 0
 
 

@@ -9,10 +9,10 @@ BYTES = {
     **{f"{letter}b": 1000**power for power, letter in enumerate(("", "k", "m", "g", "t"))},
     **{f"{letter}ib": 1024**power for power, letter in enumerate(("k", "m", "g", "t"), 1)},
 }
-"""Unit, in small letters, to the number of bytes."""
+"""Unit, in lower case, to its number of bytes."""
 
 NANOSECONDS = {"ns": 1, "us": 1_000, "\N{MICRO SIGN}s": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-"""Unit of time to the number of nanoseconds."""
+"""Unit of time to its number of nanoseconds."""
 
 _AMOUNT = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([a-z\N{MICRO SIGN}%]{0,3})")
 

@@ -1,6 +1,6 @@
-"""Notes of people about a trace: names and comments on a time, a range of time or an event.
+"""Annotations of a trace: names and comments that users put on a time, a range of time or an event.
 
-Events are identified by lane, start and name, so that annotations fit the same trace if it is read again.
+Events are identified by lane, start and name, so annotations still fit when the same trace is read again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ COLUMNS: dict[str, Any] = {
 """Column name to dtype, in order.
 
 Times are epoch nanoseconds. ``lanes`` has a list of (task, device, lane), empty for all lanes. An annotation
-of an event has its row in ``trace.events`` as ``event``, missing where this trace has no such event, and its
-node as ``event_name``. ``step`` follows from the rest: the step of the event, or the one that it starts in.
+of an event has its row in ``trace.events`` as ``event``, missing if this trace has no such event, and its
+node as ``event_name``. ``step`` is derived: the step of the event, or the one in which the annotation starts.
 """
 
 MOST = 1000
@@ -53,9 +53,9 @@ def build(values: Any, events: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     values
-        A table or a list of mappings with some of the columns of `COLUMNS`: ``name`` and either
-        ``start_ns`` or ``event``. The rest follows from these: without ``end_ns`` it is a mark at a time,
-        with it a range. None for no annotations.
+        A table or a list of mappings with some of the columns of `COLUMNS`: ``name`` and either ``start_ns``
+        or ``event``. The rest is derived. With ``end_ns`` it is a range, without it a mark at one time. None
+        for no annotations.
     events
         The trace's events.
 
@@ -67,9 +67,9 @@ def build(values: Any, events: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     TypeError
-        If `values` is no table, or a column is unknown.
+        If `values` is not a table, or a column is unknown.
     ValueError
-        If a value is not one an annotation of these events can have; the message names the row.
+        If a value is invalid for an annotation of these events; the message names the row.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def from_json(values: Any, events: pd.DataFrame) -> tuple[pd.DataFrame, list[str
 
 
 def carried(tables: Iterable[pd.DataFrame], events: pd.DataFrame) -> pd.DataFrame:
-    """Return those of some annotations that fit other events, such as a part of the trace that they are of.
+    """Return the annotations that fit other events, such as a part of their trace.
 
     >>> from tfvis_nb import events
     >>> carried([EMPTY], events.build({}, rows=0)).empty
@@ -158,7 +158,7 @@ def _is_missing(value: Any) -> bool:
 
 
 class _Known:
-    """Checks annotations against the events that they are of."""
+    """Checks annotations against the events of their trace."""
 
     def __init__(self, events: pd.DataFrame) -> None:
         self._events = events
@@ -184,7 +184,7 @@ class _Known:
         event = _whole(given, "event", row)
         start, end = _whole(given, "start_ns", row), _whole(given, "end_ns", row)
         if start is not None and (given.get("event_name") is not None or kind == "event") and event != -1:
-            # Of a table that may be of another reading.
+            # The table may come from another reading of the file.
             event = self._found(start, made["lanes"], made["event_name"], event)
         if event is not None:
             made |= self._facts(event)
@@ -199,7 +199,7 @@ class _Known:
         return made
 
     def _found(self, start: int, lanes: list[Any], name: str, event: int | None) -> int | None:
-        """Return the event of that start, lane and name: the one with this number, if several have them."""
+        """Return the event with this start, lane and name; if there are several, the one with this number."""
         first, last = np.searchsorted(self._start, [start, start + 1])
         found = [row for row in range(int(first), int(last)) if self._is_it(row, lanes, name)]
         return event if event in found else next(iter(found), None)
@@ -260,7 +260,7 @@ class _Known:
         return [(task, device, lane) for task, device, lane in places]
 
     def _unused(self, name: str) -> str:
-        """Return an id that no other row has."""
+        """Return an unused id."""
         if not name or name in self._ids:
             name = uuid.uuid4().hex[:12]
         self._ids.add(name)
@@ -278,7 +278,7 @@ def _text(given: Row, column: str, most: int | None, row: int) -> str:
     if not isinstance(value, str) or (most is not None and len(value) > most):
         size = len(value) if isinstance(value, str) else type(value).__name__
         raise ValueError(Text("annotation_text", row=row, column=column, most=most, size=size))
-    # A lone surrogate fits into no file.
+    # A lone surrogate cannot be written to a file.
     return value.encode("utf-8", "replace").decode("utf-8")
 
 

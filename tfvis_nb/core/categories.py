@@ -1,4 +1,4 @@
-"""Search a column of categories: each distinct value once, the answers spread over the rows."""
+"""Search a categorical column: test each distinct value once and map the results to the rows."""
 
 import re
 from collections.abc import Callable
@@ -9,32 +9,32 @@ import pandas as pd
 
 
 def map_categories(column: pd.Series, function: Callable[[str], object]) -> np.ndarray:
-    """Return for each row `function` of its text, called once a category; 0 or False for a missing one."""
+    """Return `function` of each row's text, called once per category; 0 or False for missing texts."""
     codes, categories = _codes(column)
     results = np.array([function(str(text)) for text in categories] or [False])
-    # Missing values have the code -1, which is the last.
+    # Missing values have the code -1, which indexes the last element.
     found: np.ndarray = np.append(results, np.zeros(1, results.dtype))[codes]
     return found
 
 
 def _codes(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
-    # Not by the accessor `cat`, which makes a Series: small traces are searched thousands of times.
+    # Not through the accessor `cat`, which makes a Series: small traces are searched thousands of times.
     values = cast("pd.Categorical", column.array)
     return values.codes, values.categories
 
 
 def containing(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
-    """Return for each row whether `pattern` is somewhere in its text."""
+    """Return for each row whether its text contains `pattern`."""
     return map_categories(column, lambda text: pattern.search(text) is not None)
 
 
 def beginning(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
-    """Return for each row whether its text begins with `pattern`."""
+    """Return for each row whether its text starts with `pattern`."""
     return map_categories(column, lambda text: pattern.match(text) is not None)
 
 
 def is_kind(events: pd.DataFrame, kind: str) -> np.ndarray:
-    """Return which events have a kind."""
+    """Return whether each event has the given kind."""
     codes, categories = _codes(events["kind"])
     found: np.ndarray = codes == (categories.get_loc(kind) if kind in categories else len(categories))
     return found

@@ -1,7 +1,7 @@
-"""Known bounds on the clocks of several tasks: task -> the interval in which its clock lies.
+"""Known bounds on the clocks of several tasks: a mapping from task to the interval of its offset.
 
-The first task is the one that the others are compared with; its interval is (0, 0). Nanoseconds
-everywhere, infinite where nothing bounds a clock; JSON has null there.
+The first task is the reference; its interval is (0, 0). All values are in nanoseconds, infinite where nothing
+bounds a clock, which JSON writes as null.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNKNOWN = (-inf, inf)
 
 
 def validate_bounds(bounds: Bounds) -> dict[str, tuple[float, float]]:
-    """Return a copy of `bounds`; ValueError where an interval is reversed or not of numbers."""
+    """Return a copy of `bounds`; ValueError if an interval is reversed or not numeric."""
     copied = {task: (float(low), float(high)) for task, (low, high) in bounds.items()}
     for task, (low, high) in copied.items():
         if not low <= high:
@@ -31,7 +31,7 @@ def validate_bounds(bounds: Bounds) -> dict[str, tuple[float, float]]:
 
 
 def uncertainty(bounds: Bounds) -> float:
-    """Return by how many ns the clock of a task may be off from the first task's; 0 if not known.
+    """Return how far a task's clock may be off from that of the first task, in ns; 0 if unknown.
 
     >>> uncertainty({"a": (0, 0), "b": (-5, 2)}), uncertainty({})
     (5.0, 0.0)
@@ -48,7 +48,7 @@ def to_json(bounds: Bounds) -> list[dict[str, Any]]:
 
 
 def from_json(values: Any) -> dict[str, tuple[float, float]]:
-    """Read the result of `to_json`, and ignore all else: somebody may have edited the file."""
+    """Read the result of `to_json`, and ignore invalid entries: somebody may have edited the file."""
     found = {}
     for one in values if isinstance(values, list) else []:
         if not isinstance(one, dict) or not isinstance(one.get("task"), str):
@@ -65,15 +65,15 @@ def _bound_ns(value: Any, none: float) -> float | None:
     if value is None:
         return none
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    # Impossible for a clock in nanoseconds; longer integers also overflow floats.
+    # No clock in nanoseconds has such a value, and longer integers overflow floats.
     return float(value) if is_number and abs(value) < 2**63 else None
 
 
 def combined(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
-    """Return the bounds that hold for the clocks in all of several traces.
+    """Return bounds that hold in all of several traces.
 
-    A task that is in several traces has the widest of its intervals, and none where one trace does not
-    bound it or compares it with another task.
+    A task in several traces gets the widest of its intervals. It gets none if one trace does not bound it or
+    has another reference task.
 
     >>> from tfvis_nb import Trace, events
     >>> columns = {"task": ["a", "b"], "start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "op"]}

@@ -1,7 +1,7 @@
-"""The table of counters: values over time of a device or a process, next to the events of a trace.
+"""The table of counters: values of a device or a process over time, next to the events of a trace.
 
-A counter has one or more series, such as the bytes of each allocator. A value lasts until the next one of
-its series.
+A counter has one or more series, such as the bytes of each allocator. A value holds until the next one of its
+series.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def build(columns: Mapping[str, Any]) -> pd.DataFrame:
     Parameters
     ----------
     columns
-        Column name to values, all of one length. A text column that is left out is empty; rows whose
-        value is not finite are left out.
+        Column name to values, all of the same length. Omitted text columns are empty. Rows whose value is not
+        finite are left out.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def build(columns: Mapping[str, Any]) -> pd.DataFrame:
     Raises
     ------
     ValueError, TypeError, OverflowError
-        If a column is of another length or type, or a time is beyond `tfvis_nb.events.LATEST_NS`.
+        If a column has another length or type, or a time is beyond `tfvis_nb.events.LATEST_NS`.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def build(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _categorical(values: Any, rows: int) -> pd.Categorical:
-    """Make texts a categorical of those that occur, in their order; missing ones are empty."""
+    """Make texts a categorical with only the categories that occur, in order; missing texts become empty."""
     if values is None:
         values = pd.Categorical([""]).take(np.zeros(rows, np.intp))
     if not isinstance(values, pd.Categorical):
@@ -84,7 +84,7 @@ def _categorical(values: Any, rows: int) -> pd.Categorical:
 
 
 def check(table: pd.DataFrame) -> None:
-    """Raise ValueError unless a table is one that `build` could have made, but for the order of its rows.
+    """Raise ValueError unless `build` could have made this table; only the order of its rows may differ.
 
     >>> check(EMPTY)
     """
@@ -105,7 +105,7 @@ EMPTY = build({})
 
 
 def joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return the counters of several tables as one."""
+    """Concatenate several tables of counters."""
     filled = [table for table in tables if len(table)]
     if len(filled) <= 1:
         return filled[0] if filled else EMPTY
@@ -127,7 +127,7 @@ def series_starts(table: pd.DataFrame) -> np.ndarray:
 
 
 def within(table: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFrame:
-    """Return the values that last at some time from `start_ns` to `end_ns`, none beginning earlier.
+    """Return the values that hold between `start_ns` and `end_ns`; earlier times become `start_ns`.
 
     >>> table = build({"counter": ["a"] * 3, "time_ns": [1, 5, 9], "value": [1, 2, 3]})
     >>> within(table, 6, 8)[["time_ns", "value"]].values.tolist()
@@ -141,7 +141,7 @@ def within(table: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFrame:
 
 
 def unit_of(*names: str) -> str:
-    """Return the unit that the name of a counter or series holds, empty if it holds none.
+    """Return the unit in the name of a counter or series; empty if there is none.
 
     >>> unit_of("cpu", "bytes"), unit_of("L2 hits (Count)", ""), unit_of("sm.pct_of_peak"), unit_of("queue")
     ('bytes', 'Count', '%', '')

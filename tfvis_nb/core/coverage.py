@@ -1,4 +1,4 @@
-"""How much of some intervals lies where others are: time of one thing during another."""
+"""How much of one set of intervals overlaps another."""
 
 import numpy as np
 
@@ -8,8 +8,7 @@ from tfvis_nb.core.intervals import Segments
 def overlap(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return how much of each interval the segments of its group cover (int64 ns).
 
-    `segments` come from `tfvis_nb.core.intervals.union`. An interval that ends before it starts counts as
-    empty.
+    `segments` come from `tfvis_nb.core.intervals.union`. Reversed intervals count as empty.
     """
     found = np.zeros(len(group), np.int64)
     if not len(group) or not len(segments.group):

@@ -11,12 +11,12 @@ DATA_TYPES = (
 """The names by number, without ``DT_``."""
 
 REFERENCE = 100
-"""The number of a reference to a variable is so much higher than that of the variable's type."""
+"""Added to the number of a type to mark a reference to a variable of that type."""
 
 _DTYPES = {"FLOAT": "float32", "DOUBLE": "float64", "HALF": "float16"}
 
 
 def dtype_names() -> dict[int, str]:
-    """Return Python's name of each type, by number; a reference to a variable is ``float32 ref``."""
+    """Return the Python name of each type, by number; references are written like ``float32 ref``."""
     names = {number: _DTYPES.get(name, name.lower()) for number, name in enumerate(DATA_TYPES) if number}
     return names | {number + REFERENCE: f"{name} ref" for number, name in names.items()}

@@ -1,4 +1,4 @@
-"""Device strings of ``dev_stats`` -> task, device, lane and what kind of rows they hold."""
+"""Parse device strings of ``dev_stats`` into task, device, lane and the kind of rows they hold."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _GPU_CONTEXT = re.compile(
 _HOST = re.compile(_TASK + r"?/host:CPU")
 
 HOROVOD_OF_NO_TASK = "Horovod"
-"""The device of a Horovod timeline of which no task is known."""
+"""The device of a Horovod timeline whose task is unknown."""
 
 HOROVOD = re.compile(r"(?:^|/device:)Horovod$")
 """Matches the devices of Horovod timelines, and no others."""
@@ -30,9 +30,9 @@ HOROVOD = re.compile(r"(?:^|/device:)Horovod$")
 class Place(NamedTuple):
     """Where the rows of one device string belong.
 
-    `task` is empty and `device` starts at ``/device:`` when the string does not show the task.
-    `what` is the string's description of its rows: ``MemcpyH2D``, ``Kernel``, ``sync``, ``memcpy`` or
-    nothing. An `aggregate` lane repeats the rows of the other lanes of its GPU.
+    If the string does not contain the task, `task` is empty and `device` starts with ``/device:``. `what` is
+    the string's description of its rows: ``MemcpyH2D``, ``Kernel``, ``sync``, ``memcpy`` or empty. An
+    `aggregate` lane repeats the rows of the other lanes of its GPU.
     """
 
     family: Family
@@ -45,7 +45,7 @@ class Place(NamedTuple):
 
 
 def canonical(device: str) -> str:
-    """Spell a device in full: old ``/gpu:0`` becomes ``/device:GPU:0``; other texts stay."""
+    """Return the full name of a device: the old ``/gpu:0`` becomes ``/device:GPU:0``; other texts stay."""
     match = _EXECUTOR.fullmatch(device)
     if match is None or match["rest"]:
         return device
@@ -59,7 +59,7 @@ def task_of(device: str) -> str:
 
 
 def horovod_device(task: str) -> str:
-    """Return the device that has the rows of Horovod's timeline of a task."""
+    """Return the device for the rows of a task's Horovod timeline."""
     return f"{task}/device:Horovod" if task else HOROVOD_OF_NO_TASK
 
 
@@ -100,7 +100,7 @@ def _gpu(task: str, ordinal: str, lane: str, what: str | None, *, aggregate: boo
 
 
 def block_numbers(places: Sequence[Place]) -> list[int]:
-    """Number the blocks of a step: runs of lanes without a task, each before the entries of its task.
+    """Number the blocks of a step: consecutive lanes without a task, each before the entries of its task.
 
     Lanes with a task have -1.
 

@@ -1,4 +1,4 @@
-"""Errors of reading, for sources that are not traces or hold no events."""
+"""Errors for sources that are not traces or contain no events."""
 
 from typing import Any
 
@@ -35,17 +35,17 @@ class TraceFormatError(ValueError):
 
     @property
     def id(self) -> str:
-        """Return what is wrong."""
+        """Return the id of the message."""
         return text_of(self).id
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Return what the message names."""
+        """Return the values in the message."""
         return text_of(self).figures
 
 
 class EmptyTraceError(TraceFormatError):
-    """The source is well-formed, but no run was traced into it.
+    """The source is well-formed but contains no traced run.
 
     The message names the option that makes TensorFlow record one.
 

@@ -1,13 +1,13 @@
-"""A lock on a folder, which one process at a time holds while it changes the files in it."""
+"""A lock on a folder that one process at a time holds while it changes files there."""
 
 import time
 
 PATIENCE_S = 5.0
-"""How long to wait for others, each of whom takes milliseconds, before continuing without the lock."""
+"""How long to wait for others, which take milliseconds each, before continuing without the lock."""
 
 
 def lock_folder(folder: int) -> bool:
-    """Lock an open folder until it is closed; False where others hold it, or the file system has no locks."""
+    """Lock an open folder until it is closed; False if others hold it or the file system has no locks."""
     import fcntl
 
     until = time.monotonic() + PATIENCE_S

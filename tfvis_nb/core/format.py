@@ -1,6 +1,6 @@
-"""Numbers as people read them, written as ``js/model/format/units.ts`` writes them.
+"""Format numbers for people, exactly like ``js/model/format/units.ts``.
 
-`tests/data/conformance` has the cases that both must pass. Counts need no function here: ``f"{count:,}"``.
+`tests/data/conformance` has the cases that both must pass. Counts need no function: use ``f"{count:,}"``.
 """
 
 import math
@@ -12,21 +12,21 @@ UNKNOWN = "\N{EN DASH}"
 """Stands for a number that is not known."""
 
 TIME_UNITS = ("ns", "\N{MICRO SIGN}s", "ms", "s")
-"""Units of time, each a thousand times the one before."""
+"""Units of time, each 1000 times the previous one."""
 
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-"""Units of memory and of what is moved, each 1024 times the one before."""
+"""Units of memory and data, each 1024 times the previous one."""
 
 _FILE_UNITS = ("B", "kB", "MB", "GB", "TB")
 _OPERATIONS = ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[num\N{MICRO SIGN}]?s|[KMGTP]?i?B)(?!\w))")
 _IN_NS = re.compile(r",? in ns\b")
 MINUS = "\N{MINUS SIGN}"
-"""Stands before a negative number."""
+"""The sign of negative numbers."""
 
 
 def format_duration(nanoseconds: float) -> str:
-    """Write a duration with three digits and its unit; in minutes and hours if it is long."""
+    """Format a duration with three digits and its unit; long ones in minutes and hours."""
     if math.isnan(nanoseconds):
         return UNKNOWN
     if nanoseconds < 0:
@@ -43,7 +43,7 @@ def format_duration(nanoseconds: float) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Write an amount of memory or data with three digits in units of 1024 bytes."""
+    """Format an amount of memory or data with three digits, in units of 1024 bytes."""
     if math.isnan(count):
         return UNKNOWN
     if count < 0:
@@ -54,7 +54,7 @@ def format_bytes(count: float) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Write a share in percent with one decimal; smaller ones as ``<0.1 %``."""
+    """Format a share in percent with one decimal; tiny shares as ``<0.1 %``."""
     if not math.isfinite(share):
         return UNKNOWN
     percent = share * 100
@@ -64,7 +64,7 @@ def format_percent(share: float) -> str:
 
 
 def format_change(ratio: float) -> str:
-    """Write how much longer or shorter something takes, in percent with its sign.
+    """Format a relative change in percent, with its sign.
 
     Examples
     --------
@@ -76,14 +76,14 @@ def format_change(ratio: float) -> str:
 
 
 def format_ratio(ratio: float) -> str:
-    """Write how many times another value one is, with three digits and without a unit."""
+    """Format a ratio with three digits and no unit."""
     if 0 < ratio < 0.005:
         return "<0.01"
     return UNKNOWN if not math.isfinite(ratio) else _scaled(ratio, 1000, ("",)).rstrip()
 
 
 def format_file_size(count: int) -> str:
-    """Write the size of a file as file managers do, in units of a thousand bytes."""
+    """Format the size of a file like file managers do, in units of 1000 bytes."""
     if count < 1000:
         return "1 byte" if count == 1 else f"{count} bytes"
     power = min(int(math.log10(count)) // 3, len(_FILE_UNITS) - 1)
@@ -91,7 +91,7 @@ def format_file_size(count: int) -> str:
 
 
 def format_bandwidth(per_second: float) -> str:
-    """Write bytes per second.
+    """Format bytes per second.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def format_bandwidth(per_second: float) -> str:
 
 
 def format_operations(count: float) -> str:
-    """Write floating-point operations.
+    """Format a number of floating-point operations.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def format_operations(count: float) -> str:
 
 
 def unbroken(text: str) -> str:
-    r"""Keep numbers and their units on one line.
+    r"""Join numbers and their units with no-break spaces.
 
     >>> unbroken("45.5 ms, 32.4 % of 7 steps")
     '45.5\xa0ms, 32.4\xa0% of 7 steps'
@@ -126,9 +126,9 @@ def unbroken(text: str) -> str:
 
 
 def _scaled(value: float, base: int, units: Sequence[str]) -> str:
-    """Write three digits of a value in the unit that keeps it below `base`."""
+    """Format three digits of a value in the unit that keeps it below `base`."""
     index = 0
-    # 999.5 would round to 1000: the next unit shows it better.
+    # 999.5 would round to 1000, so use the next unit.
     while index + 1 < len(units) and value >= (999.5 if base == 1000 else base):
         value /= base
         index += 1
@@ -137,12 +137,12 @@ def _scaled(value: float, base: int, units: Sequence[str]) -> str:
 
 
 def _rounded(value: float, decimals: int) -> Decimal:
-    # As toFixed does: halves go up, where Python's formats take the even neighbour.
+    # Round halves up, like toFixed; Python's formats round them to even.
     return Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
 
 
 def without_unit(definition: str) -> str:
-    """Return a definition for where the figure stands with a unit of its own.
+    """Return a definition without its unit, for use next to a value that has one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`to_html`, which traces and widgets have in common."""
+"""`to_html` for traces and widgets."""
 
 from pathlib import Path
 from typing import Any, overload
@@ -7,11 +7,11 @@ from tfvis_nb.core.output_path import whole, writable
 from tfvis_nb.texts import Text
 
 MAX_BYTES = 50_000_000
-"""Larger pages are written only where they are asked for: browsers take long to open them."""
+"""Larger pages are only written on request, because browsers open them slowly."""
 
 
 def check_page_name(path: str | Path) -> None:
-    """Raise ValueError unless a browser takes a file of this name for a page, or it is a pipe or device."""
+    """Raise ValueError unless browsers treat a file of this name as a page, or it is a pipe or device."""
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         return
@@ -20,7 +20,7 @@ def check_page_name(path: str | Path) -> None:
 
 
 class HtmlExport:
-    """Objects that can be written as one HTML file."""
+    """Base of objects that can be written as one HTML file."""
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
@@ -36,17 +36,16 @@ class HtmlExport:
         Parameters
         ----------
         path
-            Where to write: a name that ends in ``.html`` or ``.htm``, or a pipe; None to get the text.
+            Where to write: a name that ends in ``.html`` or ``.htm``, or a pipe; None to return the text.
         title
             The title of the page, by default that of the trace or widget.
         **options
-            ``max_bytes`` limits the size of the page, 50 MB by default; None for any size.
-            ``source=False`` leaves out the code: file names, lines and stacks.
-            ``anonymize=True`` replaces names and leaves out code, as of `tfvis_nb.Trace.anonymized`; a
-            ``title`` that is given stays.
-            A trace and a timeline take ``time_range=(start_ns, end_ns)``, in epoch nanoseconds: the page
-            has only the events that overlap it. A trace also takes ``height``, ``group_by``, ``color_by``,
-            ``lane_filter`` and ``selection``, as of `tfvis_nb.show_timeline`.
+            ``max_bytes`` limits the size of the page, 50 MB by default; None for any size. ``source=False``
+            leaves out the code: file names, lines and stacks. ``anonymize=True`` replaces names and leaves
+            out code, like `tfvis_nb.Trace.anonymized`; an explicit ``title`` stays. Traces and timelines take
+            ``time_range=(start_ns, end_ns)``, in epoch nanoseconds: the page contains only the events that
+            overlap it. Traces also take ``height``, ``group_by``, ``color_by``, ``lane_filter`` and
+            ``selection``, like `tfvis_nb.show_timeline`.
 
         Returns
         -------
@@ -56,19 +55,19 @@ class HtmlExport:
         Raises
         ------
         TypeError, ValueError
-            If an option is unknown or has a value it cannot have, the name does not end in ``.html`` or
+            If an option is unknown or has an invalid value, the name does not end in ``.html`` or
             ``.htm``, or the page would be larger than ``max_bytes``.
         OSError
             If the file cannot be written.
         FileNotFoundError
-            If there is no such folder, or this is a checkout of the source whose front end is not built.
+            If the folder does not exist, or this is a source checkout whose front end is not built.
         """
         if path is None:
             return self._html(title, **options)
-        # Asked before the work of making the page.
+        # Checked before the work of making the page.
         check_page_name(path)
         path = writable(path)
-        # The same bytes on every platform, whatever its own encoding is.
+        # The same bytes on every platform, regardless of its encoding.
         page = self._html(title, **options)
         with whole(path) as file:
             file.write_text(page, encoding="utf-8", newline="\n")

@@ -1,10 +1,9 @@
-"""Overlapping intervals -> over time, the highest level, the concurrency, the length.
+"""Overlapping intervals: the highest level and the concurrency over time, and lengths.
 
-Everything is counted in integers, so that lengths add up exactly. Intervals are half open,
-``[start, end)``: one that ends when another starts does not overlap it, and one without length
-covers nothing.
+Everything is counted in integers, so that lengths add up exactly. Intervals are half open, ``[start, end)``:
+an interval that ends when another starts does not overlap it, and an empty one covers nothing.
 
-Intervals come in groups, such as one for each step, task and device, that know nothing of each other.
+Intervals come in independent groups, such as one for each step, task and device.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ class Segments(NamedTuple):
     """Stretches of time that do not overlap within their group, ordered by group and time.
 
     - `group`: The group of each (int64).
-    - `start`, `end`: From when to when (int64 ns), ``start < end``.
-    - `level`: What holds there (int64).
+    - `start`, `end`: In int64 ns, ``start < end``.
+    - `level`: The level that holds there (int64).
     """
 
     group: np.ndarray
@@ -33,24 +32,24 @@ class Segments(NamedTuple):
 
     @property
     def length(self) -> np.ndarray:
-        """How long each is (int64 ns)."""
+        """The length of each (int64 ns)."""
         length: np.ndarray = self.end - self.start
         return length
 
     def take(self, which: np.ndarray) -> Segments:
-        """Return some of them, by index or mask."""
+        """Select segments by index or mask."""
         return Segments(*(column[which] for column in self))
 
 
 def priority_union(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.ndarray) -> Segments:
-    """Assign time to the highest level of the intervals of a group that are active then.
+    """Assign each point in time to the highest level among the active intervals of a group.
 
-    Groups and levels count from 0; intervals of level 0 are left out, times are int64 ns. Segments that
-    touch differ in level. Times at which nothing is active have no segment; see `fill_gaps`.
+    Groups and levels count from 0; intervals of level 0 are left out, times are int64 ns. Adjacent segments
+    differ in level. Times without an active interval have no segment; see `fill_gaps`.
 
     XProf divides a step by the same rule (``ToNonOverlappedEvents`` in ``xprof/utils/event_span.cc``):
-    between two neighbouring boundaries of intervals, time belongs to the event type of the highest
-    priority of which at least one is running.
+    between two neighbouring boundaries of intervals, time belongs to the running event type of the highest
+    priority.
 
     >>> start, end = np.array([0, 3, 9]), np.array([9, 5, 12])
     >>> found = priority_union(np.zeros(3, int), start, end, np.array([1, 2, 1]))
@@ -94,14 +93,14 @@ def fill_gaps(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segmen
     group, begin, end, level = segments.group[kept], begin[kept], end[kept], segments.level[kept]
     count = np.bincount(group, minlength=len(first))
     behind = np.cumsum(count)
-    # A gap before a segment: since the one before it, or since the window began.
+    # A gap before a segment starts at the previous segment or at the start of the window.
     before = first[group]
     before[1:] = np.where(group[1:] == group[:-1], end[:-1], before[1:])
     gap = np.flatnonzero(before < begin)
     gaps = np.zeros(len(group) + 1, np.int64)
     gaps[gap + 1] = 1
     gaps = np.cumsum(gaps)
-    # A gap behind the last segment of a group.
+    # The gap after the last segment of a group.
     reached = np.where(count > 0, np.append(end, 0)[behind - 1], first)
     tail = np.flatnonzero(reached < last)
     tails = np.zeros(len(first) + 1, np.int64)
@@ -120,7 +119,7 @@ def fill_gaps(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segmen
 
 
 def lengths(segments: Segments, groups: int, levels: int) -> np.ndarray:
-    """Return how long each level holds in each group: int64 ns, shape ``(groups, levels)``."""
+    """Return the total length of each level in each group: int64 ns, shape ``(groups, levels)``."""
     total = np.zeros(groups * levels, np.int64)
     np.add.at(total, segments.group * levels + segments.level, segments.length)
     return total.reshape(groups, levels)
@@ -135,7 +134,7 @@ class _Edges(NamedTuple):
     change: np.ndarray
 
     def segments(self, level: np.ndarray) -> Segments:
-        """Return the stretches between neighbours, with the levels that hold in each."""
+        """Return the stretches between neighbouring edges, with the levels that hold in each."""
         return Segments(self.group[:-1], self.time[:-1], self.time[1:], level[:-1])
 
 
@@ -155,14 +154,14 @@ def _by_group_and_time(group: np.ndarray, time: np.ndarray) -> np.ndarray:
     first = int(time.min())
     span = int(time.max()) - first + 1
     if span * (int(group.max()) + 1) >= _WHOLE:
-        # Absurd times, such as those that count from another epoch.
+        # Absurd times, such as those with another epoch.
         return np.lexsort((time, group))
-    # One key is sorted several times faster than two.
+    # Sorting one key is several times faster than sorting two.
     return np.argsort(group * span + (time - first), kind="stable")
 
 
 def _merged(segments: Segments, keep: np.ndarray) -> Segments:
-    """Leave out segments without length and those not to keep; join neighbours of one level."""
+    """Drop empty and unwanted segments; join neighbours of the same level."""
     kept = segments.take(np.flatnonzero(keep & (segments.start < segments.end)))
     if not len(kept.group):
         return kept
@@ -178,7 +177,7 @@ def _merged(segments: Segments, keep: np.ndarray) -> Segments:
 
 
 def range_ends(ends: Any) -> tuple[int, int]:
-    """Return the ends of a range of time, or raise ValueError if they are not two whole numbers in order."""
+    """Return the start and end of a time range; ValueError unless they are two ordered whole numbers."""
     pair = ends if isinstance(ends, tuple) else ()
     if len(pair) != 2 or any(isinstance(end, bool) or not isinstance(end, int | np.integer) for end in pair):
         raise ValueError(Text("range_no_pair", ends=ends))

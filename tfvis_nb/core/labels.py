@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TASK = re.compile(r"^/job:([^/]+)(?:/replica:([0-9]+))?/task:([0-9]+)")
 _DEVICE = re.compile(r"/?device:([^/]+)")
 UNKNOWN_OP = "(unknown op)"
-"""Stands for the op type of events of which none was recorded, such as kernels that no op launched."""
+"""Shown for events without a recorded op type, such as kernels that no op launched."""
 NO_NAME = "(no name)"
 
 _NUMBER = re.compile(r"[0-9]+")
@@ -26,7 +26,7 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 def task_label(task: str) -> str:
-    """Name a task briefly; a local or unknown one has no name."""
+    """Return the short name of a task; local and unknown tasks have none."""
     match = _TASK.match(task)
     if match is None:
         return task
@@ -37,14 +37,14 @@ def task_label(task: str) -> str:
 
 
 def device_label(device: str) -> str:
-    """Name a device briefly, without its task."""
+    """Return the short name of a device, without its task."""
     rest = _TASK.sub("", device)
     match = _DEVICE.fullmatch(rest)
     return match[1] if match else rest.removeprefix("/")
 
 
 def lane_name(lane: str) -> str:
-    """Name a lane briefly, without its device."""
+    """Return the short name of a lane, without its device."""
     if lane.startswith("memcpy "):
         return f"copy {lane.removeprefix('memcpy ')}"
     if lane.startswith("stream:"):
@@ -53,25 +53,25 @@ def lane_name(lane: str) -> str:
 
 
 def lane_label(task: str, device: str, lane: str) -> str:
-    """Name a lane and where it is, or a device if `lane` is empty, or a task if both are."""
+    """Name a lane and its location; a device if `lane` is empty, a task if both are."""
     return " \u00b7 ".join(filter(None, (task_label(task), device_label(device), lane_name(lane))))
 
 
 def device_location(device: str) -> str:
-    """Name a device and its task, given the full name of the device."""
+    """Name a device and its task, given the device's full name."""
     match = _TASK.match(device)
     return lane_label("" if match is None else match[0], device, "")
 
 
 def lane_search_text(task: str, device: str, lane: str) -> str:
-    """Return all names of a lane, full and brief, in lower case, to look for words in."""
+    """Return all full and short names of a lane, in lower case, for searching."""
     return f"{task} {device} {lane} {_brief(task, device, lane)}".lower()
 
 
 def matches_lane(names: Sequence[str], words: Iterable[str]) -> bool:
-    """Whether a lane is called by all `words`.
+    """Return whether the names of a lane contain all `words`.
 
-    A number is one only as a word of the short names: in ``/job:worker/replica:0/task:1`` the 0 does not mean
+    Numbers only match as words of the short names: in ``/job:worker/replica:0/task:1`` the 0 does not mean
     worker 0.
 
     `names` are task, device and lane; `words` are in lower case.
@@ -86,17 +86,17 @@ def _brief(task: str, device: str, lane: str) -> str:
 
 
 def printable(text: str, most: int) -> str:
-    r"""Cut a text from a trace to `most` characters, with a mark for each invisible or control character.
+    r"""Cut a text from a trace to `most` characters and make invisible and control characters visible.
 
-    Terminals act on control characters, pages on those that change the direction of writing, and XML cannot
-    contain some of them at all.
+    Terminals act on control characters, pages on those that change the writing direction, and XML cannot
+    contain some of them.
     """
     cut = text if len(text) <= most else text[: most - 1] + "\u2026"
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in cut)
 
 
 def one_line(trace: Trace, title: str | None = None) -> str:
-    """Describe in one line how much a trace holds."""
+    """Describe the size of a trace in one line."""
     events = trace.events
     title = trace.title if title is None else title
     counts = [_count(len(events), "event")]
@@ -107,7 +107,7 @@ def one_line(trace: Trace, title: str | None = None) -> str:
         steps = int((events["step"].unique() != NO_STEP).sum())
         counts += [_count(events["device"].nunique(), "device"), _count(steps, "step")]
         counts.append(format_duration(end - int(events["start_ns"].iloc[0])))
-    # A title comes from a file name or a user: kept to one line and in bounds.
+    # Titles come from file names or users: keep them short and on one line.
     brief = printable(" ".join(title.split()), 80)
     return f"{brief}: {', '.join(counts)}" if brief else ", ".join(counts)
 
@@ -122,5 +122,5 @@ def natural(text: str) -> list[tuple[int, int, str]]:
     >>> sorted(["task:10", "task:9"], key=natural)
     ['task:9', 'task:10']
     """
-    # Longer runs of digits than this are addresses, not numbers somebody counted.
+    # Longer digit sequences are addresses, not counts.
     return [(0, int(part[-18:]), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(text)]

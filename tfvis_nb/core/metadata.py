@@ -1,6 +1,7 @@
-"""Facts about a trace beyond its events, such as its devices: a small table for each subject.
+"""Facts about a trace other than its events, such as its devices: a small table per subject.
 
-To add a subject, add an entry to `SUBJECTS`: Parquet files, merged traces and parts of traces keep them all.
+To add a subject, add an entry to `SUBJECTS`: Parquet files, merged traces and parts of traces keep all
+subjects.
 """
 
 from __future__ import annotations
@@ -90,29 +91,29 @@ SUBJECTS: dict[str, dict[str, Any]] = {
 """The columns of each subject; any value may be missing.
 
 A device has its name in the source, such as ``/device:GPU:0``, bandwidth in bytes and peak in floating-point
-operations a second; ``task`` is empty where the profile does not show it. A profile has the levels of its
-tracers, of the ``ProfilerOptions`` that it was recorded with. An allocation that failed and ended the
-recording has what was asked for, by which op and line, and the sums of the allocator's blocks if those are
-known; otherwise, for an op on a CPU, ``available_bytes`` is what the machine had left. The buffers that were
-allocated then are the allocator's blocks, with addresses, or those that TensorFlow's error lists, or the
-variables and eager tensors that the program held. A trace of predicted times has one row for each change
-that was assumed, and the times of the steps as recorded, as replayed without a change, and as predicted.
+operations a second; ``task`` is empty if the profile does not show it. A profile has the tracer levels of its
+``ProfilerOptions``. A failed allocation that ended the recording has the requested size, the op and line that
+requested it, and the sums of the allocator's blocks if known; otherwise, for an op on a CPU,
+``available_bytes`` is the free memory of the machine. The buffers allocated at that time are the allocator's
+blocks, with addresses, or those in TensorFlow's error, or the variables and eager tensors that the program
+held. A trace of predicted times has one row for each assumed change, and the times of the steps as recorded,
+as replayed without a change, and as predicted.
 """
 
 DAMAGED = (AttributeError, KeyError, TypeError, ValueError, OverflowError)
-"""What `from_json` raises for anything but the result of `to_json`."""
+"""Errors that `from_json` raises for anything but a result of `to_json`."""
 
 _MOST_ROWS = 100_000
-"""More rows than any program has devices, functions or layers; a table with more is hostile."""
+"""No program has so many devices, functions or layers; a table with more rows is hostile."""
 
 
 def table_of(subject: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Make the table of a subject; values that a row lacks are missing.
+    """Make the table of a subject; values missing in a row are NA.
 
     Raises
     ------
     KeyError, TypeError, ValueError, OverflowError
-        If there is no such subject, or a value is not of its column's type.
+        If there is no such subject, or a value does not have its column's type.
 
     >>> table_of("devices", [{"device": "/device:GPU:0", "cores": 132}])[["device", "cores"]]
               device  cores
@@ -138,7 +139,7 @@ def _checked(value: Any, dtype: Any) -> Any:
 
 
 def joined(all_of_them: Iterable[Metadata]) -> Metadata:
-    """Return the metadata of several traces as that of one, without repeated rows."""
+    """Merge the metadata of several traces, without repeated rows."""
     found: dict[str, list[pd.DataFrame]] = {}
     for one in all_of_them:
         for subject, table in one.items():

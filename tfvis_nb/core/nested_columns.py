@@ -1,4 +1,4 @@
-"""The nested columns of a trace, checked because a file may hold anything."""
+"""The nested columns of a trace, and their checks, because a file may contain anything."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 LINKS = ("launch", "produced", "consumed")
 """Nested columns whose equal numbers link events; see `tfvis_nb.analysis.dataflow.recorded_links`."""
 LINKING = (*LINKS, "instance")
-"""The same, and the number that a collective has on all ranks."""
+"""The same, and the number that identifies a collective on all ranks."""
 
 FLOWS_OUT, FLOWS_IN = "flows_out", "flows_in"
 """Nested columns: the numbers of the recorded arrows that start in an event, and of those that end in it."""
 
 OP_NAME = "op_name"
-"""Nested column: the TensorFlow node or JAX op that an op of XLA was made of; null where not known."""
+"""Nested column: the TensorFlow node or JAX op that an XLA op was made from; null if unknown."""
 
 PROGRAM, HLO_OP, FLOPS, BYTES_ACCESSED = "program", "hlo_op", "flops", "bytes_accessed"
-"""Nested columns: the compiled program and the instruction of it that an event ran, and what one run of it
-computes and accesses according to XLA; null where not known."""
+"""Nested columns: the compiled program and its instruction that an event ran, and the operations and bytes of
+one run according to XLA; null if unknown."""
 
 LAYER, LAYER_CLASS, PARAMETER_BYTES = "layer", "layer_class", "parameter_bytes"
-"""Nested columns: path and class of the layer of a live model that an event is of, and the bytes of that
-layer's weights, without those of layers in it that have events of their own; null where not known."""
+"""Nested columns: path and class of the live model's layer that an event belongs to, and the bytes of that
+layer's weights, without nested layers that have their own events; null if unknown."""
 
 ITERATOR = ("iterator", "parent_iterator")
-"""Nested columns: the number of the tf.data iterator that an event calls, and of the one that takes its
-elements; null where not known."""
+"""Nested columns: the number of the tf.data iterator that an event calls, and of the one that consumes its
+elements; null if unknown."""
 
 MOVED, RECORDED_DURATION = "moved_ns", "recorded_duration_ns"
 """Nested columns of predicted times: how much later than recorded an event starts, and how long it took."""
 
 GRAPH_INPUTS = "graph_inputs"
-"""Nested column: the inputs of an op by the partition graphs that its label lacks, such as ``^a``."""
+"""Nested column: inputs of an op that are in the partition graphs but not in its label, such as ``^a``."""
 
 
 def validate_nested(table: pa.Table) -> pa.Table:
-    """Return `table`, or raise a ValueError that names a column of a type that its readers do not accept.
+    """Return `table`; raise a ValueError that names the first column of an unexpected type.
 
     Columns with other names may hold anything.
     """

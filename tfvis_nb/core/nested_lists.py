@@ -1,4 +1,4 @@
-"""Nested columns of a trace, lists of structs, as flat arrays."""
+"""Nested columns of a trace (lists of structs) as flat arrays."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from tfvis_nb import events as event_table
 
 
 def exploded(lists: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """Return the index of each item's list, int64, and the items of all lists."""
+    """Return the index of each item's list (int64), and the items of all lists."""
     which = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)
     return which.astype(np.int64), pc.list_flatten(lists)
 
@@ -33,22 +33,22 @@ def categories(structs: pa.Array, name: str) -> pd.Categorical:
 
 
 def coded(codes: np.ndarray, texts: list[str]) -> pd.Categorical:
-    """Make categories of distinct texts and, for each row, the index of its own."""
+    """Make a categorical of distinct texts and the index of each row's text."""
     dtype = pd.CategoricalDtype(pd.Index(texts, dtype=event_table.TEXT))
     return pd.Categorical.from_codes(codes.astype(np.int32), dtype=dtype)
 
 
 def as_lists(lists: pa.Array, items: pa.Array) -> pa.ListArray:
-    """Lay other items into lists of the same lengths."""
+    """Put other items into lists of the same lengths."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, items, mask=pc.is_null(lists))
 
 
 def with_same_fields(tables: Sequence[pa.Table]) -> list[pa.Table]:
-    """Give the structs of equal columns the same fields, null where a table lacks one.
+    """Give structs in columns of the same name the same fields, null where a table lacks one.
 
-    Before 17, pyarrow concatenates only structs whose fields are the same.
+    Before version 17, pyarrow only concatenates structs with the same fields.
     """
     fields: dict[str, dict[str, pa.DataType]] = {}
     for table in tables:

@@ -1,4 +1,4 @@
-"""Refusing unknown options of a call or a magic, with the names that may have been meant."""
+"""Reject unknown options of a call or a magic, and suggest similar names."""
 
 import difflib
 import functools
@@ -13,21 +13,21 @@ R = TypeVar("R")
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean ...?"`` for the known names most like `name`, or nothing."""
-    # Dashes and dots that all names begin with do not make them similar.
+    """Return ``"; did you mean ...?"`` with the known names most similar to `name`, or nothing."""
+    # Ignore leading dashes and dots, which all names share.
     bare = {one.lstrip("-."): one for one in known}
     names = [bare[one] for one in difflib.get_close_matches(name.lstrip("-."), bare, n=2)]
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 
 def some_of(known: Sequence[str], most: int = 3) -> str:
-    """Return ``"; there is ..."`` with some known names, for one that is like none of them."""
+    """Return ``"; there is ..."`` with some known names, for a name similar to none of them."""
     more = ", ..." if len(known) > most else ""
     return f"; there is {', '.join(map(repr, known[:most]))}{more}" if known else "; there is none yet"
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise TypeError for the first name given that is not known, naming the near ones."""
+    """Raise TypeError for the first unknown name, with similar names as a hint."""
     known = list(known)
     for name in given:
         if name not in known:
@@ -36,13 +36,13 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def check_title(title: object) -> None:
-    """Raise TypeError unless `title` is a text, or None for the one there is."""
+    """Raise TypeError unless `title` is a text, or None for the default."""
     if title is not None and not isinstance(title, str):
         raise TypeError(Text("title_no_text", title=title))
 
 
 def only_known_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Make `function` refuse a keyword it does not have as `refuse_unknown` does.
+    """Make `function` reject unknown keywords like `refuse_unknown`.
 
     Python's own message names the unknown keyword, but not the known ones.
     """

@@ -1,4 +1,4 @@
-"""Files that results are written to: asked for before the work, and replaced only by a whole one."""
+"""Output files: checked before the work starts, and replaced only by complete files."""
 
 import shutil
 import tempfile
@@ -11,7 +11,7 @@ from tfvis_nb.texts import Text
 
 
 def writable(path: str | Path) -> Path:
-    """Return where to write, with ``~`` expanded; nothing is left behind or changed there.
+    """Return the path to write to, with ``~`` expanded; checking it leaves nothing behind.
 
     OSError names the file and the reason, FileNotFoundError a folder that does not exist.
     """
@@ -22,7 +22,7 @@ def writable(path: str | Path) -> Path:
     if path.is_dir():
         raise IsADirectoryError(Text("folder_in_place_of_file", path=str(path)))
     try:
-        # By trying: permissions alone do not reveal read-only or full disks.
+        # Try it: permissions alone do not reveal read-only or full disks.
         if path.is_file():
             path.open("ab").close()
         else:
@@ -36,10 +36,10 @@ def writable(path: str | Path) -> Path:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a new file next to `path` to write to; it replaces `path` when it is complete.
+    """Yield a new file next to `path`; it replaces `path` when it is complete.
 
-    Until then, and if it fails, the old file stays. A link goes on leading where it led. Anything but a plain
-    file, and a file in a folder that takes no new ones, is written in place.
+    Until then, and after a failure, the old file stays. Links keep their target. Anything but a plain file,
+    and any file in a folder where no file can be created, is written in place.
     """
     target = path.resolve()
     beside = _created_beside(target)

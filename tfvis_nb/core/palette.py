@@ -1,8 +1,8 @@
-"""The colours: ``tfvis_nb/core/palette.json``, which the front end reads as well.
+"""The colours in ``tfvis_nb/core/palette.json``, which the front end also reads.
 
-It has the categories of events, the activities that steps are broken down into, and changes, by name. Each
-has a label and a colour for light and for dark pages, or the colours of the category that it is ``like``.
-Categories also have one for print, where greys must differ.
+The file lists event categories, activities of the breakdown, and changes. Each has a label, and colours for
+light and dark pages or those of the category that it is ``like``. Categories also have a colour for print,
+where greys must differ.
 """
 
 import json
@@ -14,7 +14,7 @@ _PALETTE: dict[str, dict[str, dict[str, str]]] = json.loads(
 _CATEGORIES, _ACTIVITIES = _PALETTE["categories"], _PALETTE["activities"]
 
 CATEGORY_LABELS = {name: category["label"] for name, category in _CATEGORIES.items()}
-"""Names of event categories in legends: all categories, in the order of their numbers."""
+"""Names of event categories in legends: all of them, in order of their numbers."""
 
 LABELS = {name: activity["label"] for name, activity in _ACTIVITIES.items()}
 """Names of activities in legends."""

@@ -1,4 +1,4 @@
-"""Results that a trace keeps, so that each is computed once for it."""
+"""Cache results in a trace, so that each is computed only once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ _Result = TypeVar("_Result")
 
 
 def per_trace(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result]:
-    """Make a function of a trace compute its result once for each trace, which keeps it."""
+    """Make a function of a trace compute its result once and cache it in the trace."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
     def kept(trace: Trace) -> _Result:
-        # By vars because a recording that is not filled yet has no attributes; by name because traces are
-        # pickled.
+        # Through vars because a recording in progress has no attributes; by name because traces are pickled.
         results = vars(trace).setdefault("_cache", {})
         if name not in results:
             results[name] = function(trace)

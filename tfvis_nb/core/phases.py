@@ -1,4 +1,4 @@
-"""The part of a training step that an op belongs to, by its name."""
+"""The phase of a training step that an op belongs to, from its name."""
 
 import re
 
@@ -7,10 +7,10 @@ _CALLED = re.compile(
     r"|(?:while|cond|While|If|StatelessWhile|StatelessIf)(?:_\d+)?/(?:body|cond|then|else)/_\d+)/"
 )
 _PASSED = re.compile("_(?:send|arg|retval)_")
-"""What names of nodes begin with that pass a value on: that of another node follows."""
+"""Prefixes of nodes that pass a value on; the name of another node follows."""
 
 GRADIENTS = re.compile(r"(?:^|/)(?P<kind>gradient_tape|gradients(?:_\d+)?)/")
-"""The scope of the gradients' ops, followed by the forward op's name."""
+"""The scope of gradient ops, followed by the name of the forward op."""
 
 _TRANSPOSED = re.compile(r"transpose\((?:\w+\()*jvp\(")
 _OPTIMIZER = re.compile(

@@ -1,4 +1,4 @@
-"""`to_svg`, `to_pdf` and `to_png`, which traces and timelines have in common."""
+"""`to_svg`, `to_pdf` and `to_png` for traces and timelines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PictureExport:
-    """Objects that can be drawn as a picture for a paper or a slide."""
+    """Base of objects that can be drawn as a picture for a paper or a slide."""
 
     def _picture(self, **options: Any) -> Picture:
         """Return the picture that `to_svg` writes."""
@@ -26,18 +26,18 @@ class PictureExport:
     def to_svg(self, path: str | Path | None = None, **options: Any) -> str | Path:
         """Draw the lanes as vector graphics: bars, ruler, legend, and labels as text.
 
-        Events narrower than a pixel are merged: where bars are lower than the row, their height is the share
-        of the time that events took. A picture is smaller than 2 MB, however many events there are.
+        Events narrower than a pixel are merged: the height of such bars is the share of time that events
+        took. Pictures stay below 2 MB for any number of events.
 
         Parameters
         ----------
         path
-            Where to write: a name that ends in ``.svg``; None to get the text.
+            Where to write: a name that ends in ``.svg``; None to return the text.
         **options
-            ``time_range=(start_ns, end_ns)``, in epoch nanoseconds; by default the whole.
-            ``lanes="stream"`` draws only lanes whose task, device and name have all words of the text.
+            ``time_range=(start_ns, end_ns)``, in epoch nanoseconds; by default the whole trace.
+            ``lanes="stream"`` draws only lanes whose task, device and name contain all words of the text.
             ``width`` and ``height``, such as ``"16 cm"``, ``"6.3 in"`` or a number of CSS pixels (at 96 an
-            inch); by default 16 cm, and as high as the lanes need.
+            inch); by default 16 cm wide, and high enough for the lanes.
             ``theme``: ``"light"``, ``"print"`` (white, with colours that differ in greyscale) or ``"dark"``.
             ``title``: a line above the ruler, by default none.
 
@@ -49,7 +49,7 @@ class PictureExport:
         Raises
         ------
         TypeError, ValueError
-            If an option is unknown or has a value that it cannot have, or no lane has the words.
+            If an option is unknown or has an invalid value, or no lane contains the words.
         OSError
             If the file cannot be written.
 
@@ -103,7 +103,7 @@ class PictureExport:
 
 
 def _checked(path: str | Path, suffix: str) -> Path:
-    """Return where to write before the work of drawing; ValueError for another suffix."""
+    """Return the path to write to, before drawing; ValueError for another suffix."""
     if Path(path).suffix.lower() != suffix:
         raise ValueError(Text("no_picture_name", output=str(path), suffix=suffix))
     return writable(path)

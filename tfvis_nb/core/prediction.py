@@ -1,7 +1,7 @@
-"""What a trace of predicted times keeps of the recorded one.
+"""The data about the recorded trace that a trace of predicted times keeps.
 
-Files, parts and pictures of the trace keep it: the changes and the times of the steps are metadata, the
-recorded times of events nested columns.
+Files, parts and pictures of the trace include it: the changes and the times of steps as metadata, the
+recorded times of events as nested columns.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from tfvis_nb.texts import Text
 ON_TIME = "on_time"
 HIDDEN, ON_GPU = "hidden", "gpu"
 HOW = {HIDDEN: "hidden", ON_GPU: "at the speed of a GPU"}
-"""What `what_if` takes instead of a factor, and how that is called."""
+"""Values that `what_if` accepts instead of a factor, and their labels."""
 _LONGEST = 60
 _FARTHEST_NS = 2**60
 
 
 class Change(NamedTuple):
-    """What was changed: a subject, such as ``ops``, the name of one, and the factor of its time.
+    """A change: a subject such as ``ops``, the name, and the factor of its time.
 
-    A task that is `ON_TIME` has no factor, nor has what changes in another way: a key of `HOW`.
+    A task that is `ON_TIME` has no factor, and neither has a change by a key of `HOW`.
     """
 
     subject: str
@@ -41,7 +41,7 @@ class Change(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """Events of a predicted trace against the recorded ones, int64 nanoseconds."""
+    """Differences of a predicted trace's events from the recorded ones, in int64 nanoseconds."""
 
     later_ns: np.ndarray  # Predicted minus recorded start
     duration_ns: np.ndarray  # As recorded
@@ -79,7 +79,7 @@ def is_predicted(trace: Trace) -> bool:
 
 
 def prediction_sentence(trace: Trace) -> str:
-    """Return what was changed and what it brings for the recorded median step; empty for a recorded trace."""
+    """Return a sentence about the changes and their effect on the recorded median step; "" if recorded."""
     if not is_predicted(trace):
         return ""
     changes = ", ".join(_change_text(change) for change in trace.metadata[PREDICTION].itertuples(index=False))

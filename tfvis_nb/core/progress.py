@@ -1,4 +1,4 @@
-"""Shows a waiting user that this package or TensorFlow is still at work."""
+"""Show a waiting user that this package or TensorFlow is still working."""
 
 import contextlib
 import sys
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TextIO
 
 QUIET_SECONDS = 2.0
-"""How long a user waits without wondering."""
+"""How long users wait before they wonder."""
 
 _TICK_SECONDS = 0.5
 
 
 @dataclass
 class Progress:
-    """The subject of a wait; whoever does the work may change it."""
+    """The text shown during a wait; the code that does the work may change it."""
 
     what: str
 
@@ -27,7 +27,7 @@ _UNSEEN: ContextVar[bool] = ContextVar("unseen", default=False)
 
 @contextlib.contextmanager
 def without_progress() -> Iterator[None]:
-    """Show nothing within a block: it is a part of work that shows its own progress."""
+    """Show nothing within a block that is part of work with its own progress."""
     token = _UNSEEN.set(True)
     try:
         yield
@@ -37,11 +37,11 @@ def without_progress() -> Iterator[None]:
 
 @contextlib.contextmanager
 def progress_after(what: str) -> Iterator[Progress]:
-    """Show in a terminal or notebook what the program waits for, and for how long, once that is noticeable.
+    """Show in a terminal or notebook what a noticeable wait is for, and how long it takes.
 
-    The line is removed when the block ends, so outputs that keep it, such as a log file, do not get it. It
-    is kept up by a thread, so the block must let others run, as TensorFlow 2.15 to 2.21 does while it writes
-    a profile.
+    The line is removed when the block ends, so it is not written to outputs that would keep it, such as log
+    files. A thread updates it, so the block must release the GIL, as TensorFlow 2.15 to 2.21 does while it
+    writes a profile.
     """
     progress = Progress(what)
     if _UNSEEN.get():
@@ -74,8 +74,8 @@ def _say(progress: Progress, ended: threading.Event) -> None:
 
 
 def _screen() -> TextIO | None:
-    """Return a stream where a line can be removed; None where nobody is watching."""
-    # A notebook keeps a blanked output, which for standard error is a red strip.
+    """Return a stream where a line can be removed; None if nobody is watching."""
+    # Notebooks keep blanked output, which for standard error is a red strip.
     if type(sys.stdout).__module__.partition(".")[0] == "ipykernel":
         return sys.stdout
     return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None

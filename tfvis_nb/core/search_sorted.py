@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 
 Fits = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Returns, for questions and an index for each, whether that index still fits (bool)."""
+"""Returns, for given queries and an index for each, whether that index still fits (bool)."""
 
 
 def bisect_ranges(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:
-    """Return the last index of each range ``[begin, end)`` that fits, -1 where none does.
+    """Return the last index that fits in each range ``[begin, end)``; -1 if none does.
 
-    In each range, all indexes up to some one fit, and none after it.
+    In each range, all indexes up to some point must fit, and none after it.
 
     >>> values, asked = np.array([1, 4, 9, 2, 3]), np.array([5, 1])
     >>> begin, end = np.array([0, 3]), np.array([3, 5])
@@ -20,7 +20,7 @@ def bisect_ranges(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:
     """
     position = end - 1
     todo = np.flatnonzero(position >= begin)
-    # Most ranges have one or two positions, so the last one is often the answer.
+    # Most ranges have one or two positions, so the last one often fits.
     todo = todo[~fits(todo, position[todo])]
     low, high = begin[todo] - 1, position[todo]
     while True:

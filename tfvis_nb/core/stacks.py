@@ -1,7 +1,7 @@
 """The Python stacks of a trace: files, frames and stacks, each once, as tables.
 
-An event has the number of its stack in the nested column ``stack``. A stack is its innermost frame and the
-number of the stack that called it, so that stacks share their outer frames.
+The nested column ``stack`` has the number of each event's stack. A stack consists of its innermost frame and
+the number of the calling stack, so that stacks share their outer frames.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 STACK, PHASE = "stack", "phase"
-"""Nested columns: the row of `StackTable.stacks` of an event, and its phase; null where not known."""
+"""Nested columns: an event's row in `StackTable.stacks`, and its phase; null if unknown."""
 
 PHASES = ("forward", "backward", "optimizer")
 
 MOST_FRAMES = 4096
-"""Innermost frames of a stack that are shown. Python itself stops at 1,000 by default."""
+"""How many innermost frames of a stack are shown. Python itself stops at 1,000 by default."""
 
 FILES = pa.schema([("name", pa.string()), ("text", pa.string()), ("own", pa.bool_()), ("edited", pa.bool_())])
 FRAMES = pa.schema(
@@ -32,10 +32,10 @@ STACKS = pa.schema([("caller", pa.int32()), ("frame", pa.int32())])
 class Frame(NamedTuple):
     """One call on a stack.
 
-    - `file`: A file's name, or a cell's, such as ``Cell [7]``.
-    - `line`: From 1 on; 0 if unknown.
+    - `file`: The name of a file or a cell, such as ``Cell [7]``.
+    - `line`: Counts from 1; 0 if unknown.
     - `function`, `text`: The function, and the text of the line; empty if unknown.
-    - `own`: Whether this is the user's own code: of no installed package and not Python's.
+    - `own`: Whether this is the user's own code, not an installed package or Python itself.
     """
 
     file: str
@@ -51,21 +51,20 @@ class StackTable:
     Parameters
     ----------
     files
-        One row per file: ``name``, ``text`` (all of it, null where it was not kept), ``own``, ``edited``
-        (whether other code ran than is in it because it was edited after it was loaded; False if the column
-        is missing).
+        One row per file: ``name``, ``text`` (all of it; null if it was not kept), ``own``, ``edited``
+        (whether the file was edited after its code was loaded, so that other code ran; False if the column is
+        missing).
     frames
-        One row per line that was called from or ran: ``file`` (a row of `files`), ``line``, ``function``,
-        ``text`` (of the line).
+        One row per line on a stack: ``file`` (a row of `files`), ``line``, ``function``, ``text`` (of the
+        line).
     stacks
-        One row per stack: ``caller``, the row of the stack that called it, -1 if none did, and ``frame``, its
-        innermost frame.
+        One row per stack: ``caller``, the row of the calling stack or -1, and ``frame``, its innermost frame.
 
     Raises
     ------
     ValueError, TypeError
-        If a column is missing or of another type, a row refers to none, or a caller is not above the
-        stacks that it calls, which also rules out cycles.
+        If a column is missing or has another type, a reference is invalid, or a caller does not come before
+        the stacks that it calls, which also rules out cycles.
 
     Examples
     --------
@@ -79,7 +78,7 @@ class StackTable:
     def __init__(self, files: pa.Table, frames: pa.Table, stacks: pa.Table) -> None:
         if "edited" not in files.column_names:
             files = files.append_column("edited", pa.repeat(pa.scalar(value=False), files.num_rows))
-        # Casting refuses missing columns and values that do not fit.
+        # Casting rejects missing columns and invalid values.
         self.files = files.select(FILES.names).cast(FILES).combine_chunks()
         self.frames = frames.select(FRAMES.names).cast(FRAMES).combine_chunks()
         self.stacks = stacks.select(STACKS.names).cast(STACKS).combine_chunks()
@@ -122,7 +121,7 @@ class StackTable:
 
     def depths(self) -> np.ndarray:
         """Return how many frames each stack has (int64)."""
-        # Twice as far up in each round; the last one stands for none.
+        # Each round doubles the distance; the last row stands for no caller.
         caller = np.append(self.stacks["caller"].to_numpy(), -1)
         depth = np.append(np.ones(len(self), np.int64), 0)
         while (caller >= 0).any():
@@ -130,15 +129,15 @@ class StackTable:
         return depth[:-1]
 
     def own_frame(self) -> np.ndarray:
-        """Return the innermost frame of the user's own code of each stack (int32), -1 without any."""
+        """Return each stack's innermost frame of the user's own code (int32); -1 if there is none."""
         frame = self.stacks["frame"].to_numpy()
         own = self.files["own"].to_numpy(zero_copy_only=False)[self.frames["file"].to_numpy()][frame]
-        # Each stack points to itself or to its caller; the last one stands for none.
+        # Each stack points to itself or to its caller; the last row stands for no caller.
         none = len(frame)
         caller = self.stacks["caller"].to_numpy()
         nearest = np.append(np.where(own, np.arange(none), np.where(caller < 0, none, caller)), none)
         while True:
-            # Half as many steps are left after each round, however deep stacks are.
+            # Each round halves the remaining steps, so deep stacks are cheap.
             farther = nearest[nearest]
             if (farther == nearest).all():
                 found: np.ndarray = np.append(frame, -1)[nearest[:-1]].astype(np.int32)
@@ -146,7 +145,7 @@ class StackTable:
             nearest = farther
 
     def own_lines(self) -> np.ndarray:
-        """Return the innermost line of the user's own code of each stack as ``file:line``, "" without any."""
+        """Return each stack's innermost line of the user's own code as ``file:line``; "" if there is none."""
         files = self.files["name"].to_pylist()
         frames = zip(self.frames["file"].to_pylist(), self.frames["line"].to_pylist(), strict=True)
         lines: np.ndarray = np.array([*(f"{files[file]}:{line}" for file, line in frames), ""], object)
@@ -154,21 +153,21 @@ class StackTable:
         return found
 
     def edited(self) -> list[str]:
-        """Return the names of the files that were edited after the code that ran was loaded from them."""
+        """Return the names of files that were edited after their code was loaded."""
         rows = self.files.filter(self.files["edited"])
         return list(dict.fromkeys(rows["name"].to_pylist()))
 
     def to_json(self) -> str:
-        """Return the tables as JSON, columns by name, from which `from_json` makes an equal table."""
+        """Return the tables as JSON, columns by name; `from_json` restores them."""
         return json.dumps([table.to_pydict() for table in self._tables()])
 
     @classmethod
     def from_json(cls, text: str) -> StackTable:
-        """Make a table from the result of `to_json`; KeyError, TypeError or ValueError if it is not one."""
+        """Make a table from a result of `to_json`; KeyError, TypeError or ValueError for anything else."""
         parts = json.loads(text)
         if not isinstance(parts, list) or len(parts) != 3:
             raise ValueError("not the three tables of stacks")
-        # The table fills optional columns that are missing, and rejects other missing ones.
+        # The table fills in missing optional columns and rejects other missing ones.
         schemas = [
             pa.schema([field for field in schema if field.name in part])
             for part, schema in zip(parts, _SCHEMAS, strict=True)
@@ -195,7 +194,7 @@ class StackBuilder:
         self._stacks: dict[tuple[int, int], int] = {}
 
     def stack(self, frames: Sequence[Frame]) -> int:
-        """Return the number of a stack, given with its outermost frame first; -1 without frames."""
+        """Return the number of a stack, given outermost frame first; -1 if it has no frames."""
         at = -1
         for frame in frames:
             self._files.setdefault(frame.file, frame.own)
@@ -204,7 +203,7 @@ class StackBuilder:
         return at
 
     def file(self, file: str, text: str | None, *, edited: bool = False) -> None:
-        """Keep the whole text of a file or cell, and whether it was edited after the code was loaded."""
+        """Keep the whole text of a file or cell, and whether it was edited after its code was loaded."""
         if text is not None:
             self._texts[file] = text
         if edited:
@@ -238,7 +237,7 @@ class StackBuilder:
 
 
 def joined(tables: Sequence[StackTable | None]) -> tuple[StackTable | None, list[int]]:
-    """Concatenate stacks of several traces; return them and the number to add to each one's numbers."""
+    """Concatenate stacks of several traces; return them and the offset of each one's numbers."""
     firsts, found = [], []
     files = frames = stacks = 0
     for table in tables:
@@ -262,7 +261,7 @@ def joined(tables: Sequence[StackTable | None]) -> tuple[StackTable | None, list
 
 
 def _files_once(table: StackTable) -> StackTable:
-    """Leave out files that are in a table already."""
+    """Drop files that are already in a table."""
     rows = list(zip(*table.files.to_pydict().values(), strict=True))
     first = {file: row for row, file in reversed(list(enumerate(rows)))}
     kept = np.unique(np.fromiter(first.values(), np.int64, len(first)))
@@ -273,14 +272,14 @@ def _files_once(table: StackTable) -> StackTable:
 
 
 def _moved(table: pa.Table, name: str, by: int) -> pa.Table:
-    """Add to the numbers of a column; negative ones, which refer to nothing, stay."""
+    """Add an offset to the numbers of a column, except negative ones, which refer to nothing."""
     column = table[name]
     moved = pc.if_else(pc.less(column, 0), column, pc.add(column, pa.scalar(by, pa.int32())))
     return table.set_column(table.schema.get_field_index(name), name, moved)
 
 
 def renumbered(nested: pa.Table, table: StackTable | None, first: int) -> pa.Table:
-    """Add `first` to the numbers of the stacks of events; those that are not in `table` become null."""
+    """Add `first` to the stack numbers of events; numbers not in `table` become null."""
     if STACK not in nested.column_names:
         return nested
     numbers = pc.cast(nested[STACK], pa.int64(), safe=False)
@@ -290,7 +289,7 @@ def renumbered(nested: pa.Table, table: StackTable | None, first: int) -> pa.Tab
 
 
 def event_stacks(trace: Any) -> np.ndarray:
-    """Return the stack of each event of a trace (int64), -1 where none or an invalid one was recorded."""
+    """Return the stack of each event of a trace (int64); -1 if missing or invalid."""
     rows = np.full(len(trace.events), -1, np.int64)
     if trace.stacks is None or trace.nested is None or STACK not in trace.nested.column_names:
         return rows

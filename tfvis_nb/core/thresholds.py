@@ -1,6 +1,6 @@
 """Thresholds that the analyses and the front end share: ``tfvis_nb/core/thresholds.json``.
 
-Thresholds that only one analysis needs stand in its module.
+Thresholds of a single analysis are in its module.
 """
 
 import json

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _WATCHERS: weakref.WeakKeyDictionary[Trace, list[tuple[weakref.ref[Any], Callable[[Any], object]]]]
 _WATCHERS = weakref.WeakKeyDictionary()
-"""Apart from the traces, which can so be pickled: for each the objects to call, with their methods."""
+"""For each trace, its watchers and their methods; kept outside the traces so that these can be pickled."""
 
 
 class Trace(TraceTables, HtmlExport, PictureExport):
@@ -44,9 +44,9 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         One Arrow row per event with what does not fit a flat table; its columns are
         ``raw_device`` (dictionary: the lane's name in the source), ``outputs`` and
         ``memory`` (lists of structs), and where the source has them ``referenced`` (tensors
-        that an op used) and the rest of ``MemoryStats``. None when the source has nothing of the kind.
+        that an op used) and the rest of ``MemoryStats``. None if the source has no such data.
     graphs
-        For each step, its partition graphs as serialised ``GraphDef`` messages, those of functions included.
+        For each step, its partition graphs as serialised ``GraphDef`` messages, including those of functions.
     run_metadata
         For each step, the rest of its ``RunMetadata``, serialised: ``cost_graph``, ``session_metadata`` and
         in ``function_graphs`` the graphs of functions before and after optimisation.
@@ -57,27 +57,27 @@ class Trace(TraceTables, HtmlExport, PictureExport):
     profiles
         The serialised ``XSpace`` of each profile, likewise.
     title
-        A short name for the picture, such as the file's.
+        A short name for the picture, such as the name of the file.
     step_labels
-        The program's names of steps, by number, such as ``train 13``, where known.
+        The program's own names of steps by number, such as ``train 13``, if known.
     clock_bounds
-        For each task with known bounds: how many nanoseconds, at least and at most, its times in the
-        table may be ahead of the first task's; infinite where nothing bounds them. The first entry is
-        the first task, with (0, 0).
+        For each task with known bounds: the least and the most that its times in the table may be ahead of
+        those of the first task, in ns; infinite where nothing bounds them. The first entry is the first task,
+        with (0, 0).
     stacks
         The Python stacks that the nested column ``stack`` refers to; None where none were recorded.
     metadata
-        Facts beyond the events, such as about devices: tables of `tfvis_nb.core.metadata.SUBJECTS`.
+        Facts other than events, such as devices: tables of `tfvis_nb.core.metadata.SUBJECTS`.
     recorded_counters
         The counters that the source recorded, as `tfvis_nb.core.counters.build` makes them; None for none.
     programs
-        The programs that XLA compiled and events ran: for each name in the nested column ``program`` the
-        serialised ``HloProto``, where the source has it.
+        The compiled XLA programs that events ran: for each name in the nested column ``program`` the
+        serialised ``HloProto``, if the source has it.
 
     Raises
     ------
     TypeError, ValueError
-        If a part is not what it has to be, or does not fit the event table.
+        If a part has the wrong type or does not fit the event table.
     """
 
     def __init__(
@@ -130,13 +130,13 @@ class Trace(TraceTables, HtmlExport, PictureExport):
 
     @property
     def annotations(self) -> pd.DataFrame:
-        """Notes of people on events, ranges and times: a copy of the table, ordered by start.
+        """User annotations of events, ranges and times: a copy of the table, ordered by start.
 
-        Timelines of the trace show them, and what is annotated there with the key N is here at once.
+        Timelines of the trace show them, and annotations added there with the key N appear here immediately.
         `to_parquet` and `to_html` keep them. Set it to a table or a list of mappings with some of its
-        columns, or to None for none: ``name`` and ``event`` (a row of `events`), or ``name``, ``start_ns``
-        and for a range ``end_ns``, in epoch nanoseconds; also ``text`` for a comment and ``lanes``, a
-        list of (task, device, lane). See `tfvis_nb.core.annotations.COLUMNS`.
+        columns, or to None to remove all: ``name`` and ``event`` (a row of `events`), or ``name``,
+        ``start_ns`` and for a range ``end_ns``, in epoch nanoseconds; also ``text`` for a comment and
+        ``lanes``, a list of (task, device, lane). See `tfvis_nb.core.annotations.COLUMNS`.
 
         Examples
         --------
@@ -177,17 +177,17 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         return picture(self, **options)
 
     def anonymized(self) -> Trace:
-        """Return the trace without the names and code of its program, to send it to others.
+        """Return the trace without the names and code of its program, for sharing.
 
-        Numbers, shapes, types of ops, kernels of libraries and the names that TensorFlow makes itself stay,
-        so that analyses give the same figures. All other names are replaced, equal ones by equal ones, and
-        scopes stay scopes. Source lines, values of constants, titles and TensorFlow's own messages are left
-        out. The earliest event starts a second after 1970. Rows keep their order: event 7 is still event 7.
+        Numbers, shapes, op types, library kernels and names made by TensorFlow stay, so analyses give the
+        same figures. All other names are replaced consistently, and scopes stay scopes. Source lines, values
+        of constants, titles and TensorFlow's own messages are left out. The earliest event starts a second
+        after 1970. Rows keep their order: event 7 is still event 7.
 
         Returns
         -------
         Trace
-            It can be written in every format; see docs/sharing.md.
+            A trace that can be written in every format; see docs/sharing.md.
 
         Examples
         --------
@@ -214,10 +214,10 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         Parameters
         ----------
         path
-            Where to write, compressed when it ends in ``.gz``; None to get the text instead.
+            Where to write, compressed if it ends in ``.gz``; None to return the text.
         arrows
-            Whether to draw an arrow for each of `edges`; without them the file is smaller. It is read
-            back with its edges in either case.
+            Whether to draw an arrow for each of `edges`; without arrows the file is smaller. Reading it back
+            restores the edges in either case.
 
         Returns
         -------
@@ -286,13 +286,13 @@ class Trace(TraceTables, HtmlExport, PictureExport):
 
 
 def replaced(trace: Trace, events: pd.DataFrame, **parts: Any) -> Trace:
-    """Return a trace of other events with the rest of `trace`, but for the given parameters of `Trace`."""
+    """Return `trace` with other events; the given parameters of `Trace` replace its other parts."""
     names = (
         *("nested", "graphs", "run_metadata", "notes", "sources", "profiles"),
         *("title", "step_labels", "clock_bounds", "stacks", "metadata", "recorded_counters", "programs"),
     )
     made = Trace(events, **{name: getattr(trace, name) for name in names} | parts)
-    # At other times they would be about something else.
+    # If times changed, they would refer to something else.
     if events["start_ns"].equals(trace.events["start_ns"]):
         made.annotations = annotation_table.carried([trace.annotations], events)
     return made

@@ -1,4 +1,4 @@
-"""The tables and charts that a `Trace` computes when they are asked for."""
+"""The tables and charts that a `Trace` computes on demand."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class TraceTables:
-    """The tables computed from a trace: each at its first use, and kept."""
+    """The tables computed from a trace, each at its first use and then cached."""
 
     @property
     def _trace(self) -> Trace:
-        """The object as the `tfvis_nb.Trace` that it is: no other class has this base."""
+        """The object, typed as `tfvis_nb.Trace`: no other class has this base."""
         return cast("Trace", self)
 
     @cached_property
@@ -38,14 +38,14 @@ class TraceTables:
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
-        """How long each GPU kernel took, and how its launches fill the GPU: `tfvis_nb.analysis.kernels`."""
+        """Times of GPU kernels, and how well their launches fill the GPU: `tfvis_nb.analysis.kernels`."""
         from tfvis_nb.analysis.hardware.kernels import kernels
 
         return kernels(self._trace)
 
     @cached_property
     def hlo_ops(self) -> pd.DataFrame:
-        """How long each instruction of compiled programs took, and its work: `tfvis_nb.analysis.hlo_ops`."""
+        """The time and work of each instruction of compiled programs: `tfvis_nb.analysis.hlo_ops`."""
         from tfvis_nb.analysis.programs.hlo_ops import hlo_ops
 
         return hlo_ops(self._trace)
@@ -59,7 +59,7 @@ class TraceTables:
 
     @cached_property
     def roofline(self) -> pd.DataFrame:
-        """How near instructions come to their device's limits: `tfvis_nb.analysis.roofline`."""
+        """How close instructions come to the limits of their device: `tfvis_nb.analysis.roofline`."""
         from tfvis_nb.analysis.hardware.roofline import roofline
 
         return roofline(self._trace)
@@ -143,7 +143,7 @@ class TraceTables:
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """Which event fed which; see `tfvis_nb.analysis.dataflow.edges.edges`."""
+        """Which event depends on which; see `tfvis_nb.analysis.dataflow.edges.edges`."""
         from tfvis_nb.analysis.dataflow.edges import edges
 
         return edges(self._trace)
@@ -164,7 +164,7 @@ class TraceTables:
 
     @cached_property
     def source_lines(self) -> pd.DataFrame:
-        """How long each line of the user's code took; see `tfvis_nb.analysis.source_lines`."""
+        """The time of each line of the user's code; see `tfvis_nb.analysis.source_lines`."""
         from tfvis_nb.analysis.source.source_lines import source_lines
 
         return source_lines(self._trace)
@@ -215,7 +215,7 @@ class TraceTables:
     def steps(self) -> pd.DataFrame:
         """One row per step: step, start_ns, end_ns, duration_ns, events, label.
 
-        Events outside all steps are a row too, with the step -1 (`tfvis_nb.events.NO_STEP`).
+        Events outside all steps form one row with the step -1 (`tfvis_nb.events.NO_STEP`).
         """
         from tfvis_nb.analysis.steps.step_table import step_table
 
@@ -225,7 +225,7 @@ class TraceTables:
         """Predict the steps if some events took longer or shorter: `tfvis_nb.analysis.what_if`.
 
         ``ops``, ``kernels``, ``layers``, ``lines`` and ``activities`` are dicts from a name to a factor of
-        its time, ``"hidden"`` or ``"gpu"``; ``on_time`` is a task.
+        its time, ``"hidden"`` or ``"gpu"``; ``on_time`` names a task.
         """
         from tfvis_nb.analysis.prediction.what_if import what_if
 
