@@ -6,10 +6,10 @@
 >>> op_statistics(trace)[["op", "count", "total_ns"]].values.tolist()
 [['MatMul', 1, 5]]
 
-A trace keeps the tables of the most important ones: ``trace.findings``, ``trace.breakdown`` and the like.
+The most important ones are also attributes of a trace, such as ``trace.findings`` and ``trace.breakdown``.
 """
 
 import lazy_loader
 
-# The modules import each other and pyarrow: the first use of a name loads what it needs.
+# The modules import each other and pyarrow, so each is loaded when one of its names is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Analyses take a `Trace`, which keeps their tables; everything else is rejected with a TypeError."""
+"""Analyses take a `Trace`, which caches their tables; anything else raises a TypeError."""
 
 import functools
 import inspect
@@ -15,13 +15,13 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _MOST_ROWS = 10_000
-"""Longer tables are not kept: those with a row for each of many events."""
+"""Longer tables, with a row for each of many events, are not cached."""
 
 
 def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make an analysis reject any other argument than a trace, such as a path, and compute a table once.
+    """Make an analysis reject arguments other than a trace, such as a path, and cache its table.
 
-    Findings, tabs and charts ask for the same tables again and again. Each caller gets a copy.
+    Findings, tabs and charts request the same tables repeatedly. Each caller gets a copy.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
         key = (function, *(_hashable(name, one) for name, one in given.items() if name not in traces))
         if len(traces) != 1 or traces[0] not in given or None in key:
             return analysis(*args, **kwargs)
-        # By vars, as `per_trace`.
+        # Through vars, like `per_trace`.
         kept = vars(given[traces[0]]).setdefault("_cache", {})
         if key in kept:
             return cast("_R", kept[key].copy())

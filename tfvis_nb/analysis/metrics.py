@@ -56,11 +56,11 @@ MODULES: dict[str, str] = {
     "slower_ops": "fleet.slower_ops",
     "gate_metrics": "gates.gate_metrics",
 }
-"""The analyses: the name of each in docs/metrics.md, and its module, which has ``FIGURES``."""
+"""The analyses: the name of each in docs/metrics.md, and its module, which defines ``FIGURES``."""
 
 
 def definitions(module: str) -> Mapping[str, str]:
-    """Return the definition of each figure of one analysis, by its name.
+    """Return the definitions of the metrics of one analysis, by name.
 
     Parameters
     ----------

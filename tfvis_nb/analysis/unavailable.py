@@ -1,7 +1,7 @@
 """The result of an analysis for a trace that lacks the data: no rows, and the reason.
 
-A metric that is not known is not 0. A table without rows has its reason in ``table.attrs["cannot_say"]``;
-a table with rows, or without any because there is nothing to report, has no reason.
+An unknown metric is not 0. If the data is missing, the reason is in ``table.attrs["cannot_say"]``. A table
+with rows has no reason, nor has one that is empty because there is nothing to report.
 """
 
 import functools
@@ -22,9 +22,9 @@ NONE = Text.stored("", "", {})
 
 
 class UnavailableTable(pd.DataFrame):
-    """A table without rows that a notebook and a terminal show as the reason for that.
+    """A table without rows, which notebooks and terminals show as the reason.
 
-    Operations on it return such tables too; one that has got rows is shown like any other.
+    Operations on it also return such tables; if they have rows, they are shown normally.
     """
 
     @property
@@ -44,14 +44,14 @@ class UnavailableTable(pd.DataFrame):
 
 
 def cannot_say(columns: Mapping[str, str], reason: Text) -> pd.DataFrame:
-    """Return a table without rows and the reason for that.
+    """Return a table without rows, with the reason.
 
     Parameters
     ----------
     columns
         Column name to dtype; ``"str"`` is the dtype of texts.
     reason
-        What the trace lacks, from ``unavailable`` in the catalogue: words that follow "Not available:".
+        A text from ``unavailable`` in the catalogue, to follow "Not available:".
 
     Raises
     ------
@@ -86,7 +86,7 @@ def dtypes(columns: Mapping[str, str]) -> dict[str, Any]:
 
 
 def why_not(table: pd.DataFrame) -> Text:
-    """Return why an analysis has no rows; empty, and false, if nothing is missing.
+    """Return why an analysis has no rows; empty (false) if nothing is missing.
 
     Examples
     --------

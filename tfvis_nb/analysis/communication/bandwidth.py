@@ -1,4 +1,4 @@
-"""Bytes per second over time, over the network and between hosts and devices."""
+"""Bandwidth over time, of the network and between hosts and devices."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ FIGURES: dict[str, str] = {
 }
 
 MOST_BINS = 1_000_000
-"""More bins are not made."""
+"""The limit on the number of bins."""
 
 _NAMES = {"channel": "category"}
 _TIMES = {"start_ns": "int64", "duration_ns": "int64"}
@@ -35,7 +35,7 @@ _BINS = _NAMES | _TIMES | {"busy_ns": "int64", "bytes": "float64", "bandwidth": 
 
 @validate_input
 def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
-    """Return how many bytes a second moved, as a step function of time.
+    """Return the bandwidth in bytes per second, as a step function of time.
 
     The bytes of a tensor or copy are spread evenly over the time it moves, without its wait (see
     `tfvis_nb.analysis.transfers`).
@@ -45,17 +45,16 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
     trace
         Any trace.
     by
-        One of `CHANNELS`: ``direction``, the op type (``RecvTensor``, ``MemcpyH2D``); ``device`` or ``task``,
-        from one to another.
+        One of `CHANNELS`: ``direction`` groups by op type (``RecvTensor``, ``MemcpyH2D``), ``device`` and
+        ``task`` by source and destination.
 
     Returns
     -------
     pandas.DataFrame
-        One row per ``channel`` (category) and stretch of time in which the same things move: ``start_ns``,
+        One row per ``channel`` (category) and stretch of time in which the same transfers run: ``start_ns``,
         ``duration_ns``, ``moving`` (int64) and ``bandwidth`` (float64, bytes per second), as in `FIGURES`;
-        ordered by channel and time. Nothing moves where there is no row.
-        Transfers without a size or a recorded time are left out; ``attrs["left_out"]`` counts them.
-        `cannot_say` where that is all.
+        ordered by channel and time. Nothing moves where there is no row. Transfers without a size or a
+        recorded time are left out; ``attrs["left_out"]`` counts them. `cannot_say` if none is left.
 
     Raises
     ------
@@ -64,8 +63,8 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
 
     Notes
     -----
-    The time of a tensor received is known to the microsecond, and it may have come in before the
-    channel was free: short tensors seem faster than any network. `binned_bandwidth` evens that out.
+    Times of received tensors are known to the microsecond, and a tensor may arrive before its channel is
+    free, so short tensors seem faster than any network. `binned_bandwidth` evens that out.
 
     Examples
     --------
@@ -98,7 +97,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
     trace
         Any trace.
     bin_ns
-        Length of a bin, in nanoseconds. The first one starts with the trace's first event.
+        Length of a bin, in nanoseconds. The first bin starts at the first event.
     by
         As of `bandwidth`.
 
@@ -107,7 +106,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
     pandas.DataFrame
         One row per ``channel`` (category) and bin in which something moved: ``start_ns``, ``duration_ns``
         (`bin_ns`), ``busy_ns`` (int64), ``bytes`` and ``bandwidth`` (float64; bytes / duration), as in
-        `FIGURES`. Bytes add up to those of all rows that are not left out. As `bandwidth` otherwise.
+        `FIGURES`. Bytes add up to those of all rows that are not left out. Otherwise like `bandwidth`.
 
     Raises
     ------
@@ -149,7 +148,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
 
 
 class _Moved(NamedTuple):
-    """Transfers: the channel as a number, start and end, and bytes; and the names of channels."""
+    """Transfers: channel number, start, end and bytes, and the names of the channels."""
 
     channel: np.ndarray
     start: np.ndarray
@@ -159,7 +158,7 @@ class _Moved(NamedTuple):
 
 
 def _moved(trace: Trace, by: str) -> _Moved:
-    """Find tensors and copies with a size and a duration."""
+    """Return tensors and copies that have a size and a duration."""
     if by not in CHANNELS:
         raise ValueError(Text("not_one_of", choices=", ".join(CHANNELS), by=by))
     table = trace.transfers
@@ -180,7 +179,7 @@ def _moved(trace: Trace, by: str) -> _Moved:
 
 
 class _Rates(NamedTuple):
-    """Stretches of time in which the same things move: channel, how many, and bytes a second together."""
+    """Stretches of time in which the same transfers run: channel, their number, and their total rate."""
 
     channel: np.ndarray
     start: np.ndarray
@@ -200,11 +199,11 @@ def _rates(moved: _Moved) -> _Rates:
         total: np.ndarray = np.cumsum(np.concatenate([value, -value])[order])
         return total
 
-    # With integers, rates that are added and removed again cancel exactly.
+    # Integers, so that adding and removing a rate cancels exactly.
     scale = 2.0 ** np.floor(np.log2((1 << 61) / max(float(added(rate).max()), 1.0)))
     total = added(np.rint(rate * scale).astype(np.int64))
     count = added(np.ones(len(rate), np.int64))
-    # The last of several changes at one time counts; after the end of a channel nothing moves.
+    # Of several changes at one time the last counts; nothing moves after the last change of a channel.
     begin = np.flatnonzero((count[:-1] > 0) & (time[:-1] < time[1:]))
     return _Rates(channel[begin], time[begin], time[begin + 1], count[begin], total[begin] / scale)
 

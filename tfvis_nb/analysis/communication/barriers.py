@@ -1,4 +1,4 @@
-"""The barriers where tasks wait for one another, and when each task arrived."""
+"""Barriers where tasks wait for one another, and the arrival times of tasks."""
 
 import re
 
@@ -12,7 +12,7 @@ from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.trace import Trace
 
 BARRIERS = ("collective", "exchange", "inputs", "end")
-"""What tasks meet at; see `met`."""
+"""Kinds of barriers; see `met`."""
 
 COLUMNS = {
     "step": "int64",
@@ -72,9 +72,9 @@ def met(trace: Trace) -> pd.DataFrame:
 
 
 def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
-    """Return for each row of `met` whether the clocks are known well enough to be sure of its last task.
+    """Return for each row of `met` whether clocks are known well enough to determine the last task.
 
-    Tensors are received by the clock of the op that needs them, and so `inputs` are always certain.
+    Tensors are received on the clock of the op that needs them, so `inputs` are always certain.
     """
     names = [str(task) for task in table["task"].cat.categories]
     bounds = np.array([trace.clock_bounds.get(task, UNKNOWN) for task in names] or [UNKNOWN])
@@ -82,7 +82,7 @@ def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     ahead[(table["kind"] == "inputs").to_numpy()] = 0
     barrier = table["barrier"].to_numpy(np.int64)
     final = np.append(barrier[1:] != barrier[:-1], True)[: len(barrier)]
-    # Relative to the first arrival: floats do not hold epoch nanoseconds.
+    # Relative to the first arrival, because floats cannot represent epoch nanoseconds.
     first = table.groupby("barrier", sort=False)["arrived_ns"].transform("min").to_numpy(np.int64)
     arrived = (table["arrived_ns"].to_numpy(np.int64) - first).astype(np.float64)
     earliest, latest = arrived - ahead[:, 1], arrived - ahead[:, 0]
@@ -96,7 +96,7 @@ def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
 
 
 def tasks(trace: Trace) -> list[str]:
-    """Return the tasks that have events, or sent tensors that were received."""
+    """Return the tasks that have events or sent tensors."""
     ends = (trace.events[column].cat.categories for column in ("source", "destination"))
     sent = {task_of(str(name)) for names in ends for name in names}
     return sorted({str(name) for name in trace.events["task"].cat.categories} | sent)
@@ -108,7 +108,7 @@ def _job(task: str) -> str:
 
 
 def _sender(devices: pd.Series) -> np.ndarray:
-    """Return the task of each device, empty where there is none."""
+    """Return the task of each device; empty if there is none."""
     tasks = np.array([*(task_of(str(name)) for name in devices.cat.categories), ""], object)
     found: np.ndarray = tasks[devices.cat.codes.to_numpy()]
     return found

@@ -1,4 +1,4 @@
-"""When the tensors of a channel moved, and between which lengths of time that is certain."""
+"""When the tensors of a channel moved, and the bounds of that time."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 _FEWEST = 4
-"""A rate over fewer tensors depends more on when their ends were noticed than on the channel."""
+"""With fewer tensors, a rate depends more on when their ends were noticed than on the channel."""
 
 
 class Moving(NamedTuple):
-    """When each tensor began to move (epoch ns), for how long, at least and at most (ns)."""
+    """When each tensor started to move (epoch ns) and how long it moved: estimate, minimum, maximum (ns)."""
 
     start: np.ndarray
     length: np.ndarray
@@ -19,12 +19,12 @@ class Moving(NamedTuple):
 
 
 def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.ndarray) -> Moving:
-    """Return when each tensor moved; `channel` numbers connections, `size` is -1 where not known.
+    """Return when each tensor moved; `channel` numbers connections, `size` is -1 if unknown.
 
     A channel serves tensors in the order of their ends, so each starts to move when the one before it ends
-    (TicTac's rule). But tensors that arrive together are noticed within microseconds of each other: by that
-    rule alone, megabytes move at terabits per second. So a tensor faster than its channel is pooled with
-    those before it, until the pool is not; within a pool, each moves for its share of the bytes.
+    (TicTac's rule). But tensors that arrive together are noticed within microseconds of each other; by that
+    rule alone, megabytes would move at terabits per second. So a tensor faster than its channel is pooled
+    with those before it until the pool is not faster. Within a pool, time is shared in proportion to bytes.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.nda
     for burst in _bursts(is_first, start, end):
         if (size[burst] < 0).any():
             continue
-        # Each moved within its own time: the channel is at least that fast.
+        # Each tensor moved within its own time, so the channel is at least that fast.
         least_rate = float((size[burst] / np.maximum(end[burst] - start[burst], 1)).max())
         for pool, rate in _pools(size[burst], length[burst], least_rate):
             members = slice(burst.start + pool.start, burst.start + pool.stop)
@@ -60,7 +60,7 @@ def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.nda
             if (edges[:-1] >= start[members]).all():
                 begin[members], length[members] = edges[:-1], np.diff(edges)
             least[members] = np.minimum(length[members], np.ceil(size[members] / rate))
-            # Before the first to end, whatever was on its way may have moved.
+            # Before the first end, any tensor in transfer may have moved.
             since = begin[members.start] if pool.start else int(start[burst].min())
             most[members] = np.minimum(end[members] - start[members], end[members.stop - 1] - since)
     back = np.empty_like(order)
@@ -69,7 +69,7 @@ def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.nda
 
 
 def _bursts(is_first: np.ndarray, start: np.ndarray, end: np.ndarray) -> list[slice]:
-    """Return the slices of tensors in each burst of several, after which the channel was empty."""
+    """Return the slice of each burst of several tensors; after a burst the channel is empty."""
     starts = [*np.flatnonzero(is_first).tolist(), len(start)]
     found = []
     for low, high in pairwise(starts):
@@ -80,7 +80,7 @@ def _bursts(is_first: np.ndarray, start: np.ndarray, end: np.ndarray) -> list[sl
 
 
 def _pools(size: np.ndarray, length: np.ndarray, least_rate: float) -> list[tuple[slice, float]]:
-    """Return the pools of several tensors in a burst, and the fastest rate of the channel (bytes/ns)."""
+    """Return the pools of a burst that have several tensors, and the channel's fastest rate (bytes/ns)."""
     rate = max(_fastest(size, length), least_rate)
     stack: list[tuple[int, int, int]] = []
     for pool in zip(range(len(size)), size.tolist(), length.tolist(), strict=True):
@@ -94,7 +94,7 @@ def _pools(size: np.ndarray, length: np.ndarray, least_rate: float) -> list[tupl
 
 
 def _fastest(size: np.ndarray, length: np.ndarray) -> float:
-    """Return the greatest rate (bytes/ns) over more than half of a burst, and at least `_FEWEST` tensors.
+    """Return the highest rate (bytes/ns) over more than half of a burst and at least `_FEWEST` tensors.
 
     The best ratio over all stretches, by Dinkelbach's method.
     """

@@ -1,4 +1,4 @@
-"""Collectives over several ranks: who came when, how long each waited, and for whom."""
+"""Collectives over several ranks: arrival and wait of each rank, and the last rank."""
 
 import numpy as np
 import pandas as pd
@@ -50,10 +50,10 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
     ``wait = (latest start over the ranks) - start``, and it moves data for
     ``transfer = end - (latest start over the ranks)``; together they are its duration.
 
-    Executions belong together by step, node name and op type, the k-th of one rank with the k-th of
-    the others; Horovod gives a tensor the same node name on every rank. If ranks ran a node a different
-    number of times, or only one rank ran it, its waits are unknown and it has no row. Kernels of NCCL are
-    left to their ops.
+    Executions belong together by step, node name and op type, the k-th of one rank with the k-th of the
+    others; Horovod gives a tensor the same node name on every rank. If ranks ran a node a different number of
+    times, or only one rank ran it, its waits are unknown and it has no row. NCCL kernels do not count,
+    because their ops do.
 
     Parameters
     ----------
@@ -65,17 +65,16 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         ``event`` (int64, the row in ``trace.events``), ``collective`` (int64, from 0 in the order of the
         first arrivals; the same for all ranks), ``step``, ``name``, ``op``, ``task``, ``start_ns``,
-        ``duration_ns``, ``wait_ns`` and ``transfer_ns`` (Int64; NA where a rank ended before another
-        began, so that their clocks cannot be the same), ``last`` (category; the task that
-        arrived last) and ``spread_ns`` (Int64; how long after the first it arrived, the longest wait of
-        the collective). Ordered by collective, then by arrival.
+        ``duration_ns``, ``wait_ns`` and ``transfer_ns`` (Int64; NA if a rank ended before another started,
+        which means that their clocks differ), ``last`` (category; the task that arrived last) and
+        ``spread_ns`` (Int64; how long after the first rank the last one arrived, the longest wait).
+        Ordered by collective, then by arrival.
 
     Notes
     -----
-    The rule is that of Horovod's coordinator, which starts a tensor when every rank has announced it:
-    Sergeev and Del Balso, "Horovod: fast and easy distributed deep learning in TensorFlow", 2018
-    (arXiv:1802.05799), section 4. In traces of two ranks, ends of the same node agree to within
-    milliseconds, starts by no means.
+    The rule is that of Horovod's coordinator, which starts a tensor when every rank has announced it: Sergeev
+    and Del Balso, "Horovod: fast and easy distributed deep learning in TensorFlow", 2018 (arXiv:1802.05799),
+    section 4. In traces of two ranks, ends of the same node agree to within milliseconds, but starts do not.
 
     Examples
     --------
@@ -100,7 +99,7 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
     table = table[ranks > 1].reset_index(drop=True)
 
     together = table.groupby([*_WHICH, "number"], observed=True, sort=False)
-    # Rows are ordered by start, so that groups are numbered by their first arrival.
+    # Rows are ordered by start, so groups are numbered by their first arrival.
     table["collective"] = together.ngroup().astype("int64")
     groups = table.groupby("collective", sort=False)
     latest = groups["start_ns"].transform("max").to_numpy(np.int64)
@@ -119,7 +118,7 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
 
 @validate_input
 def late_ranks(trace: Trace) -> pd.DataFrame:
-    """Return how long each rank waited for others and was waited for, the slowest rank of a step first.
+    """Return how long each rank waited for others and others for it, the slowest rank of a step first.
 
     Collectives of a step overlap because Horovod fuses them: summing their waits counts the same
     time repeatedly. Here each point in time counts once:
@@ -136,9 +135,9 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per step and task: ``step``, ``task``, ``collectives`` and ``last`` (int64: how many,
-        and at how many of them it was the last), ``waited_ns`` and ``sole_wait_ns`` (int64).
-        Within a step ordered by ``sole_wait_ns``, longest first.
+        One row per step and task: ``step``, ``task``, ``collectives`` and ``last`` (int64: their number, and
+        the number at which it was last), ``waited_ns`` and ``sole_wait_ns`` (int64). Within a step ordered by
+        ``sole_wait_ns``, longest first.
 
     Examples
     --------
@@ -157,7 +156,7 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
     wait = known["wait_ns"].to_numpy(np.int64)
     is_last = (known["task"] == known["last"]).to_numpy()
     collective = known["collective"].to_numpy()
-    # In the order of arrival, the row before the last one of a collective is the second latest.
+    # Rows are ordered by arrival, so the row before a collective's last one is the second latest.
     final = np.flatnonzero(is_last & np.append(collective[1:] != collective[:-1], True)[: len(known)])
     before = start.copy()
     before[final] = start[final - 1]
@@ -174,7 +173,7 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
 
 
 def _candidates(events: pd.DataFrame) -> pd.DataFrame:
-    """Return the executions of collectives that a rank recorded, with their event ids."""
+    """Return the recorded executions of collectives, with their event ids."""
     lane = events["lane"].cat
     stream = np.array([str(name).startswith("stream") for name in lane.categories] + [False])
     chosen = (

@@ -1,4 +1,4 @@
-"""How long a step communicates, how much of it is hidden behind computing, and how much is not."""
+"""Communication time of steps, split into hidden (behind computing) and exposed."""
 
 import numpy as np
 import pandas as pd
@@ -24,16 +24,16 @@ FIGURES: dict[str, str] = {
 
 
 def communicates(events: pd.DataFrame) -> np.ndarray:
-    """Return which events communicate: tensors received from other tasks, and collectives."""
+    """Return a mask of events that communicate: tensors received from other tasks, and collectives."""
     mask: np.ndarray = events["kind"].isin(["transfer", "collective"]).to_numpy()
     return mask
 
 
 def computes(events: pd.DataFrame) -> np.ndarray:
-    """Return which events compute: ops and kernels, without those that wait for a tensor or for their body.
+    """Return a mask of events that compute: ops and kernels, except those that only wait.
 
-    The latter are ``_Recv``, functions and loops as a whole, and those that fetch the next input. Copies
-    between host and device are neither computing nor communication.
+    Those are ``_Recv``, whole functions and loops, and ops that fetch the next input. Copies between host and
+    device are neither computing nor communication.
     """
     op = events["op"].cat
     waiting = np.array([WAITING.match(str(name)) is not None for name in op.categories] + [False])
@@ -51,8 +51,8 @@ def communication_overlap(trace: Trace) -> pd.DataFrame:
 
     * ``step_ns`` = latest end - earliest start of all events;
     * ``communication_ns = |C|``, ``computation_ns = |K|``;
-    * ``hidden_ns = |C and K| = |C| + |K| - |C or K|``: communication behind which something computed;
-    * ``exposed_ns = |C| - |C and K|``: the time that faster communication could save at most;
+    * ``hidden_ns = |C and K| = |C| + |K| - |C or K|``: communication during computing;
+    * ``exposed_ns = |C| - |C and K|``: the most that faster communication could save;
     * ``idle_ns = step_ns - |C or K|``: neither, such as waiting for input, copying, starting;
     * ``elapsed_ns`` = latest end - earliest start of communication.
 
@@ -68,9 +68,9 @@ def communication_overlap(trace: Trace) -> pd.DataFrame:
 
     Notes
     -----
-    Lengths of unions, as `tfvis` and `tftracer` measured communication; summing durations would count
-    the same time once for each tensor in transfer. The split into exposed and hidden is that of
-    Holistic Trace Analysis, "communication computation overlap" (there as a share of ``|C|``).
+    These are lengths of unions, as in `tfvis` and `tftracer`; a sum of durations would count the same time
+    once per tensor in transfer. The split into exposed and hidden is that of Holistic Trace Analysis,
+    "communication computation overlap" (there as a share of ``|C|``).
 
     Examples
     --------

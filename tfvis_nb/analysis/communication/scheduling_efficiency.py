@@ -1,4 +1,4 @@
-"""How well a step hides its communication behind its computing, and what a perfect order would gain."""
+"""How well steps hide communication behind computing, and the gain of a perfect order."""
 
 import numpy as np
 import pandas as pd
@@ -60,8 +60,8 @@ def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
     -----
     Definitions of Hashemi, Abdu Jyothi and Campbell, "TicTac: Accelerating Distributed Deep Learning with
     Communication Scheduling", MLSys 2019, with M and P as lengths of unions, which is how their
-    tf-comm-scheduling measures them. U is never smaller than max(M, P), and larger than M + P where a task
-    waits for something else.
+    tf-comm-scheduling measures them. U is at least max(M, P), and larger than M + P if a task waits for
+    something else.
 
     Examples
     --------

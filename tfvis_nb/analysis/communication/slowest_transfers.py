@@ -1,4 +1,4 @@
-"""The transfers and copies that took longest, from the op that made the tensor to the one that used it."""
+"""The slowest transfers and copies, from the op that produced the tensor to the one that used it."""
 
 import numpy as np
 import pandas as pd
@@ -83,7 +83,8 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
 
     Notes
     -----
-    Ends are those of ``trace.edges``: found by name within a step, see `tfvis_nb.analysis.dataflow.edges`.
+    Producers and consumers come from ``trace.edges``, found by name within a step; see
+    `tfvis_nb.analysis.dataflow.edges`.
 
     Examples
     --------
@@ -154,14 +155,14 @@ class _Ends:
         self.consumers = np.bincount(index[source[out]], minlength=rows).astype(np.int64)
 
     def names(self, event: np.ndarray) -> pd.Series:
-        """Return the names of events, empty for -1."""
+        """Return the names of events; empty for -1."""
         found = self._names.iloc[np.maximum(event, 0)].astype(object).to_numpy()
         named: pd.Series = pd.Series(np.where(event >= 0, found, ""), dtype=event_table.TEXT)
         return named
 
 
 def _first(index: np.ndarray, event: np.ndarray, rank: np.ndarray, rows: int) -> np.ndarray:
-    """Return for each index the event with the lowest rank, of several the first event; -1 without any."""
+    """Return for each index the first event with the lowest rank; -1 if there is none."""
     found = np.full(rows, -1, np.int64)
     order = np.lexsort((event, rank, index))[::-1]
     found[index[order]] = event[order]

@@ -1,4 +1,4 @@
-"""Which task came last to each barrier and by how much, and which one the others wait for most."""
+"""Arrival of tasks at barriers: which one is last, and which one the others wait for most."""
 
 from collections.abc import Collection
 
@@ -57,12 +57,12 @@ _TASKS = {
 
 @validate_input
 def stragglers(trace: Trace) -> pd.DataFrame:
-    """Return when each task arrived at each barrier, where tasks wait for one another.
+    """Return when each task arrived at each barrier.
 
     Parameters
     ----------
     trace
-        A trace of several tasks; of runs of which each rank wrote a file, those read together.
+        A trace of several tasks; if each rank wrote its own file, read these together.
 
     Returns
     -------
@@ -106,14 +106,14 @@ def stragglers(trace: Trace) -> pd.DataFrame:
 
 @validate_input
 def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
-    """Return how long each task waited for others, and the others for it, the latest task first.
+    """Return how long each task waited for others and others for it, the latest task first.
 
     Parameters
     ----------
     trace
         As of `stragglers`.
     steps
-        Numbers of the steps to add up; all unless given.
+        Numbers of the steps to add up; all by default.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How much went from each device or task to each other one, how long it waited and how long it moved."""
+"""Bytes, waits and transfer times between each pair of devices or tasks."""
 
 from collections.abc import Collection
 
@@ -15,7 +15,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 ENDS = ("device", "task")
-"""Between what `transfer_matrix` adds up."""
+"""Values of `between` for `transfer_matrix`."""
 
 _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
 
@@ -63,7 +63,7 @@ def transfer_matrix(
     trace
         Any trace.
     between
-        One of `ENDS`: ``device``; or ``task``, where the copies of a task are one row.
+        One of `ENDS`: ``device``, or ``task``, which has one row for all copies of a task.
     steps
         Numbers of the steps to add up; None for all events, including those outside steps.
 
@@ -72,8 +72,8 @@ def transfer_matrix(
     pandas.DataFrame
         One row per ``kind`` (category: ``transfer`` over the network, ``memcpy``), ``source`` and
         ``destination`` (category; empty where not recorded), the busiest first. ``count`` and ``with_size``
-        (int64), ``bytes`` (Int64, NA where no size is recorded), ``wait_ns``, ``transfer_ns`` and ``busy_ns``
-        (Int64, NA where none of the row is known), ``mean_wait_ns`` and ``bandwidth`` (float64) and
+        (int64), ``bytes`` (Int64, NA if no size is recorded), ``wait_ns``, ``transfer_ns`` and ``busy_ns``
+        (Int64, NA if unknown for the whole row), ``mean_wait_ns`` and ``bandwidth`` (float64) and
         ``largest`` (Int64, event id), as in `FIGURES`. `cannot_say` where nothing was received or copied.
 
     Raises
@@ -140,14 +140,14 @@ def transfer_matrix(
 
 
 def _cells(moved: pd.DataFrame, between: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return kind, source and destination of each cell that has something, and the cell of each row."""
+    """Return kind, source and destination of each non-empty cell, and the cell of each row."""
     names: dict[str, int] = {"": 0}
     ends = []
     for column in ("source", "destination"):
         categories = [str(category) for category in moved[column].cat.categories]
         called = [task_of(category) for category in categories] if between == "task" else categories
         numbers = np.array([*(names.setdefault(name, len(names)) for name in called), 0], np.int64)
-        # Missing values have the code -1, which is the last.
+        # Missing values have the code -1, which indexes the last element.
         ends.append(numbers[moved[column].cat.codes.to_numpy()])
     width = len(names)
     key = (moved["kind"].cat.codes.to_numpy(np.int64) * width + ends[0]) * width + ends[1]
@@ -179,7 +179,7 @@ def _sum(cell: np.ndarray, value: np.ndarray, known: np.ndarray, cells: int) -> 
 def _largest(
     cell: np.ndarray, size: np.ndarray, sized: np.ndarray, event: np.ndarray, cells: int
 ) -> pd.arrays.IntegerArray:
-    """Return the event of each cell with the most bytes, the first of several."""
+    """Return the first event with the most bytes of each cell."""
     rows = np.flatnonzero(sized)
     rows = rows[np.lexsort((-rows, size[rows]))]
     found = np.full(cells, -1, np.int64)

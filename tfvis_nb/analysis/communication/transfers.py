@@ -1,4 +1,4 @@
-"""Network transfers and copies: from where, to where, how many bytes, how long waiting, how long moving."""
+"""Network transfers and copies: source, destination, bytes, wait time and transfer time."""
 
 import numpy as np
 import pandas as pd
@@ -52,11 +52,10 @@ def transfers(trace: Trace) -> pd.DataFrame:
     """Return one row per tensor received and per copy, with wait time and transfer time.
 
     A channel (one task to another) serves its tensors one after the other, in the order of their ends: a
-    tensor moves from the end of the one before, and waits until then. Tensors that arrived together, so that
-    one would be faster than its channel, share their time by their bytes: how long such a one moved is
-    certain only within ``transfer_least_ns`` and ``transfer_most_ns``. A copy waits from its launch to its
-    start, where the launch is known. If a source does not record between which devices a tensor went, neither
-    is known.
+    tensor waits until the end of the previous one, then it moves. Tensors that arrived together, so that one
+    would be faster than its channel, share their time in proportion to their bytes; ``transfer_least_ns`` and
+    ``transfer_most_ns`` bound the transfer time of each. A copy waits from its launch to its start, if the
+    launch is known. If a source does not record the devices of a tensor, both times are unknown.
 
     Parameters
     ----------
@@ -68,8 +67,8 @@ def transfers(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         ``event`` (int64, the row in ``trace.events``), ``step``, ``kind``, ``source``, ``destination``,
         ``tensor``, ``bytes``, ``start_ns``, ``duration_ns`` as there; ``wait_ns``, ``transfer_ns``,
-        ``transfer_least_ns``, ``transfer_most_ns`` and ``turn_ns`` (Int64 ns, NA where not known);
-        ``bandwidth`` (float64, bytes per second over ``transfer_ns``, NaN where not known).
+        ``transfer_least_ns``, ``transfer_most_ns`` and ``turn_ns`` (Int64 ns, NA if unknown); ``bandwidth``
+        (float64, bytes per second over ``transfer_ns``, NaN if unknown).
 
     Examples
     --------
@@ -112,7 +111,7 @@ def transfers(trace: Trace) -> pd.DataFrame:
 
 
 def _is_known(device: pd.Series) -> np.ndarray:
-    """Return which rows have a device."""
+    """Return a mask of the rows that have a device."""
     known: np.ndarray = device.notna().to_numpy() & (device != "").to_numpy()
     return known
 
@@ -122,7 +121,7 @@ def _moving(table: pd.DataFrame) -> Moving:
     channel = table["step"].to_numpy(np.int64)
     for column in ("source", "destination"):
         names = [task_of(str(name)) for name in table[column].cat.categories]
-        # Missing values have the code -1, which is the last.
+        # Missing values have the code -1, which indexes the last element.
         task = np.append(pd.factorize(np.array(names, object))[0], -1)[table[column].cat.codes]
         channel = channel * (len(names) + 1) + task + 1
     start = table["start_ns"].to_numpy(np.int64)

@@ -1,1 +1,1 @@
-"""The chain of events that a step waited for, and the slack of all others."""
+"""The chain of events that determines the length of a step, and the slack of all others."""

@@ -1,4 +1,4 @@
-"""Walks back in time from an event to the last thing it waited for, and so on."""
+"""Trace back from an event to the last dependency it waited for, repeatedly."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,8 @@ from tfvis_nb.core.search_sorted import bisect_ranges
 from tfvis_nb.core.trace import Trace
 
 WAITS = ("transfer_wait", "launch_latency", "kernel_gap", "queueing", "scheduling", "unknown")
-"""What passes between two events of a path; see `tfvis_nb.analysis.critical_path.critical_path.FIGURES`."""
+"""Categories of the time between two events of a path; see
+`tfvis_nb.analysis.critical_path.critical_path.FIGURES`."""
 
 _FEW_PATHS = 64
 _WAIT_OF_KIND = {"launch": "launch_latency", "stream": "kernel_gap", "order": "unknown"}
@@ -21,15 +22,15 @@ _RUNNING = _NO_KIND = -1
 
 
 class PathSegments(NamedTuple):
-    """Stretches of time that paths consist of, path by path, each going back in time without gaps."""
+    """Segments of paths, path by path, each going back in time without gaps."""
 
     walk: np.ndarray  # number of the path
     start: np.ndarray  # epoch ns
     end: np.ndarray
-    event: np.ndarray  # id of what ran, or of what waited to begin
-    wait: np.ndarray  # index in `WAITS` while the event waited to begin, -1 while it ran
-    # Index in `KINDS` of the dependency by which the path goes on from a wait to what was waited for,
-    # or by which it came to the event that ran; -1 for none.
+    event: np.ndarray  # id of the event that ran, or that waited to start
+    wait: np.ndarray  # index in `WAITS` while the event waited to start, -1 while it ran
+    # Index in `KINDS` of the dependency: from a wait to the awaited event, or to the event that ran; -1:
+    # none.
     kind: np.ndarray
 
 
@@ -38,19 +39,19 @@ class _Visits(NamedTuple):
 
     walk: np.ndarray
     event: np.ndarray
-    left_at: np.ndarray  # up to when the path is on the event: where it came to it, going back
-    came_by: np.ndarray  # index in `KINDS` of the dependency by which it came, -1 for its first event
-    began_at: np.ndarray  # when the event went on, after what it had waited for last
-    released_at: np.ndarray  # when that let it go on; the start of the path for its last event
+    left_at: np.ndarray  # when the path, going back, reached the event
+    came_by: np.ndarray  # index in `KINDS` of the dependency that led to the event, -1 for the first event
+    began_at: np.ndarray  # when the event continued after its last wait
+    released_at: np.ndarray  # when the awaited event released it; the start of the path for the last event
     waited_by: np.ndarray  # index in `KINDS` of that dependency, -1 for the last event
 
 
 class Backtracker:
-    """Finds the events that an event had waited for, and those they had waited for, back in time.
+    """Follows chains of awaited events back in time.
 
-    Attributes: `times` of the events; `dependencies`, ordered by time; `activity`, of each event the
-    highest index in `tfvis_nb.analysis.events.activity.ACTIVITIES` of itself and those that it lies within on
-    its thread. Events that only wrap others on a thread are runtime.
+    Attributes: `times` of the events; `dependencies`, ordered by time; `activity`, for each event the highest
+    index in `tfvis_nb.analysis.events.activity.ACTIVITIES` among itself and the events that enclose it on its
+    thread. Events that only wrap others on a thread are runtime.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -66,17 +67,17 @@ class Backtracker:
     def trace_back(self, event: np.ndarray, until: np.ndarray, since: np.ndarray) -> PathSegments:
         """Follow paths back from `until`, a time of `event` not before its start, to `since` (epoch ns).
 
-        A path always goes on to the dependency that was satisfied last: that one decided when the event could
-        go on. The segments of a path cover the time from `since` to `until` exactly.
+        A path always continues with the dependency that was satisfied last, because it decided when the event
+        could continue. The segments of a path cover the time from `since` to `until` exactly.
         """
         last = self._latest(event, until, np.full(len(event), len(self._by_target)))
         walk, passed = self._chains(last, since)
         return self._segments(self._visits(event, until, since, walk, passed), since)
 
     def _latest(self, event: np.ndarray, time: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Return the last dependency of each event satisfied by a time, of those before an index; else -1.
+        """Return each event's last dependency satisfied by a time, among those before an index; else -1.
 
-        The limit makes paths end even among events that take no time.
+        The limit ensures that paths end even among events without duration.
         """
         order, satisfied_at = self._by_target, self.dependencies.satisfied_at
 
@@ -89,7 +90,7 @@ class Backtracker:
         return np.where(index >= 0, np.append(order, -1)[index], -1)
 
     def _chains(self, last: np.ndarray, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the dependencies that paths pass, and the number of the path of each, path by path."""
+        """Return the dependencies on paths, path by path, and the path number of each."""
         released_at = self.dependencies.released_at
         walks, passed = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         walk = np.flatnonzero(last >= 0)
@@ -102,7 +103,7 @@ class Backtracker:
             goes_on = np.flatnonzero(now >= 0)
             walk, now = walk[goes_on], now[goes_on]
         if len(walk):
-            # Few long paths are quicker one by one.
+            # A few long paths are faster one by one.
             previous, released = self._previous.data, released_at.data
             for number, first, limit in zip(walk.tolist(), now.tolist(), since[walk].tolist(), strict=True):
                 chain, dependency = [], first
@@ -118,7 +119,7 @@ class Backtracker:
     def _visits(
         self, event: np.ndarray, until: np.ndarray, since: np.ndarray, walk: np.ndarray, passed: np.ndarray
     ) -> _Visits:
-        """Return the events along the passed dependencies: of n of them n + 1, the first is `event`."""
+        """Return the n + 1 events along n dependencies; the first is `event`."""
         size = np.bincount(walk, minlength=len(event)) + 1
         head = np.cumsum(size) - size
         target = np.arange(len(walk)) + walk
@@ -136,17 +137,17 @@ class Backtracker:
         return _Visits(of_walk, visited, left_at, came_by, began_at, released_at, waited_by)
 
     def _segments(self, visits: _Visits, since: np.ndarray) -> PathSegments:
-        """Cut the time of each visit into what passed in it.
+        """Divide the time of each visit into segments.
 
-        A visit goes from the time at which the path comes to the event back to the one at which it
-        leaves it for what the event had waited for. Up to four segments lie between them:
+        A visit goes back from the time at which the path reaches the event to the time at which it leaves it
+        for the awaited event. Up to four segments lie in between:
 
             released_at      ready_at       began_at         ended_at       left_at
                  |  not ready   |   waiting    |    running     |   unknown    |
             time ------------------------------------------------------------------>
 
         An event may be ready before it starts and end before the path leaves it, if its row has the times.
-        Segments without length, and all before the start of the path, are dropped.
+        Empty segments, and all before the start of the path, are dropped.
         """
         times, event = self.times, visits.event
         ended_at = np.minimum(times.end[event], visits.left_at)
@@ -156,7 +157,7 @@ class Backtracker:
         ready_at = np.where(has_ready, clipped, visits.released_at)
         not_ready, waiting = self._waits(visits, has_ready)
         count = len(event)
-        # The four segments of each visit, the latest first: between one boundary and the next.
+        # The four segments of each visit, latest first, between consecutive boundaries.
         boundaries = np.stack([visits.left_at, ended_at, visits.began_at, ready_at, visits.released_at], 1)
         boundaries = np.maximum(boundaries, since[visits.walk][:, None])
         wait = np.stack([np.full(count, _UNKNOWN), np.full(count, _RUNNING), waiting, not_ready], 1)
@@ -173,16 +174,16 @@ class Backtracker:
         )
 
     def _waits(self, visits: _Visits, has_ready: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what passes until an event is ready, and then until it begins: indices in `WAITS`."""
+        """Return the waits until an event is ready, and then until it starts: indices in `WAITS`."""
         times, event, waited_by = self.times, visits.event, visits.waited_by
-        # The last entry is that of -1.
+        # The last entry is for -1.
         of_kind = [WAITS.index(_WAIT_OF_KIND.get(kind, "scheduling")) for kind in KINDS] + [_UNKNOWN]
         not_ready = np.array(of_kind)[waited_by]
         not_ready[times.thread[event] & (waited_by == KIND["thread"])] = _UNKNOWN
         not_ready[times.received[event]] = WAITS.index("transfer_wait")
         on_device = times.device[event]
         ready = np.where(on_device, WAITS.index("launch_latency"), WAITS.index("queueing"))
-        # An event that was launched earlier is not late because of its launch.
+        # The launch does not delay an event that was launched earlier.
         early = on_device & (times.ready[event] <= visits.released_at)
         waiting = np.where(has_ready & ~(early & (waited_by == KIND["order"])), ready, not_ready)
         queued = early & ((waited_by == KIND["stream"]) | (waited_by == KIND["data"]))
@@ -190,10 +191,10 @@ class Backtracker:
 
 
 def _with_enclosing(times: Times, activity: np.ndarray) -> np.ndarray:
-    """Return the highest activity of each event and of those that it lies within on its thread."""
+    """Return the highest activity among each event and the events that enclose it on its thread."""
     highest = activity.astype(np.int64)
     highest[times.thread & (highest == NUMBER["none"])] = NUMBER["runtime"]
-    # Each round looks at twice as many enclosing events as the one before, however deep they lie.
+    # Each round doubles the number of enclosing events, so deep nesting is cheap.
     enclosing = times.parent.copy()
     inner = np.flatnonzero(enclosing >= 0)
     while len(inner):
@@ -206,5 +207,5 @@ def _with_enclosing(times: Times, activity: np.ndarray) -> np.ndarray:
 
 @per_trace
 def backtracker(trace: Trace) -> Backtracker:
-    """Return the backtracker of a trace, which knows what each event had to wait for."""
+    """Return the backtracker of a trace, with the dependencies of each event."""
     return Backtracker(trace)

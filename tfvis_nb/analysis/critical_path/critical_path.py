@@ -61,38 +61,36 @@ _LENGTHS = {"step": "int64", "category": "category", "duration_ns": "int64", "sh
 def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     """Return the segments of each step's critical path, in order of time.
 
-    The path goes back in time from the event that ends a step, always to the event that released it last,
-    until the start of the step. Between two events of the path is the time until the later one began, such as
-    that of launching it.
+    The path goes back from the event that ends a step, always to the event that released it last, to the
+    start of the step. Between two events is the time until the later one started, such as its launch.
 
     Parameters
     ----------
     trace
         Any trace.
     step
-        One of its steps; all of them unless given.
+        One of its steps; all by default.
 
     Returns
     -------
     pandas.DataFrame
-        One row per piece of a path, ordered by step and time: ``step`` (int64), ``start_ns``,
-        ``duration_ns`` (int64; the pieces of a step cover it from its start to its end exactly),
-        ``category`` (category of `CATEGORIES`), ``event`` (int64 id of what ran, or, in ``transfer_wait`` and
-        the pieces after it, of what did not run yet) and ``by`` (category of
-        `tfvis_nb.analysis.critical_path.dependency_table.KINDS`: how the path goes from here to what
-        comes after, NaN at its end). `cannot_say` where no event belongs to a step.
+        One row per piece of a path, ordered by step and time: ``step`` (int64), ``start_ns``, ``duration_ns``
+        (int64; the pieces of a step cover it from its start to its end exactly), ``category`` (category of
+        `CATEGORIES`), ``event`` (int64 id of the event that ran, or, in ``transfer_wait`` and the pieces
+        after it, that had not started yet) and ``by`` (category of
+        `tfvis_nb.analysis.critical_path.dependency_table.KINDS`: how the path continues from here, NaN at its
+        end). `cannot_say` if no event belongs to a step.
 
     Raises
     ------
     ValueError
-        If there is no step of that number.
+        If there is no such step.
 
     Notes
     -----
-    `tfvis_nb.analysis.critical_path.dependencies.dependencies` defines what an event waits for.
-    A walk back to the last arrival is how Pipit and Holistic Trace Analysis find the path, and is the
-    longest path when each event starts as soon as it can. Here every wait between two events has a name
-    of its own.
+    `tfvis_nb.analysis.critical_path.dependencies.dependencies` defines what an event waits for. Pipit and
+    Holistic Trace Analysis also find the path by going back to the last arrival; if each event starts as soon
+    as it can, this is the longest path. Here every kind of wait between two events has its own category.
 
     Examples
     --------
@@ -140,7 +138,7 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``step`` (int64), ``category``, ``duration_ns`` (int64) and ``share`` (float64): the longest first
-        within a step, whose lengths add up to it exactly. `cannot_say` as of `critical_path`.
+        within a step. Lengths add up exactly to the step. `cannot_say` as in `critical_path`.
 
     Examples
     --------
@@ -161,7 +159,7 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
 
 @validate_input
 def path_events(trace: Trace) -> np.ndarray:
-    """Return which events ran on the critical path of a step (bool, one entry per event)."""
+    """Return a mask of the events on the critical path of a step."""
     mask = np.zeros(len(trace.events), bool)
     path = trace.critical_path
     if not path.empty:
@@ -179,7 +177,7 @@ def categories(activity: np.ndarray, pieces: PathSegments) -> np.ndarray:
 
 @validate_input
 def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
-    """Return the event of each step that ends last, of several the one that began last (int64 ids).
+    """Return the event of each step that ends last; of several, the one that started last (int64 ids).
 
     Rows that repeat others count only if a step has no other.
     """

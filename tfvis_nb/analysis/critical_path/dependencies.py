@@ -1,4 +1,4 @@
-"""The dependencies of every event, with their times: the base of paths and slack."""
+"""The dependencies of every event, with their times, from which paths and slack are computed."""
 
 from typing import NamedTuple
 
@@ -22,27 +22,27 @@ from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.trace import Trace
 
 LONG_SLEEP = 100_000
-"""Nanoseconds after which a thread that had nothing to do did not wait for what it had run before."""
+"""A thread that was idle for longer than this, in ns, did not wait for its previous work."""
 _MOST_ROUNDS = 32
-"""Of passing turns on: dependencies within one nanosecond may form a circle."""
+"""Limit of rounds that pass turns on, because dependencies within one nanosecond may form a cycle."""
 
 
 def dependencies(trace: Trace, times: Times) -> Dependencies:
-    """Return what let each event go on, ordered by when it did.
+    """Return the dependencies of all events, ordered by the time when they were satisfied.
 
-    * ``data``, ``control``: the inputs and control inputs of an op (`Trace.edges`), work that a thread took
-      over from another, and what a kernel or copy used from another stream or device.
-    * ``transfer``: the op that made a tensor that was received or copied, and what used it from there.
+    * ``data``, ``control``: the inputs and control inputs of an op (`Trace.edges`), work that one thread took
+    over from another, and data that a kernel or copy used from another stream or device.
+    * ``transfer``: the op that made a received or copied tensor, and the ops that used it there.
     * ``launch``: the call that launched a kernel or copy.
-    * ``flow``: the source of a Chrome trace's arrow, which may go on after the arrow starts.
-    * ``stream``: the kernel or copy before it on its stream.
-    * ``thread``: the previous event on a recorded thread, or the event around it; for an executor's op, the
-      op before it on its thread.
-    * ``call``: the previous work of threads for the same call; for the call itself, the last of that work.
-    * ``copy``: copies to the host, or all of a device's work, that a call waited for.
-    * ``channel``: the tensor received before it from the same task.
-    * ``collective``: the rank that came last.
-    * ``order``: where nothing of the above is known, what ended last before it on its task. That is a guess.
+    * ``flow``: the source of an arrow in a Chrome trace, which may continue after the arrow starts.
+    * ``stream``: the previous kernel or copy on its stream.
+    * ``thread``: the previous event on a recorded thread, or the enclosing event; for an executor's op, the
+    previous op on its thread.
+    * ``call``: previous work for the same call on any thread; for the call itself, the last of that work.
+    * ``copy``: copies to the host, or all work of a device, that a call waited for.
+    * ``channel``: the previous tensor received from the same task.
+    * ``collective``: the rank that arrived last.
+    * ``order``: a guess if none of the above is known: the event that ended last before it on its task.
     """
     edges = trace.edges
     source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
@@ -78,26 +78,25 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
 
 
 class _InstantLinks(NamedTuple):
-    """Which dependencies without length follow which at the same nanosecond."""
+    """The order of instantaneous dependencies within the same nanosecond."""
 
-    follower: np.ndarray  # dependencies that others may precede
-    group: np.ndarray  # for each follower the group of those that precede it
-    leader: np.ndarray  # dependencies that precede others, group by group
-    head: np.ndarray  # where each group begins in `leader`
+    follower: np.ndarray  # dependencies that may follow others
+    group: np.ndarray  # for each follower, the group of its predecessors
+    leader: np.ndarray  # predecessors, group by group
+    head: np.ndarray  # where each group starts in `leader`
 
 
 def _turns(every: Dependencies) -> np.ndarray:
-    """Return how many others at the same nanosecond each dependency comes after (int64).
+    """Return each dependency's position among those of the same nanosecond (int64).
 
-    Dependencies are ordered by time. Some take no time: what goes on lets something else go on within
+    Dependencies are ordered by time. Some take no time: an event continues and releases another one within
     the same nanosecond. Then the chain decides the order:
 
         a --0--> b --1--> c        all at one nanosecond, with the turn of each dependency
 
-    A dependency has one turn more than the highest turn of those that lead to its source at that time.
-    Turns start at 0 and each round passes them on by one link of the chains, until nothing
-    changes. Events may also wait for each other in a circle; there is no right order of those, so the
-    rounds are limited.
+    A dependency's turn is one more than the highest turn of those that lead to its source at that time. Turns
+    start at 0, and each round passes them on by one link, until nothing changes. Events may also wait for
+    each other in a cycle, which has no right order, so the number of rounds is limited.
     """
     turn = np.zeros(len(every.source), np.int64)
     links = _instant_links(every)
@@ -110,7 +109,7 @@ def _turns(every: Dependencies) -> np.ndarray:
 
 
 def _instant_links(every: Dependencies) -> _InstantLinks:
-    """Group the dependencies without length that lead to an event by event and time."""
+    """Group instantaneous dependencies by target event and time."""
     instant = np.flatnonzero(every.released_at == every.satisfied_at)
     is_target = np.zeros(max(every.source.max(initial=0), every.target.max(initial=0)) + 1, bool)
     is_target[every.target[instant]] = True
@@ -134,7 +133,7 @@ def _instant_links(every: Dependencies) -> _InstantLinks:
 
 
 def _moved(times: Times, source: np.ndarray, target: np.ndarray) -> list[Dependencies]:
-    """Return dependencies by transfers: a tensor requested before it is made waits after its start."""
+    """Return dependencies through transfers: a tensor requested before it is made waits after its start."""
     arrives = times.received[target]
     maker, tensor = source[arrives], target[arrives]
     satisfied_at = np.clip(times.end[maker], times.start[tensor], times.end[tensor])
@@ -146,9 +145,9 @@ def _moved(times: Times, source: np.ndarray, target: np.ndarray) -> list[Depende
 
 
 def _guesses(times: Times, known: Dependencies, linked: np.ndarray) -> Dependencies:
-    """Return for events without a known dependency what came last on their task: an end, or a link's start.
+    """For events without a known dependency, return the last end on their task, or the start of a link.
 
-    A thread that had nothing to do for long did not wait for what it had run before: something woke it.
+    A thread that was idle for long did not wait for its previous work: something woke it.
     """
     is_start = known.satisfied_at == times.start[known.target]
     slept = times.thread[known.target] & (known.kind == KIND["thread"])
@@ -160,10 +159,10 @@ def _guesses(times: Times, known: Dependencies, linked: np.ndarray) -> Dependenc
     event = np.concatenate([took_time, linked])
     when = np.concatenate([times.end[took_time], times.start[linked]])
     by_time = Executions(times.task[event], when, when, np.arange(len(event)))
-    # A link does not wait for its own start.
+    # A link cannot wait for its own start.
     before = by_time.latest(times.task[target], times.start[target] - np.isin(target, linked))
     source, released_at, target = event[before[before >= 0]], when[before[before >= 0]], target[before >= 0]
-    # A thread that wakes up while its task is in a collective most likely works for that.
+    # A thread that wakes up while its task is in a collective most likely works for it.
     collective = np.flatnonzero(is_kind(times.events, "collective") & times.thread)
     started = times.start[collective]
     running = Executions(times.task[collective], started, started, collective)

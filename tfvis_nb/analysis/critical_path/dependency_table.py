@@ -1,4 +1,4 @@
-"""The table of dependencies, with times, in which paths and slack are found."""
+"""The table of dependencies, with times, for computing paths and slack."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KIND = {name: index for index, name in enumerate(KINDS)}
 """The index of each in `KINDS`."""
 
 COARSE = 1_000
-"""Nanoseconds by which times may be off: GPUs are recorded in whole microseconds."""
+"""Tolerance of times in ns, because GPU times are recorded in whole microseconds."""
 
 _EXECUTOR = ("ops", "collective")
 
@@ -42,8 +42,8 @@ _EXECUTOR = ("ops", "collective")
 class Dependencies(NamedTuple):
     """Dependencies of events: source and target are event ids, times epoch ns.
 
-    `released_at` is when the source let the target go on, between the source's start and end. `satisfied_at`
-    is when the target went on, never earlier: its start, or a later time up to which it waited.
+    `released_at` is when the source released the target, between the source's start and end. `satisfied_at`
+    is when the target continued, never earlier: its start, or a later time until which it waited.
     """
 
     source: np.ndarray
@@ -53,7 +53,7 @@ class Dependencies(NamedTuple):
     kind: np.ndarray  # index in `KINDS`
 
     def take(self, rows: np.ndarray) -> Dependencies:
-        """Return some of them, by index or mask."""
+        """Select dependencies by index or mask."""
         return Dependencies(*(column[rows] for column in self))
 
 
@@ -63,18 +63,18 @@ def concat_dependencies(parts: Iterable[Dependencies]) -> Dependencies:
 
 
 class Times:
-    """The times of a trace's events as arrays with one entry per event, and where each ran.
+    """The times of events and where they ran, as arrays with one entry per event.
 
-    * ``start``, ``end`` (ns); ``done``: when the kernel of an op returned, else its end.
-    * ``ready``: when the event was ready or launched, never after its start; its start where ``known_ready``
-      is False.
+    * ``start``, ``end`` (ns); ``done``: when the kernel of an op returned, else the end.
+    * ``ready``: when the event was ready or launched, never after its start; its start if ``known_ready`` is
+    False.
     * ``step``, ``task``, ``device_number``: numbers of the step, the task and the device.
-    * ``counts``: may be on a path. Rows that repeat others may not: an executor's ops repeated on a thread,
-      Horovod's phases of a collective, lines that summarise others.
+    * ``counts``: whether it may be on a path. Rows that repeat others may not: executor ops repeated on a
+    thread, Horovod's phases of a collective, lines that summarise others.
     * ``executor``, ``device``, ``received``, ``thread``: rows of an executor, events on an accelerator,
-      tensors received, events that lie within each other on a thread.
-    * ``parent``: the event that each lies within on its thread, or -1.
-    * ``lane``: the number of the thread of each event on one, -1 of others.
+      tensors received, nested events on a thread.
+    * ``parent``: the enclosing event on its thread, or -1.
+    * ``lane``: the number of the event's thread, -1 if it is on none.
     * ``by_thread``: the ids of events on threads, thread by thread.
     """
 
@@ -110,13 +110,13 @@ class Times:
         width = [int(numbers.max(initial=0)) + 2 for numbers in (self.device_number, lane)]
         key = ((self.task[rows] + 1) * width[0] + self.device_number[rows] + 1) * width[1] + lane[rows] + 1
         self.lane[rows] = np.unique(key, return_inverse=True)[1]
-        # Numbers of 32 bits are sorted faster.
+        # 32-bit numbers sort faster.
         self.by_thread = rows[np.argsort(self.lane[rows].astype(np.int32), kind="stable")]
 
     def at_start(self, source: np.ndarray, target: np.ndarray, kind: str) -> Dependencies:
-        """Make dependencies of a target's start on what its source had done by then.
+        """Make dependencies of a target's start on a source that was done by then.
 
-        A source that had not done it is left out, unless it was as good as done.
+        A source that was not done is left out, unless it was done within the tolerance.
         """
         known = (self.done[source] <= self.start[target] + COARSE) & (
             self.start[source] <= self.start[target]
@@ -124,7 +124,7 @@ class Times:
         return self.until_start(source[known], target[known], kind)
 
     def until_start(self, source: np.ndarray, target: np.ndarray, kind: str) -> Dependencies:
-        """Make dependencies of a target's start on a source that may go on after it."""
+        """Make dependencies of a target's start on a source that may continue after it."""
         satisfied_at = self.start[target]
         released_at = np.minimum(self.end[source], satisfied_at)
         return self.dependencies(source, released_at, target, satisfied_at, kind)
@@ -139,7 +139,7 @@ class Times:
     ) -> Dependencies:
         """Make dependencies of one kind, without impossible ones.
 
-        A thread's event that goes on while another runs within it stands for that inner one.
+        An event that continues while a nested one runs is replaced by that nested one.
         """
         later = np.flatnonzero(satisfied_at > self.start[target])
         if len(later) and kind != "thread":
@@ -152,9 +152,9 @@ class Times:
         return found if sound.all() else found.take(np.flatnonzero(sound))
 
     def innermost(self, event: np.ndarray, time: np.ndarray) -> np.ndarray:
-        """Return what the thread of each event ran right before `time`.
+        """Return the event that the thread of each event ran right before `time`.
 
-        `time` lies in ``(start, end]`` of the event. An event that is on no thread stays itself.
+        `time` lies in ``(start, end]`` of the event. Events on no thread are returned unchanged.
         """
         found = event.copy()
         on_thread = np.flatnonzero(self.thread[event])

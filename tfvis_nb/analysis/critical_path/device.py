@@ -15,7 +15,7 @@ Pairs = tuple[np.ndarray, np.ndarray]
 """Sources and targets (int64 event ids)."""
 
 STREAM = re.compile(r"(?i)stream\s*[:#](\d+)")
-"""The number of a stream, in the name that the source has for a lane."""
+"""Matches the number of a stream in the source's name of a lane."""
 _BLOCKING = re.compile(
     r"(?:cu|hip)\w*Synchronize|BlockHost|BlockUntilReady|block_until_ready|SynchronizeAllActivity"
 )
@@ -25,8 +25,8 @@ _WATCHER = re.compile(r"tf_(?:GPU|Device)_Event_Manager")
 def streams(trace: Trace, times: Times) -> np.ndarray:
     """Return a number for the stream of each event of a device, -1 for other events (int64).
 
-    Copies have lanes of their own whatever stream they ran on; the stream is in the source's name for the
-    lane. If the name lacks it, the lane is taken for a stream.
+    Copies have their own lanes on any stream; the source's name of the lane contains the stream. If it does
+    not, each lane counts as a stream.
     """
     rows = np.flatnonzero(times.device & ~times.thread)
     found = np.full(len(times.start), -1, np.int64)
@@ -44,7 +44,7 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
 
 
 def stream_order(times: Times, stream: np.ndarray) -> Dependencies:
-    """Return which kernel or copy follows which on its stream."""
+    """Return dependencies between consecutive kernels and copies of a stream."""
     rows = np.flatnonzero(stream >= 0)
     rows = rows[np.argsort(stream[rows], kind="stable")]
     follows = np.flatnonzero(stream[rows[1:]] == stream[rows[:-1]])
@@ -52,10 +52,10 @@ def stream_order(times: Times, stream: np.ndarray) -> Dependencies:
 
 
 def launches(times: Times, launch: Pairs) -> list[Dependencies]:
-    """Return when a device's work was launched, and which launching calls waited for it.
+    """Return dependencies between launching calls and the device's work.
 
-    A kernel is released when the call that launched it began. A call that launches a copy to the host and
-    ends after it has waited for it.
+    A kernel is released when the call that launches it starts. A call that launches a copy to the host and
+    ends after the copy has waited for it.
     """
     source, target = launch
     released_at = np.clip(times.ready[target], times.start[source], times.end[source])
@@ -70,10 +70,10 @@ def launches(times: Times, launch: Pairs) -> list[Dependencies]:
 
 
 def awaited(times: Times) -> list[Dependencies]:
-    """Return what waited until a device had done its work.
+    """Return dependencies of events that waited for a device.
 
-    That is: calls that return when the device has nothing left to do, and the thread that watches over
-    copies and reports their end.
+    These are calls that return when the device has finished, and the thread that monitors copies and reports
+    their end.
     """
     events = times.events
     ran = np.flatnonzero(times.device)
@@ -94,10 +94,10 @@ def awaited(times: Times) -> list[Dependencies]:
 
 
 def device_data(times: Times, stream: np.ndarray, launch: Pairs, fed: Pairs) -> Dependencies:
-    """Return which kernels and copies made what others on another stream, device or task used.
+    """Return data dependencies between kernels and copies on different streams, devices or tasks.
 
     The last kernel of an op makes its output, and the first kernel of the consumer uses it. Within one
-    stream, the stream's order already implies this. A tensor that another task receives is there when the
+    stream, the stream's order already implies this. A tensor that another task receives is ready when the
     kernels that make it, and its copy to the host, have ended.
     """
     by, work = (ids[times.device[launch[1]]] for ids in launch)

@@ -10,10 +10,10 @@ from tfvis_nb.core.trace import Trace
 
 
 def last_arrivals(trace: Trace, times: Times) -> Dependencies:
-    """Return the rank that each collective waited for: the one that came last."""
+    """Return the rank that each collective waited for: the last to arrive."""
     arrived = trace.collective_waits
     event, group = (arrived[name].to_numpy(np.int64) for name in ("event", "collective"))
-    # Within a collective, rows are ordered by arrival.
+    # Rows of a collective are ordered by arrival.
     final = np.searchsorted(group, group, "right") - 1
     waited = np.flatnonzero(arrived["wait_ns"].to_numpy(np.int64, na_value=0) > 0)
     last = event[final[waited]]
@@ -24,14 +24,14 @@ def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Depe
     """Return which copies to a device carry tensors received from another task.
 
     The receiving op copies a tensor to its device before the tensor counts as received. No op launches such a
-    copy. So it belongs to the tensor that was on its way and came next.
+    copy, so it belongs to the tensor in transfer that arrived next.
     """
     tensor, since = _received(trace)
     own = times.device & is_kind(times.events, "memcpy")
     own[launched] = False
     copy = np.flatnonzero(own & (len(tensor) > 0))
     where = (times.step + 1) * (int(times.device_number.max(initial=0)) + 2) + times.device_number
-    # When time runs backwards, the first to end is the last to have begun.
+    # With time reversed, the first to end is the last to start.
     back = Executions(where[tensor], -times.end[tensor], -times.end[tensor], np.arange(len(tensor)))
     arrived = back.latest(where[copy], COARSE - times.end[copy])
     copy, arrived = copy[arrived >= 0], arrived[arrived >= 0]
@@ -42,14 +42,14 @@ def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Depe
 
 
 def _received(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tensors received (int64 event ids) and since when each moved (epoch ns; 0 if not known)."""
+    """Return received tensors (int64 event ids) and when each started to move (epoch ns; 0 if unknown)."""
     moved = trace.transfers
     moved = moved[(moved["kind"] == "transfer").to_numpy()]
     return moved["event"].to_numpy(np.int64), moved["turn_ns"].to_numpy(np.int64, na_value=0)
 
 
 def channels(trace: Trace, times: Times) -> Dependencies:
-    """Return which tensor a received one waited for: the one before it between the same two tasks."""
+    """Return the tensor that each received one waited for: the previous one between the same two tasks."""
     moved = trace.transfers
     moved = moved[(moved["kind"] == "transfer").to_numpy() & moved["transfer_ns"].notna().to_numpy()]
     row = moved["event"].to_numpy(np.int64)

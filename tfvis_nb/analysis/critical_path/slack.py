@@ -26,21 +26,21 @@ _NEVER = 1 << 62
 def slack(trace: Trace) -> pd.DataFrame:
     """Return how much later each event could have ended without making its step longer.
 
-    An event can end later by the time that its dependents could start later or wait for others anyway. If
-    the event itself waited, such as for the last rank at a collective, everything before that wait could
-    also have been later by the wait.
+    An event can end later by as much as its dependents could start later or wait for others anyway. If the
+    event itself waited, such as for the last rank of a collective, everything before that wait could also
+    have been later by that wait.
 
     Parameters
     ----------
     trace
-        A trace whose executor's labels show what each op used.
+        A trace whose executor labels show the inputs of ops.
 
     Returns
     -------
     pandas.DataFrame
-        ``event`` (int64 id), ``step`` and ``slack_ns`` (int64), one row per event of a step that is not a
-        repetition of others, ordered by event. `cannot_say` where the trace does not show what ops used, as
-        in profiles: their dependents are unknown.
+        ``event`` (int64 id), ``step`` and ``slack_ns`` (int64), one row per event of a step that does not
+        repeat others, ordered by event. `cannot_say` if the trace does not show inputs of ops, as in
+        profiles, because dependents are then unknown.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def slack(trace: Trace) -> pd.DataFrame:
     times, table = backtracker(trace).times, backtracker(trace).dependencies
     rows = np.flatnonzero(times.counts & (times.step != NO_STEP))
     limit = times.end.copy()
-    # The last that counts: a row that repeats others may end later.
+    # The last end that counts: rows that repeat others may end later.
     limit[rows] = pd.Series(times.end[rows]).groupby(times.step[rows]).transform("max")
     of_source, of_target = times.step[table.source], times.step[table.target]
     inside = table.take(np.flatnonzero((of_source == of_target) & (of_source >= 0)))
@@ -67,7 +67,7 @@ def slack(trace: Trace) -> pd.DataFrame:
 
 
 def latest_ends(table: Dependencies, start: np.ndarray, end: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """Return when each event has to end at the latest (ns) so that none ends after its `limit`.
+    """Return the latest end of each event (ns) with which none ends after its `limit`.
 
     A sweep back in time meets two times of each dependency, first the later one:
 
@@ -75,27 +75,27 @@ def latest_ends(table: Dependencies, start: np.ndarray, end: np.ndarray, limit: 
                      | (what lies between stays as long as it was)
         target            satisfied_at|=======
 
-    `spare` is by how much the time of an event that the sweep has reached could come later.
+    `spare` is how much later the time of an event that the sweep has reached could be.
 
-    * Satisfied: the dependency may be satisfied later by the spare time of its target, and by the time for
-      which it had to wait for the last dependency that was satisfied at the same time.
-    * Released: the source may not come later than the dependency may.
-    * A target that waited after its start, such as for the last rank at a collective, does not wait longer
-      when what it did before comes later, by up to the length of that wait. So it starts anew there, with no
-      limit; earlier work has to end by the time up to which it waited.
+    * Satisfied: the dependency may be satisfied later by the spare time of its target, plus the time it
+    waited for the last dependency that was satisfied at the same time.
+    * Released: the source may not be later than the dependency may.
+    * A target that waited after its start, such as for the last rank at a collective, does not wait longer if
+    its earlier work comes later by up to the length of that wait. So it starts anew there, without a limit;
+    earlier work must end by the end of the wait.
     """
     leeway = (_last_of_moment(table) - table.released_at).tolist()
     count = len(leeway)
     dependency = np.concatenate([np.arange(count)] * 2)
     is_satisfied = np.repeat([True, False], count)
     when = np.concatenate([table.satisfied_at, table.released_at])
-    # At one time the later dependency comes first: that follows the order of the chains.
+    # Within one nanosecond the later dependency comes first, in the order of the chains.
     back_in_time = np.lexsort((is_satisfied, dependency, when))[::-1]
     moments = (dependency, is_satisfied, when, np.concatenate([table.target, table.source]))
     target_start = start[table.target].tolist()
     spare = (limit - end).tolist()
     at_end: dict[int, int] = {}
-    waits: dict[int, tuple[int, int]] = {}  # until when an event waits, and the spare time then
+    waits: dict[int, tuple[int, int]] = {}  # the end of an event's wait, and the spare time then
     for one, satisfied, time, event in zip(
         *(column[back_in_time].tolist() for column in moments), strict=True
     ):
@@ -119,7 +119,7 @@ def latest_ends(table: Dependencies, start: np.ndarray, end: np.ndarray, limit: 
 
 
 def _last_of_moment(table: Dependencies) -> np.ndarray:
-    """Return for each dependency the last release among those of its target satisfied at the same time."""
+    """Return, for each dependency, the last release among those of its target satisfied at the same time."""
     order = np.lexsort((table.satisfied_at, table.target))
     if not len(order):
         return table.released_at

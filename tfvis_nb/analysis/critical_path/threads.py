@@ -1,4 +1,4 @@
-"""Dependencies of events that a thread ran in sequence or that threads handed over."""
+"""Dependencies between events of one thread, or of threads that hand over work."""
 
 import re
 
@@ -17,10 +17,10 @@ _DEEPEST = 256
 
 
 def thread_order(times: Times) -> list[Dependencies]:
-    """Return the dependencies that the order of a recorded thread gives.
+    """Return the dependencies from the order of events on recorded threads.
 
-    An event within another starts when that one calls it, and lets it go on at its end.
-    Otherwise an event begins after the one before it on its thread.
+    A nested event starts when the enclosing one calls it, and releases it at its end. Otherwise an event
+    starts after the previous one on its thread.
     """
     inner = np.flatnonzero(times.thread & (times.parent >= 0))
     took = inner[times.end[inner] > times.start[inner]]
@@ -35,12 +35,12 @@ def thread_order(times: Times) -> list[Dependencies]:
 
 
 def executor_turns(times: Times) -> Dependencies:
-    """Return which op an executor's thread ran before each op.
+    """Return the op that an executor's thread ran before each op.
 
-    The thread is not recorded. But the time at which an op is ready is that at which the op before
-    it on its thread, or the last of its inputs, was done: both are stamped one right after the other
-    (``Process`` and ``NodeDone`` in TensorFlow's ``executor.cc``). In real traces they are 20 to 350
-    ns apart, and of 28 155 ops of one thread only 3 were ready at the end of the same one as another.
+    The thread is not recorded. But an op is ready when the previous op on its thread, or the last of its
+    inputs, is done: both are stamped one right after the other (``Process`` and ``NodeDone`` in TensorFlow's
+    ``executor.cc``). In real traces they are 20 to 350 ns apart, and of 28 155 ops of one thread only 3 were
+    ready at the end of the same one as another.
     """
     rows = np.flatnonzero(times.executor & times.known_ready)
     width = [int(numbers.max(initial=0)) + 2 for numbers in (times.task, times.device_number)]
@@ -54,11 +54,11 @@ def executor_turns(times: Times) -> Dependencies:
 
 
 def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.ndarray) -> list[Dependencies]:
-    """Return the dependencies among threads that work for one call, from recorded links.
+    """Return the dependencies between threads that work for one call, from recorded links.
 
-    A profiler links a call with what other threads do for it, but not what these do with each other.
-    A thread takes up an op when another has computed its inputs. So work that begins later in a call depends
-    on the work of the same call that ended last before it, or is still running. The caller, if it does
+    A profiler links a call with the work of other threads for it, but does not link that work with each
+    other. A thread takes up an op when another has computed its inputs. So work that starts later in a call
+    depends on the work of the same call that ended last before it or is still running. The caller, if it does
     nothing else, continues when the last of that work has ended.
     """
     if not len(source):
@@ -70,7 +70,7 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     taken, given, call = taken[order], given[order], call[order]
     latest_end = pd.Series(times.end[taken]).groupby(call).cummax().to_numpy()
     latest = np.maximum.accumulate(np.where(latest_end == times.end[taken], np.arange(len(taken)), 0))
-    # The event that ends an asynchronous op has waited for that op alone.
+    # The event that ends an asynchronous op waits only for that op.
     later = np.append(False, call[1:] == call[:-1])
     peers = later & ~beginning(times.events["op"], _BEGIN)[given]
     before, after = taken[latest[np.flatnonzero(peers) - 1]], taken[peers]
@@ -87,13 +87,13 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
 
 
 def _caller(times: Times, taken: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return for each thing taken up the event that called, also through others that were handed to."""
+    """Return the calling event of each handed-over event, also across several handovers."""
     giver = np.full(len(times.start), -1, np.int64)
     giver[taken] = given
     event = given
     caller = np.where(times.parent[event] >= 0, times.parent[event], event)
     todo = np.arange(len(event))
-    # Links that lead in circles would never end.
+    # Cycles of links would never end.
     for _ in range(_DEEPEST):
         handed = giver[event[todo]] >= 0
         outer = np.where(handed, giver[event[todo]], times.parent[event[todo]])

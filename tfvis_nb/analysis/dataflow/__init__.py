@@ -1,1 +1,1 @@
-"""Which event gave another its input."""
+"""The data flow between events."""

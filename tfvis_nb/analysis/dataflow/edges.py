@@ -1,4 +1,4 @@
-"""Which event fed which: data and control edges, transfers, kernel launches."""
+"""Edges between events: data and control edges, transfers, kernel launches."""
 
 from typing import NamedTuple
 
@@ -24,15 +24,15 @@ def edges(trace: Trace) -> pd.DataFrame:
     """Return the unique edges between events of a trace, ordered by target: ``source``, ``target``, ``kind``.
 
     * ``data``, ``control``: from the op that made an input to the op that used it.
-    * ``transfer``: from such an op to a tensor received or copied, and from there to the ops that used it.
+    * ``transfer``: from such an op to a received or copied tensor, and from there to the ops that used it.
     * ``launch``: from an op to the kernels and copies it launched, and from a collective to its phases in a
-      Horovod timeline; of other ranks' ops, ``control`` to what waited for them.
+      Horovod timeline; ops of other ranks have a ``control`` edge to the phases that waited for them.
 
-    * ``flow``: an arrow of a Chrome trace, from the bar that it starts in to the one that it leads to.
+    * ``flow``: an arrow of a Chrome trace, from the bar in which it starts to the bar to which it leads.
 
-    Edges are found by name within a step: an op's inputs are those in the label of its row and, if the trace
-    has them, in the partition graphs, which are complete. When a name ran several times, in a loop, the
-    latest execution that ended before its consumer started is taken.
+    Edges are found by name within a step. The inputs of an op come from the label of its row and, if the
+    trace has them, from the partition graphs, which are complete. If a name ran several times, as in a loop,
+    the latest execution that ended before its consumer started counts.
     """
     found = _Finder(trace).edges()
     recorded = recorded_links(trace)
@@ -40,11 +40,11 @@ def edges(trace: Trace) -> pd.DataFrame:
 
 
 class _Moves(NamedTuple):
-    """Tensors that were received or copied, in the order of time."""
+    """Received or copied tensors, ordered by time."""
 
     event: np.ndarray
-    node: np.ndarray  # number of the node that made it, -1 if not known
-    to: np.ndarray  # number of the device that it came to
+    node: np.ndarray  # number of the node that made it, -1 if unknown
+    to: np.ndarray  # number of the destination device
     channel: np.ndarray  # number of its step, device and tensor
 
 
@@ -87,7 +87,7 @@ class _Finder:
         return numbers
 
     def _key(self, step: np.ndarray, where: np.ndarray, name: np.ndarray) -> np.ndarray:
-        """Number (step, device or task, name); -1 stands for anywhere or nothing."""
+        """Number triples of step, device or task, and name; -1 means anywhere or nothing."""
         width = max(len(self.devices), int(self.task.max(initial=0)) + 1) + 1
         key: np.ndarray = (step * width + where + 1) * (len(self.names) + 1) + name + 1
         return key
@@ -144,18 +144,18 @@ class _Finder:
         found = self.here.find(key, start, start)
         other = np.flatnonzero(~self.here.has(key))
         key = self._key(step[other], np.full(len(other), -1), node[other])
-        # Another task's clock may be behind, so an only execution counts even if it seems to begin later.
+        # Another task's clock may be behind, so a single execution counts even if it seems to start later.
         found[other] = self.anywhere.find(key, start[other])
         return found
 
     def _arrivals(self, consumer: np.ndarray, listed: Inputs, remote: np.ndarray) -> np.ndarray:
-        """Link producer, transfer and consumer; return a mask of the inputs that came by a transfer.
+        """Link producer, transfer and consumer; return a mask of the inputs that arrived by a transfer.
 
             producer  --->  transfer of a tensor to a device  --->  consumer on that device
 
-        A tensor has the name of the node that made it, with an edge number before it or an output behind it.
-        An input is matched with all tensors of its node moved to its device in its step; of each tensor the
-        latest transfer before the consumer started counts.
+        The name of a tensor is that of the node that made it, with an edge number before or an output after
+        it. An input is matched with all tensors of its node that moved to its device in its step; for each
+        tensor, the latest transfer before the start of the consumer counts.
         """
         arrived = np.zeros(len(consumer), bool)
         moves = self._moves()
@@ -178,7 +178,7 @@ class _Finder:
         return arrived
 
     def _moves(self) -> _Moves:
-        """Return all tensors that were received or copied."""
+        """Return all received or copied tensors."""
         event = np.sort(np.concatenate([self.received, self.copied]))
         encoded = _texts(self.events["tensor"].iloc[event]).dictionary_encode()
         tensor = encoded.indices.to_numpy().astype(np.int64)
@@ -189,9 +189,9 @@ class _Finder:
         return _Moves(event, numbers(made_by, self.names)[tensor], to, channel)
 
     def _fetched(self, consumer: np.ndarray, listed: Inputs, asking: np.ndarray) -> np.ndarray:
-        """Link copies with ops of the GPU itself that take an input in host memory, named like the copy.
+        """Link copies with GPU ops of the same name that take an input in host memory.
 
-        As many copies as executions, in a loop, belong together one by one.
+        If a loop has as many copies as executions, they match one by one.
         """
         wanted, rows = np.flatnonzero(asking & (listed.node >= 0)), self.copied
         copies = Executions(
@@ -211,7 +211,7 @@ class _Finder:
         return arrived
 
     def device_of(self, column: str) -> np.ndarray:
-        """Return the device number in ``source`` or ``destination``, -1 where it is empty."""
+        """Return the device number in ``source`` or ``destination``; -1 if empty."""
         found = self._device_numbers(column)
         blank = self.devices.get_indexer([""])[0]
         return np.where(found == blank, -1, found)
@@ -219,8 +219,8 @@ class _Finder:
     def _depart(self, moves: _Moves) -> None:
         """Link each transfer with the op that made its tensor.
 
-        When a tensor was moved as often as it was made, the k-th transfer has the k-th value. (The maker
-        may be iterations ahead, so the latest value before a transfer is not always the one that moved.)
+        If a tensor moved as often as it was made, the k-th transfer has the k-th value. (The producer may be
+        iterations ahead, so the latest value before a transfer is not always the one that moved.)
         """
         known = moves.node >= 0
         rows, node, channel = moves.event[known], moves.node[known], moves.channel[known]
@@ -238,7 +238,7 @@ class _Finder:
         self._add(source, rows, KINDS.index("transfer"))
 
     def _launch(self) -> None:
-        """Link kernels with the op that launched them: the latest of its name that had begun by then."""
+        """Link kernels with the op that launched them: the latest of its name that had started."""
         ran, rows = self.executor, self.launched
         begun = self._column("compute_start_ns", self.start)[ran]
         ops = Executions(self._key(self.step[ran], self.task[ran], self.name[ran]), begun, begun, ran)
@@ -248,13 +248,13 @@ class _Finder:
 
 
 def _texts(column: pd.Series) -> pa.Array:
-    """Return a column's texts in one piece, missing ones empty; a joined table keeps them in several."""
+    """Return the texts of a column, which may have several chunks, in one chunk; missing ones are empty."""
     texts = pc.fill_null(pa.array(column).cast(pa.large_string()), "")
     return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
 
 
 def _with_recorded(found: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
-    """Add recorded edges; of the launches found by name those stay that nothing was recorded of."""
+    """Add recorded edges; launches found by name stay only where none was recorded."""
     linked = recorded.loc[recorded["kind"] != "flow", "target"]
     known = found["target"].isin(linked) & (found["kind"] == "launch")
     both = [found[~known], recorded]

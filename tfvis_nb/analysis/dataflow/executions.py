@@ -1,12 +1,12 @@
-"""Find the execution of a node that another event depends on: the latest that came before it."""
+"""Find the execution of a node that another event depends on: the latest one before it."""
 
 import numpy as np
 
 
 class Executions:
-    """Executions of nodes, to be looked up by key, such as a node of one step on one device, and time.
+    """Executions of nodes, to look up by time and key, such as a node of one step on one device.
 
-    `time` is when each execution was ready to be used, `start` when it began (ns).
+    `time` is when the result of each execution was ready, `start` when it started (ns).
     """
 
     def __init__(self, key: np.ndarray, time: np.ndarray, start: np.ndarray, event: np.ndarray) -> None:
@@ -17,11 +17,11 @@ class Executions:
         self._distinct, self._first, self._counts = np.unique(key, return_index=True, return_counts=True)
 
     def latest(self, key: np.ndarray, time: np.ndarray) -> np.ndarray:
-        """Return the event of the last execution of each `key` that was ready at `time`, else -1."""
+        """Return the last execution of each `key` that was ready at `time`, as an event id, else -1."""
         known = len(self._key)
         keys = np.concatenate([self._key, key])
         is_query = np.arange(len(keys)) >= known
-        # One sort puts every query right after its possible executions.
+        # One sort puts each query right after its candidates.
         order = np.lexsort((is_query, np.concatenate([self._time, time]), keys))
         last = (
             np.maximum.accumulate(np.where(is_query[order], -1, np.arange(len(order))))
@@ -35,9 +35,9 @@ class Executions:
         return found[known:]
 
     def only(self, key: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-        """Return the event of the execution of each `key` that ran exactly once, -1 for the others.
+        """Return the single execution of each `key`; -1 if it ran several times or never.
 
-        With `start` it must also have begun by then.
+        With `start`, it must also have started by then.
         """
         if not len(self._distinct):
             return np.full(len(key), -1)
@@ -48,9 +48,9 @@ class Executions:
         return np.where(found, self._event[self._first[index]], -1)
 
     def paired(self, key: np.ndarray, group: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """Return the k-th execution of `key` for the k-th member of a group, -1 unless as many of both exist.
+        """Return the k-th execution of `key` for the k-th member of a group; -1 unless their numbers match.
 
-        All members of a group look up one key; `start` orders them.
+        All members of a group look up the same key; `start` orders them.
         """
         if not len(self._key) or not len(key):
             return np.full(len(key), -1)
@@ -68,10 +68,10 @@ class Executions:
         return np.where(same, self._event[by_start[chosen]], -1)
 
     def has(self, key: np.ndarray) -> np.ndarray:
-        """Return a mask of the keys that were executed at all."""
+        """Return a mask of the keys that have executions."""
         return np.isin(key, self._distinct)
 
     def find(self, key: np.ndarray, time: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-        """Return `latest`, and where that knows none, `only`: times of one step may be coarse or skewed."""
+        """Return `latest`, or else `only`, because times of one step may be coarse or skewed."""
         found = self.latest(key, time)
         return np.where(found >= 0, found, self.only(key, start))

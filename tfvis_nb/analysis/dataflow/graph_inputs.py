@@ -1,4 +1,4 @@
-"""Inputs of ops according to the executed graphs; labels do not list all of them."""
+"""Inputs of ops from the executed graphs, because labels do not list all of them."""
 
 import numpy as np
 import pandas as pd
@@ -15,18 +15,18 @@ from tfvis_nb.reading.protobuf.wire import texts
 
 
 def executor_rows(events: pd.DataFrame) -> np.ndarray:
-    """Return the events that an executor ran (int64): their labels list inputs."""
+    """Return the events run by an executor (int64), whose labels list inputs."""
     kind, lane = (events[name].astype(object).to_numpy() for name in ("kind", "lane"))
     return np.flatnonzero((kind == "op") | ((kind == "collective") & (lane == "collective")))
 
 
 def graph_inputs(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, pa.Array]:
-    """Return the inputs of events by the partition graphs: the position in `rows`, and ``a:1`` or ``^a``.
+    """Return the inputs of events from the partition graphs: the position in `rows`, and ``a:1`` or ``^a``.
 
-    A label is written from a node as it was when its kernel was made. Passes over the graph later add
-    control inputs, fold constants and rename what enters loops: of 79 recorded steps the labels of 48 lack
-    inputs, 384 of 23 734. Damaged graphs are left out, with a note of the trace. A trace read from an
-    exported Chrome trace has no graphs, only the inputs that they had beyond the labels.
+    A label describes a node when its kernel was created. Later graph passes add control inputs, fold
+    constants and rename inputs of loops: in 48 of 79 recorded steps labels lack inputs, 384 of 23,734 in
+    total. Damaged graphs are left out, with a note of the trace. A trace read from an exported Chrome trace
+    has no graphs, but keeps the inputs missing in labels.
     """
     found = [_recorded(trace, rows)]
     if any(trace.graphs):
@@ -58,7 +58,7 @@ def _recorded(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, pa.Array]:
 
 
 def _inputs(trace: Trace, graphs: list[bytes]) -> tuple[pa.Array, pa.Array]:
-    """Return the inputs of all nodes, without those of damaged graphs; a note of the trace names these."""
+    """Return the inputs of all nodes, except those of damaged graphs, which a note of the trace names."""
     try:
         with gate("the graphs"):
             return _node_inputs(graphs)

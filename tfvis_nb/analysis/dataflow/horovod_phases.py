@@ -8,15 +8,15 @@ from tfvis_nb.core.categories import containing
 from tfvis_nb.core.devices import HOROVOD
 
 LAUNCHED, AWAITED = 0, 1
-"""Kinds of edges: an op handed over its tensor, or a phase could not begin without it."""
+"""Kinds of edges: an op handed over its tensor, or a phase could not start without it."""
 
 
 def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return source, target and kind of the edges to the phases of a Horovod timeline.
 
     The kind is `LAUNCHED` or `AWAITED`. An op and the phases of its tensor have the same name and step. The
-    op of the rank that wrote the timeline leads to each phase during which it was running. Ops of other ranks
-    lead to the negotiation, or without one to the communication: it waited for them.
+    op of the rank that wrote the timeline has edges to each phase during which it ran. Ops of other ranks
+    have edges to the negotiation, or if there is none to the communication, which waited for them.
     """
     none = np.zeros(0, np.int64)
     is_phase = containing(events["device"], HOROVOD)
@@ -30,7 +30,7 @@ def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarra
     tasks = int(task.max(initial=0)) + 1
 
     def latest(sources: np.ndarray, of_task: np.ndarray, phases: np.ndarray, when: np.ndarray) -> np.ndarray:
-        """Return for each phase the last of its tensor's sources that had begun by then, -1 without one."""
+        """Return for each phase the last source of its tensor that had started; -1 if there is none."""
         began = start[sources]
         known = Executions(tensor[sources] * tasks + task[sources], began, began, sources)
         return known.latest(tensor[phases] * tasks + of_task, when)
@@ -60,7 +60,7 @@ def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _waits_for_ranks(events: pd.DataFrame, phases: np.ndarray, lane: np.ndarray) -> np.ndarray:
-    """Return which phases wait for ops of other ranks: negotiating, or else communicating."""
+    """Return the phases that wait for ops of other ranks: negotiation, or else communication."""
     negotiated = events.loc[phases[lane[phases] == "negotiate"], ["step", "name"]]
     known = pd.MultiIndex.from_frame(negotiated)
     here = pd.MultiIndex.from_frame(events.loc[phases, ["step", "name"]])

@@ -1,4 +1,4 @@
-"""The inputs of ops, taken apart: those that executor labels list."""
+"""Parse the inputs of ops from executor labels."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,17 @@ PARTITIONED = r"^(?P<node>.+?)(?:/_\d+|_S\d+)$"
 
 @dataclass
 class Inputs:
-    """Every input of some rows, row after row."""
+    """The inputs of some rows, row by row."""
 
     row: np.ndarray  # The position of the row that lists the input
-    # node, origin: Number of the node it names, and of the node that stands behind a partition's
-    # transfer node (``c`` for ``c/_5``); -1 where there is none of that name
+    # node, origin: Number of the named node, and of the node behind a transfer node (``c`` for ``c/_5``); -1:
+    # none
     node: np.ndarray
     origin: np.ndarray
     control: np.ndarray  # Whether it is a control input
 
     def joined(self, other: "Inputs") -> "Inputs":
-        """Return these and those of `other`, each once."""
+        """Return these and those of `other`, without duplicates."""
         row, node, origin, control = (
             np.concatenate(both) for both in zip(vars(self).values(), vars(other).values(), strict=True)
         )
@@ -48,7 +48,7 @@ def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
 
 
 def numbered(given: pa.Array, names: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the columns of `Inputs` but the row, for inputs as ``a``, ``a:1`` or ``^a``."""
+    """Return the columns of `Inputs` except the row, for inputs such as ``a``, ``a:1`` or ``^a``."""
     encoded = given.dictionary_encode()
     texts = encoded.dictionary
     which = encoded.indices.to_numpy(zero_copy_only=False)
@@ -60,7 +60,7 @@ def numbered(given: pa.Array, names: pa.Array) -> tuple[np.ndarray, np.ndarray, 
 
 
 def numbers(texts: pa.Array, names: pa.Array) -> np.ndarray:
-    """Return the index of each text in `names`, -1 where it is not there or null (int64)."""
+    """Return the index of each text in `names`; -1 if missing or null (int64)."""
     indices = pc.index_in(texts.cast(names.type), names, skip_nulls=True).fill_null(-1)
     found: np.ndarray = indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return found

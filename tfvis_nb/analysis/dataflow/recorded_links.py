@@ -1,4 +1,4 @@
-"""Edges that the source itself recorded: which call launched a kernel, who took up whose work."""
+"""Edges recorded by the source: launches of kernels, and work handed over between threads."""
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,9 @@ from tfvis_nb.core.trace import Trace
 def recorded_links(trace: Trace) -> pd.DataFrame:
     """Return the edges between events that carry the same number: ``source``, ``target``, ``kind``.
 
-    A profiler gives the call that launches a kernel or copy a number, ``launch``, which that kernel
-    or copy has as well. Work that one thread hands to others has a number, ``produced``; those that take it
-    up have it as ``consumed``. Such a pair is an edge of kind ``control``. An arrow of a Chrome trace is a
-    ``flow``.
+    A profiler gives a launching call and its kernel or copy the same number, ``launch``. Work that one thread
+    hands to others has a number, ``produced``; the events that take it up have it as ``consumed``. Such a
+    pair is an edge of kind ``control``. An arrow of a Chrome trace is a ``flow``.
     """
     produced = _equal(*link_numbers(trace.nested, "produced"), *link_numbers(trace.nested, "consumed"))
     found = {"launch": launches(trace), "control": produced, "flow": flows(trace)}
@@ -30,7 +29,7 @@ def recorded_links(trace: Trace) -> pd.DataFrame:
 
 
 def flows(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
-    """Return the events at both ends of the arrows of a Chrome trace, but for those that leave their step."""
+    """Return the events at both ends of arrows in a Chrome trace, except arrows that leave their step."""
     (source, number), (target, wanted) = (_listed(trace.nested, name) for name in (FLOWS_OUT, FLOWS_IN))
     step = trace.events["step"].to_numpy(np.int64)
     code = pd.factorize(np.concatenate([number, wanted]))[0]
@@ -39,7 +38,7 @@ def flows(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 
 
 def launches(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
-    """Return the call that launched each kernel or copy, and that kernel or copy."""
+    """Return the launching calls, and the kernels or copies they launched."""
     rows, numbers = link_numbers(trace.nested, "launch")
     host = (trace.events["kind"] == "host").to_numpy()[rows]
     return _equal(rows[host], numbers[host], rows[~host], numbers[~host])
@@ -55,7 +54,7 @@ def link_numbers(nested: pa.Table | None, name: str) -> tuple[np.ndarray, np.nda
 
 
 def _listed(nested: pa.Table | None, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the events that have numbers, once for each, and the numbers."""
+    """Return the numbers, and the event of each."""
     if nested is None or name not in nested.column_names:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     lists = nested[name].combine_chunks()
@@ -68,7 +67,7 @@ def _listed(nested: pa.Table | None, name: str) -> tuple[np.ndarray, np.ndarray]
 def _equal(
     source: np.ndarray, number: np.ndarray, target: np.ndarray, wanted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each target the first source with its number; targets without one are left out."""
+    """Return the first source with each target's number; targets without one are left out."""
     if not len(source):
         return source, source
     order = np.argsort(number, kind="stable")

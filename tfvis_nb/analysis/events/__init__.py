@@ -1,1 +1,1 @@
-"""Figures of single events and lanes."""
+"""Metrics of single events and lanes."""

@@ -1,6 +1,6 @@
 """The activity of each event in its step: waiting for input, launching, computing on the device, ...
 
-All analyses that divide time use these classes, so that their figures agree.
+All analyses that divide time use these classes, so their figures agree.
 """
 
 import re
@@ -29,13 +29,13 @@ ACTIVITIES = (
     "d2h",
     "device_compute",
 )
-"""Every activity; of those that happen at once, the later one counts. See `activity`."""
+"""All activities; if several happen at the same time, the later one in this list counts. See `activity`."""
 
 NUMBER = {name: index for index, name in enumerate(ACTIVITIES)}
 """The index of each activity in `ACTIVITIES`."""
 
 BY_TIME = ("preprocessing", "h2d", "communication", "input", "d2d", "d2h", "device_compute")
-"""An event outside any step with one of these activities counts to the step in whose time it happened."""
+"""Events outside any step with one of these activities count toward the step during which they ran."""
 
 HOST_TO_DEVICE = re.compile(r"H(to|2)[DA]", re.IGNORECASE)
 DEVICE_TO_HOST = re.compile(r"[DA](to|2)H", re.IGNORECASE)
@@ -46,13 +46,13 @@ INPUT_WAIT = re.compile(
 """Op types in which a step waits for its next input."""
 
 _TOKEN = re.compile(r"(?:.*/)?sync_token_q_Dequeue")
-"""The node by which a worker of ``SyncReplicasOptimizer`` waits for the others."""
+"""The node at which a worker of ``SyncReplicasOptimizer`` waits for the others."""
 
 PIPELINE = re.compile(
     r"(?:Make)?Iterator::|InstantiatedCapturedFunction"
     r"|(?:Prefetch|Parallel\w+|MapAndBatch|Interleave)(?:Produce|Consume)"
 )
-"""What tf.data's own activities on host threads are called."""
+"""Names of tf.data's own events on host threads."""
 
 _OF_KIND = {
     "op": "host_compute",
@@ -65,12 +65,12 @@ _OF_KIND = {
 }
 _ACCELERATOR = re.compile(r"(?:^|/device:)(?!(?:XLA_)?CPU:)[A-Z_]+:\d+$")
 COPY_DONE = re.compile(r"[\w-]+-done$")
-"""Rows of a TPU in which it waits for a copy, or for what else it had begun."""
+"""Rows in which a TPU waits for a copy or for other work that it started."""
 _EXECUTOR = re.compile(r"ExecutorState::Process|(?:\[\d+\] )?GpuExecutable::Execute", re.IGNORECASE)
 _LAUNCH = re.compile(r"launch$|(?:cu|hip)\w*(?:Launch|Mem(?:cpy|set))")
 _COMPILING = re.compile(r"compil|graph_building|PTX->CUBIN|lower_sharding|OptimizeHlo", re.IGNORECASE)
 _FUNCTION = re.compile(r"__(?:inference|forward|backward)_|PjitFunction\(|:XLA GPU module")
-"""Runs of functions, which users may have called anything."""
+"""Runs of functions, whose names are chosen by users."""
 _HANDED_OVER = re.compile(r"\w+Compiler::BufferFromHostBuffer")
 _PIPELINE_LANE = re.compile(r"tf_data_")
 _NEXT_INPUT = re.compile(r"IteratorGetNext\w*::DoCompute")
@@ -83,29 +83,29 @@ _NUMBER = re.compile(r" \d+$")
 
 @per_trace
 def activity(trace: Trace) -> np.ndarray:
-    """Return for each event its index in `ACTIVITIES` (uint8).
+    """Return the index of each event in `ACTIVITIES` (uint8).
 
     * ``device_compute``: kernels and memsets on an accelerator.
     * ``d2h``, ``d2d``, ``h2d``: copies from, between or within, and to accelerators; ``d2d`` includes copies
       of unrecorded direction.
-    * ``input``: the step waits for its next batch, ``IteratorGetNext`` and the like.
+    * ``input``: the step waits for its next batch, for example in ``IteratorGetNext``.
     * ``communication``: tensors received from other tasks; collectives of ops and of NCCL, waits included.
     * ``launch``: calls that launch kernels and copies, executor rows of an accelerator's ops, and the
       executor on the host (``ExecutorState::Process``) where the task has an accelerator.
     * ``compile``: tracing and compiling functions.
     * ``host_compute``: ops on a CPU.
-    * ``runtime``: Python, and the runtime around ops, of which nothing more is known: its own
-      work, or waiting for what it called.
-    * ``preprocessing``: the input pipeline on threads of its own, ahead of the step.
+    * ``runtime``: Python and the runtime around ops, working or waiting for a call; the trace does not show
+    which.
+    * ``preprocessing``: the input pipeline on its own threads, ahead of the step.
     * ``none``: events that only wrap, wait or repeat others: step markers, functions and loops as a whole,
       ``_Recv``, the token of ``SyncReplicasOptimizer``, synchronisation, host rows that repeat an
       executor's ops, Horovod's phases of a collective.
 
     The classes and their order are those of XProf (``ClassifyCpuEvent`` and ``ClassifyGpuEvent`` in
     ``xprof/convert/xplane_to_step_events.cc``, ``EventType`` in ``xprof/utils/event_span.h``), with
-    ``communication`` instead of its device collectives. What XProf calls host compute is here
-    ``host_compute`` and ``runtime``. XProf takes the copies of GPUs for computing because it looks for
-    ``MemcpyHToD`` and profiles use ``MemcpyH2D``.
+    ``communication`` instead of its device collectives. XProf's host compute is ``host_compute`` and
+    ``runtime`` here. XProf counts GPU copies as computing because it looks for ``MemcpyHToD``, while profiles
+    use ``MemcpyH2D``.
     """
     events = trace.events
     found = map_categories(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
@@ -121,7 +121,7 @@ def activity(trace: Trace) -> np.ndarray:
     on_host = (is_op | is_host) & ~on_accelerator
     frame = beginning(op, _EXECUTOR) & _in_tasks_of(events, on_accelerator)
     found[(is_op & on_accelerator) | (is_host & (frame | beginning(op, _LAUNCH)))] = NUMBER["launch"]
-    # JAX's compile client is also named a compiler where it takes arguments.
+    # The rows in which JAX's compile client takes arguments also name a compiler.
     compiles = containing(op, _COMPILING) & ~beginning(op, _HANDED_OVER) & ~containing(op, _FUNCTION)
     found[on_host & compiles] = NUMBER["compile"]
     found[on_host & (beginning(lane, _PIPELINE_LANE) | (is_host & beginning(op, PIPELINE)))] = NUMBER[
@@ -132,7 +132,7 @@ def activity(trace: Trace) -> np.ndarray:
     found[is_op & beginning(op, WAITING)] = NUMBER["none"]
     found[(is_op | (is_host & ~on_accelerator)) & waits] = NUMBER["input"]
     if (is_host & beginning(op, _NEXT_INPUT)).any():
-        # An op that is run eagerly has its overhead in its row; of the wait there is a row inside.
+        # The row of an eager op includes its overhead; the wait has a nested row.
         found[np.flatnonzero(is_op & waits)[_eager(events, is_op & waits)]] = NUMBER["runtime"]
     found[is_host & (on_accelerator | beginning(op, _WRAPPER))] = NUMBER["none"]
     found[is_host & containing(events["device"], HOROVOD)] = NUMBER["none"]
@@ -141,12 +141,12 @@ def activity(trace: Trace) -> np.ndarray:
 
 
 def accelerators(events: pd.DataFrame) -> np.ndarray:
-    """Return which events belong to a GPU or TPU: its work, and the executor rows of its ops."""
+    """Return a mask of the events of GPUs and TPUs: their work, and the executor rows of their ops."""
     return containing(events["device"], _ACCELERATOR)
 
 
 def repeats(events: pd.DataFrame) -> np.ndarray:
-    """Return which host rows repeat ops: TensorFlow 1.14 to 2.3 has an op also by the thread that ran it."""
+    """Return a mask of host rows that repeat ops: TensorFlow 1.14 to 2.3 also records an op on its thread."""
     is_host = is_kind(events, "host")
     ops = is_kind(events, "op") & map_categories(events["lane"], lambda lane: lane == "ops")
     if not ops.any() or not is_host.any():
@@ -158,12 +158,11 @@ def repeats(events: pd.DataFrame) -> np.ndarray:
 
 
 def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return event ids, numbers of steps from 0, and from when to when (ns) the event counts to the step.
+    """Return event ids, step indexes from 0, and the time ranges (ns) in which events count toward steps.
 
-    A profiler does not link what the threads of tf.data do with the step that waits for it, nor all
-    copies with the step they are for. Events of no step with an activity of `BY_TIME` count to
-    the steps during which they ran: each time to the last step that had begun. So an event may be in
-    several steps.
+    A profiler does not link the work of tf.data threads with the step that waits for it, nor all copies with
+    their step. Events outside steps with an activity of `BY_TIME` count toward the steps during which they
+    ran: at each point in time, toward the last step that had started. So an event may be in several steps.
     """
     events = trace.events
     start = events["start_ns"].to_numpy(np.int64)
@@ -176,7 +175,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     loose = loose[by_time & (end > start)[loose]]
     first = steps["start_ns"].to_numpy(np.int64)
     last = np.minimum(steps["end_ns"].to_numpy(np.int64), np.append(first[1:], np.iinfo(np.int64).max))
-    # From the last step that had begun to the last that began before the end.
+    # From the last step that had started to the last that started before the end.
     low = np.maximum(np.searchsorted(first, start[loose], "right") - 1, 0)
     count = np.maximum(np.searchsorted(first, end[loose], "left") - low, 0)
     row = np.repeat(loose, count)
@@ -192,7 +191,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
 
 
 def _in_tasks_of(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
-    """Return which events belong to a task that has a chosen one."""
+    """Return a mask of events whose task has a chosen event."""
     task = events["task"].cat.codes.to_numpy()
     has = np.zeros(int(task.max(initial=0)) + 2, bool)
     has[task[chosen]] = True
@@ -201,20 +200,20 @@ def _in_tasks_of(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
 
 
 def _tokens(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
-    """Return which of the chosen events wait for other workers, not for input."""
+    """Return the chosen events that wait for other workers instead of input."""
     rows = np.flatnonzero(chosen)
     of_rows: np.ndarray = rows[events["name"].iloc[rows].str.fullmatch(_TOKEN.pattern).to_numpy(bool)]
     return of_rows
 
 
 def _eager(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
-    """Return which of the chosen events run an op eagerly."""
+    """Return the chosen events that run an op eagerly."""
     mask: np.ndarray = events["detail"][chosen].str.startswith("EagerLocalExecute: ").to_numpy(bool)
     return mask
 
 
 def _markers(trace: Trace, is_host: np.ndarray) -> np.ndarray:
-    """Return which host rows gave their step its name: ``train`` for the step ``train 13``."""
+    """Return a mask of host rows that gave their step its name: ``train`` for the step ``train 13``."""
     names = {_NUMBER.sub("", label) for label in trace.step_labels.values()} - {""}
     marked = np.zeros(len(is_host), bool)
     if names:

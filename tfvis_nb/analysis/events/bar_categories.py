@@ -1,4 +1,4 @@
-"""Each event's category, from its kind and op type; it decides the hue of a bar."""
+"""The category of each event, from its kind and op type, which decides the hue of its bar."""
 
 import re
 
@@ -25,11 +25,11 @@ _OF_KIND = {
 }
 
 _BETWEEN_RANKS = re.compile(r"(?:^|_)(?:ALLREDUCE|ALLGATHER|BCAST|BROADCAST|ALLTOALL|REDUCESCATTER|ADASUM)$")
-"""What Horovod's timeline calls communicating: ``ALLREDUCE``, ``NCCL_ALLREDUCE``, ``GLOO_BCAST``."""
+"""Communication in Horovod's timeline: ``ALLREDUCE``, ``NCCL_ALLREDUCE``, ``GLOO_BCAST``."""
 
 
 def categorise(events: pd.DataFrame) -> np.ndarray:
-    """Give each event its index in `CATEGORIES`, by its kind, op, lane and device."""
+    """Return the index of each event in `CATEGORIES`, from its kind, op, lane and device."""
     number = {category: np.uint8(position) for position, category in enumerate(CATEGORIES)}
     category = map_categories(events["kind"], lambda kind: number[_OF_KIND.get(kind, "host")]).astype("u1")
     is_copy = is_kind(events, "memcpy")
@@ -40,7 +40,7 @@ def categorise(events: pd.DataFrame) -> np.ndarray:
     on_host = is_kind(events, "op") | is_kind(events, "host")
     is_input = containing(events["op"], INPUT_WAIT) | containing(events["op"], PIPELINE)
     category[on_host & is_input] = number["input"]
-    # Rows of kind host that repeat the ranks' collectives: in no sum, but to the eye they communicate.
+    # Host rows that repeat the ranks' collectives: not in any sum, but drawn as communication.
     repeats = is_kind(events, "host") & containing(events["device"], HOROVOD)
     category[repeats & containing(events["op"], _BETWEEN_RANKS)] = number["collective"]
     return category

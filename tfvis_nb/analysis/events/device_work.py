@@ -1,4 +1,4 @@
-"""How long the devices computed in each step."""
+"""Computing time of the devices in each step."""
 
 import numpy as np
 import pandas as pd
@@ -7,12 +7,12 @@ from tfvis_nb.analysis.events.lanes import busy
 
 
 def device_work(events: pd.DataFrame, group: np.ndarray, groups: int) -> np.ndarray | None:
-    """Return for each group of events, such as a step, how long its busiest device ran kernels (ns).
+    """Return for each group of events, such as a step, the kernel time of its busiest device (ns).
 
-    That is, of all devices, the most time covered by at least one kernel; so it is never more than
-    the group took, however many devices and streams there are. Only kernels count: ops have rows of the same
-    device that record when the host launched them, copies do not compute, and a collective
-    waits for its peers in its kernel. None where no group has kernels: nothing is known of the devices.
+    It is the most time that any device spent with at least one kernel, so it never exceeds the duration of
+    the group, for any number of devices and streams. Only kernels count: rows of ops on the device record
+    when the host launched them, copies do not compute, and the kernel of a collective waits for its peers.
+    None if no group has kernels.
     """
     kernels = np.flatnonzero((events["kind"] == "kernel").to_numpy())
     if not len(kernels):

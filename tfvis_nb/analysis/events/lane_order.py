@@ -1,4 +1,4 @@
-"""Which lane each event is drawn in, and the order of the lanes from top to bottom."""
+"""The lane of each event, and the order of lanes from top to bottom."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tfvis_nb.core.labels import natural
 from tfvis_nb.texts import Text
 
 _JOBS = ("ps", "worker", "chief", "master", "evaluator")
-# The thread of the program itself comes before the pools that work for it.
+# The main thread of the program comes before the pools that work for it.
 _LANES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -47,7 +47,7 @@ Key = tuple[int, list[tuple[int, int, str]]]
 
 @dataclass(frozen=True)
 class LaneOrder:
-    """The lanes of a trace in display order; `of_event` is for each event the row of `table`."""
+    """The lanes of a trace in display order; `of_event` has the row in `table` of each event."""
 
     table: pd.DataFrame
     of_event: np.ndarray
@@ -59,13 +59,13 @@ class LaneOrder:
 
 
 class _Coded(NamedTuple):
-    """A text of each lane: its index among all texts."""
+    """A text for each lane, as an index into all texts."""
 
     codes: np.ndarray
     texts: np.ndarray
 
     def ranks(self, key: Callable[[str], Key]) -> np.ndarray:
-        """Return numbers of the lanes that are in the order of a key, which is made once for each text."""
+        """Return numbers of lanes in the order of a key, which is computed once per text."""
         used, where = np.unique(self.codes, return_inverse=True)
         keys = [key(text) for text in self.texts[used]]
         ranks = np.zeros(len(keys), "i8")
@@ -77,13 +77,13 @@ class _Coded(NamedTuple):
 def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrder:
     """Find the lanes of an event table and put them in display order; ValueError above `at_most`.
 
-    Parameter servers come first, then workers by number, other jobs, and last what
-    runs without a cluster; within a task accelerators come before CPUs; within a
-    device ops, kernels, copies, collectives, what was received, and the rest.
+    Parameter servers come first, then workers by number, other jobs, and last tasks without a cluster. Within
+    a task accelerators come before CPUs; within a device ops, kernels, copies, collectives, received tensors,
+    and the rest.
     """
     columns = [events[name].cat for name in ("task", "device", "lane", "kind")]
     tasks, devices, lanes, kinds = ([str(value) for value in column.categories] for column in columns)
-    # One number per (task, device, lane); code -1, a missing value, becomes 0 and reads as the empty text.
+    # One number per (task, device, lane); the code -1 of missing values becomes 0, the empty text.
     task, device, lane, kind = (column.codes.to_numpy().astype("i8") + 1 for column in columns)
     key = (task * (len(devices) + 1) + device) * (len(lanes) + 1) + lane
     distinct, of_event = distinct_places(key)
@@ -116,8 +116,8 @@ def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrde
 
 
 def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct numbers in order, and for each number its index among them."""
-    # Ten million numbers that lie close together need no sorting.
+    """Return the sorted distinct numbers, and the index of each number among them."""
+    # Ten million numbers in a small range need no sorting.
     least = int(numbers.min()) if len(numbers) else 0
     if not len(numbers) or int(numbers.max()) - least > len(numbers):
         return np.unique(numbers, return_inverse=True)

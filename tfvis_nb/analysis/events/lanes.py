@@ -1,4 +1,4 @@
-"""Which lanes a trace has, in the order they are drawn."""
+"""The lanes of a trace."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ def _numbered(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _most_frequent(kind: pd.Series, lane: np.ndarray, lanes: int) -> pd.Categorical:
-    """Return the kind that most events of each lane have; of several the first in the alphabet."""
+    """Return the most frequent kind of each lane; of several the first in alphabetical order."""
     kinds = kind.cat.categories
     order = np.argsort(np.array(kinds, object))
     rank = np.argsort(order)
@@ -70,7 +70,7 @@ def busy(lane: np.ndarray, start: np.ndarray, end: np.ndarray, lanes: int) -> np
 
 
 def recorded_devices(trace: Trace) -> pd.Series:
-    """Return the device of each event by the name that the source has for it, as text."""
+    """Return the device of each event as text, by its name in the source."""
     if trace.nested is None or "raw_device" not in trace.nested.column_names:
         return trace.events["device"].astype(str)
     names: pd.Series = trace.nested["raw_device"].to_pandas().astype(object)

@@ -1,4 +1,4 @@
-"""Where events spent their time: on a device, on the host, in the network, or as a duplicate."""
+"""Where events spent their time: on a device, on the host, in the network, or as repeated rows."""
 
 import re
 
@@ -10,16 +10,16 @@ from tfvis_nb.core.categories import beginning, containing, is_kind
 from tfvis_nb.core.devices import HOROVOD
 
 LOCATIONS = ("device", "host", "network", "repeated")
-"""Every side; see `locations`."""
+"""All locations; see `locations`."""
 
 _EXECUTOR = re.compile(r"collective$")
 
 
 def locations(events: pd.DataFrame) -> np.ndarray:
-    """Give each event its index in `LOCATIONS`, so that within a side nothing is recorded twice.
+    """Return the index of each event in `LOCATIONS`; within one location nothing is recorded twice.
 
     * ``device``: kernels, copies and memsets, and collectives that are kernels.
-    * ``host``: ops, also those that only launch kernels, and calls of threads.
+    * ``host``: ops, including those that only launch kernels, and calls of threads.
     * ``network``: tensors received from other tasks, and ops that are collectives; both with their waits.
     * ``repeated``: already on other lanes: rows of host threads that repeat an executor's ops,
       synchronisation within an op, a device's rows of whole steps and modules, and Horovod's phases of

@@ -1,6 +1,6 @@
-"""Merges short neighbours of a row into one bar, so that a picture costs by its pixels, not by its events.
+"""Merge short neighbours of a row into bars: the cost of a picture then depends on pixels, not events.
 
-A *slot* is one row of one lane: what is in it does not overlap. All functions take columns ordered by slot,
+A *slot* is one row of one lane; its events do not overlap. All functions take columns ordered by slot,
 then by start; times are nanoseconds.
 """
 
@@ -11,15 +11,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Merged:
-    """Bars made of neighbours: bar ``i`` stands for those from ``heads[i]`` on, ``count[i]`` of them."""
+    """Bars made of neighbours: bar ``i`` stands for ``count[i]`` events starting with ``heads[i]``."""
 
     heads: np.ndarray
     count: np.ndarray
-    longest: np.ndarray  # Which of them is the longest, the first of several
+    longest: np.ndarray  # The first of the longest among them
 
 
 def begins(slot: np.ndarray, start: np.ndarray, length: np.ndarray, shift: int) -> np.ndarray:
-    """Mark where a bar begins; with neighbours that start in one bucket, all shorter than it, it goes on.
+    """Mark where bars start; a bar continues while neighbours start in one bucket and are shorter than it.
 
     A bucket is ``2 ** shift`` nanoseconds.
     """
@@ -33,9 +33,10 @@ def begins(slot: np.ndarray, start: np.ndarray, length: np.ndarray, shift: int) 
 def merge_neighbours(
     slot: np.ndarray, start: np.ndarray, length: np.ndarray, duration: np.ndarray, shift: int
 ) -> Merged:
-    """Merge what is shorter than a bucket and starts in the same one.
+    """Merge events that are shorter than a bucket and start in the same one.
 
-    `length` is how long each is, `duration` how long the longest event in it: the same for single events.
+    `length` is the length of each bar, `duration` that of the longest event in it; both are equal for single
+    events.
     """
     heads = np.flatnonzero(begins(slot, start, length, shift))
     if not len(heads):
@@ -48,11 +49,11 @@ def merge_neighbours(
 
 
 def pieces(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Make one row of events that overlap, ordered by start: which have a piece in it, and where those end.
+    """Flatten overlapping events, ordered by start, to one row; return the events in it and their ends.
 
-    A piece lasts until the next event starts or nothing runs any more: all pieces together are as long as
-    anything runs. Of events that start together the last one has it. One without length has one, also
-    without length, where nothing runs.
+    A piece lasts until the next event starts or nothing runs, so all pieces together cover the time in which
+    anything runs. Of events that start together, the last one gets the piece. An event without length gets an
+    empty piece where nothing else runs.
     """
     if not len(start):
         return np.zeros(0, "i8"), np.zeros(0, "i8")

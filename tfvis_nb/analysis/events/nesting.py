@@ -1,4 +1,4 @@
-"""Which event lies within which on its lane, and how long each ran by itself."""
+"""Nesting of events on their lanes, and self times."""
 
 import re
 
@@ -11,7 +11,7 @@ from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 
 _ROUNDS = 32
-"""Rounds in which all rows look for what they lie within at once."""
+"""Rounds in which all rows search for their enclosing row at once."""
 
 _SIDE_BY_SIDE = re.compile(r"(?:ops|collective|recv|sync)$|stream:|mem(?:cpy|set)\b")
 
@@ -24,7 +24,7 @@ CALLS = re.compile(_CALLED)
 _EAGER_WRAPPER = re.compile(
     r"(?:Eager(?:KernelExecute|CopyToDevice)|KernelAndDevice(?:Func|Op)::Run|ValidateInputTypeAndPlacement)$"
 )
-"""What runs an eager op inside its row: its time is the op's."""
+"""Calls that run an eager op inside its row: their time belongs to the op."""
 
 WAITING = re.compile(rf"_(?:Host)?Recv$|{_CALLED}|IteratorGetNext|Queue\w*Dequeue")
 """Op types that run from the call of their body to its return, or to the arrival of a tensor.
@@ -34,19 +34,19 @@ What happens in the meantime has rows of its own.
 
 
 def nests(events: pd.DataFrame) -> np.ndarray:
-    """Return which events are on lanes where an event within another is a part of it.
+    """Return a mask of events on lanes where an event inside another is part of it.
 
-    That is so of threads, and of the lines of a TPU. An executor's ops run on several threads that
-    are not recorded, a GPU's kernels on several streams: there, events only happen at the same time.
+    This holds for threads and for the lines of a TPU. Executor ops run on several unrecorded threads, and GPU
+    kernels on several streams: their events only happen at the same time.
     """
     mask: np.ndarray = is_kind(events, "host") | ~beginning(events["lane"], _SIDE_BY_SIDE)
     return mask
 
 
 def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray:
-    """Return for each event the innermost other one of its lane that it lies within, -1 without one.
+    """Return the innermost enclosing event of each event on its lane; -1 if there is none.
 
-    If two events have the same start and end, the later row lies within the earlier one. Events that are not
+    If two events have the same start and end, the later row is nested in the earlier one. Events outside
     `among` neither have parents nor are parents.
     """
     parent = np.full(len(events), -1, np.int64)
@@ -59,19 +59,19 @@ def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray
     order = np.argsort(lane, kind="stable")
     again = (lane[order[1:]] == lane[order[:-1]]) & (start[order[1:]] == start[order[:-1]])
     if (again & (end[order[1:]] > end[order[:-1]])).any():
-        # A longer row that starts with a shorter one has to come first.
+        # Of rows with the same start, the longer one must come first.
         order = np.lexsort((-end, start, lane))
     parent[rows[order]] = np.append(rows[order], -1)[_enclosing(lane[order], end[order])]
     return parent
 
 
 def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return how long each event ran without those within it on its lane (ns), and whether that is known.
+    """Return the self time of each event (ns): its duration without nested events; and whether it is known.
 
-    It is the duration minus what the events directly within it cover together, so never negative. The calls
-    that run an eager op inside its row give their time to the op. It is not
-    known of functions and loops as a whole in an executor's lane, whose ops have rows of their own. The times
-    of a lane add up to what its events cover, if none overlaps another without lying within it.
+    It is the duration minus the time covered by directly nested events, so never negative. Calls that run an
+    eager op inside its row give their time to the op. It is unknown for whole functions and loops in an
+    executor's lane, whose ops have their own rows. The self times of a lane add up to the time its events
+    cover, unless events overlap without being nested.
     """
     duration = _column(events, "duration_ns")
     own = duration.copy()
@@ -85,11 +85,11 @@ def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[n
 
 
 def _give_to_eager_ops(events: pd.DataFrame, parent: np.ndarray, own: np.ndarray) -> None:
-    """Add the own times of the calls that run an eager op to the op's."""
+    """Add the self times of calls that run an eager op to the op."""
     wraps = is_kind(events, "host") & beginning(events["op"], _EAGER_WRAPPER)
     rows = np.flatnonzero(wraps & (parent >= 0))
     op = parent[rows]
-    # Parents are earlier rows or longer ones: each round leaves a wrapper, until none is left.
+    # Parents are earlier or longer rows, so each round removes one wrapper until none is left.
     while (within := (op >= 0) & wraps[op]).any():
         op[within] = parent[op[within]]
     given = (op >= 0) & is_kind(events, "op")[op]
@@ -118,19 +118,19 @@ def _lane(events: pd.DataFrame) -> np.ndarray:
 
 
 def _enclosing(lane: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return for each row, ordered by lane, start and length, the index of the row it lies within, or -1."""
+    """Return for each row, ordered by lane, start and length, the index of the enclosing row, or -1."""
     index = np.arange(len(end), dtype=np.int64)
     outer = index - 1
     if len(outer):
         outer[np.append(True, lane[1:] != lane[:-1])] = -1
     todo = index[outer >= 0]
     for _ in range(_ROUNDS):
-        # Rows between a row and its candidate end before the row does, so they may be skipped.
+        # Rows between a row and its candidate end before the row, so they can be skipped.
         todo = todo[end[outer[todo]] < end[todo]]
         outer[todo] = outer[outer[todo]]
         todo = todo[outer[todo] >= 0]
     if len(todo):
-        # Many rows climb over very deep nesting: in order, each skips what the one before has climbed over.
+        # With very deep nesting, process rows in order: each skips the levels that the previous one climbed.
         found, until = outer.tolist(), end.tolist()
         for row in todo.tolist():
             candidate, last = row - 1, until[row]

@@ -1,7 +1,7 @@
-"""Packs the events of each lane into rows, so that nothing is drawn over anything else.
+"""Pack the events of each lane into rows, so that bars do not overlap.
 
-``js/model/lod/rows.ts`` does the same for a trace that the browser holds whole: both
-give every event the first row that is free at its start.
+``js/model/lod/rows.ts`` does the same for traces that are completely in the browser. Both give each event the
+first row that is free at its start.
 """
 
 import heapq
@@ -9,13 +9,13 @@ import heapq
 import numpy as np
 
 _MOST_CHAINS = 24
-"""Rows that are found one by one, with one search over what is left of the lane for each."""
+"""How many rows are found one by one, each with one search over the rest of the lane."""
 
 
 def pack_rows(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Give each event its row in its lane, 0 on top; events are ordered by lane and start.
+    """Return the row of each event in its lane, 0 on top; events are ordered by lane and start.
 
-    Events may touch. One without length takes up the nanosecond it starts in.
+    Events may touch. An event without length occupies the nanosecond in which it starts.
     """
     rows = np.zeros(len(start), "i4")
     until = start + np.maximum(duration, 1)
@@ -27,8 +27,7 @@ def pack_rows(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> np
 
 
 def _pack_lane(start: np.ndarray, until: np.ndarray, rows: np.ndarray) -> None:
-    # Where everything before has ended, packing starts anew: events that overlap nothing are in row 0
-    # already.
+    # Packing restarts where everything before has ended: events that overlap nothing are already in row 0.
     reached = np.maximum.accumulate(until[:-1])
     apart = np.concatenate([[True], start[1:] >= reached, [True]])
     left = np.flatnonzero(~(apart[:-1] & apart[1:]))
@@ -43,7 +42,7 @@ def _pack_lane(start: np.ndarray, until: np.ndarray, rows: np.ndarray) -> None:
 
 
 def _chain(start: np.ndarray, until: np.ndarray) -> np.ndarray:
-    """Mark what goes into the first row: the first event, then always the next that finds it free."""
+    """Mark the events of the first row: the first event, then always the next one for which it is free."""
     following = np.searchsorted(start, until).data
     count = len(start)
     taken = bytearray(count)
@@ -55,7 +54,7 @@ def _chain(start: np.ndarray, until: np.ndarray) -> np.ndarray:
 
 
 def _first_free(start: np.ndarray, until: np.ndarray) -> np.ndarray:
-    """Give each event the lowest free row, all rows at once: for lanes of very many rows."""
+    """Give each event the lowest free row, all rows at once, for lanes with many rows."""
     rows = np.empty(len(start), "i4")
     busy: list[tuple[int, int]] = []
     free: list[int] = []

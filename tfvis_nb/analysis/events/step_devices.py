@@ -1,4 +1,4 @@
-"""The devices of each task in each step, and their events: the frame of analyses by device."""
+"""The devices of each task in each step, and their events, for analyses by device."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from tfvis_nb.core.trace import Trace
 
 
 class StepDevices(NamedTuple):
-    """The devices of each task in each step, each task as a whole, and what ran on them.
+    """The devices of each task in each step, each task as a whole, and their events.
 
     * ``table``: a row for each, ordered by ``step``, ``task`` and ``device``; the device of a task as a whole
       is empty.
@@ -22,8 +22,9 @@ class StepDevices(NamedTuple):
     * ``whole``: for each row the row of its task as a whole.
     * ``nowhere``: whether a row only collects a task's events without a device.
     * ``untraced``: whether accelerators ran ops there that no tracer recorded.
-    * ``event``, ``device_row``, ``start``, ``end``: the events that count to a step, their rows of ``table``,
-      and from when to when (ns) they count; see `tfvis_nb.analysis.events.activity.during_steps`.
+    * ``event``, ``device_row``, ``start``, ``end``: the events that count toward a step, their rows of
+    ``table``, and the time range (ns) for which they count; see
+    `tfvis_nb.analysis.events.activity.during_steps`.
     """
 
     table: pd.DataFrame
@@ -40,7 +41,7 @@ class StepDevices(NamedTuple):
 
 @per_trace
 def step_devices(trace: Trace) -> StepDevices | None:
-    """Find the devices of each task in each step; None where no event belongs to a step."""
+    """Find the devices of each task in each step; None if no event belongs to a step."""
     events = trace.events
     event, step, start, end = during_steps(trace)
     if not len(event):
@@ -65,7 +66,7 @@ def step_devices(trace: Trace) -> StepDevices | None:
         }
     )
     accelerator, op = accelerators(events)[event], is_kind(events, "op")[event]
-    # Not every source records on which device a kernel ran.
+    # Not every source records the device of a kernel.
     by_tracer = np.any([is_kind(events, kind) for kind in ("kernel", "memcpy", "memset")], axis=0)[event]
     traced = np.zeros(len(keys), bool)
     traced[whole[device_row[(accelerator & ~op) | by_tracer]]] = True
@@ -92,7 +93,7 @@ def _ranked(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     names = [str(name) for name in column.cat.categories]
     ordered = sorted({"", *names}, key=natural)
     rank_of = {name: number for number, name in enumerate(ordered)}
-    # A missing name has the code -1, which is the last.
+    # A missing name has the code -1, which indexes the last element.
     rank = np.array([*(rank_of[name] for name in names), rank_of[""]], np.int64)
     return np.array(ordered, object), rank[column.cat.codes.to_numpy()]
 

@@ -1,4 +1,4 @@
-"""Why events belong to no line of code."""
+"""Reasons why events belong to no line of code."""
 
 import re
 
@@ -9,7 +9,7 @@ from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.trace import Trace
 
 REASONS = ("waiting", "compiling", "input pipeline", "runtime", "library", "no stack")
-"""Why the time of events is of no line; see `REASON_MEANING`."""
+"""Reasons why time of events belongs to no line; see `REASON_MEANING`."""
 
 REASON_MEANING = (
     "waiting: calls that wait for a function, a session run or a device; compiling: tracing and compiling; "
@@ -24,7 +24,7 @@ _OF_ACTIVITY = {"compile": "compiling", "preprocessing": "input pipeline", "inpu
 
 
 def reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
-    """Return one of `REASONS` for each of some events (object), as if none had a line."""
+    """Return one of `REASONS` for each of some events (object), assuming that none has a line."""
     events = trace.events
     host = is_kind(events, "host")[rows]
     done = activity(trace)[rows]

@@ -1,4 +1,4 @@
-"""How much of each event its beginning waited for its peers: the hatched part of its bar."""
+"""How long each event waits for its peers at its start: the hatched part of its bar."""
 
 import numpy as np
 

@@ -65,7 +65,7 @@ def _tuned(trace: Trace) -> pd.DataFrame | Text:
 
 
 def _time(trace: Trace, tuned: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return how long the convolutions tried out algorithms in each step (ns), and which events that are."""
+    """Return the time in which convolutions tried out algorithms in each step (ns), and the events."""
     events = trace.events
     keys = pd.MultiIndex.from_frame(tuned[["step", "name"]])
     rows = np.flatnonzero(is_kind(events, "kernel") | (is_kind(events, "op") & accelerators(events)))

@@ -56,7 +56,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _input_ns(trace: Trace) -> int:
-    """Return how long some thread waits for input outside all steps."""
+    """Return the time outside steps in which any thread waits for input."""
     steps = trace.steps[trace.steps["step"] != NO_STEP]
     events = trace.events[(activity(trace) == NUMBER["input"]) & (trace.events["step"] == NO_STEP).to_numpy()]
     start, waited = steps["start_ns"].to_numpy(np.int64), events["start_ns"].to_numpy(np.int64)
@@ -74,7 +74,7 @@ def _waits_for_input(figures: Figures) -> bool:
 
 
 def _longest_op(trace: Trace, chosen: np.ndarray) -> dict[str, Any] | None:
-    """Return the name with the most self time among events; None without any."""
+    """Return the name with the most self time among events; None if there is none."""
     own, known = self_times_of(trace)
     rows = np.flatnonzero(chosen & known)
     if not len(rows):

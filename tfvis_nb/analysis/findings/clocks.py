@@ -1,4 +1,4 @@
-"""How far the clocks of tasks may be apart, if that is as large as a figure."""
+"""How far apart the clocks of tasks may be, if that matters for a figure."""
 
 from math import isinf
 

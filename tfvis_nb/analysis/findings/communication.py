@@ -59,10 +59,10 @@ def _communicating(trace: Trace) -> pd.DataFrame:
 
 @per_trace
 def _shares(trace: Trace) -> pd.DataFrame:
-    """Return the ``share`` of its steps that each task communicates while nothing of it computes.
+    """Return the ``share`` of its steps in which each task communicates while nothing of it computes.
 
-    Parameter servers are left out because they only answer. If some tasks have accelerators that compute, the
-    others are left out as well.
+    Parameter servers are left out because they only answer. If some tasks have computing accelerators, the
+    others are also left out.
     """
     table = _communicating(trace)
     columns = ["alone_ns", "exposed_ns", "step_ns", "device_compute_ns"]
@@ -123,7 +123,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _moved(trace: Trace) -> dict[str, Any] | None:
-    """Return what tasks receive from others in steps, and the share of step time in which any of it moves."""
+    """Return the tensors received in steps, and the share of step time in which any of them moves."""
     table = trace.transfers
     table = table[((table["kind"] == "transfer") & (table["step"] != NO_STEP)).to_numpy(bool)]
     source, destination = (

@@ -33,7 +33,7 @@ _TITLES = {
 
 @per_trace
 def _first_times(trace: Trace) -> pd.DataFrame:
-    """Return the breakdown of tasks, without what is reported as retracing."""
+    """Return the breakdown of tasks, without the time reported as retracing."""
     table, lost = whole_tasks(trace), lost_times(trace)
     if lost is None:
         return table

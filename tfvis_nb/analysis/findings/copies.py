@@ -48,7 +48,7 @@ _READS_OF_REFERENCES = re.compile(r".*/read")
 
 @per_trace
 def _exposed(trace: Trace) -> pd.DataFrame:
-    """Return the share and the sums of copies while nothing computes, of each task; the most first."""
+    """Return the share and the sums of copies while nothing computes, for each task, largest first."""
     table = whole_tasks(trace)
     table = table[table[_COPIES].notna().all(axis=1)].astype(
         {"task": object} | dict.fromkeys(_COPIES, "int64")
@@ -91,7 +91,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _variables(trace: Trace, moved: pd.DataFrame) -> Figures:
-    """Return how many copies bring variables from a CPU to devices, and their bytes; 0 below `VARIABLES`.
+    """Return the number and bytes of copies that bring variables from a CPU to devices; 0 below `VARIABLES`.
 
     The source of such a copy is an op that reads a variable.
     """

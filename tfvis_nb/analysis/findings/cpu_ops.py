@@ -66,10 +66,10 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _reasons(trace: Trace, table: pd.DataFrame) -> dict[str, list[str]]:
-    """Return op types by what ties them to the host, as far as it is known; most idle first.
+    """Return op types by the known reason that ties them to the host; most idle time first.
 
-    The program requested a CPU, no GPU kernel is registered, the GPU's kernel works on host memory, or the
-    kernel runs on the GPU and waits for what the host reads.
+    The reasons: the program requested a CPU, no GPU kernel is registered, the GPU kernel works on host
+    memory, or the kernel runs on the GPU and waits for a result that the host reads.
     """
     rows = table.sort_values("gpu_idle_ns", ascending=False)
     where, events = rows["where"].astype(str), rows["longest"]
@@ -84,7 +84,7 @@ def _reasons(trace: Trace, table: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def _interrupting(trace: Trace) -> pd.DataFrame:
-    """Return the ops of `cpu_amid_gpu` that work on a CPU or ask the host for something."""
+    """Return the ops of `cpu_amid_gpu` that work on a CPU or need the host to read a result."""
     table = cpu_amid_gpu(trace)
     copied = table["to_host"] + table["to_device"]
     table = table.assign(copies=copied, copied=table["to_host_bytes"] + table["to_device_bytes"])
@@ -96,7 +96,7 @@ def _interrupting(trace: Trace) -> pd.DataFrame:
 
 
 def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
-    """Return which ops had something copied to the host before they were done, so that it was read there.
+    """Return a mask of ops with a copy to the host before they were done, so that the host read it.
 
     Others copied their arguments to the GPU, or their outputs to the host for later ops.
     """

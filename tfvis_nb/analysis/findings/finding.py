@@ -11,16 +11,16 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 PROBLEM, MINOR, OBSERVATION = LEVELS = ("problem", "minor", "observation")
-"""How much a finding matters: it costs much, it costs little, or it is a fact to know."""
+"""How much a finding matters: high cost, low cost, or a fact to know."""
 PROBLEM_SHARE = 0.1
-"""What loses at least this share of step time is a problem, what loses less is minor."""
+"""Findings that lose at least this share of step time are problems, others are minor."""
 
 
 class Finding(NamedTuple):
     """One thing that made steps slow, in figures, with its evidence."""
 
     id: str
-    """The rule, and after a point which of its cases it is."""
+    """The rule, and after a dot its case."""
     share: float
     """Share of step time; NaN for time outside steps and for a first step that is set apart."""
     figures: dict[str, Any]
@@ -28,14 +28,14 @@ class Finding(NamedTuple):
     start_ns: int
     end_ns: int
     events: list[int]
-    """All of them, those to show first; the table of findings has some, and how many there are."""
+    """All events, the most relevant first; the table of findings has some of them and their number."""
     level: str = ""
-    """One of `LEVELS`; empty for what its share decides."""
+    """One of `LEVELS`; empty if the share decides."""
     lost_ns: int = 0
-    """Where the share is NaN."""
+    """The lost time if the share is NaN."""
 
     def rated(self) -> str:
-        """Return the level, from the share where the rule gives none."""
+        """Return the level, derived from the share if the rule gives none."""
         return self.level or (PROBLEM if self.share >= PROBLEM_SHARE else MINOR)
 
 
@@ -58,7 +58,7 @@ def step_range(trace: Trace, step: int) -> tuple[int, int]:
 
 
 def of_task(trace: Trace, task: str) -> np.ndarray:
-    """Return which events belong to a task; the others belong to the task without a name."""
+    """Return a mask of the events of a task; the task without a name has the others."""
     tasks = trace.events["task"]
     mask = map_categories(tasks, lambda name: name == task)
     return mask if task else mask | tasks.isna().to_numpy()
@@ -73,7 +73,7 @@ def longest_events(trace: Trace, mask: np.ndarray) -> list[int]:
 
 
 def overlaps(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
-    """Return which events run at some time between a start and an end."""
+    """Return a mask of the events that run at some time between a start and an end."""
     start = trace.events["start_ns"].to_numpy()
     mask: np.ndarray = (start < end_ns) & (start + trace.events["duration_ns"].to_numpy() > start_ns)
     return mask

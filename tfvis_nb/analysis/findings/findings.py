@@ -61,10 +61,9 @@ def findings(trace: Trace) -> pd.DataFrame:
     """Return why the steps were slow: problems first, then the rest, the most costly of each first.
 
     The reason why the program ended, such as a failed allocation, comes first, even without steps.
-
-    Communication ranks below a straggler even if its share is larger, because waiting for the straggler is
-    communication too. In the same way, launches rank below CPU ops between kernels, and below copies of
-    variables that are on the CPU, that have at least half of their share.
+    Communication ranks below a straggler even if its share is larger, because it includes waiting for the
+    straggler. Likewise, launches rank below CPU ops between kernels and copies of variables on the CPU if
+    those have at least half of their share.
 
     Parameters
     ----------
@@ -78,10 +77,10 @@ def findings(trace: Trace) -> pd.DataFrame:
         ``problem``, ``minor`` or ``observation``), ``title``, ``text`` and ``advice`` (str), ``share``,
         ``gain`` (float64) and ``lost_ns`` (int64) as in `FIGURES`; the evidence: ``step`` (int64; -1 outside
         steps), ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best),
-        ``events`` (lists of at most 50 event ids, the longest first) and ``event_count`` (int64), how
-        many there are; ``kind`` (str; its subject) and ``figures`` (dicts: the numbers and names in the
-        texts). Printed, and in a notebook, the table is its full texts. No rows if nothing stands out;
-        `cannot_say` if no step takes time.
+        ``events`` (lists of at most 50 event ids, the longest first) and ``event_count`` (int64), their total
+        number; ``kind`` (str; its subject) and ``figures`` (dicts: the numbers and names in the texts).
+        Printed or in a notebook, the table shows its full texts. No rows if nothing stands out; `cannot_say`
+        if no step takes time.
 
     Examples
     --------
@@ -142,7 +141,7 @@ def findings(trace: Trace) -> pd.DataFrame:
 
 
 def _misleading_label(trace: Trace, step: int) -> str:
-    """Return the label of a step if it has a number that is not the step's, as steps of several files do."""
+    """Return the label of a step if it contains another number than the step, as with several files."""
     label = printable(trace.step_labels.get(step, ""), _LONGEST_LABEL)
     numbers = re.findall(r"[0-9]+", label)
     return label if numbers and numbers[-1].lstrip("0") != str(step or "") else ""

@@ -13,9 +13,9 @@ CAUSE_PHRASES: Mapping[str, str] = {
     "host": "waiting for other host work",
     "unknown": "an unrecorded cause",
 }
-"""For each cause of `tfvis_nb.analysis.idle_gaps` its name in sentences and tables."""
+"""Names of the causes of `tfvis_nb.analysis.idle_gaps` in sentences and tables."""
 
 
 def while_idle(cause: str) -> str:
-    """Name what a device idles during."""
+    """Describe the cause of a device's idle time."""
     return "without a recorded cause" if cause == "unknown" else f"while {CAUSE_PHRASES[cause]}"

@@ -31,7 +31,7 @@ _EXPLAINED_BY = {
     **dict.fromkeys(_ACROSS_TASKS, _TASKS),
     "copy": ("copies",),
 }
-"""Kinds of findings that explain a cause: next to one of them the idle device is an observation."""
+"""Kinds of findings that explain a cause: if there is one, the idle device is only an observation."""
 _ADVICE = {
     "recv wait": "Look at the task that sends: read the traces of all tasks together.",
     "recv transfer": "Send less or earlier, or use a faster network.",
@@ -94,7 +94,7 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
 
 def _word(_key: str, figures: Figures) -> Texts:
     name, cause = device_name(figures["task"], figures["device"]), figures["cause"]
-    # The share is this cause's alone.
+    # The share of this cause alone.
     while_waiting = while_idle(cause)
     title = f"{name} idles {while_waiting}"
     text = f"{name} is busy {format_percent(figures['busy_share'])} of step time."

@@ -48,12 +48,12 @@ MEAN_NS = Threshold(
 )
 
 _PLUMBING = re.compile(r"(?!Make)Iterator::|InstantiatedCapturedFunction|Executor|\w+(?:Produce|Consume)$")
-"""What runs other stages of an input pipeline, or waits for them."""
+"""Events that run other stages of an input pipeline, or wait for them."""
 _AWAITING = re.compile(
     r"(?:MakeIterator|InstantiatedCapturedFunction|Executor)|\w+(?:Produce|Consume)$"
     r"|Iterator::(?:.*::)?(?:Model|Root|Prefetch|MapAndBatch|Parallel\w*)(?:V\d+)?(?:\[\d+\])?$"
 )
-"""The part of those that waits for stages on other threads."""
+"""The ones among them that wait for stages on other threads."""
 
 ONCE = (
     "One-time work such as starting the input pipeline and filling its shuffle buffer happens in the first"
@@ -85,7 +85,7 @@ def _find(trace: Trace) -> list[Finding]:
 def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
     """Return the op on which the input pipeline's threads spent most of their own time during the steps.
 
-    Events that run or await other stages do not count; if there are no others, only awaiting ones do not.
+    Events that run or await other stages do not count; if there are no others, running ones count.
     """
     own, known = self_times_of(trace)
     counted = np.zeros(len(trace.events), bool)
@@ -115,7 +115,7 @@ def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
 
 
 def _line(trace: Trace, rows: np.ndarray, own: np.ndarray) -> str | None:
-    """Return the line of the user's code that most of the self time of events has, None without any."""
+    """Return the line of the user's code with the most self time of events; None if there is none."""
     if trace.stacks is None:
         return None
     lines = pd.Series(np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[rows]])
@@ -124,7 +124,7 @@ def _line(trace: Trace, rows: np.ndarray, own: np.ndarray) -> str | None:
 
 
 def _needed(trace: Trace, task: str, slowest: Figures | None) -> int | None:
-    """Return how many calls of the slowest stage must run at once for steps that do not wait for it.
+    """Return how many calls of the slowest stage must run at once so that steps do not wait for it.
 
     It is its self time / the duration of steps without waiting for input; None if that is not a time.
     """
@@ -135,7 +135,7 @@ def _needed(trace: Trace, task: str, slowest: Figures | None) -> int | None:
 
 
 def _bottleneck(trace: Trace, task: str) -> dict[str, Any] | None:
-    """Return the stage that limits the pipeline, and how long it takes for an element; None without one.
+    """Return the stage that limits the pipeline, and its time per element; None if there is none.
 
     If there are several pipelines, the program waits longest for this one.
     """
@@ -156,7 +156,7 @@ def _bottleneck(trace: Trace, task: str) -> dict[str, Any] | None:
 
 
 def _buffer(trace: Trace, task: str) -> dict[str, Any] | None:
-    """Return the first buffer below the root, and how often it was empty; None if that is not known."""
+    """Return the first buffer below the root, and how often it was empty; None if unknown."""
     stages = trace.input_pipeline
     own = stages[(stages["task"].astype(str) == task) & stages["empty"].notna() & stages["awaits"]]
     if own.empty:
@@ -167,7 +167,7 @@ def _buffer(trace: Trace, task: str) -> dict[str, Any] | None:
 
 
 def _while_waiting(trace: Trace) -> np.ndarray:
-    """Return which ops outside steps run on a CPU while a step waits for input: such as functions of map."""
+    """Return a mask of CPU ops outside steps while a step waits for input, such as functions of map."""
     events = trace.events
     ops = is_kind(events, "op") & (events["step"] == NO_STEP).to_numpy()
     rows = np.flatnonzero(ops & (activity(trace) == NUMBER["host_compute"]))

@@ -1,4 +1,4 @@
-"""Which GPU spends most of the steps in some of its kernels, while nothing else runs on it."""
+"""The GPU that spends the largest share of steps in certain kernels, while nothing else runs on it."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _CHOSEN, _OTHER = 1, 2
 
 
 def kernel_time(trace: Trace, runs: pd.DataFrame, chosen: np.ndarray) -> dict[str, Any] | None:
-    """Return the time of the chosen of `kernel_runs` on the GPU that spends most on them; None if none do.
+    """Return the time of chosen `kernel_runs` on the GPU that spends most on them; None if there are none.
 
     ``task``, ``device`` and ``capability``, ``share`` of step time in which chosen kernels run there and no
     others, ``ops`` (the types with the most time, the kernels' names where there are none), ``op_types``, and

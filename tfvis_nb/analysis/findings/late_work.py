@@ -19,7 +19,7 @@ _NOUNS = {"device_compute": "kernels", "host_compute": "ops"}
 
 
 def work(trace: Trace, task: str) -> dict[str, Any] | None:
-    """Compare what a task computes in steps with the other task of its job that computes most; None without.
+    """Compare a task's computing with the other task of its job that computes most; None if there is none.
 
     ``own_ns`` and ``other_ns`` are sums of durations: of kernels, or of ops if the job has no kernels.
     ``op`` is the op type with the largest difference, with its time and count on both.
@@ -63,7 +63,7 @@ def _sums(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
 
 
 def is_more(compared: Figures | None) -> bool:
-    """Return whether a task has so much more work that it is late because of it."""
+    """Return whether a task has so much more work that this explains its lateness."""
     return compared is not None and compared["own_ns"] >= WORK_RATIO.value * compared["other_ns"]
 
 

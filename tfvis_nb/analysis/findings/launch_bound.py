@@ -40,7 +40,7 @@ TRACING_NS = Threshold(5_000, "cost of recording one launch, in ns, that the tex
 
 @per_trace
 def waits(trace: Trace) -> pd.DataFrame:
-    """Return `device_idle` with the ``share`` of launch waits, the most first, and whether it is reported."""
+    """Return `device_idle` with the ``share`` of launch waits, largest first, and whether it is reported."""
     table = device_idle(trace)
     if why_not(table):
         return table
@@ -113,7 +113,7 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 
 def tracing_figures(trace: Trace, launches: float | None, step_ns: int, share: float) -> Figures:
-    """Return which share of step time tracing adds, and what is left of a `share` of launch waits without it.
+    """Return the share of step time that tracing adds, and the `share` of launch waits without it.
 
     Estimated by the number of launches where it was not measured.
     """
@@ -125,13 +125,13 @@ def tracing_figures(trace: Trace, launches: float | None, step_ns: int, share: f
         "tracing_share": cost.share,
         "traced_ns": cost.traced_ns,
         "untraced_ns": cost.untraced_ns,
-        # At most all that tracing adds delays launches.
+        # At most all of the time that tracing adds delays launches.
         "share_untraced": max(share - cost.share, 0.0) / (1 - cost.share),
     }
 
 
 def tracing_sentence(figures: Figures) -> str:
-    """State that recording launches takes time, and how much if it was measured or their number is known."""
+    """State that recording launches takes time, and how much if it was measured or can be estimated."""
     share = figures["tracing_share"]
     if "untraced_ns" in figures:
         return (

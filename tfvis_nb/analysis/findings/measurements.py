@@ -27,7 +27,7 @@ _COLUMNS = {
 
 @validate_input
 def measurements(trace: Trace) -> pd.DataFrame:
-    """Return the share of the steps' time of everything that findings look for.
+    """Return the share of step time of each cause that findings look for.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def measurements(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per kind of ``trace.findings``, launches first, then the nearest to its threshold, what is not
-        known last: ``kind`` (str), ``share`` and ``limit`` (float64) as in `FIGURES`, ``text`` (str), ``id``
+        One row per kind of ``trace.findings``, launches first, then the closest to its threshold, unknown
+        ones last: ``kind`` (str), ``share`` and ``limit`` (float64) as in `FIGURES`, ``text`` (str), ``id``
         (str, the rule) and ``figures`` (dicts: the numbers and names in the text). `cannot_say` if no step
         takes time.
 

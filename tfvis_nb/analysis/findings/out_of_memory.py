@@ -1,4 +1,4 @@
-"""An allocation failed, and the program with it."""
+"""An allocation failed and ended the program."""
 
 import math
 from typing import Any
@@ -46,7 +46,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _asked(figures: Figures) -> str:
-    """Describe which op asked for how much, and how much was free, as "the op a asked ..."."""
+    """Describe the op, the requested size and the free memory, as "the op a asked ..."."""
     op, node, asked = (figures[name] for name in ("op", "node", "requested_bytes"))
     free, largest = figures["free_bytes"], figures["largest_free_bytes"]
     name = f"{node} ({op})" if node and op and node != op else node or op
@@ -105,7 +105,7 @@ def _headline(figures: Figures) -> str:
 
 
 def ended(trace: Trace) -> str:
-    """Name briefly which allocation failed and ended the recording; empty if none did."""
+    """Briefly name the failed allocation that ended the recording; empty if none did."""
     found = _find(trace)
     return _headline(found[0].figures).removesuffix(".") if found else ""
 

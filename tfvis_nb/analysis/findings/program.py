@@ -1,4 +1,4 @@
-"""What kind of program was recorded, and the advice that fits it."""
+"""The kind of the recorded program, and advice that fits it."""
 
 import re
 from collections.abc import Mapping
@@ -44,22 +44,21 @@ _FEWER = {
     "jax": ("put more of the step into one jax.jit, or loop over steps with jax.lax.scan", ""),
     "": ("fuse small ops, and use larger batches", ""),
 }
-"""By kind of program: how to launch less, and how to compile with XLA."""
+"""How to launch less, and how to compile with XLA, by kind of program."""
 
 _LOWER = {
     "session": "wrap the optimizer in"
     " tf.compat.v1.mixed_precision.enable_mixed_precision_graph_rewrite(), which uses float16",
     "keras": 'call tf.keras.mixed_precision.set_global_policy("mixed_{name}") before the model is built',
 }
-"""By kind of program: how to compute with fewer bits."""
+"""How to compute with fewer bits, by kind of program."""
 
 
 def recorded(trace: Trace) -> dict[str, Any]:
     """Return figures of the recorded program: its kind, its ops of dynamic shape, and its input pipeline.
 
     ``program`` is a key of `_FEWER`, ``dynamic_ops`` the op types. ``prefetches``, ``caches`` and
-    ``parallel`` are whether the pipeline prefetches, caches and has parallel calls, None where it is not
-    recorded.
+    ``parallel`` state whether the pipeline prefetches, caches and has parallel calls; None if not recorded.
     """
     events = trace.events
     op = events["op"]
@@ -93,7 +92,7 @@ def _program(trace: Trace) -> str:
 
 
 def fewer_launches(figures: Mapping[str, Any]) -> str:
-    """Advise how the host of a program launches less."""
+    """Advise how to launch fewer kernels."""
     how, xla = _FEWER[figures["program"]]
     text = f"Reduce kernel launches: {how}."
     if figures["dynamic_ops"]:
@@ -103,7 +102,7 @@ def fewer_launches(figures: Mapping[str, Any]) -> str:
 
 
 def faster_input(figures: Mapping[str, Any]) -> str:
-    """Advise how the input pipeline of a program keeps up; with how many parallel calls, if that is known."""
+    """Advise how to speed up the input pipeline; with a number of parallel calls if known."""
     prefetch = {
         True: "The input pipeline prefetches already. Make its slowest stage faster: ",
         False: "End the input pipeline with dataset.prefetch(tf.data.AUTOTUNE). If it is still too slow, ",
@@ -124,7 +123,7 @@ def faster_input(figures: Mapping[str, Any]) -> str:
 
 
 def less_host_work(figures: Mapping[str, Any]) -> str:
-    """Advise how the host of a program does less between launches."""
+    """Advise how to reduce host work between launches."""
     move = "Move Python and CPU ops out of the step"
     if figures["program"] == "eager":
         return f"{move}, put the rest into a tf.function, and fetch results less often."
@@ -132,7 +131,7 @@ def less_host_work(figures: Mapping[str, Any]) -> str:
 
 
 def fewer_compilations(figures: Mapping[str, Any]) -> str:
-    """Advise how the functions of a program are compiled once."""
+    """Advise how to compile functions only once."""
     if figures["program"] == "jax":
         return "the shapes or static arguments of a function change: pass arrays, and pad to fixed shapes."
     return (
@@ -142,14 +141,14 @@ def fewer_compilations(figures: Mapping[str, Any]) -> str:
 
 
 def larger_kernels(figures: Mapping[str, Any]) -> str:
-    """Advise how the kernels of a program fill the GPU."""
+    """Advise how to fill the GPU with kernels."""
     _, xla = _FEWER[figures["program"]]
     text = "Use a larger batch: while some SMs have no block, more blocks take hardly any longer."
     return f"{text} XLA, which fuses small ops, may help as well: turn it on {xla}." if xla else text
 
 
 def lower_precision(figures: Mapping[str, Any]) -> str:
-    """Advise how a program uses Tensor Cores, by the ``capability`` of its GPU."""
+    """Advise how to use Tensor Cores, given the ``capability`` of the GPU."""
     before_bfloat16 = str(figures["capability"]).startswith("7.")
     how = _LOWER.get(figures["program"], "compute in {name}").format(
         name="float16" if before_bfloat16 else "bfloat16"

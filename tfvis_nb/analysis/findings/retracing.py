@@ -1,4 +1,4 @@
-"""Functions are traced again, for other arguments."""
+"""Functions are traced again for other arguments."""
 
 import re
 from typing import Any
@@ -45,7 +45,7 @@ def lost_times(trace: Trace) -> pd.Series | None:
 
 
 def _share(trace: Trace, times: pd.Series) -> float:
-    """Return the part of the steps' time that the task with the most loses."""
+    """Return the share of step time that the most affected task loses."""
     if times.empty:
         return 0.0
     return float(times.groupby("task").sum().max()) / max(int(step_times(trace)["duration_ns"].sum()), 1)
@@ -82,7 +82,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _change(trace: Trace, worst: pd.Series) -> dict[str, Any]:
-    """Return what changed most often when a function was traced again, with the last example."""
+    """Return the most frequent change when a function was traced again, with the last example."""
     table = retraces(trace)
     own = table[(table["task"] == worst["task"]) & (table["name"] == worst["name"])]
     if own.empty:
@@ -154,7 +154,7 @@ def _advice(figures: Figures) -> str:
 
 
 def _common(figures: Figures) -> str:
-    """Return the shape that fits both of two."""
+    """Return a shape that fits both shapes."""
     before, after = (re.findall(r"\d+|None", figures[name]) for name in ("before", "after"))
     if not before or len(before) != len(after):
         return "None"

@@ -9,12 +9,12 @@ from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 
 Figures = Mapping[str, Any]
-"""Name to number, text, or lists of these; None where a figure is not known."""
+"""Name to number, text, or lists of these; None if a figure is unknown."""
 
 LEAST_GAIN = 0.001
-"""What saves a smaller share of step time saves nothing."""
+"""Smaller savings, as a share of step time, count as nothing."""
 NOT_KNOWN = float("nan")
-"""The share of what the trace does not record."""
+"""The share of a cause that the trace does not record."""
 
 
 class Threshold(NamedTuple):
@@ -38,12 +38,12 @@ class Measurement(NamedTuple):
     share: float
     """`NOT_KNOWN` if the trace does not record it; `figures` then has the ``reason``."""
     threshold: float
-    """The least share that is reported."""
+    """The smallest share that is reported."""
     figures: dict[str, Any]
 
 
 class Remedy(NamedTuple):
-    """A change that takes a cause away; a replay of the steps with it shows what that saves at most."""
+    """A change that removes a cause; a replay of the steps with it shows the most that this saves."""
 
     name: str
     """The subject of a sentence."""
@@ -76,9 +76,9 @@ class Rule(NamedTuple):
     summarise: Callable[[Figures], str]
     """A sentence for the figures of a measurement."""
     below: tuple[str, ...] = ()
-    """The kinds or ids of findings that include this one and rank above it."""
+    """Kinds or ids of findings that include this one and rank above it."""
     below_from: float = 0.0
-    """The least fraction of this one's share that they must have for that."""
+    """The smallest fraction of this one's share that they need for that."""
     leads: bool = False
     """Whether it leads the list of measurements."""
     whole: bool = False
@@ -86,17 +86,17 @@ class Rule(NamedTuple):
     fatal: bool = False
     """Whether it ends the program: it ranks above all others, and needs no steps."""
     remedy: Remedy | None = None
-    """What would take it away, if a replay can tell what that saves."""
+    """The change that removes it, if a replay can predict the savings."""
     headline: Callable[[Figures], str] | None = None
     """A sentence for the headline of a trace whose first finding is this one, if it is a problem."""
 
     def of(self, trace: Trace) -> Trace:
-        """Return the part of a trace that it looks at."""
+        """Return the part of a trace that it covers."""
         return trace if self.whole else other_steps(trace)
 
 
 def beyond(figures: Figures) -> str:
-    """Name the threshold of a share."""
+    """Name the threshold that a share exceeds."""
     return f" (threshold {limit(figures['threshold'])})"
 
 
@@ -123,7 +123,7 @@ def capital(name: str) -> str:
 
 
 def example(figures: Figures) -> str:
-    """Name the step that takes most; with its own share of it if there are several steps."""
+    """Name the step with the largest share; with that share if there are several steps."""
     here, whole = figures["here_ns"], figures["step_ns"]
     if figures["steps"] == 1:
         return f"{format_duration(here)} of {format_duration(whole)}"
@@ -132,7 +132,7 @@ def example(figures: Figures) -> str:
 
 
 def step_name(figures: Figures) -> str:
-    """Name a step by its number; with its label, ``step_label``, if that has another number."""
+    """Name a step by its number, and by its label ``step_label`` if that has another number."""
     label = figures.get("step_label")
     return f"step {figures['step']}{f' ({label})' if label else ''}"
 

@@ -9,7 +9,7 @@ from tfvis_nb.analysis.findings.rule import Rule
 
 
 def _found() -> Mapping[str, Rule]:
-    # Modules that import this one have no rule, and would be imported in a circle.
+    # Modules that import this one have no rule, and would cause circular imports.
     package, _, own = __name__.rpartition(".")
     names = sorted(module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]))
     others = [name for name in names if name not in (own, "findings", "measurements")]

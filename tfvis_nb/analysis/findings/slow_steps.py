@@ -1,4 +1,4 @@
-"""Steps are slower than the median step, or have more to do."""
+"""Steps are slower than the median step, or have more work."""
 
 from collections.abc import Callable
 from statistics import median_low
@@ -43,15 +43,15 @@ MIN_STEPS = Threshold(5, "fewer steps are not compared with their median")
 MIN_UNEVEN = Threshold(10, "fewer steps may differ in length by chance")
 
 _MOST = 0.5
-"""From this part on it is most of something."""
+"""The fraction from which a part counts as most of something."""
 _HOST_KINDS = ("op", "host")
 _MAX_NAMED = 6
 
 
 def _compared(trace: Trace) -> tuple[pd.DataFrame, np.ndarray, np.ndarray] | Text:
-    """Return the steps against the median, which have more to do, and which just take longer; or why not.
+    """Compare steps with the median; return those with more work and those only longer, or a reason.
 
-    The first step is left out of the latter, because it includes one-time work.
+    The latter leave out the first step, because it includes one-time work.
     """
     table = slow_steps(trace)
     if why_not(table):
@@ -78,7 +78,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _chosen(table: pd.DataFrame, chosen: np.ndarray) -> tuple[pd.DataFrame, pd.Series, dict[str, Any]] | None:
-    """Return the chosen steps, the longest one and the figures of both findings; None below a threshold."""
+    """Return the chosen steps, the longest one and the figures of both findings; None below the threshold."""
     slow = table[chosen]
     excess = int(slow["excess_ns"].clip(lower=0).sum())
     share = excess / max(int(table["duration_ns"].sum()), 1)
@@ -118,7 +118,7 @@ def _more_work(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding
 
 
 def _larger_input(trace: Trace, steps: pd.Series, slow: pd.Series) -> list[int] | None:
-    """Return the bytes copied to the devices in the median step, and the least and the most in slow ones.
+    """Return the bytes copied to devices in the median step, and the minimum and maximum in slow ones.
 
     None unless each is larger by the factor that makes a step slow.
     """
@@ -140,7 +140,7 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
 
 
 def _mostly_not_work(figures: Figures) -> bool:
-    """Return whether most of a step's extra time is not its devices' work, and what it is instead."""
+    """Return whether most of a step's extra time is not work of its devices, and what it is instead."""
     is_work = figures["work_excess_ns"] >= _MOST * figures["excess_ns"] or figures["op_kind"] == "kernel"
     return bool(figures["activity"]) and not is_work
 
@@ -159,7 +159,7 @@ def _finding(trace: Trace, key: str, longest: pd.Series, figures: dict[str, Any]
 
 
 def _event(trace: Trace, longest: pd.Series) -> list[int]:
-    """Return the longest event of the part that differs most, if the step has it."""
+    """Return the longest event of the activity that differs most, if the step has one."""
     if pd.isna(longest.op_event):
         return []
     event = int(longest.op_event)

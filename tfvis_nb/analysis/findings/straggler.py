@@ -1,4 +1,4 @@
-"""Tasks wait for one that is late: at collectives, or where there are none at the end of steps."""
+"""Tasks wait for a late one: at collectives, or if there are none, at the end of steps."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _latest(table: pd.DataFrame, met: pd.DataFrame, kind: str) -> tuple[pd.Series, pd.DataFrame] | None:
-    """Return the task that others wait for longest at barriers of a kind, and those it reaches last."""
+    """Return the task that others wait for longest at one kind of barrier, and where it is last."""
     rows = table[table["kind"] == kind]
     if rows.empty or float(rows["share"].iloc[0]) < _BARRIERS[kind].value:
         return None
@@ -144,7 +144,7 @@ def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> li
 
 
 def _received(trace: Trace, task: str, step: int) -> dict[str, Any] | None:
-    """Return how much a task receives in a step, if that is more than any other task of its job does."""
+    """Return how much a task receives in a step, if that is more than any other task of its job."""
     moved = trace.transfers
     moved = moved[(moved["step"] == step) & (moved["kind"] == "transfer") & moved["bytes"].notna()]
     receivers = moved["destination"].astype(object).map(task_of, na_action="ignore")
@@ -165,7 +165,7 @@ def _received(trace: Trace, task: str, step: int) -> dict[str, Any] | None:
 
 
 def _activities(trace: Trace, task: str, step: int, start: int, end: int) -> dict[str, int]:
-    """Return how long each activity of a task lasts in a part of a step, in ns."""
+    """Return the time of each activity of a task in a part of a step, in ns."""
     table = activity_times(trace)
     own = (table["step"] == step) & (table["device"].astype(str) == "") & (table["task"].astype(str) == task)
     rows = table[own]

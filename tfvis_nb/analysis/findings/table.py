@@ -1,4 +1,4 @@
-"""The table of findings, which a notebook shows with its full texts."""
+"""The table of findings, which notebooks show with full texts."""
 
 import html
 import math
@@ -16,7 +16,7 @@ OVERLAP = "Shares overlap: the same time can count for several findings."
 
 _MOST = 20
 _LONGEST = 1000
-"""Characters of one text."""
+"""Maximum number of characters of a text."""
 _WIDTH = 100
 _SHOWN = ("level", "share", "title", "text", "advice")
 
@@ -68,7 +68,7 @@ def findings_html(table: pd.DataFrame) -> str:
 
 
 def table_of(found: pd.DataFrame) -> FindingsTable:
-    """Return findings, or why there are none, as a `FindingsTable`."""
+    """Return findings, or the reason why there are none, as a `FindingsTable`."""
     table = FindingsTable(found)
     table.attrs.update(found.attrs)
     return table
@@ -81,7 +81,7 @@ def overlap(table: pd.DataFrame) -> bool:
 
 
 def share_of(share: float) -> str:
-    """Write a share behind a level, if there is one."""
+    """Format a share for display after a level; empty if there is none."""
     return "" if math.isnan(share) else f", {format_percent(share)} of step time"
 
 

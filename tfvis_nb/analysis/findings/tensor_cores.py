@@ -38,7 +38,7 @@ def _measured(trace: Trace) -> dict[str, Any] | None:
 
 
 def _on_capable(runs: pd.DataFrame) -> pd.Series:
-    """Return which runs are on a GPU that has Tensor Cores."""
+    """Return a mask of the runs on GPUs with Tensor Cores."""
     return runs["capability"].isin(list(filter(has_tensor_cores, runs["capability"].unique())))
 
 

@@ -1,4 +1,4 @@
-"""Which task spends most of its time on one part of the breakdown, in which steps, and at which events."""
+"""The task that spends most of its time on one part of the breakdown, with its steps and events."""
 
 from typing import Any, NamedTuple
 
@@ -24,13 +24,13 @@ ONE_STEP = " One step alone cannot show whether others are affected."
 
 
 class TimeShare(NamedTuple):
-    """The task that spends the largest share of its time on one thing."""
+    """The task that spends the largest share of its time on an activity."""
 
     task: str
     share: float
     """Share of the time of all its steps."""
     step: int
-    """The step in which it spends most."""
+    """The step in which it spends most time."""
     here_ns: int
     step_ns: int
     steps: int
@@ -40,7 +40,7 @@ class TimeShare(NamedTuple):
     later_mean_ns: float
 
     def case(self, threshold: float, least_ns: float = 0) -> str:
-        """Name where it counts: in the ``one`` step, the ``first`` only, or ``all``; empty for nowhere."""
+        """Return where it matters: in the ``one`` step, only the ``first``, or ``all``; empty for nowhere."""
         if self.share < threshold or self.mean_ns < least_ns:
             return ""
         if self.steps == 1:
@@ -51,7 +51,7 @@ class TimeShare(NamedTuple):
 def largest_share(trace: Trace, part: str, table: pd.DataFrame | None = None) -> TimeShare | None:
     """Find the task that spends most of its time on a part of the breakdown; None if steps take no time.
 
-    `table` is that of `whole_tasks`, if it is changed.
+    `table` replaces that of `whole_tasks`.
     """
     table = whole_tasks(trace) if table is None else table
     sums = table.groupby("task", observed=True)[[part, "step_ns"]].sum()
@@ -86,7 +86,7 @@ def finding(trace: Trace, key: str, active: str, spent: TimeShare, figures: dict
 
 
 def measurement(spent: TimeShare | None, threshold: float) -> Measurement:
-    """Return the largest share as it is, reported or not."""
+    """Return the largest share, reported or not."""
     if spent is None:
         return Measurement(NOT_KNOWN, threshold, {"reason": Text("no_step_length")})
     figures = {"share": spent.share, "threshold": threshold, "mean_ns": spent.mean_ns}

@@ -1,4 +1,4 @@
-"""Many steps are much longer than many others: then the median step is not typical, and none stands out."""
+"""Many steps are much longer than many others, so the median step is not typical and no step stands out."""
 
 from statistics import median_low
 from typing import Any
@@ -45,7 +45,7 @@ def uneven_steps(trace: Trace, fraction: float) -> Finding | None:
 
 
 def _difference(trace: Trace, long: np.ndarray, short: np.ndarray) -> dict[str, Any]:
-    """Return the activity of a task that takes most more in long steps than in short ones, on average."""
+    """Return the activity of a task that grows most from short to long steps, on average."""
     table = whole_tasks(trace).astype({"task": str})
     means = [
         table[table["step"].isin(steps)].groupby("task")[list(PARTS)].mean().astype("float64").fillna(0)

@@ -1,1 +1,1 @@
-"""The functions that TensorFlow traces: what their calls, tracings and compilations take."""
+"""The functions that TensorFlow traces: their calls, tracings and compilations."""

@@ -1,4 +1,4 @@
-"""Which events are calls, tracings and compilations of functions, and which call each happens in."""
+"""Calls, tracings and compilations of functions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _BUILDING = "tf.function-graph_building"
 class FunctionEvents(NamedTuple):
     """The functions of a trace, one row per event; events are ordered by start.
 
-    - `calls`: ``event`` (its id), ``task``, ``name``, ``duration_ns``, ``self_ns``; ``tracings``, how
-      often it traced its function, ``timed``, whether all of them are events, and ``again``, whether the
-      function had been traced before.
+    - `calls`: ``event`` (its id), ``task``, ``name``, ``duration_ns``, ``self_ns``; ``tracings`` (how often
+    it traced its function), ``timed`` (whether all of these are events) and ``again`` (whether the function
+    had been traced before).
     - `tracings`: ``event``, ``call`` (a row of `calls`, -1 outside calls), ``task``, ``name`` (empty if not
       known), ``own_ns``, without those within it, ``again``, and the fields of
       `tfvis_nb.core.tracings.TYPE`, None where not recorded.
@@ -53,7 +53,8 @@ def function_events(trace: Trace) -> FunctionEvents:
     calls = _named(trace, is_call)
     tracings = _named(trace, is_tracing)
     rows = tracings["event"].to_numpy(np.int64)
-    # A function traced while another one is, without being called, does not belong to the call.
+    # A function that is traced inside the tracing of another one, but not called, does not belong to the
+    # call.
     tracings["call"] = number[outer[rows]]
     duration = events["duration_ns"].to_numpy(np.int64)
     tracings["own_ns"] = _own(rows, outer, is_tracing, duration)
@@ -75,9 +76,9 @@ def _named(trace: Trace, chosen: np.ndarray) -> pd.DataFrame:
 
 
 def _own(rows: np.ndarray, outer: np.ndarray, is_tracing: np.ndarray, duration: np.ndarray) -> np.ndarray:
-    """Return how long each tracing took without the tracings within it."""
+    """Return the time of each tracing without nested tracings."""
     own = duration.copy()
-    # A call within a tracing may itself trace.
+    # A call inside a tracing may itself trace.
     around = _outside(outer, outer[rows], ~is_tracing)
     inner = around >= 0
     np.subtract.at(own, around[inner], duration[rows[inner]])
@@ -86,7 +87,7 @@ def _own(rows: np.ndarray, outer: np.ndarray, is_tracing: np.ndarray, duration: 
 
 
 def _outside(outer: np.ndarray, events: np.ndarray, passed: np.ndarray) -> np.ndarray:
-    """Return for each event itself or the innermost one around it that is not `passed`, -1 without one."""
+    """Return for each event the innermost one, itself or enclosing, that is not `passed`; else -1."""
     found = events.copy()
     while (within := (found >= 0) & passed[found]).any():
         found[within] = outer[found[within]]
@@ -107,7 +108,7 @@ def _count(calls: pd.DataFrame, details: pd.Series, tracings: pd.DataFrame) -> N
 
 
 def _name(trace: Trace, calls: pd.DataFrame, tracings: pd.DataFrame) -> None:
-    """Add the recorded facts about tracings, and which are not the first ones."""
+    """Add the recorded facts about tracings, and mark those that are not the first."""
     recorded = _recorded(trace, tracings["event"].to_numpy(np.int64))
     for field in ("function", "source", "nodes", "changes"):
         tracings[field] = pd.Series([one.get(field) for one in recorded], dtype=object)
@@ -122,7 +123,7 @@ def _name(trace: Trace, calls: pd.DataFrame, tracings: pd.DataFrame) -> None:
 
 
 def _made_anew(calls: pd.DataFrame, tracings: pd.DataFrame) -> None:
-    """Find first calls of functions that were made from the code of others, which were traced before."""
+    """Find first calls of functions made from the same code as functions traced earlier."""
     first = tracings[(tracings["call"] >= 0) & ~tracings["again"] & tracings["source"].notna()]
     first = first[first["function"] == first["name"]].drop_duplicates("call")
     anew = first[first.duplicated(["task", "name", "source"])]["call"].to_numpy(np.int64)
@@ -142,7 +143,7 @@ def _recorded(trace: Trace, rows: np.ndarray) -> list[dict[str, Any]]:
 def _calls_of(
     events: pd.DataFrame, is_call: np.ndarray, is_inner: np.ndarray, number: np.ndarray
 ) -> np.ndarray:
-    """Return the call around each of some events: on its thread, otherwise the one that began last."""
+    """Return the enclosing call of each event: on its thread, otherwise the one that started last."""
     outer = parents(events, is_call | is_inner)
     around = np.flatnonzero(is_inner)
     found = _outside(outer, outer[around], is_inner)

@@ -1,4 +1,4 @@
-"""Each function of TensorFlow: its calls, how often it was traced and compiled, and how long that took."""
+"""TensorFlow functions: their calls, tracings and compilations."""
 
 import numpy as np
 import pandas as pd
@@ -56,8 +56,8 @@ def functions(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per task and function, the largest ``total_ns`` first. ``task`` (str), the columns of
         `FIGURES` (int64; ``name`` and ``source`` str, ``tracing_ns`` and ``nodes`` Int64) and ``longest``
-        (int64), the event of its longest tracing, of its longest call if it was not traced. `cannot_say`
-        where no function is called or traced.
+        (int64), the event of its longest tracing, or of its longest call if it was not traced. `cannot_say`
+        if no function is called or traced.
 
     Notes
     -----
@@ -99,7 +99,7 @@ def _listed(sources: pd.Series) -> str:
 
 
 def _counted(trace: Trace, found: FunctionEvents) -> pd.DataFrame:
-    """Return what each call, and each tracing outside calls, adds to the figures of its function."""
+    """Return what each call, and each tracing outside calls, contributes to its function's figures."""
     calls, tracings = found.calls, found.tracings
     loose = (tracings["call"] < 0).to_numpy()
     none = np.zeros(loose.sum(), np.int64)
@@ -124,7 +124,7 @@ def _counted(trace: Trace, found: FunctionEvents) -> pd.DataFrame:
 
 
 def _compiling(trace: Trace, found: FunctionEvents) -> np.ndarray:
-    """Return how long something was compiled in each call, in ns."""
+    """Return the compilation time in each call, in ns."""
     inside = found.compilations[found.compilations["call"] >= 0]
     rows = inside["event"].to_numpy(np.int64)
     start = trace.events["start_ns"].to_numpy(np.int64)[rows]
@@ -133,7 +133,7 @@ def _compiling(trace: Trace, found: FunctionEvents) -> np.ndarray:
 
 
 def _longest(trace: Trace, found: FunctionEvents, by: list[str]) -> pd.Series:
-    """Return the longest tracing of each function, of others their longest call."""
+    """Return the longest tracing of each function, or its longest call if it was not traced."""
     both = pd.concat([found.tracings.assign(tracing=True), found.calls.assign(tracing=False)])
     duration = trace.events["duration_ns"].to_numpy(np.int64)[both["event"].to_numpy(np.int64)]
     ordered = both.assign(duration_ns=duration).sort_values(["tracing", "duration_ns"], kind="stable")

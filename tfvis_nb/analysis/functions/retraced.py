@@ -1,4 +1,4 @@
-"""How long each task traced and compiled functions again, in each step."""
+"""Time of tracing and compiling functions again, by task and step."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from tfvis_nb.events import NO_STEP
 
 @per_trace
 def retraced(trace: Trace) -> np.ndarray:
-    """Return the events of steps in which functions are traced again, or compiled in the same call."""
+    """Return the events in steps that trace functions again, or compile them in the same call."""
     found = function_events(trace)
     again = np.append(found.calls["again"].to_numpy(bool), False)
     compiled = found.compilations["event"][again[found.compilations["call"].to_numpy(np.int64)]]
@@ -24,7 +24,7 @@ def retraced(trace: Trace) -> np.ndarray:
 
 @per_trace
 def retraced_times(trace: Trace) -> pd.Series:
-    """Return how long functions were traced again and compiled for it, in ns, by task and step."""
+    """Return the time of tracing functions again and compiling them, in ns, by task and step."""
     rows, events = retraced(trace), trace.events
     task = events["task"].iloc[rows].astype(object).fillna("").to_numpy()
     places = pd.DataFrame({"task": task, "step": events["step"].to_numpy()[rows]}).groupby(["task", "step"])

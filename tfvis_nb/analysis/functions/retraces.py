@@ -1,4 +1,4 @@
-"""Why functions were traced again: which argument changed, from what to what."""
+"""Why functions were traced again: the argument that changed, and its values."""
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ _COLUMNS = {
 
 @validate_input
 def retraces(trace: Trace) -> pd.DataFrame:
-    """Return what changed each time that a function was traced again.
+    """Return the changes each time a function was traced again.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def retraces(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per tracing and changed argument, ordered by time: ``task``, the columns of `FIGURES` (str;
         ``tracing_ns`` int64) and ``event`` (int64), in which the function is traced. No rows if none was
-        traced again; `cannot_say` where it was not recorded why, or no function is called or traced.
+        traced again; `cannot_say` if the reason was not recorded, or no function is called or traced.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks the metrics of a trace against limits and against those of another trace."""
+"""Check the metrics of a trace against limits and those of another trace."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -56,21 +56,21 @@ def check(
 ) -> pd.DataFrame:
     """Check counts, bytes and times of a trace against limits, and against those of another trace.
 
-    Counts and bytes are compared as they are. A time is worse if the whole 95 % interval of the typical step
-    is above the limit, or above the base by more than `worse`, and unknown if only part of it is.
-    So is every metric of a predicted trace.
+    Counts and bytes are compared directly. A time is worse if the whole 95 % interval of the typical step is
+    above the limit, or above the base by more than `worse`. It is unknown if only part of the interval is.
+    Every metric of a predicted trace is also unknown.
 
     Parameters
     ----------
     trace
         Any trace.
     limits
-        The most that is allowed, by metric of `tfvis_nb.analysis.gate_metrics`: a number in its unit, or a
-        text such as ``"2GiB"`` or ``"12ms"``. It may be empty if there is a base.
+        The maximum of metrics of `tfvis_nb.analysis.gate_metrics`, each a number in the metric's unit or a
+        text such as ``"2GiB"`` or ``"12ms"``. May be empty if there is a base.
     against
         A trace to compare with: no metric may exceed its value there by more than `worse`.
     worse
-        A share, such as 0.05 or ``"5%"``; or shares by metric, the others keep 5 %.
+        A share, such as 0.05 or ``"5%"``, or shares by metric; other metrics keep 5 %.
 
     Returns
     -------
@@ -118,14 +118,15 @@ def assert_trace(
     Parameters
     ----------
     trace, against, worse
-        As of `tfvis_nb.analysis.check`.
+        As in `tfvis_nb.analysis.check`.
     **limits
-        The most that is allowed, by metric of `tfvis_nb.analysis.gate_metrics`.
+        The maximum of metrics of `tfvis_nb.analysis.gate_metrics`.
 
     Raises
     ------
     AssertionError
-        If a metric is worse, or the trace does not show one that has a limit; with a table of all checks.
+        If a metric is worse, or one with a limit is missing in the trace; the message is a table of all
+        checks.
     ValueError
         If there is neither a limit nor a base, or no such metric, limit or share.
 
@@ -177,7 +178,7 @@ def _of_base(trace: Trace, base: Trace, shares: Mapping[str, float]) -> Iterator
 
 
 def _of_times(row: _Checked, before: np.ndarray, after: np.ndarray, most: float) -> _Checked:
-    """Judge times: worse if the whole interval of their ratio lies above `most`."""
+    """Check times: worse if the whole interval of their ratio is above `most`."""
     found = difference(before, after)
     if math.isnan(found.low):
         reason = Text("one_step" if min(len(before), len(after)) < 2 else "steps_alike")

@@ -1,4 +1,4 @@
-"""The figures of a trace that can have limits: counts and bytes of a step, memory, step time."""
+"""The metrics of a trace that can have limits: counts and bytes of a step, memory, step time."""
 
 from collections.abc import Callable
 from statistics import median_low
@@ -31,10 +31,10 @@ class Measured(NamedTuple):
     """The value of a metric in a trace, or the reason why the trace does not have it."""
 
     value: float
-    """NaN if it is not known."""
+    """NaN if unknown."""
     reason: Text = NONE
     times: np.ndarray | None = None
-    """For a time: that of each step in recorded order, in ms, without a first step that is set apart."""
+    """For a time: the time of each step in recorded order, in ms, without a first step that is set apart."""
 
 
 class Metric(NamedTuple):
@@ -48,7 +48,7 @@ class Metric(NamedTuple):
 
 @validate_input
 def gate_metrics(trace: Trace) -> pd.DataFrame:
-    """Return the metrics that `tfvis_nb.analysis.check` can set limits to.
+    """Return the metrics that can have limits in `tfvis_nb.analysis.check`.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def gate_metrics(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per metric: ``metric`` (str), as in `FIGURES`; ``value`` (float64), NaN if not known, in
-        ``unit`` (str: ``bytes``, ``ms``, or empty for a count); ``reason`` (str), why it is not known.
+        One row per metric: ``metric`` (str), as in `FIGURES`; ``value`` (float64), NaN if unknown, in
+        ``unit`` (str: ``bytes``, ``ms``, or empty for a count); ``reason`` (str), why it is unknown.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def _numbers(trace: Trace) -> np.ndarray:
 
 
 def _median(trace: Trace, step: np.ndarray, amount: np.ndarray) -> Measured:
-    """Return the median over the steps of an amount that is given with the step it belongs to."""
+    """Return the median over steps of amounts, each given with its step."""
     numbers = _numbers(trace)
     total = np.zeros(len(numbers), np.int64)
     np.add.at(total, np.searchsorted(numbers, step), amount)
@@ -100,7 +100,7 @@ def _median(trace: Trace, step: np.ndarray, amount: np.ndarray) -> Measured:
 
 @per_trace
 def _in_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
-    """Return the events of steps and the step of each; for an event that lasts several, the first."""
+    """Return the events in steps and the step of each; for an event in several steps, the first."""
     here = step_devices(trace)
     if here is None:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -109,13 +109,13 @@ def _in_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _steps_of(trace: Trace, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the chosen events of steps and the step of each."""
+    """Return the chosen events in steps, and the step of each."""
     event, step = _in_steps(trace)
     return event[chosen[event]], step[chosen[event]]
 
 
 def _counted(trace: Trace, chosen: np.ndarray, among: np.ndarray, reason: Text) -> Measured:
-    """Count the chosen events of a step, if any step has events among which they would be."""
+    """Count the chosen events of a step, if any step has events of that class."""
     if not len(_numbers(trace)):
         return Measured(np.nan, Text("no_steps"))
     if not len(_steps_of(trace, among)[0]):

@@ -1,4 +1,4 @@
-"""Limits of metrics, as numbers or as people write them."""
+"""Parse limits of metrics: numbers, or texts with units."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Limit = float | str
 """A number in the unit of the metric, or a text such as ``"2GiB"``."""
 
 WORSE_FROM = 0.05
-"""More than a base by this share is worse."""
+"""The share by which a value may exceed the base."""
 
 _UNITS: dict[str, Mapping[str, int | Fraction]] = {
     "": {"": 1},
@@ -29,8 +29,7 @@ def limit_of(metric: str, limit: Limit) -> float:
     Raises
     ------
     ValueError
-        If there is no such metric, or the limit is no such amount: a count and a size of at least 0, a
-        time above 0.
+        If there is no such metric, or the limit is invalid: counts and sizes are at least 0, times above 0.
 
     Examples
     --------
@@ -52,7 +51,7 @@ def share_of(text: Limit) -> float:
     Raises
     ------
     ValueError
-        If it is no such share of at least 0.
+        If it is not a share of at least 0.
 
     Examples
     --------
@@ -67,7 +66,7 @@ def share_of(text: Limit) -> float:
 
 
 def shares_of(worse: Limit | Mapping[str, Limit]) -> dict[str, float]:
-    """Return the share of each metric from one for all, or from those of some; `WORSE_FROM` for the others.
+    """Return the share of each metric, given one for all or some by metric; `WORSE_FROM` for the others.
 
     Raises
     ------
@@ -96,7 +95,7 @@ def _refuse_unknown(metric: str) -> None:
 
 
 def _number(given: Limit, units: Mapping[str, int | Fraction]) -> float:
-    """Return an amount; NaN for what is none."""
+    """Return an amount; NaN if it is invalid."""
     if isinstance(given, str):
         found = amount(given, units)
         return math.nan if found is None else float(found)

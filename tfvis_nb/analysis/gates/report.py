@@ -1,4 +1,4 @@
-"""The table of a check as people read it."""
+"""The table of a check, formatted for people."""
 
 import math
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ _NS_PER_MS = 1_000_000
 
 
 def verdict(table: pd.DataFrame) -> str:
-    """Return the result of a table: ``worse`` if one check is, else ``unknown`` if one has to be known.
+    """Return the result of a table: ``worse`` if one check is, else ``unknown`` if a required one is.
 
-    It is ``unknown`` as well if nothing could be checked.
+    It is also ``unknown`` if nothing could be checked.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def _failed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def headline(table: pd.DataFrame) -> str:
-    """Name the metrics that are worse, and those that have to be known and are not."""
+    """Name the metrics that are worse, and required ones that are unknown."""
     names = _failed(table).groupby("result")["metric"].agg(lambda metrics: ", ".join(dict.fromkeys(metrics)))
     return "; ".join(f"{result}: {names[result]}" for result in (WORSE, UNKNOWN) if result in names)
 
@@ -55,7 +55,7 @@ def cells(table: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def as_text(table: pd.DataFrame) -> str:
-    """Write the checks in columns of equal width."""
+    """Format the checks in aligned columns."""
     rows = [HEAD, *cells(table)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
@@ -81,7 +81,7 @@ def _amount(value: float, unit: str) -> str:
 
 
 def _change(row: Mapping[Any, Any]) -> str:
-    """Return how much more the value is than what is allowed, with the interval of a time."""
+    """Return by how much the value exceeds the allowed one, with the interval of a time."""
     if math.isnan(row["value"]) or math.isnan(row["allowed"]) or not row["allowed"]:
         return ""
     change = _percent(row["value"] / row["allowed"])

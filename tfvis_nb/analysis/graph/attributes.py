@@ -1,4 +1,4 @@
-"""Attributes of a graph node as one short text."""
+"""Attributes of a graph node as a short text."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -18,10 +18,10 @@ _OF_VARIABLES = (b"debug_name", b"shared_name")
 
 
 def attributes(node: Any) -> str:
-    """Write the attributes of a NodeDef, ordered by name: ``T=float32, transpose_a=true``.
+    """Format the attributes of a NodeDef, ordered by name: ``T=float32, transpose_a=true``.
 
-    These are left out: TensorFlow's own (``_output_shapes``), empty ones, and names that repeat the node's. A
-    tensor has dtype and shape. Long values are cut off with an ellipsis.
+    TensorFlow's own attributes (``_output_shapes``), empty ones, and names that repeat the node's are left
+    out. Tensors show dtype and shape. Long values end in an ellipsis.
     """
     own = bytes(node.name)
     found = []
@@ -35,7 +35,7 @@ def attributes(node: Any) -> str:
 
 
 def colocation(node: Any) -> str:
-    """Write with which nodes a NodeDef was to be placed: the names after ``loc:@`` in ``_class``."""
+    """Return the nodes with which a NodeDef must be colocated: the names after ``loc:@`` in ``_class``."""
     for attr in node.attr:
         if attr.key == _COLOCATION:
             names = [text(name).removeprefix(_LOC) for name in islice(attr.value.list.s, _MOST_ITEMS)]
@@ -44,7 +44,7 @@ def colocation(node: Any) -> str:
 
 
 def original_names(node: Any) -> str:
-    """Write which nodes of the program Grappler made a NodeDef of, where these have other names."""
+    """Return the nodes of the program from which Grappler made a NodeDef, if they have other names."""
     names = list(node.experimental_debug_info.original_node_names)
     return "" if names == [node.name] else printable(", ".join(map(text, names)), _MOST_LETTERS)
 

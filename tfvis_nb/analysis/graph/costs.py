@@ -47,7 +47,7 @@ _MOST_BYTES = 2**63 - 1
 
 @validate_input
 def costs(trace: Trace) -> pd.DataFrame:
-    r"""Return the entries of each step's cost graph for its nodes, those that it misjudges most first.
+    r"""Return the entries of each step's cost graph for its nodes, the largest errors first.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def costs(trace: Trace) -> pd.DataFrame:
 
     Notes
     -----
-    A session run has a cost graph with ``GraphOptions(build_cost_model=1)``.
+    Session runs record a cost graph with ``GraphOptions(build_cost_model=1)``.
 
     Examples
     --------

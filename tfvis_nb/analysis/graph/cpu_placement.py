@@ -13,9 +13,9 @@ _CPU = re.compile(r"(?:^|/|device:)cpu:", re.IGNORECASE)
 
 
 def cpu_placement(trace: Trace, events: Iterable[int]) -> tuple[set[int], set[int]]:
-    """Return those of some ops for which the program requested a CPU, and those without a GPU kernel.
+    """Return the ops for which the program requested a CPU, and the ops without a GPU kernel.
 
-    An op is in neither if the graphs do not have it, or nothing is known about it.
+    An op is in neither if it is not in the graphs or nothing is known about it.
     """
     requested, unregistered = set(), set()
     names = trace.events["name"]

@@ -1,4 +1,4 @@
-"""Whether TensorFlow has a GPU kernel for a node, asked of the TensorFlow that this process has imported."""
+"""Whether TensorFlow has a GPU kernel for a node, according to the TensorFlow imported in this process."""
 
 import sys
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from tfvis_nb.core.data_types import REFERENCE
 
 _MODULE = "tensorflow.python.framework.kernels"
 _ON_GPU = ("GPU", "DEFAULT")
-"""Devices without kernels of their own use those of DEFAULT, which work on host memory."""
+"""Devices without their own kernels use those of DEFAULT, which work on host memory."""
 
 
 def has_gpu_kernel(node: Any) -> bool | None:
-    """Return whether a kernel is registered with which a GPU can run a NodeDef of its data types.
+    """Return whether a GPU kernel is registered for a NodeDef and its data types.
 
-    None if that is not known: TensorFlow is not imported, was built without GPU support, or does not know
-    the op. TensorFlow is not imported for it.
+    None if unknown: TensorFlow is not imported, was built without GPU support, or does not know the op. This
+    function does not import TensorFlow.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def has_gpu_kernel(node: Any) -> bool | None:
 
 @lru_cache(maxsize=1024)
 def _registered(tensorflow: Any, op: str) -> tuple[tuple[Mapping[str, frozenset[int]], ...], bool]:
-    """Return the types that each GPU kernel of an op takes, by attribute, and whether there is any kernel."""
+    """Return the types that GPU kernels of an op accept, by attribute, and whether it has any kernel."""
     kernels = tensorflow.get_registered_kernels_for_op(op).kernel
     on_gpu = tuple(
         {one.name: frozenset(one.allowed_values.list.type) for one in kernel.constraint}

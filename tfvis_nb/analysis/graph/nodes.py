@@ -1,4 +1,4 @@
-"""The nodes of the executed graphs: their ops, where they were requested and where they were placed."""
+"""The nodes of the executed graphs: their ops, and their requested and actual devices."""
 
 from collections.abc import Container, Iterator
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ class Node(NamedTuple):
 
 
 def step_nodes(trace: Trace, step: int, names: Container[str] | None = None) -> Iterator[Node]:
-    """Decode the nodes of one step's graphs; those called `names`, None for all."""
+    """Decode the nodes of one step's graphs: those in `names`, or all if None."""
     requested = RequestedDevices(trace, step)
     for graph in trace.graphs[step]:
         for node in parsed(trace, "GraphDef", graph).node:
@@ -67,13 +67,13 @@ def nodes(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per node and step: ``step`` (int32), ``name`` (str), ``op``, ``requested_device`` and
-        ``device`` (category), ``attributes``, ``colocation`` and ``original_names`` (str, empty where there
-        are none) as in `FIGURES`. `cannot_say` if the trace has no graphs.
+        ``device`` (category), ``attributes``, ``colocation`` and ``original_names`` (str, empty if there are
+        none) as in `FIGURES`. `cannot_say` if the trace has no graphs.
 
     Notes
     -----
-    A node is in the table even if it did not run, and ``_SOURCE``, which runs, is in no graph. A step
-    that has many nodes takes a second per 50 000.
+    The table includes nodes that did not run. ``_SOURCE`` runs but is in no graph. Decoding takes a second
+    per 50,000 nodes.
 
     Examples
     --------

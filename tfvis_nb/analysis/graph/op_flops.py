@@ -1,8 +1,8 @@
 """Floating-point operations and bytes of TensorFlow's ops, from the shapes of their inputs and outputs.
 
-TensorFlow's own formulas (``flops_registry.py``, ``nn_ops.py``) are taken where it registers some, Grappler's
-for batch normalisation. Otherwise a convolution's gradients count as many operations as the convolution,
-other arithmetic one per element of its result, and copying 0.
+The formulas are TensorFlow's own (``flops_registry.py``, ``nn_ops.py``) where it has any, and Grappler's for
+batch normalisation. Otherwise gradients of a convolution count as many operations as the convolution, other
+arithmetic one per element of the result, and copying 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RANK = 254
 
 
 class Tensor(NamedTuple):
-    """Shape of a tensor, and the name of its type in ``DATA_TYPES``."""
+    """The shape of a tensor, and the name of its type in ``DATA_TYPES``."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -43,11 +43,11 @@ class Tensor(NamedTuple):
 
 
 class _UnknownError(Exception):
-    """Something that a formula needs is not known."""
+    """A value that a formula needs is unknown."""
 
 
 class Op(NamedTuple):
-    """An execution of an op; None where not known."""
+    """An execution of an op; unknown values are None."""
 
     kind: str
     inputs: tuple[Tensor | None, ...]
@@ -63,7 +63,7 @@ class Op(NamedTuple):
         return _known(self.outputs, index)
 
     def attribute(self, name: str, default: Any) -> Any:
-        """Return an attribute; one that the graph does not have has its default."""
+        """Return an attribute; its default if the graph does not have it."""
         value = None if self.attributes is None else self.attributes.get(name, default)
         if type(value) is not type(default):
             raise _UnknownError
@@ -71,7 +71,7 @@ class Op(NamedTuple):
 
 
 def type_of_numbers(op: Op) -> str:
-    """Return what XLA calls the type of the numbers that an op computes with; empty if they are not floats.
+    """Return XLA's name of the number type that an op computes with; empty if it is not a float type.
 
     >>> type_of_numbers(Op("AddV2", (Tensor("HALF", (8,)),) * 2))
     'f16'
@@ -81,7 +81,7 @@ def type_of_numbers(op: Op) -> str:
 
 
 def op_flops(op: Op) -> int | None:
-    """Return the floating-point operations of one execution; None where not known.
+    """Return the floating-point operations of one execution; None if unknown.
 
     >>> op_flops(Op("MatMul", (Tensor("FLOAT", (8, 4)), Tensor("FLOAT", (4, 2)))))
     128
@@ -101,14 +101,14 @@ def op_flops(op: Op) -> int | None:
 
 
 def op_bytes(op: Op) -> int | None:
-    """Return the bytes of all inputs and outputs; None where the shape of one is not known.
+    """Return the bytes of all inputs and outputs; None if a shape is unknown.
 
     >>> op_bytes(Op("MatMul", (Tensor("FLOAT", (8, 4)), Tensor("FLOAT", (4, 2)))))
     224
     """
     try:
         if op.kind in _UPDATES_OF_VARIABLES:
-            # The variable is read and written, and known only as a resource.
+            # The variable is read and written, but only known as a resource.
             moved = [op.input(1)] * 3
         else:
             outputs = op.outputs or (Tensor(op.input(0).dtype, _result(op)),)
@@ -129,7 +129,7 @@ def _known(tensors: tuple[Tensor | None, ...], index: int) -> Tensor:
 
 
 def _result(op: Op) -> tuple[int, ...]:
-    """Return the shape of the first output, from the inputs where it is not known."""
+    """Return the shape of the first output, derived from the inputs if unknown."""
     if op.outputs:
         return op.output().shape
     if op.kind in _MATRIX_PRODUCTS:
@@ -152,7 +152,7 @@ def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
 def _matrix_product(op: Op) -> tuple[int, tuple[int, ...]]:
     """Return the operations and the shape of the result.
 
-    Without attributes, which record what is transposed, the shapes have to leave only one possibility.
+    Attributes record transpositions; without them, the shapes must allow only one possibility.
     """
     a, b = op.input(0).shape, op.input(1).shape
     if not 2 <= min(len(a), len(b)) <= max(len(a), len(b)) <= _RANK:
@@ -177,14 +177,14 @@ def _flags(op: Op, *names: str) -> tuple[bool, ...]:
 
 
 def _convolution(result: Tensor, weights: Tensor, *, depthwise: bool = False) -> int:
-    """Count two operations for each weight that each element of the result adds up, padding included."""
+    """Count two operations per weight for each element of the result, padding included."""
     # Weights are [..., inputs, outputs], whatever the layout of the images.
     outputs = math.prod(weights.shape[-2:] if depthwise else weights.shape[-1:])
     return 2 * result.elements * weights.elements // max(outputs, 1)
 
 
 def _fused(op: Op, first: int) -> int:
-    """Count what is fused behind a product."""
+    """Count the operations fused to a product."""
     names = op.attribute("fused_ops", [])
     return first + op.output().elements * sum(2 if name == "FusedBatchNorm" else 1 for name in names)
 
@@ -271,7 +271,7 @@ FORMULAS: Mapping[str, _Formula] = {
 """Counting rules by op type."""
 
 _ONEDNN = "_Mkl"
-"""How op types begin that TensorFlow 2.9+ puts in place of others where oneDNN is faster on the CPU."""
+"""Prefixes of op types that TensorFlow 2.9+ substitutes on the CPU where oneDNN is faster."""
 
 _COPIES = _words("Cast ConcatV2 Pad PadV2 Pack Reverse ReverseV2 Select SelectV2 Tile Transpose")
 """Ops that read and write all of their inputs and outputs, and compute nothing."""
@@ -280,7 +280,7 @@ _NAMES = dict(enumerate(DATA_TYPES))
 
 
 def counted_as(kind: str) -> str:
-    """Return the op type whose formula holds for an op type; empty where none does.
+    """Return the op type whose formula applies to an op type; empty if there is none.
 
     >>> counted_as("Relu"), counted_as("_MklMatMul"), counted_as("_MklNativeFusedConv2D"), counted_as("NoOp")
     ('Relu', 'MatMul', '_FusedConv2D', '')
@@ -290,7 +290,7 @@ def counted_as(kind: str) -> str:
 
 
 def tensor(dtype: int, shape: Sequence[int | None] | None) -> Tensor | None:
-    """Return a tensor of a type's number and a shape; None where it is not a shape.
+    """Return a tensor from the number of a type and a shape; None if the shape is invalid.
 
     >>> tensor(1, [8, 4]), tensor(1, [-1]), tensor(1, None)
     (Tensor(dtype='FLOAT', shape=(8, 4)), None, None)

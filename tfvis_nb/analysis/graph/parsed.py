@@ -1,4 +1,4 @@
-"""Serialised graphs of a trace -> messages; a damaged one is left out, with a note."""
+"""Parse serialised graphs of a trace into messages; damaged ones are left out, with a note."""
 
 from typing import Any
 

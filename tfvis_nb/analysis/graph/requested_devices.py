@@ -9,7 +9,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import text
 
 _DEEPEST = 64
-"""Parts of a name that are looked at."""
+"""How many parts of a name are checked."""
 
 
 class _Requested(NamedTuple):
@@ -28,7 +28,7 @@ class RequestedDevices:
         self._graphs = [_Graph(function.pre_optimization_graph) for function in functions]
 
     def of(self, name: str) -> str | None:
-        """Return what was requested for a node; None if no function has it, or two of them disagree."""
+        """Return the device requested for a node; None if no function has it, or two disagree."""
         found = {graph.device(name) for graph in self._graphs} - {None}
         return found.pop() if len(found) == 1 else None
 
@@ -46,7 +46,7 @@ class _Graph:
 
     def device(self, name: str) -> str | None:
         """Return the device of a node, None if it is unknown."""
-        # Inlining names a node after its call and itself: StatefulPartitionedCall/dense/MatMul.
+        # Inlined nodes are named after the call and themselves: StatefulPartitionedCall/dense/MatMul.
         nodes, device, left = self._bodies[""], "", name
         while left not in nodes:
             parts = left.split("/", _DEEPEST)

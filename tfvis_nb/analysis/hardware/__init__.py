@@ -1,1 +1,1 @@
-"""The hardware, and how far each part of it is from its limits."""
+"""The hardware, and how close programs come to its limits."""

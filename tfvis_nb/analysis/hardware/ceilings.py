@@ -14,14 +14,14 @@ from tfvis_nb.texts import Text
 
 
 class Ceiling(NamedTuple):
-    """The highest rate of a device for some types of numbers, by XLA's names; no types means any."""
+    """The highest rate of a device for some number types, by XLA's names; no types means all."""
 
     types: tuple[str, ...]
     flops: float
 
 
 def check_rates(peak_flops: float | None, memory_bandwidth: float | None) -> None:
-    """Raise ValueError if a rate that is given is not a number above 0."""
+    """Raise ValueError if a given rate is not a number above 0."""
     rates: dict[str, Any] = {"peak_flops": peak_flops, "memory_bandwidth": memory_bandwidth}
     for name, rate in rates.items():
         if rate is not None and not (isinstance(rate, int | float | np.number) and rate > 0):
@@ -31,7 +31,7 @@ def check_rates(peak_flops: float | None, memory_bandwidth: float | None) -> Non
 def ceilings(trace: Trace, device: str) -> tuple[list[Ceiling], float]:
     """Return the ceilings of a device, the highest first, and the bandwidth of its memory.
 
-    There are none, and the bandwidth is NaN, where the trace does not have them.
+    If the trace does not have them, there are none and the bandwidth is NaN.
     """
     known = _hardware(trace).get(device, {})
     recorded = _number(known, "peak_flops")

@@ -1,4 +1,4 @@
-"""The devices of a trace, and its profile's facts about their hardware."""
+"""The devices of a trace, and the hardware facts in its profile."""
 
 import pandas as pd
 
@@ -22,7 +22,7 @@ FIGURES: dict[str, str] = {
     "memory_bandwidth": "Highest bandwidth of the device's memory, in bytes a second.",
     "peak_flops": "Highest rate, in floating-point operations a second; profiles of TPUs have it.",
 }
-"""All but the first two are copied from the profile; values that it lacks are missing."""
+"""All but the first two are copied from the profile; missing values stay missing."""
 
 _COLUMNS = {name: "str" if SUBJECTS[DEVICES][name] == TEXT else "Int64" for name in FIGURES}
 
@@ -41,8 +41,8 @@ def devices(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per device that has events: ``device``, ``task``, ``vendor``, ``model``,
         ``compute_capability`` (str), ``cores``, ``clock_hz``, ``memory_bytes``, ``memory_bandwidth`` and
-        ``peak_flops`` (Int64) as in `FIGURES`. XSpaces have the hardware of GPUs and TPUs; elsewhere it is
-        missing. `cannot_say` where no event is on a device.
+        ``peak_flops`` (Int64) as in `FIGURES`. XSpaces describe the hardware of GPUs and TPUs; elsewhere it
+        is missing. `cannot_say` if no event is on a device.
 
     Examples
     --------

@@ -32,12 +32,12 @@ _COLUMNS = {
 
 @per_trace
 def kernel_runs(trace: Trace) -> pd.DataFrame:
-    """Return a row for each run of a kernel; collectives that are kernels count, copies and memsets do not.
+    """Return a row for each run of a kernel, including collective kernels, but no copies and memsets.
 
-    ``event`` (int64), ``name`` and ``op`` (object; the op's type is empty if not known), ``duration_ns``
-    (int64), ``blocks`` in the grid (int64, 0 if not recorded), ``cores`` (int64, SMs of its GPU, 0 if not
-    known), ``capability`` (object; the GPU's compute capability, empty if not known), ``tensor_cores`` and
-    ``eligible`` (object; True, False or None) as in `tfvis_nb.analysis.hardware.kernels.FIGURES`.
+    ``event`` (int64), ``name`` and ``op`` (object; the op type is empty if unknown), ``duration_ns`` (int64),
+    ``blocks`` in the grid (int64, 0 if not recorded), ``cores`` (int64, SMs of its GPU, 0 if unknown),
+    ``capability`` (object; the GPU's compute capability, empty if unknown), ``tensor_cores`` and ``eligible``
+    (object; True, False or None) as in `tfvis_nb.analysis.hardware.kernels.FIGURES`.
     """
     events = trace.events
     on_device = locations(events) == LOCATIONS.index("device")
@@ -60,7 +60,8 @@ def kernel_runs(trace: Trace) -> pd.DataFrame:
             "name": names,
             "op": ops[events["op"].cat.codes.to_numpy()[rows]],
             "duration_ns": events["duration_ns"].to_numpy(np.int64)[rows],
-            # A grid has at most 2**31 - 1 blocks in x and 65,535 in y and z each; a text may have any number.
+            # A grid has at most 2**31 - 1 blocks in x and 65,535 each in y and z; the text may contain any
+            # number.
             "blocks": np.minimum(blocks, 2**62).astype(np.int64),
         }
     )
@@ -99,8 +100,8 @@ def _tensor_cores(table: pd.DataFrame) -> dict[str, np.ndarray]:
 
 
 def _encoded(texts: pd.Series, rows: np.ndarray) -> pa.DictionaryArray:
-    """Return the texts of rows, which ascend; null counts as empty."""
-    # Chunk by chunk: few texts are distinct, but they are long, and a copy of all takes a hundred MB.
+    """Return the texts of ascending rows; null counts as empty."""
+    # Chunk by chunk: there are few distinct but long texts, and a copy of all takes a hundred MB.
     whole = pa.chunked_array(pa.array(texts))
     ends = np.cumsum([len(chunk) for chunk in whole.chunks])
     parts = np.split(rows, np.searchsorted(rows, ends[:-1]))

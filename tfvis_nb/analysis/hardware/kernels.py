@@ -1,4 +1,4 @@
-"""How often each GPU kernel ran, how long it took, and how well its launches fill the GPU."""
+"""GPU kernels: their runs and times, and how well their launches fill the GPU."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -75,7 +75,7 @@ _COLUMNS = {
 
 @validate_input
 def kernels(trace: Trace) -> pd.DataFrame:
-    """Add up the kernels of a trace by their names and the types of the ops that launched them.
+    """Add up the kernels of a trace by name and the type of the op that launched them.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def kernels(trace: Trace) -> pd.DataFrame:
         One row per kernel and op type, the longest total first: ``name``, ``op`` (str), ``count``,
         ``total_ns``, ``min_ns``, ``max_ns``, ``p99_ns`` (int64), ``mean_ns``, ``share`` (float64),
         ``registers``, ``static_shared_bytes``, ``dynamic_shared_bytes``, ``suggested_block`` (Int64),
-        ``grid``, ``block`` and ``limited_by`` (str, empty where not known), ``occupancy``, ``waves``,
+        ``grid``, ``block`` and ``limited_by`` (str, empty if unknown), ``occupancy``, ``waves``,
         ``flop_rate``, ``byte_rate`` (Float64), ``tensor_cores`` and ``eligible`` (boolean) as in `FIGURES`,
         and ``longest`` (int64), the event with the longest duration. Collectives that are kernels count,
         copies and memsets do not. `cannot_say` where there are no kernels.
@@ -138,7 +138,7 @@ def kernels(trace: Trace) -> pd.DataFrame:
 def _of_launches(
     launches: Sequence[LaunchConfiguration], hardware: Iterable[tuple[str, int]]
 ) -> dict[str, Any]:
-    """Return the columns that follow from launches and the GPUs that ran them."""
+    """Return the columns derived from launches and their GPUs."""
     shares: list[float | None] = []
     waves: list[float | None] = []
     limits: list[str] = []

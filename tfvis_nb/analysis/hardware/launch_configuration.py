@@ -1,4 +1,4 @@
-"""The launch of a kernel, from its text: registers, shared memory, grid and block."""
+"""Parse a kernel's launch configuration: registers, shared memory, grid and block."""
 
 import math
 import re
@@ -16,13 +16,13 @@ _GRID, _BLOCK = (re.compile(rf" {name}{_SIZE}") for name in ("grid", "block"))
 
 @dataclass(frozen=True)
 class LaunchConfiguration:
-    """The recorded parameters of a launch; None and empty where nothing was.
+    """The recorded parameters of a launch; None or empty if not recorded.
 
     - `registers`: Per thread.
     - `static_shared`, `dynamic_shared`: Bytes of shared memory of a block.
     - `grid`, `block`: Blocks in the grid and threads in a block, in x, y and z.
-    - `occupancy`: The theoretical one, from 0 to 1. TensorFlow 2.18 writes 0 for kernels that use more shared
-      memory than a kernel may have by default: that is None.
+    - `occupancy`: The theoretical one, from 0 to 1. None where TensorFlow 2.18 writes 0, for kernels with
+    more shared memory than the default limit.
     """
 
     registers: int | None

@@ -1,4 +1,4 @@
-"""How many warps of a kernel a streaming multiprocessor (SM) can hold at once, and what limits them.
+"""The number of warps of a kernel that a streaming multiprocessor (SM) can hold, and its limits.
 
 Limits and allocation units are those of NVIDIA's CUDA C++ Programming Guide ("Technical Specifications per
 Compute Capability") and of its occupancy calculator.
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 _WARP = 32
 _LARGEST_BLOCK = 1024
-"""Threads of a block, on all GPUs."""
+"""Maximum threads of a block on all GPUs."""
 
 _REGISTERS = 65_536
-"""Registers of an SM of each compute capability in `LIMITS`; TensorFlow 2 does not support older ones."""
+"""Registers of an SM for all compute capabilities in `LIMITS`; TensorFlow 2 does not support older ones."""
 
 _REGISTER_UNIT, _WARP_UNIT = 256, 4
 """A warp gets registers in units of 256; each of an SM's four schedulers has a quarter of them."""
@@ -23,7 +23,7 @@ class Limits:
 
     - `blocks`, `warps`: Blocks and warps at once.
     - `shared_bytes`: Shared memory.
-    - `shared_unit`: Bytes by which blocks get shared memory.
+    - `shared_unit`: Allocation unit of shared memory, in bytes.
     - `reserved_bytes`: Shared memory of each block that the driver keeps.
     """
 
@@ -57,10 +57,10 @@ LIMITS: dict[str, Limits] = {
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How full a kernel can make an SM.
+    """How well a kernel can fill an SM.
 
     - `blocks`: Blocks at once.
-    - `share`: Their threads, of all that the SM can hold, from 0 to 1.
+    - `share`: Their threads as a share of the SM's maximum, from 0 to 1.
     - `limited_by`: The resource that allows the fewest blocks: ``threads``, ``blocks``, ``registers``,
       ``shared memory``.
     """
@@ -71,7 +71,7 @@ class Occupancy:
 
 
 def occupancy(capability: str, registers: int, shared_bytes: int, threads: int) -> Occupancy | None:
-    """Return the theoretical occupancy of a kernel; None where the limits of the GPU are not known.
+    """Return the theoretical occupancy of a kernel; None if the limits of the GPU are unknown.
 
     Parameters
     ----------
@@ -108,10 +108,10 @@ def occupancy(capability: str, registers: int, shared_bytes: int, threads: int) 
 
 
 def suggested_block(capability: str, registers: int, shared_bytes: int) -> int | None:
-    """Return the threads of a block with which a kernel has the highest occupancy, of several the most.
+    """Return the block size with the highest occupancy of a kernel; of several, the largest.
 
-    It is what CUDA's ``cudaOccupancyMaxPotentialBlockSize`` suggests for the same registers per thread and
-    shared memory of a block. None where the limits of the GPU are not known or no block fits.
+    CUDA's ``cudaOccupancyMaxPotentialBlockSize`` suggests the same for these registers per thread and shared
+    memory of a block. None if the limits of the GPU are unknown or no block fits.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def op_work(trace: Trace) -> pd.DataFrame:
     """Return a row for each executed op whose operations and bytes are known.
 
     ``event`` (int64), ``flops`` and ``bytes`` (float64) of `tfvis_nb.analysis.graph.op_flops`, and ``type``
-    (object) of the numbers as XLA calls it, empty if they are not floats.
+    (object), XLA's name of the number type, empty if it is not a float type.
     """
     found = []
     counted: dict[tuple[Any, ...], tuple[int | None, int | None, str]] = {}
@@ -114,7 +114,7 @@ def _outputs(trace: Trace) -> dict[int, dict[int, Tensor | None]]:
 def _by_node(
     outputs: Mapping[int, _Outputs], steps: np.ndarray, names: np.ndarray
 ) -> dict[tuple[int, str, int], Tensor | None]:
-    """Return what the nodes of each step made; None where executions of one differ."""
+    """Return the outputs of the nodes of each step; None if executions of a node differ."""
     made: dict[tuple[int, str, int], Tensor | None] = {}
     for event, slots in outputs.items():
         for slot, one in slots.items():
@@ -130,7 +130,7 @@ def _input(made: Mapping[tuple[int, str, int], Tensor | None], step: int, given:
     node, slot = found["node"], int(found["slot"] or 0)
     if (step, node, slot) in made:
         return made[step, node, slot]
-    # A node that receives a tensor from another partition has the name of the node that made it.
+    # A node that receives a tensor from another partition is named after the node that made it.
     origin = _PARTITIONED.fullmatch(node)
     return made.get((step, origin["node"], slot)) if origin else None
 
@@ -145,7 +145,7 @@ def _shapes(listed: str) -> tuple[Tensor | None, ...]:
 
 
 def _nodes(trace: Trace, graphs: Sequence[bytes]) -> dict[str, tuple[list[str], dict[str, Any]]]:
-    """Return inputs and attributes of the nodes that have a formula."""
+    """Return inputs and attributes of nodes with a formula."""
     found = {}
     for graph in graphs:
         for node in parsed(trace, "GraphDef", graph).node:

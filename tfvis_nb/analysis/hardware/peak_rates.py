@@ -1,6 +1,6 @@
-"""The highest rates of a GPU: floating-point operations a second, by the type of the numbers.
+"""Peak rates of GPUs: floating-point operations per second, by number type.
 
-They are dense products of matrices, on Tensor Cores where these have the type, of NVIDIA's architecture
+They are for dense matrix products, on Tensor Cores if these support the type, from NVIDIA's architecture
 whitepapers: V100, T4, A100, GA10x, Ada, H100 and Blackwell.
 """
 
@@ -18,14 +18,14 @@ PER_CYCLE: dict[str, dict[str, int]] = {
     "9.0": {"f64": 256, "f32": 2048, "f16": 4096, "bf16": 4096},
     "10.0": {"f64": 128, "f32": 4096, "f16": 8192, "bf16": 8192},
 }
-"""Operations of one streaming multiprocessor (SM) in a clock cycle, by compute capability and XLA's name of a
-type. A multiply-add is two. Those of ``f32`` are TF32, where there is it, as TensorFlow and JAX use it."""
+"""Operations of one streaming multiprocessor (SM) per clock cycle, by compute capability and XLA's name of a
+type. A multiply-add is two. Where the GPU has TF32, ``f32`` means TF32, which TensorFlow and JAX use."""
 
 _TYPE = re.compile(r"\b(f64|f32|f16|bf16)\[")
 
 
 def type_of(expression: str) -> str:
-    """Return the type of the numbers that an HLO instruction computes with: its first operand's, or its own.
+    """Return the number type that an HLO instruction computes with: its first operand's, or its own.
 
     >>> type_of("f32[8,8] dot(bf16[8,4] x, bf16[4,8] y)"), type_of("u32[] constant(1)")
     ('bf16', '')
@@ -36,7 +36,7 @@ def type_of(expression: str) -> str:
 
 
 def peak_rate(capability: str, cores: int, clock_hz: int, kind: str) -> float | None:
-    """Return the operations a second of a GPU at its highest clock rate; None where they are not known.
+    """Return the operations per second of a GPU at its highest clock rate; None if unknown.
 
     >>> round(peak_rate("9.0", cores=132, clock_hz=1_980_000_000, kind="bf16") / 1e12)
     1071

@@ -1,4 +1,4 @@
-"""The roofline model: how near ops and instructions come to the limits of their device."""
+"""The roofline model: how close ops and instructions come to the limits of their device."""
 
 import numpy as np
 import pandas as pd
@@ -82,7 +82,7 @@ def roofline(
     peak_flops: float | None = None,
     memory_bandwidth: float | None = None,
 ) -> pd.DataFrame:
-    """Compare the rates of ops, kernels and compiled instructions with the highest ones of their devices.
+    """Compare the rates of ops, kernels and compiled instructions with the peak rates of their devices.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ def roofline(
         A trace of compiled programs (see `tfvis_nb.analysis.hlo_ops`), or one with the shapes of tensors: a
         RunMetadata, or a profile recorded with ``shapes=True``.
     by
-        What is added up, of `BY`; None for ``hlo_op`` where the trace has instructions, and else ``name``.
+        The grouping, one of `BY`; None means ``hlo_op`` if the trace has instructions, else ``name``.
     peak_flops
-        Highest rate of the devices, in floating-point operations a second. If not given that of the profile
-        (TPUs), or of the compute capability, SMs and clock rate that it has (NVIDIA's GPUs of 7.0 and later).
+        Peak rate of the devices, in floating-point operations per second. By default that in the profile
+        (TPUs), or derived from its compute capability, SMs and clock rate (NVIDIA GPUs of 7.0 and later).
     memory_bandwidth
-        Highest bandwidth of the devices' memory, in bytes a second. If not given that of the profile.
+        Peak memory bandwidth of the devices, in bytes per second. By default that in the profile.
 
     Returns
     -------
@@ -104,8 +104,8 @@ def roofline(
         ``step`` int32), ``count``, ``self_ns`` (int64), ``flops``, ``bytes``, ``intensity``, ``flop_rate``,
         ``byte_rate``, ``peak_flops``, ``peak_bytes``, ``ideal_ns``, ``efficiency`` (float64) and ``bound``
         (str) as in `FIGURES`, and ``longest`` (int64), the event with the longest duration. Columns that need
-        a highest rate are NaN, and ``bound`` is empty, if that rate is not known or, for ``peak_flops``, not
-        the same in a group. `cannot_say` where nothing has both operations and bytes.
+        a peak rate are NaN, and ``bound`` is empty, if that rate is unknown or, for ``peak_flops``, differs
+        within a group. `cannot_say` if nothing has both operations and bytes.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def roofline(
 
 
 def _instructions(trace: Trace) -> tuple[pd.DataFrame, Text]:
-    """Return the instructions whose work is known, and the reason if there are none."""
+    """Return the instructions with known work, and the reason if there are none."""
     ops = hlo_ops(trace)
     found = ops[ops["flops"].notna() & ops["bytes_accessed"].notna() & ~is_start(ops)]
     table = found.assign(
@@ -173,14 +173,14 @@ def _instructions(trace: Trace) -> tuple[pd.DataFrame, Text]:
 
 
 def _events(trace: Trace, by: str) -> tuple[pd.DataFrame, Text]:
-    """Return the events whose work is known with their groups, the longest first."""
+    """Return the events with known work and their groups, the longest first."""
     table = of_ops(trace) if by in _OF_OPS else work(trace)
     reason = Text("no_op_costs") if table.empty else Text("no_kernels")
     if by == "kernel":
         ran = kernel_runs(trace)[["event", "name", "op"]].rename(columns={"name": "kernel"})
         table = table.merge(ran, on="event").assign(count=1)
     else:
-        # Kernels of one execution are one.
+        # Kernels of one execution count as one.
         table = table.assign(count=(~table["execution"].duplicated()).astype("int64"))
     event, execution = table["event"].to_numpy(), table["execution"].to_numpy()
     if by in _OF_OPS:

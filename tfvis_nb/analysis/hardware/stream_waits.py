@@ -1,4 +1,4 @@
-"""How long kernels of a stream wait for a kernel of another one, while it alone runs on their GPU."""
+"""How long kernels wait for a kernel of another stream that runs alone on their GPU."""
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,9 @@ _NEVER = np.iinfo(np.int64).max
 
 @per_trace
 def streams(trace: Trace) -> np.ndarray:
-    """Return for each event how many streams of its GPU run kernels (int64); 0 if it is not on a device.
+    """Return the number of streams with kernels on each event's GPU (int64); 0 if it is not on a device.
 
-    Collectives have streams of their own, which wait for data by design: they do not count.
+    Streams of collectives do not count, because they wait for data by design.
     """
     gpu, lane, kernel = _places(trace)
     lanes = int(lane.max(initial=0)) + 1
@@ -28,10 +28,10 @@ def streams(trace: Trace) -> np.ndarray:
 
 @per_trace
 def stream_waits(trace: Trace) -> np.ndarray:
-    """Return for each event how long a kernel of another stream waits for its end, in ns (int64).
+    """Return how long a kernel of another stream waits for the end of each event, in ns (int64).
 
-    It is the time in which the event, a kernel, is the only one on its GPU while the kernel that starts next
-    there, one of another stream, waits: it is launched and all before it in its stream has ended. 0 for all
+    This is the time in which the event is the only kernel on its GPU while the next kernel to start there,
+    which is on another stream, waits: it is launched, and all earlier work of its stream has ended. 0 for all
     other events, and if launches are not recorded.
     """
     gpu, lane, kernel = _places(trace)
@@ -51,7 +51,7 @@ def stream_waits(trace: Trace) -> np.ndarray:
 
 
 def _next_of_another(gpu: np.ndarray, lane: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return which kernel starts first after the end of each, if it is of another stream, else -1.
+    """Return the kernel that starts first after the end of each, if it is on another stream, else -1.
 
     Kernels are ordered by GPU and start, here and in the result.
     """
@@ -59,7 +59,8 @@ def _next_of_another(gpu: np.ndarray, lane: np.ndarray, start: np.ndarray, end: 
     first, stop = (np.searchsorted(gpu, gpu, side) for side in ("left", "right"))
     before = bisect_ranges(first, stop, lambda row, index: start[index] < end[row])
     index = np.where(before >= 0, before + 1, first)
-    # Of those that start at one time, the first of another stream: what follows its run of equal streams.
+    # Of kernels that start at the same time, the first of another stream: the one after the run of equal
+    # streams.
     heads = np.append(np.flatnonzero(np.diff(lane, prepend=-1) | np.diff(gpu, prepend=-1)), len(gpu))
     other = heads[np.searchsorted(heads[:-1], index, "right")]
     is_there = index < stop
@@ -71,7 +72,7 @@ def _next_of_another(gpu: np.ndarray, lane: np.ndarray, start: np.ndarray, end: 
 
 
 def _ready(gpu: np.ndarray, lane: np.ndarray, end: np.ndarray, launched: np.ndarray) -> np.ndarray:
-    """Return when each kernel could have begun: it was launched, and those before it in its stream ended."""
+    """Return when each kernel could have started: launched, and earlier work of its stream finished."""
     stream = [gpu, lane]
     latest = pd.Series(end).groupby(stream).cummax()
     before = latest.groupby(stream).shift(fill_value=-_NEVER).to_numpy(np.int64)
@@ -80,7 +81,7 @@ def _ready(gpu: np.ndarray, lane: np.ndarray, end: np.ndarray, launched: np.ndar
 
 
 def _places(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return of each event its GPU (-1 for none) and its lane, as numbers, and whether it is a kernel."""
+    """Return each event's GPU (-1 for none) and lane, as numbers, and whether it is a kernel."""
     events = trace.events
     on_device = locations(events) == LOCATIONS.index("device")
     group = events.groupby(["task", "device"], observed=True, sort=False, dropna=False).ngroup().to_numpy()
@@ -91,14 +92,14 @@ def _places(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _alone(
     gpu: np.ndarray, event: np.ndarray, start: np.ndarray, end: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return when one event runs alone on its GPU: the event, from when and to when, of each such time."""
+    """Return the times in which one event runs alone on its GPU: event, start and end."""
     times = np.concatenate([start, end])
     order = np.lexsort((times, np.tile(gpu, 2)))
     times = times[order]
     change = np.repeat([1, -1], len(event))[order]
-    # When all of a GPU have ended, none runs: the next GPU begins with none as well.
+    # After the last end on a GPU nothing runs, so the next GPU also starts with nothing.
     running = np.cumsum(change)[:-1]
-    # While one event runs, the sum of the numbers of all that run is its own.
+    # While a single event runs, the sum of the running events' numbers is its number.
     number = np.cumsum(np.tile(event, 2)[order] * change)[:-1]
     found = (running == 1) & (times[1:] > times[:-1])
     return number[found], times[:-1][found], times[1:][found]

@@ -1,4 +1,4 @@
-"""Which kernels use Tensor Cores, and which ops could: from the names of kernels and the types of ops."""
+"""Kernels that use Tensor Cores, by name, and ops that could, by type."""
 
 import re
 
@@ -19,7 +19,7 @@ _FIRST_WITH = 7
 
 
 def uses_tensor_cores(kernel: str, op: str) -> bool | None:
-    """Return whether a kernel uses Tensor Cores; None where it may, and its name does not show.
+    """Return whether a kernel uses Tensor Cores; None if it may, but its name does not show it.
 
     >>> uses_tensor_cores("ampere_h16816gemm_128x64_ldg8_stages_64x4_nn", "MatMul")
     True

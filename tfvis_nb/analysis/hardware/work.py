@@ -23,17 +23,17 @@ def work(trace: Trace) -> pd.DataFrame:
     """Return a row for each event whose operations and bytes are known.
 
     ``event``, ``execution`` (int64, the event of the op that ran it, or itself), ``self_ns`` (int64),
-    ``flops``, ``bytes`` (float64) and ``type`` (object, of the numbers as XLA calls it). Kernels divide what
-    the op that launched them computes and moves by their durations, so that it counts once.
+    ``flops``, ``bytes`` (float64) and ``type`` (object, XLA's name of the number type). The work of an op is
+    divided among its kernels by their durations, so that it counts once.
     """
     table = pd.concat([of_ops(trace), _of_instructions(trace)], ignore_index=True)
-    # An instruction's kernel may also have a row by its node; XLA's row comes last and is kept.
+    # The kernel of an instruction may also have a row through its node; XLA's row comes last and is kept.
     return table.drop_duplicates("event", keep="last").reset_index(drop=True)
 
 
 @per_trace
 def of_ops(trace: Trace) -> pd.DataFrame:
-    """Return the rows of `work` of TensorFlow's ops."""
+    """Return the rows of `work` for TensorFlow's ops."""
     ops = op_work(trace)
     if ops.empty:
         return _typed(ops.assign(execution=0, self_ns=0))
@@ -64,7 +64,7 @@ def _launched(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
         counted = np.zeros(len(trace.events), bool)
         counted[ops["event"].to_numpy()] = True
         parent = parents(trace.events)
-        # The call of a host thread that launches a kernel lies within the op.
+        # The launching call of a host thread is nested in the op.
         while (outward := (execution >= 0) & ~counted[execution]).any():
             execution[outward] = parent[execution[outward]]
     kept = (execution >= 0) & kernel[event]
@@ -95,12 +95,12 @@ def _of_instructions(trace: Trace) -> pd.DataFrame:
 
 
 MOST_EVENTS = 100
-"""Events of a row that `rows_events` lists: the longest."""
+"""How many events per row `rows_events` lists: the longest ones."""
 
 
 @per_trace
 def rows_events(trace: Trace) -> dict[tuple[str, ...], list[int]]:
-    """Return the events of each row of ``trace.roofline``: of an instruction, or of a node and its op."""
+    """Return the events of each row of ``trace.roofline``: an instruction, or a node and its op."""
     events = instruction_events(trace)
     if len(events):
         keys = [texts_of(trace, name)[events] for name in (PROGRAM, HLO_OP)]
@@ -119,12 +119,12 @@ def rows_events(trace: Trace) -> dict[tuple[str, ...], list[int]]:
 
 
 def is_start(ops: pd.DataFrame) -> pd.Series:
-    """Return which instructions only start what another one ends."""
+    """Return a mask of instructions that only start work which another one ends."""
     return ops["category"].str.endswith("-start").fillna(False).astype(bool)
 
 
 def is_end(ops: pd.DataFrame) -> pd.Series:
-    """Return which instructions wait for the end of what another one started."""
+    """Return a mask of instructions that wait for the end of work which another one started."""
     return ops["category"].str.endswith("-done").fillna(False).astype(bool)
 
 

@@ -1,1 +1,1 @@
-"""Why a device had nothing to do."""
+"""Causes of idle time of devices."""

@@ -1,4 +1,4 @@
-"""How busy each accelerator was over all steps, and what it waited for while it was idle."""
+"""How busy each accelerator was over all steps, and the causes of its idle time."""
 
 from collections.abc import Collection
 
@@ -63,7 +63,7 @@ def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFr
         ``busy_ns``, ``idle_ns`` (int64), ``busy_share`` (float64), ``cause`` (str; one of `CAUSES` of
         `tfvis_nb.analysis.idle_gaps`, empty without idle time), ``cause_ns`` (int64), ``cause_share``
         (float64), ``launch_wait_ns`` (int64), ``launches`` and ``late`` (Int64), as in `FIGURES`.
-        `cannot_say` where nothing is known of any accelerator in a step.
+        `cannot_say` if nothing is known about any accelerator in a step.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _chosen(table: pd.DataFrame, steps: Collection[int] | None) -> pd.DataFrame:
 
 @validate_input
 def idle_by_cause(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
-    """Return the idle time of each device by cause, a column each, in ns."""
+    """Return the idle time of each device in ns, with a column per cause."""
     gaps = _chosen(trace.idle_gaps, steps)
     cause = gaps["cause"].astype(object)
     sums = gaps.assign(cause=cause).pivot_table(

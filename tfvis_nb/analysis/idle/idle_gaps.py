@@ -44,7 +44,7 @@ FIGURES: dict[str, str] = {
 """Meanings of the columns and of the causes of gaps."""
 
 CAUSES = tuple(FIGURES)[2:]
-"""Every cause; see `FIGURES`."""
+"""All causes; see `FIGURES`."""
 
 _CAUSE = {name: number for number, name in enumerate(CAUSES)}
 _COLUMNS = {
@@ -77,7 +77,7 @@ _OF_ACTIVITY = {
 
 
 class _Idle(NamedTuple):
-    """Stretches in which a device did nothing: where, from when to when, and what ended it."""
+    """Gaps in which a device did nothing: device, start, end, and the event that ended it."""
 
     device_row: np.ndarray
     start: np.ndarray
@@ -103,9 +103,9 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per gap and cause, the longest gap first, in a gap by time: ``step`` (int64), ``task``,
         ``device`` (category), ``start_ns``, ``duration_ns`` (int64), ``cause`` (category of `CAUSES`),
-        ``cause_event`` (int64 id: what took most of that time), ``gap`` (int64, from 0) and ``gap_ns``
-        (int64). Devices are accelerators, and the CPUs of tasks without accelerators. `cannot_say` if no
-        device of a step has a row of its work.
+        ``cause_event`` (int64 id of the event that took most of that time), ``gap`` (int64, from 0) and
+        ``gap_ns`` (int64). Devices are accelerators, and the CPUs of tasks without accelerators. `cannot_say`
+        if no device of a step has a row of its work.
 
     Notes
     -----
@@ -139,7 +139,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     idle = _idle(trace, here, shown)
     pieces = backtracker(trace).trace_back(idle.event, idle.end, idle.start)
     pieces, cause = _with_waits(trace, here, idle, pieces, _causes(trace, here, idle, pieces))
-    # PathSegments of one cause, one behind the other, are one row; the longest of them names the event.
+    # Consecutive segments of one cause form a row; the longest one names the event.
     new = np.append(True, (pieces.walk[1:] != pieces.walk[:-1]) | (cause[1:] != cause[:-1]))[: len(cause)]
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(new))[: len(first)] - 1
@@ -159,7 +159,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
 
 
 def _shown(trace: Trace, here: StepDevices) -> np.ndarray:
-    """Return which devices have gaps: accelerators, and the CPU of tasks without any."""
+    """Return the devices that have gaps: accelerators, and the CPU of tasks without any."""
     device, task = here.table["device"], here.table["task"].cat.codes.to_numpy()
     accelerator = np.zeros(len(device), bool)
     accelerator[here.device_row[accelerators(trace.events)[here.event]]] = True
@@ -170,7 +170,7 @@ def _shown(trace: Trace, here: StepDevices) -> np.ndarray:
 
 
 def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
-    """Find the gaps of the devices shown, and what ended each."""
+    """Find the gaps of the devices shown, and the event that ended each."""
     ran = np.flatnonzero(ran_on_device(trace, here) & shown[here.device_row] & (here.end > here.start))
     ran = ran[np.lexsort((-here.end[ran], here.start[ran], here.device_row[ran]))]
     device_row, start = here.device_row[ran], here.start[ran]
@@ -178,7 +178,7 @@ def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
     reached = pd.Series(here.end[ran]).groupby(device_row).cummax().to_numpy(np.int64)
     free = np.where(first, here.first[device_row], np.append(0, reached[:-1])[: len(ran)])
     gaps = np.flatnonzero(free < start)
-    # After its last event, and where there was none, a device is idle until the end of the step.
+    # After its last event, or if it has none, a device is idle until the end of the step.
     device_rows = np.flatnonzero(shown)
     until = here.first.copy()
     np.maximum.at(until, device_row, reached)
@@ -199,7 +199,7 @@ def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments) 
     on_device = times.device[event]
     of_activity = np.array([_CAUSE[_OF_ACTIVITY.get(name, "unknown")] for name in ACTIVITIES])
     doing = of_activity[paths.activity[event]]
-    # The next event is late, and its launch is late for the device.
+    # The next event is late because its launch came too late for the device.
     of_wait = np.array([_CAUSE.get(_OF_WAIT.get(wait, ""), -1) for wait in WAITS])
     waiting = of_wait[np.maximum(pieces.wait, 0)]
     late = np.where(on_device, _CAUSE["late launch"], doing)
@@ -219,15 +219,15 @@ def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments) 
 def _with_waits(
     trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments, cause: np.ndarray
 ) -> tuple[PathSegments, np.ndarray]:
-    """Cut pieces where the last rank came to a collective: until then those before it waited."""
+    """Cut pieces at the arrival of the last rank at a collective: until then, earlier ranks waited."""
     times, arrived = backtracker(trace).times, trace.collective_waits
     waited = arrived["wait_ns"].to_numpy(np.int64, na_value=0)
     if not waited.any():
         return pieces, cause
     last_arrival = times.start.copy()
     last_arrival[arrived["event"].to_numpy(np.int64)] += waited
-    # The walk includes the last rank's events: the piece before them is the collective that waits for that
-    # rank.
+    # The path includes the events of the last rank: the piece before them is the collective that waits for
+    # it.
     own = times.task[pieces.event] == _codes(trace, here, "task")[idle.device_row[pieces.walk]]
     left = np.maximum.accumulate(np.where(own, np.arange(len(own)), 0))
     collective = _around(times.parent, pieces.event, last_arrival > times.start)[left]
@@ -236,7 +236,7 @@ def _with_waits(
     first = np.maximum(times.start[collective], pieces.start)
     last = np.minimum(last_arrival[collective], pieces.end)
     waits &= first < last
-    # Going back: the time after the wait, the wait, the time before it.
+    # Backwards: the time after the wait, the wait, the time before it.
     moments = np.stack([pieces.end, last, first, pieces.start], 1)
     moments[~waits, 1:3] = pieces.start[~waits][:, None]
     row, part = np.divmod(np.flatnonzero(moments[:, :-1] != moments[:, 1:]), 3)
@@ -250,7 +250,7 @@ def _with_waits(
 
 
 def _around(parent: np.ndarray, event: np.ndarray, mark: np.ndarray) -> np.ndarray:
-    """Return the innermost marked event that each is or lies within on its thread, -1 for none."""
+    """Return the innermost marked event, itself or enclosing, of each event on its thread; -1 for none."""
     found = event.copy()
     while (on := np.flatnonzero((found >= 0) & ~mark[found])).size:
         found[on] = parent[found[on]]
@@ -258,9 +258,9 @@ def _around(parent: np.ndarray, event: np.ndarray, mark: np.ndarray) -> np.ndarr
 
 
 def _silent(trace: Trace, here: StepDevices, device_row: np.ndarray, pieces: PathSegments) -> np.ndarray:
-    """Return which pieces are long waits of the host, during most of which it has no row at all.
+    """Return a mask of pieces that are long waits of the host with hardly any rows in that time.
 
-    A thread that wakes up after so long was woken by something that is not recorded.
+    Something unrecorded wakes a thread after such a long time.
     """
     between = [WAITS.index("scheduling"), WAITS.index("queueing")]
     long = np.flatnonzero(np.isin(pieces.wait, between) & (pieces.end - pieces.start > LONG_SLEEP))
@@ -277,7 +277,7 @@ def _silent(trace: Trace, here: StepDevices, device_row: np.ndarray, pieces: Pat
 
 
 def _after(walk: np.ndarray, mark: np.ndarray) -> np.ndarray:
-    """Return which pieces come after a marked one of their walk, going back in time."""
+    """Return a mask of the pieces after a marked one on their path, going back in time."""
     passed = np.cumsum(mark)
     first = np.flatnonzero(np.append(True, walk[1:] != walk[:-1])[: len(walk)])
     before = np.repeat(passed[first] - mark[first], np.diff(np.append(first, len(walk))))
@@ -285,6 +285,6 @@ def _after(walk: np.ndarray, mark: np.ndarray) -> np.ndarray:
 
 
 def _codes(trace: Trace, here: StepDevices, column: str) -> np.ndarray:
-    """Return for each row of the table the number that the event table has for its device or task."""
+    """Return the event table's number of the device or task of each row."""
     codes = trace.events[column].cat.categories.get_indexer(pd.Index(here.table[column].astype(object)))
     return np.asarray(codes, np.int64)

@@ -1,4 +1,4 @@
-"""How far each accelerator waits for the host to launch its work, and the stretches in which it does."""
+"""How long each accelerator waits for the host to launch its work, and in which stretches."""
 
 from typing import NamedTuple
 
@@ -59,7 +59,7 @@ _MOST_OPS = 3
 
 @validate_input
 def launch_bound(trace: Trace) -> pd.DataFrame:
-    """Divide each step of each accelerator into running and waiting, for the launch or for something else.
+    """Divide the steps of each accelerator into running, waiting for launches, and other waits.
 
     Parameters
     ----------
@@ -71,13 +71,13 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per step, task and device: ``step`` (int64), ``task``, ``device`` (category), ``step_ns``,
         `PARTS` (int64 ns), ``launches``, ``late`` (int64) and ``launch_share`` (float64), as in
-        `FIGURES`. `cannot_say` where no GPU has rows of its own, or none records when it was launched.
+        `FIGURES`. `cannot_say` if no GPU has rows, or none records when it was launched.
 
     Notes
     -----
-    A large ``launch_share`` means that the host prepares work more slowly than the device does it: small ops,
-    Python between them. A large ``host_other_ns`` means that launches are late because the host did something
-    else. `tfvis_nb.analysis.launch_gaps` shows why a launch is late.
+    A large ``launch_share`` means that the host prepares work more slowly than the device runs it: small ops,
+    or Python between them. A large ``host_other_ns`` means that launches are late because the host did other
+    work. `tfvis_nb.analysis.launch_gaps` shows why a launch is late.
 
     Examples
     --------
@@ -120,10 +120,10 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
 def launch_stretches(trace: Trace) -> pd.DataFrame:
     """Return the stretches of time in which an accelerator mostly waited for late launches.
 
-    A stretch begins and ends with a late gap, most of which has the cause ``late launch`` in `idle_gaps`: a
-    gap can also end with a launch that was late because the host waited for the network or for input.
-    Counted from either of its ends to anywhere in it, more than half of the time is such waiting; and no
-    longer range of time is like that.
+    A stretch starts and ends with a late gap whose main cause in `idle_gaps` is ``late launch``: a gap can
+    also end with a launch that was late because the host waited for the network or for input. From either end
+    to any point in the stretch, more than half of the time is such waiting. No longer range of time has this
+    property.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per stretch, the one with the largest ``launch_wait_ns`` first: ``step`` (int64), ``task``,
         ``device`` (category), ``start_ns``, ``duration_ns``, ``launch_wait_ns``, ``late`` (int64), ``share``
-        (float64), ``ops`` (str; at most three, with commas between). `cannot_say` as `launch_bound`.
+        (float64), ``ops`` (str; at most three, separated by commas). `cannot_say` as in `launch_bound`.
 
     Notes
     -----
@@ -167,7 +167,7 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     table = ran.here.table.take(device_row[first]).reset_index(drop=True)
     table["start_ns"] = begin[first]
     table["duration_ns"] = (begin + length)[last] - begin[first]
-    # All of it in the stretch, in gaps that end with a launch in time as well.
+    # All such waits in the stretch, including those in gaps that end with a launch in time.
     inside = table.assign(device_row=device_row[first])
     table["launch_wait_ns"] = _launch_waits(trace, ran.here, inside)
     table["late"] = last - first + 1
@@ -185,10 +185,10 @@ def _is_late(gaps: pd.DataFrame) -> np.ndarray:
 
 
 def _launch_waits(trace: Trace, here: StepDevices, gaps: pd.DataFrame) -> np.ndarray:
-    """Return how much of each gap has the cause ``late launch``; ``device_row`` is a row of `here`."""
+    """Return the time of each gap with the cause ``late launch``; ``device_row`` is a row of `here`."""
     idle = trace.idle_gaps
     idle = idle[(idle["cause"] == "late launch").to_numpy()]
-    # A task as a whole has the name of its events without a device.
+    # A whole task is named like its events without a device.
     of_device = np.flatnonzero(here.whole != np.arange(len(here.table)))
     rows, wanted = (
         pd.MultiIndex.from_frame(table[list(_WHERE)].astype({"task": "str", "device": "str"}))
@@ -210,10 +210,10 @@ def _added_up(device_row: pd.Series, value: pd.Series | np.ndarray, row_count: i
 def _stretches(
     device_row: np.ndarray, begin: np.ndarray, end: np.ndarray, score: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Join gaps, ordered by device and time, to stretches; return the first and the last gap of each."""
+    """Join gaps, ordered by device and time, into stretches; return the first and last gap of each."""
     first = last = np.arange(len(device_row))
     while len(first) > 1:
-        # Neighbours that both score more than the time between them belong together, whatever surrounds them.
+        # Neighbours that both score more than the time between them always belong together.
         between = begin[first[1:]] - end[last[:-1]]
         joins = (
             (device_row[first[1:]] == device_row[last[:-1]]) & (between < score[1:]) & (between < score[:-1])
@@ -228,7 +228,7 @@ def _stretches(
 
 
 class _Stretch(NamedTuple):
-    """A candidate: its parts, the sum of all scores before and after it, and the nearest before with less."""
+    """A candidate: its parts, the sums of scores before and after it, and the nearest one with less."""
 
     first: int
     last: int
@@ -238,7 +238,7 @@ class _Stretch(NamedTuple):
 
 
 def _maximal(device_row: np.ndarray, begin: np.ndarray, end: np.ndarray, score: np.ndarray) -> list[_Stretch]:
-    """Return the maximal scoring subsequences; the time between two parts scores minus its length."""
+    """Return the maximal scoring subsequences; the time between parts counts negative."""
     found: list[_Stretch] = []
     columns = (device_row.tolist(), begin.tolist(), end.tolist(), score.tolist())
     last_device, total, reached, low = -1, 0, 0, 0
@@ -261,7 +261,7 @@ def _maximal(device_row: np.ndarray, begin: np.ndarray, end: np.ndarray, score: 
 
 
 def _most(op: pd.Series, stretch: np.ndarray, value: np.ndarray, stretches: int) -> list[str]:
-    """Name for each stretch the ops with the largest amounts."""
+    """Name the ops with the largest amounts in each stretch."""
     codes = op.cat.codes.to_numpy(np.int64)
     op_names = [*(str(op_name) for op_name in op.cat.categories), ""]
     width = len(op_names)

@@ -1,4 +1,4 @@
-"""The gaps in which an accelerator did nothing, and how far each is due to a late launch."""
+"""Gaps in which an accelerator did nothing, and the part of each that is due to a late launch."""
 
 from typing import NamedTuple
 
@@ -41,10 +41,10 @@ _COLUMNS = (
 class OnDevices(NamedTuple):
     """Events that accelerators ran in steps, ordered by device, start and launch.
 
-    * ``here``: the devices; ``event``, ``device_row``, ``start``, ``end`` as of
+    * ``here``: the devices; ``event``, ``device_row``, ``start``, ``end`` as in
       `tfvis_nb.analysis.events.step_devices.StepDevices`.
     * ``reached``: the latest end of all events before on the device; undefined for its first event (ns).
-    * ``launched``, ``launch``: whether it is known when the event was launched, and when (ns).
+    * ``launched``, ``launch``: whether the launch time is known, and the launch time (ns).
     """
 
     here: StepDevices
@@ -61,9 +61,8 @@ class OnDevices(NamedTuple):
 def launch_gaps(trace: Trace) -> pd.DataFrame:
     """Return the gaps between accelerators' events in a step, and the part of each due to its launch.
 
-    A gap is late when the event that ends it was launched after everything before on the device had ended:
-    with nothing to do, the device waited for the host. If several events end it together, the one launched
-    first counts.
+    A gap is late if the event that ends it was launched after all earlier work on the device had ended: the
+    device waited for the host. If several events end a gap together, the one launched first counts.
 
     Parameters
     ----------
@@ -74,16 +73,16 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per gap, ordered by step, task, device and time: ``step`` (int64), ``task``, ``device``
-        (category), ``start_ns``, ``duration_ns`` and `PARTS` (int64 ns), and ``event`` (int64), which
-        ended it. The time before a device's first event in a step, and after its last, is not a gap.
-        `cannot_say` where no GPU has rows of its own, or none records when it was launched.
+        (category), ``start_ns``, ``duration_ns`` and `PARTS` (int64 ns), and ``event`` (int64), which ended
+        it. The time before a device's first event in a step and after its last is not a gap. `cannot_say` if
+        no GPU has rows, or none records when it was launched.
 
     Notes
     -----
-    The late gaps are those of "host wait" in Holistic Trace Analysis (``get_idle_time_breakdown`` in
-    ``hta/analyzers/breakdown_analysis.py``), but of a device instead of each stream, and measured from
-    the latest end of all events before. ``RunMetadata`` has the GPU's times in whole
-    microseconds, cut off, so that gaps may seem a microsecond longer than they were.
+    Late gaps correspond to "host wait" in Holistic Trace Analysis (``get_idle_time_breakdown`` in
+    ``hta/analyzers/breakdown_analysis.py``), but per device instead of stream, and measured from the latest
+    end of all earlier events. ``RunMetadata`` truncates GPU times to whole microseconds, so gaps may seem a
+    microsecond longer than they were.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
 
 
 def why_unknown(ran: OnDevices | None) -> Text:
-    """Explain why nothing is known of late launches; empty when something is."""
+    """Explain why late launches are unknown; empty if they are known."""
     if ran is None:
         return Text("no_gpu_events")
     return NONE if ran.launched.any() else Text("no_launches")
@@ -119,7 +118,7 @@ def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
     device_row, since, start = ran.device_row[rows], ran.reached[rows], ran.start[rows]
     known, launch = ran.launched[rows], ran.launch[rows]
     late = known & (launch >= since)
-    # With a repaired clock a launch may be slightly later than the start of its kernel or copy.
+    # With a repaired clock, a launch may be slightly later than the start of its kernel or copy.
     until = np.where(late, np.minimum(launch, start), since)
     launching = overlap(_launching(trace, ran.here), ran.here.whole[device_row], since, until)
     gap = start - since
@@ -140,7 +139,7 @@ def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
 
 @validate_input
 def on_devices(trace: Trace) -> OnDevices | None:
-    """Return what accelerators ran in steps; None where nothing is recorded of that."""
+    """Return the events of accelerators in steps; None if nothing is recorded."""
     here = step_devices(trace)
     if here is None:
         return None
@@ -170,6 +169,6 @@ def on_devices(trace: Trace) -> OnDevices | None:
 
 
 def _launching(trace: Trace, here: StepDevices) -> Segments:
-    """Return when each task of each step was launching; its group is the row of the task as a whole."""
+    """Return the launching times of each task in each step; the group is the row of the whole task."""
     rows = np.flatnonzero((activity(trace) == NUMBER["launch"])[here.event])
     return union(here.whole[here.device_row[rows]], here.start[rows], here.end[rows])

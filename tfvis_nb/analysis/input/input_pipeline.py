@@ -1,4 +1,4 @@
-"""The stages of a tf.data pipeline: their times, and what AUTOTUNE chose for them."""
+"""The stages of a tf.data pipeline: their times, and the settings chosen by AUTOTUNE."""
 
 from typing import Any
 
@@ -92,19 +92,18 @@ def input_pipeline(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        Any trace. Profiles of TensorFlow 2 have the calls of iterators, a ``RunMetadata`` has not.
+        Any trace. Profiles of TensorFlow 2 have calls of iterators, ``RunMetadata`` does not.
 
     Returns
     -------
     pandas.DataFrame
-        One row per stage, after the one that takes its elements: ``stage``, ``task``, ``dataset``,
+        One row per stage, after the stage that consumes its elements: ``stage``, ``task``, ``dataset``,
         ``algorithm`` (str), ``depth``, ``calls``, ``total_ns``, ``busy_ns``, ``self_ns``, ``wait_ns``
-        (int64), ``awaits``, ``bottleneck`` (bool), ``mean_ns`` (float64), ``per_second``,
-        ``buffered_mean`` (Float64), ``consumer``, ``parallelism``, ``buffer_limit``, ``empty``,
-        ``buffered_bytes``, ``interleave_depth``, ``cpu_budget``, ``ram_budget_bytes``,
-        ``ram_usage_bytes`` (Int64), ``autotune``, ``deterministic`` (boolean) as in `FIGURES`, and
-        ``longest`` (int64), the event of its longest call. `cannot_say` where there are no calls of
-        iterators.
+        (int64), ``awaits``, ``bottleneck`` (bool), ``mean_ns`` (float64), ``per_second``, ``buffered_mean``
+        (Float64), ``consumer``, ``parallelism``, ``buffer_limit``, ``empty``, ``buffered_bytes``,
+        ``interleave_depth``, ``cpu_budget``, ``ram_budget_bytes``, ``ram_usage_bytes`` (Int64), ``autotune``,
+        ``deterministic`` (boolean) as in `FIGURES`, and ``longest`` (int64), the event of its longest call.
+        `cannot_say` if there are no calls of iterators.
 
     Examples
     --------
@@ -155,7 +154,7 @@ def input_pipeline(trace: Trace) -> pd.DataFrame:
 
 
 def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]:
-    """Return the figures of a stage, whose calls are in the order of their start."""
+    """Return the figures of a stage, given its calls ordered by start."""
     stage = str(calls["stage"].iloc[0])
     # Calls with the same text have the same facts; the latest first.
     recorded = [facts[code] for code in pd.unique(calls["facts"].to_numpy()[::-1]) if code >= 0]

@@ -1,4 +1,4 @@
-"""Which calls of a buffered stage found the element that they handed out unfinished."""
+"""Calls of a buffered stage whose element was not finished when they started."""
 
 import re
 
@@ -18,11 +18,11 @@ _KEY = ["task", "kind", "element"]
 
 
 def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
-    """Return which calls of `stage_calls` handed out an element whose making ended after the call began.
+    """Return a mask of `stage_calls` that handed out an element finished after the call started.
 
-    tf.data records the making of an element, such as ``PrefetchProduce``, with the number under which
-    ``PrefetchConsume`` hands it out within the call. Numbers that are handed out twice are of several
-    pipelines: they link nothing.
+    tf.data records the production of an element, such as ``PrefetchProduce``, with the number under which
+    ``PrefetchConsume`` hands it out in the call. Numbers handed out twice belong to several pipelines and are
+    ignored.
     """
     found = np.zeros(len(calls), bool)
     edges = _edges(trace)
@@ -34,7 +34,7 @@ def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
     within = calls[[*_LANE, "start_ns"]].assign(row=np.arange(len(calls)))
     within["kind"] = calls["stage"].map({stage: stage_label(stage, "") for stage in calls["stage"].unique()})
     both = pd.concat([within, taken], ignore_index=True).sort_values("start_ns", kind="stable")
-    # Each element with the last call of its kind that has begun on its thread.
+    # Each element with the last call of its kind that started on its thread.
     last = both.groupby([*_LANE, "kind"], dropna=False, sort=False)["row"].ffill()
     row = last.sort_index()[len(calls) :]
     known = row.notna().to_numpy()
@@ -46,7 +46,7 @@ def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
 
 
 def _edges(trace: Trace) -> pd.DataFrame:
-    """Return the events that make elements, and those that hand them out."""
+    """Return the events that produce elements, and those that hand them out."""
     events = trace.events
     names = pa.array(events["name"])
     rows = pc.indices_nonzero(pc.or_(*(pc.ends_with(names, edge) for edge in _EDGES))).to_numpy()

@@ -1,4 +1,4 @@
-"""Each call of a stage of a tf.data pipeline: when it ran, and how full its buffer was."""
+"""Calls of stages of tf.data pipelines: their times, and the fill of their buffers."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 
 STAGE = ["task", "stage", "dataset"]
-"""What calls of one stage have in common."""
+"""The columns that calls of one stage have in common."""
 
 
 @per_trace
@@ -19,16 +19,16 @@ def stage_calls(trace: Trace) -> pd.DataFrame:
     """Return a row for each call of a stage, in the order of the events.
 
     ``event``, ``start_ns``, ``duration_ns`` (int64), ``task``, ``device``, ``lane``, ``stage``, ``dataset``
-    (object; empty where not known), ``facts`` (int64, an index of ``attrs["facts"]``, -1 without a text),
-    ``buffered`` (float64), elements in its buffer at the start of the call; NaN without a buffer, or if not
-    known, ``iterator`` and ``parent_iterator``, the numbers of what is called and of what takes its elements
-    (object; empty where not known).
+    (object; empty if unknown), ``facts`` (int64, an index into ``attrs["facts"]``, -1 without a text),
+    ``buffered`` (float64; elements in its buffer at the start of the call, NaN without a buffer or if
+    unknown), ``iterator`` and ``parent_iterator`` (object; the numbers of the called iterator and of its
+    consumer, empty if unknown).
     """
     events = trace.events
     # Most traces have no such calls, and some have a million other events.
     is_call = pc.starts_with(pa.array(events["name"]), "Iterator::")
     rows = pc.indices_nonzero(is_call).to_numpy().astype(np.int64)
-    # To take no rows of a text column puts all its chunks together.
+    # Taking no rows of a text column would still merge all its chunks.
     called = events.iloc[rows] if len(rows) else events.iloc[:0]
     names = pd.Categorical(called["name"].astype(object))
     stage = np.array([*map(stage_of, map(str, names.categories)), ""], object)[names.codes]
@@ -65,7 +65,7 @@ def stage_calls(trace: Trace) -> pd.DataFrame:
 
 
 def _numbers(trace: Trace, name: str, rows: np.ndarray, recorded: np.ndarray) -> np.ndarray:
-    """Return a nested column of numbers as texts; without it, what the events' own texts say."""
+    """Return a nested column of numbers as texts; if it is missing, take them from the texts of events."""
     if trace.nested is None or name not in trace.nested.column_names:
         return recorded
     numbers: np.ndarray = trace.nested[name].take(pa.array(rows)).cast(pa.string()).fill_null("").to_numpy()

@@ -7,7 +7,7 @@ from typing import Any
 _INDEX = re.compile(r"\[\d+\]")
 _ITERATOR = re.compile(r"Iterator::[A-Za-z]")
 _FACT = re.compile(r"(?:^| )([A-Za-z_]{1,40})=(.*?)(?= [A-Za-z_]{1,40}=|$)", re.DOTALL)
-# Stages that hand out elements which other threads have prepared: their own time is spent waiting for them.
+# Stages that hand out elements prepared by other threads: their self time is spent waiting for them.
 _AWAITING = re.compile(r"Prefetch|MapAndBatch|Parallel\w+")
 _VERSION = re.compile(r"V\d+$")
 _NUMBERED = re.compile(r"\w*Dataset\w*:\d+|.+/_\d+")
@@ -35,7 +35,7 @@ def awaits(stage: str) -> bool:
 
 
 def facts_of(detail: str) -> dict[str, str]:
-    """Return the facts in the text of an iterator's event by their names.
+    """Return the facts in the text of an iterator's event, by name.
 
     >>> facts_of("name=MapDataset:1 shapes=[8,2] [8] parallelism=16")
     {'name': 'MapDataset:1', 'shapes': '[8,2] [8]', 'parallelism': '16'}
@@ -49,7 +49,7 @@ def integer(value: str | None) -> Any:
 
 
 def boolean(value: str | None) -> Any:
-    """Return a fact as a truth value, None if it is not one.
+    """Return a fact as a boolean, None if it is not one.
 
     >>> boolean("true"), boolean("0"), boolean("so")
     (True, False, None)
@@ -58,7 +58,7 @@ def boolean(value: str | None) -> Any:
 
 
 def given_names(dataset: str) -> str:
-    """Return a program's names for the parts of a dataset, without TensorFlow's own.
+    """Return the program's names for the parts of a dataset, without those of TensorFlow.
 
     >>> given_names("fused(decode,BatchDatasetV2:3)"), given_names("inject/prefetch_TakeDataset/_26")
     ('decode', '')
@@ -68,7 +68,7 @@ def given_names(dataset: str) -> str:
 
 
 def stage_label(stage: str, dataset: str) -> str:
-    """Return the kind of a stage, with the names that the program gave to its dataset.
+    """Return the kind of a stage, with the names that the program gave its dataset.
 
     >>> stage_label("Root::Prefetch::ParallelMapV2", "decode"), stage_label("Root::Map", "MapDataset:1")
     ('ParallelMap(decode)', 'Map')

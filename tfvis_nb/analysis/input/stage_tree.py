@@ -1,4 +1,4 @@
-"""The tree of the stages of tf.data pipelines: which stage takes the elements of which."""
+"""The tree of tf.data stages: which stage consumes the elements of which."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -14,11 +14,11 @@ Key = tuple[str, str, str]
 
 
 _MOST_LEVELS = 100
-"""Levels above a stage at which its consumer is looked for by name: more than pipelines have."""
+"""How many levels above a stage its consumer is searched by name: more than pipelines have."""
 
 
 class Place(NamedTuple):
-    """A stage in the tree: its index, that of its consumer, and the number of stages above it."""
+    """A stage in the tree: its index, its consumer's index, and the number of stages above it."""
 
     stage: int
     consumer: int
@@ -26,16 +26,16 @@ class Place(NamedTuple):
 
 
 def stage_tree(calls: pd.DataFrame, keys: Sequence[Key], number: np.ndarray) -> list[Place]:
-    """Return the stages, each after the one that takes its elements, else in the order of their keys.
+    """Return the stages, each after its consumer, otherwise in the order of their keys.
 
-    `calls` are those of `stage_calls`, and `number` is the index in `keys` of the stage of each.
+    `calls` comes from `stage_calls`, and `number` is the index in `keys` of each call's stage.
     """
     consumer = _consumers(calls, keys, number)
     below: dict[int, list[int]] = {}
     for stage in sorted(range(len(keys)), key=lambda one: _order(keys[one])):
         below.setdefault(consumer[stage], []).append(stage)
     places: dict[int, Place] = {}
-    # Stages of damaged files may be above one another: the first of them is a root as well.
+    # In damaged files stages may form a cycle: the first of them is also a root.
     for root in [*below.get(NONE, ()), *sorted(range(len(keys)), key=lambda one: _order(keys[one]))]:
         waiting = [Place(root, NONE, 0)]
         while waiting:
@@ -48,17 +48,17 @@ def stage_tree(calls: pd.DataFrame, keys: Sequence[Key], number: np.ndarray) -> 
 
 
 def bottlenecks(places: Sequence[Place], keys: Sequence[Key], busy: Sequence[int]) -> list[int]:
-    """Return the stage of each pipeline that limits it.
+    """Return the stage that limits each pipeline.
 
-    It is reached from the root by going to the input with the largest busy time, as long as that is at
-    least half of the busy time above it.
+    Starting at the root, go to the input with the largest busy time, as long as that is at least half of the
+    busy time above it.
     """
     below: dict[int, list[int]] = {}
     for place in places:
         below.setdefault(place.consumer, []).append(place.stage)
     found = []
     for root in below.get(NONE, ()):
-        # What has no recorded consumer, but a name below one, is not the root of a pipeline.
+        # A stage without a recorded consumer, but named below one, is not the root of a pipeline.
         stage = NONE if "::" in keys[root][1] else root
         while stage != NONE:
             largest = max(below.get(stage, ()), key=lambda one: busy[one], default=NONE)
@@ -70,7 +70,7 @@ def bottlenecks(places: Sequence[Place], keys: Sequence[Key], busy: Sequence[int
 
 
 def _consumers(calls: pd.DataFrame, keys: Sequence[Key], number: np.ndarray) -> list[int]:
-    """Return the stage that the calls of each stage name as their consumer, else the one of its name."""
+    """Return the consumer that the calls of each stage name, otherwise the one with the matching name."""
     tasks = calls["task"].tolist()
     of_iterator = dict(zip(zip(tasks, calls["iterator"], strict=True), number.tolist(), strict=True))
     named: dict[tuple[str, str], int] = {}
