@@ -93,11 +93,13 @@ describe("a file over a WebSocket", () => {
     const gone = vi.fn();
     model.on("comm_live_update", gone);
     model.send({ kind: "ask", id: "1" });
+    model.send({ kind: "details" });
     end(socket);
     model.send({ kind: "export", id: "2" });
     await Promise.resolve();
     expect(messages).toEqual([
       [{ kind: "ask", id: "1", error }, []],
+      [{ kind: "details", id: "", error }, []],
       [{ kind: "export", id: "2", error }, []],
     ]);
     expect(gone).toHaveBeenCalledOnce();

@@ -69,8 +69,8 @@ export class ServerModel {
   readonly #state = new Map<string, unknown>();
   readonly #changed = new Set<string>();
   readonly #listeners = new Map<string, Set<Listener>>();
-  /** Requests, which are answered with an error once the connection has ended. */
-  readonly #requests = new Map<string, string>();
+  /** Requests, which are answered with an error once the connection has ended. That for details has no id. */
+  readonly #requests = new Map<string, { kind: string; id: string }>();
   /** Why there are no more answers; "" while there are. */
   #ended = "";
 
@@ -108,7 +108,7 @@ export class ServerModel {
       queueMicrotask(() => this.#emit("msg:custom", { kind, id, error: this.#ended }, []));
       return;
     }
-    if (id) this.#requests.set(id, kind);
+    this.#requests.set(`${kind} ${id}`, { kind, id });
     this.#send({ method: "custom", content });
   }
 
@@ -138,7 +138,8 @@ export class ServerModel {
   end(reason: string): void {
     if (this.#ended) return;
     this.#ended = reason;
-    for (const [id, kind] of this.#requests) this.#emit("msg:custom", { kind, id, error: reason }, []);
+    for (const request of this.#requests.values())
+      this.#emit("msg:custom", { ...request, error: reason }, []);
     this.#emit("comm_live_update");
   }
 

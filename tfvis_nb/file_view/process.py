@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import queue
 import subprocess
 import sys
 import threading
@@ -36,8 +37,10 @@ class FileProcess:
         self._loop = asyncio.get_running_loop()
         self._waiting = 0
         self._since = 0.0
+        self._given: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own
-        threading.Thread(target=self._pass_on, name="tfvis-nb file view", daemon=True).start()
+        for target in (self._pass_on, self._hand_over):
+            threading.Thread(target=target, name="tfvis-nb file view", daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -56,8 +59,7 @@ class FileProcess:
         if self._waiting == 0:
             self._since = time.monotonic()
         self._waiting += 1
-        with contextlib.suppress(OSError):  # it has ended, and `ended` says so
-            write_frame(cast("BinaryIO", self._process.stdin), json.dumps(message).encode())
+        self._given.put(json.dumps(message).encode())
         return True
 
     def kill(self) -> None:
@@ -65,13 +67,20 @@ class FileProcess:
         self._ended = lambda _: None
         self._process.kill()
 
+    def _hand_over(self) -> None:
+        """Write the messages on a thread: a process that reads none must not stop the server."""
+        with contextlib.suppress(OSError, ValueError):  # it has ended, and `ended` says so
+            while (message := self._given.get()) is not None:
+                write_frame(cast("BinaryIO", self._process.stdin), message)
+
     def _pass_on(self) -> None:
-        with self._process as process, contextlib.suppress(OSError, RuntimeError, asyncio.CancelledError):
+        with contextlib.suppress(OSError, RuntimeError, asyncio.CancelledError), self._process as process:
             for frame in read_frames(cast("BinaryIO", process.stdout)):
                 if frame:
                     asyncio.run_coroutine_threadsafe(self._sent(frame), self._loop).result()
                 else:
                     self._loop.call_soon_threadsafe(self._handled)
+        self._given.put(None)
         # The server may have ended.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._end)

@@ -77,9 +77,12 @@ def main() -> None:
 
 
 def _receive(given: "queue.SimpleQueue[dict[str, Any]]") -> None:
-    for frame in read_frames(sys.stdin.buffer):
-        given.put(json.loads(frame))
-    os._exit(0)
+    try:
+        for frame in read_frames(sys.stdin.buffer):
+            given.put(json.loads(frame))
+    finally:
+        # Also without memory for a message: nothing would answer any more. 0 is for an end with a reason.
+        os._exit(1)
 
 
 def _opened(request: dict[str, Any], pipe: _Pipe) -> Any:

@@ -1,0 +1,39 @@
+"""The server beside a process that does not read, and after its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+
+import pytest
+
+from tfvis_nb.file_view import process
+from tfvis_nb.file_view.process import FileProcess
+
+PIPE_HOLDS = 1 << 20
+"""Bytes; no pipe of Linux holds more unless it is asked to."""
+
+
+def test_a_process_that_reads_nothing_leaves_the_server_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whoever wrote to it would wait as long as it does.
+    waits = "import signal; signal.alarm(20); signal.pause()"
+    monkeypatch.setattr(process, "_COMMAND", [sys.executable, "-c", waits])
+
+    async def test() -> None:
+        ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        async def send(_: bytes) -> None:
+            """Take nothing: it sends nothing."""
+
+        view = FileProcess(send, ended.set_result)
+        assert view.give({"path": "a" * PIPE_HOLDS})
+        assert view.give({"path": "b"})
+        assert view.waiting_s > 0
+        os.kill(view.pid, signal.SIGKILL)
+        assert not await asyncio.wait_for(ended, 60)
+        # Its view may have sent more before it hears of the end.
+        assert view.give({"path": "c"})
+
+    asyncio.run(test())
