@@ -165,6 +165,22 @@ def test_only_an_empty_folder_becomes_a_dataset(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+def test_an_ingest_that_was_ended_before_anything_was_read(tmp_path: Path) -> None:
+    (tmp_path / ".tfvis-nb-0a1b").touch()
+    assert tv.open_traces(DATA / "run_meta.v1", tmp_path).problems.empty
+
+
+def test_another_run(tmp_path: Path) -> None:
+    dataset = tv.open_traces(tmp_path)
+    long = "x" * 300
+    for run in ("a", None, long):
+        dataset.ingest(DATA / "run_meta.v1", run=run)
+    assert dataset.problems.empty
+    assert len(dataset.steps) == 1
+    assert dataset.sources["run"].iloc[0].startswith("xxx")
+    assert dataset.ingest(DATA / "run_meta.v1", run=long).unchanged == 1
+
+
 def test_without_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask.dataframe", None)
     with pytest.raises(ImportError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
@@ -141,6 +142,10 @@ def test_read_back_of_some_steps(made: tuple[TraceDataset, dict[str, Trace]]) ->
     assert one.step_labels == {0: trace.step_labels[1]}
     assert one.nested is not None
     assert one.nested.num_rows == len(wanted)
+    assert_frame_equal(dataset.trace("c/2026_01_31", steps=np.int32(1)).events, one.events)
+    # What is outside steps is of none.
+    outside = dataset.trace("c/2026_01_31", steps=[NO_STEP, 1])
+    assert_frame_equal(outside.events, one.events)
     both = dataset.trace("b", steps=range(5, 7))
     assert both.step_labels == {0: "step 5", 1: "step 6"}
     assert len(both.graphs) in (0, 2)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from tfvis_nb.texts import Text
 
+UNFINISHED = ".tfvis-nb-"
+"""What the names of files begin with that are not complete, or never will be."""
+
 
 def writable(path: str | Path) -> Path:
     """Return the path to write to, with ``~`` expanded; checking it leaves nothing behind.
@@ -59,7 +62,7 @@ def whole(path: Path) -> Iterator[Path]:
 def _created_beside(target: Path) -> Path | None:
     if target.exists() and not target.is_file():
         return None
-    beside = target.with_name(f".tfvis-nb-{uuid.uuid4().hex}")
+    beside = target.with_name(f"{UNFINISHED}{uuid.uuid4().hex}")
     try:
         beside.touch(exist_ok=False)
     except PermissionError:

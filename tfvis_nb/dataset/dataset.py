@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.labels import natural, task_label
@@ -16,6 +17,7 @@ from tfvis_nb.dataset.layout import FORMAT, MANIFEST
 from tfvis_nb.dataset.manifest import OK, Entry, settled
 from tfvis_nb.dataset.parts import Reading
 from tfvis_nb.dataset.tables import TABLES
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -274,7 +276,9 @@ class TraceDataset:
         if run is None and len(runs) > 1:
             names = ", ".join(map(repr, runs[:8]))
             raise ValueError(Text("dataset_runs", runs=len(runs), names=names))
-        wanted = None if steps is None else {steps} if isinstance(steps, int) else {*steps}
+        numbers = {steps} if isinstance(steps, int | np.integer) else steps
+        # What is outside steps has a number that is none.
+        wanted = None if numbers is None else {*numbers} - {NO_STEP}
         named = None if tasks is None else {tasks} if isinstance(tasks, str) else {*tasks}
         chosen = []
         for entry in entries:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.core.output_path import whole
+from tfvis_nb.core.output_path import UNFINISHED, whole
 from tfvis_nb.dataset import manifest
 from tfvis_nb.dataset.layout import DETAILS, FORMAT, MANIFEST, key_of
 from tfvis_nb.dataset.manifest import OK, Entry, settled
@@ -49,7 +49,7 @@ def ingest(
         known = {entry.key: entry for entry in _swept(folder)}
         found = _found(given, known, reading, run)
         here = {key_of(source.url): source for source in found}
-        new = [source for key, source in here.items() if not _is_current(known.get(key), source, known)]
+        new = [source for key, source in here.items() if not _is_current(known.get(key), source, known, run)]
         lost = [entry for key, entry in known.items() if entry.found_by in given and key not in here]
         for entry in lost:
             if not entry.gone:
@@ -78,12 +78,14 @@ def prepare(folder: Path) -> None:
     """
     file = folder / FORMAT
     if not file.is_file():
-        if folder.is_dir() and any(one.name != FORMAT for one in folder.iterdir()):
+        folder.mkdir(parents=True, exist_ok=True)
+        # Another process may be at it, or one was ended.
+        if any(one.name != FORMAT and not one.name.startswith(UNFINISHED) for one in folder.iterdir()):
             raise FileExistsError(Text("dataset_not_one", path=str(folder)))
-        (folder / MANIFEST).mkdir(parents=True, exist_ok=True)
         with whole(file) as new:
             new.write_text(json.dumps({"format": "tfvis_nb dataset", "version": VERSION}), encoding="utf-8")
     check_version(folder)
+    (folder / MANIFEST).mkdir(exist_ok=True)
 
 
 def check_version(folder: Path) -> None:
@@ -111,11 +113,13 @@ def _found(given: Sequence[str], known: dict[str, Entry], reading: Reading, run:
     return list(found.values())
 
 
-def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry]) -> bool:
+def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry], run: str | None) -> bool:
     """Return whether a source need not be read."""
     if entry is None or (entry.size, entry.modified) != (source.size, source.modified):
         return False
-    if entry.status == OK or not entry.again:
+    if entry.status == OK:
+        return run is None or entry.run == source.names.run
+    if not entry.again:
         return True
     # The other one, whose step it repeats, may have changed or got a name of its own since.
     other = known.get(key_of(str(entry.problem["figures"].get("other", ""))))
@@ -155,7 +159,7 @@ def _files(folder: Path) -> Iterator[Path]:
     """Yield all files of parts, and those that were being written."""
     for name in (*TABLES, DETAILS):
         yield from [path for path in (folder / name).rglob("*") if path.is_file()]
-    yield from (folder / MANIFEST).glob(".tfvis-nb-*")
+    yield from (folder / MANIFEST).glob(f"{UNFINISHED}*")
 
 
 def _remove_others(folder: Path, wanted: set[str]) -> None:

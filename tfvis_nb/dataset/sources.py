@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from tfvis_nb.dataset.identity import Named, named
+from tfvis_nb.dataset.layout import brief_name
 from tfvis_nb.reading.sources.files import find
 from tfvis_nb.reading.sources.remote import Remote, is_url, listed
 from tfvis_nb.texts import Text
@@ -61,11 +62,12 @@ def find_sources(given: str, remote: Remote, run: str | None) -> Iterator[Source
     TraceFormatError
         If it is a folder without traces.
     """
+    given_run = None if run is None else brief_name(run)
     for url, size, modified, parts, root in _remote(given, remote) if is_url(given) else _local(Path(given)):
         names = named(parts, root)
-        yield Source(
-            url, given, size, modified, names if run is None else names._replace(run=run, folders=run)
-        )
+        if given_run is not None:
+            names = names._replace(run=given_run, folders=given_run)
+        yield Source(url, given, size, modified, names)
 
 
 def is_pattern(source: str) -> bool:
