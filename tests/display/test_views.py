@@ -57,6 +57,10 @@ def test_a_view_is_set_as_it_was_got(trace: Trace) -> None:
     # A part of it changes nothing else.
     other.view = {"start_ns": start, "selection": (start, start + 9)}
     assert other.view == {**view, "start_ns": start, "selection": (start, start + 9)}
+    # Numbers of tables are NumPy's.
+    other.view = {"start_ns": trace.events["start_ns"].iloc[0], "step": trace.steps["step"].iloc[0]}
+    assert (other.view["start_ns"], other.view["step"]) == (start, 0)
+    assert json.loads(json.dumps(other._view))["step"] == 0
 
 
 def test_what_the_front_end_tells_is_the_view_and_is_in_pages(trace: Trace) -> None:

@@ -254,6 +254,14 @@ def test_pdf_has_texts_and_its_size_and_png_its_pixels(tmp_path: Path) -> None:
     png = small_trace().to_png(width="8.5 cm", height="5 cm", dpi=254)
     assert png.startswith(b"\x89PNG")
     assert struct.unpack(">II", png[16:24]) == (850, 500)
+    for dpi in (0, float("nan"), 20_000):
+        with raises_id(ValueError, "no_picture_dpi", dpi=dpi):
+            small_trace().to_png(dpi=dpi)
+
+
+@pytest.mark.parametrize("width", [16 / 2.54 * 96, np.float32(604.7244), np.int64(605)])
+def test_a_width_is_any_number(width: Any) -> None:
+    assert parsed(small_trace().to_svg(width=width)).get("width") == f"{float(width):g}px"
 
 
 def test_commands_draw(tmp_path: Path) -> None:

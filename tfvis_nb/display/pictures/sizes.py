@@ -2,6 +2,7 @@
 
 import math
 import re
+from numbers import Real
 from typing import Any, NamedTuple
 
 from tfvis_nb.texts import Text
@@ -28,7 +29,8 @@ def size_of(value: Any, name: str) -> Size:
     >>> size_of("16 cm", "width").text, round(size_of("16 cm", "width").pixels, 1)
     ('16cm', 604.7)
     """
-    text = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    text = f"{float(value):.6f}" if is_number else value
     match = _SIZE.fullmatch(text) if isinstance(text, str) else None
     pixels = float(match[1]) * _PIXELS[match[2] or "px"] if match else math.nan
     if match is None or not SMALLEST <= pixels <= LARGEST:

@@ -1,5 +1,6 @@
 """PDF and PNG of a picture, made by Typst: it comes with what it needs, and embeds fonts with their texts."""
 
+import math
 from typing import Literal
 
 from tfvis_nb.texts import Text
@@ -9,6 +10,8 @@ _PAGE = """\
 #image(bytes(sys.inputs.svg), format: "svg", width: 100%)
 """
 _POINTS = 72 / 96
+_LEAST_DPI, _MOST_PIXELS = 10, 100_000_000
+"""Typst takes 4 bytes a pixel, and ends the process where it gets no memory."""
 
 
 class NoTypesetterError(ImportError):
@@ -16,10 +19,16 @@ class NoTypesetterError(ImportError):
 
 
 def typeset(svg: str, form: Literal["pdf", "png"], *, width: float, height: float, dpi: float = 300) -> bytes:
-    """Return an SVG of a size in CSS pixels as ``pdf`` or ``png``; NoTypesetterError without the extra."""
+    """Return an SVG of a size in CSS pixels as ``pdf`` or ``png``.
+
+    NoTypesetterError without the extra, ValueError for a `dpi` with which a PNG has too few or many pixels.
+    """
+    most = math.floor(96 * math.sqrt(_MOST_PIXELS / (width * height)))
+    if not _LEAST_DPI <= dpi <= most:
+        raise ValueError(Text("no_picture_dpi", dpi=dpi, least=_LEAST_DPI, most=most))
     try:
         import typst
     except ImportError:
         raise NoTypesetterError(Text("no_typesetter", form=form.upper())) from None
     page = _PAGE.format(width=width * _POINTS, height=height * _POINTS)
-    return typst.compile(page.encode(), format=form, ppi=dpi, sys_inputs={"svg": svg})
+    return typst.compile(page.encode(), format=form, ppi=float(dpi), sys_inputs={"svg": svg})

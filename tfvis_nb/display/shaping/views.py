@@ -6,6 +6,8 @@ The front end (``View`` in ``js/model/view.ts``) has times in nanoseconds from t
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from tfvis_nb.core.options import refuse_unknown
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import moved_time
@@ -35,8 +37,8 @@ def drawn_view(view: Mapping[str, Any], trace: Trace, shown: Trace) -> View:
     times = [_whole(view, name) for name in ("start_ns", "end_ns")]
     if times[0] >= times[1]:
         raise ValueError(Text("view_value", name="end_ns", value=times[1], expected=f"more than {times[0]}"))
-    step, steps = view["step"], trace.events["step"]
-    if step is not None and not (steps == _whole(view, "step")).any():
+    step = None if view["step"] is None else _whole(view, "step")
+    if step is not None and not (trace.events["step"] == step).any():
         raise ValueError(Text("view_value", name="step", value=step, expected="a step of the trace, or None"))
     for name in PANELS:
         if not isinstance(view[name], bool):
@@ -56,9 +58,9 @@ def changed_view(view: View, changes: Any) -> View:
 
 def _whole(view: Mapping[str, Any], name: str) -> int:
     value = view[name]
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(Text("view_value", name=name, value=value, expected="a whole number"))
-    return value
+    return int(value)
 
 
 def _lanes(view: Mapping[str, Any], name: str, trace: Trace) -> list[list[str]]:
