@@ -134,7 +134,8 @@ def test_a_session_is_compared_by_all_its_traces(tmp_path: Path) -> None:
 
 
 def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
-    numbers = [step for step in steps.steps["step"].tolist() if step >= 0][:2]
+    # Those of the table are NumPy's.
+    numbers = steps.steps.loc[steps.steps["step"] >= 0, "step"].to_numpy()[:2]
     shown = tv.show_comparison(steps, steps=(numbers[0], numbers[1]))
     duration = steps.steps.set_index("step")["duration_ns"]
     for timeline, number in zip((shown.a, shown.b), numbers, strict=True):

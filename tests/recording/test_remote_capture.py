@@ -18,7 +18,7 @@ from tests.real_traces import DATA
 from tests.support.profiler_service import served
 from tests.support.texts import raises_id
 from tfvis_nb.reading.protobuf.wire import delimited, fields
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, id_of
 
 NOBODY = "127.0.0.1:1"
 XSPACE = (8, DATA / "cpu_jax.xplane.pb")
@@ -89,6 +89,7 @@ def fail(_request: bytes) -> bytes:
         (fail, "worker_failed"),
         (lambda _: b"", "worker_keeps_profile"),
         (lambda _: b"\x08", "worker_failed"),
+        (lambda _: delimited(8, b"\xff"), "worker_failed"),
     ],
 )
 def test_a_worker_without_a_profile_is_named_with_the_reason(
@@ -98,6 +99,23 @@ def test_a_worker_without_a_profile_is_named_with_the_reason(
         tv.capture(address, seconds=0.1, tries=1)
     told = Text(reason, address=address, port="", reason="\0").partition("\0")[0]
     assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("cut", [1000, 100_000])
+def test_a_damaged_profile_costs_no_other(cut: int) -> None:
+    number, file = XSPACE
+    whole = file.read_bytes()
+    # Behind what is whole, so that it is damaged at any length.
+    damaged = whole + delimited(1, b"\xff" * cut)
+    with (
+        served(lambda _: delimited(number, whole)) as one,
+        served(lambda _: delimited(number, damaged)) as other,
+    ):
+        trace = tv.capture([one, other], seconds=0.1, tries=1)
+    assert trace.events.equals(tv.read_trace(file).events)
+    assert trace.title == one
+    (note,) = (note for note in trace.notes if id_of(note) == "workers_not_recorded")
+    assert other in note
 
 
 def test_an_idle_worker_is_asked_again() -> None:

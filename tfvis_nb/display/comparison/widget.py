@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import ipywidgets
+import numpy as np
 import pandas as pd
 import traitlets
 
@@ -302,9 +303,10 @@ def _validate_steps(steps: Any) -> Steps:
     if not isinstance(steps, (tuple, list)) or len(steps) != 2:
         raise TypeError(Text("steps_no_pair", steps=steps))
     for step in steps:
-        if step is not None and (isinstance(step, bool) or not isinstance(step, int)):
+        if step is not None and (isinstance(step, bool) or not isinstance(step, int | np.integer)):
             raise TypeError(Text("step_no_number", step=step))
-    return steps[0], steps[1]
+    first, second = (None if step is None else int(step) for step in steps)
+    return first, second
 
 
 def _named(titles: Any) -> tuple[str, str] | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.progress import progress_after
+from tfvis_nb.reading.sources.damage import briefly
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.remote.service import Answer, Outcome, ask
 from tfvis_nb.texts import Text
@@ -85,24 +86,36 @@ def capture(
         raise ValueError(Text("capture_out_of_range", seconds=seconds, tries=tries))
     options = TraceOptions(python=python, shapes=shapes, device_level=device_level)
     addresses = addresses_of([workers] if isinstance(workers, str) else workers)
-    best = _recorded(addresses, seconds, tries, options)
-    profiles = {address: one.profile for address, one in best.items() if one.outcome is Outcome.RECORDED}
-    missed = [_why(address, one) for address, one in best.items() if one.outcome is not Outcome.RECORDED]
-    if not profiles:
-        idle = all(one.outcome is Outcome.EMPTY for one in best.values())
-        raise (EmptyTraceError if idle else ConnectionError)(
-            Text("no_worker_recorded", workers="; ".join(missed))
-        )
-    from tfvis_nb.reading import read_trace
-
-    trace = read_trace(
-        [_Profile(address, content) for address, content in profiles.items()],
-        title=title or (f"{len(profiles)} workers: " if len(profiles) > 1 else "") + next(iter(profiles)),
-    )
-    trace.profiles = list(profiles.values())
+    trace, missed = _read(_recorded(addresses, seconds, tries, options), title)
     if missed:
         trace.notes.append(Text("workers_not_recorded", workers="; ".join(missed)))
     return trace
+
+
+def _read(answers: Mapping[str, Answer], title: str | None) -> tuple[Trace, list[str]]:
+    """Return the trace of the profiles, and why other workers have none; one error if all are such."""
+    from tfvis_nb.reading import read_trace
+
+    profiles = {address: one.profile for address, one in answers.items() if one.outcome is Outcome.RECORDED}
+    missed = [_why(address, one) for address, one in answers.items() if one.outcome is not Outcome.RECORDED]
+    if not profiles:
+        idle = all(one.outcome is Outcome.EMPTY for one in answers.values())
+        raise (EmptyTraceError if idle else ConnectionError)(
+            Text("no_worker_recorded", workers="; ".join(missed))
+        )
+    try:
+        trace = read_trace(
+            [_Profile(address, content) for address, content in profiles.items()],
+            title=title or (f"{len(profiles)} workers: " if len(profiles) > 1 else "") + next(iter(profiles)),
+        )
+    except TraceFormatError:
+        # One damaged profile is not to cost those of all others.
+        checked = {address: _checked(address, one) for address, one in answers.items()}
+        if checked == answers:
+            raise
+        return _read(checked, title)
+    trace.profiles = list(profiles.values())
+    return trace, missed
 
 
 class _Profile(io.BytesIO):
@@ -149,13 +162,21 @@ def _ask(address: str, seconds: float, options: TraceOptions) -> Answer:
     """Record a worker; a profile without events is none."""
     with tempfile.TemporaryDirectory(prefix="tfvis-nb-capture-") as folder:
         answer = ask(address, seconds, options, Path(folder))
-    if answer.outcome is Outcome.RECORDED and len(answer.profile) < _SMALL:
-        from tfvis_nb.reading.xspace.reader import read
+    return _checked(address, answer) if len(answer.profile) < _SMALL else answer
 
-        try:
-            read(answer.profile, address)
-        except EmptyTraceError:
-            return Answer(Outcome.EMPTY)
+
+def _checked(address: str, answer: Answer) -> Answer:
+    """Return the answer of a worker, or what is wrong with its profile."""
+    from tfvis_nb.reading.xspace.reader import read
+
+    if answer.outcome is not Outcome.RECORDED:
+        return answer
+    try:
+        read(answer.profile, address)
+    except EmptyTraceError:
+        return Answer(Outcome.EMPTY)
+    except TraceFormatError as error:
+        return Answer(Outcome.FAILED, reason=briefly(error, address))
     return answer
 
 
