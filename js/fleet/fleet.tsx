@@ -111,7 +111,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
   return (
     <>
       <div class="toolbar">
-        <span class="title">{grid.title}</span>
+        <h2 class="title">{grid.title}</h2>
         <label class="metric">
           Colour{" "}
           <select

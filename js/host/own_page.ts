@@ -44,6 +44,7 @@ export function embeddedHost(
 /** The text of the page with other options, and with `annotations` where no scripts run. */
 function ownPage(options: object, annotations: readonly Annotation[]): Uint8Array {
   const page = document.documentElement.cloneNode(true) as HTMLElement;
+  const main = page.querySelector("main")!;
   const root = document.createElement("div");
   const loading = document.createElement("p");
   root.id = "tfvis-root";
@@ -52,7 +53,8 @@ function ownPage(options: object, annotations: readonly Annotation[]): Uint8Arra
   root.append(loading);
   const [head, body] = ["head", "body"].map((name) => page.querySelector(name)!);
   head.replaceChildren(...[...head.children].filter((part) => part.matches(HEAD)));
-  body.replaceChildren(root, ...[...body.children].filter((part) => part.matches(BODY)));
+  main.replaceChildren(main.querySelector("h1")!, root);
+  body.replaceChildren(main, ...[...body.children].filter((part) => part.matches(BODY)));
   page.removeAttribute("data-theme");
   page.querySelector(`#${OPTIONS}`)!.textContent = jsonText(options);
   page.querySelector("#tfvis-annotations")!.textContent = listOf(annotations);

@@ -37,7 +37,7 @@ describe("placeFlags", () => {
   });
 
   it("keeps the last one inside", () => {
-    expect(placed([made("a", 200)])).toEqual([[980, 20, "a"]]);
+    expect(placed([made("a", 200)])).toEqual([[972, 28, "a"]]);
   });
 });
 

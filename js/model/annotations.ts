@@ -35,7 +35,7 @@ export interface Flag {
 }
 
 /** Flags nearer to each other than this (CSS px) are one. */
-const NEAR_PX = 20;
+const NEAR_PX = 28;
 const GAP_PX = 4;
 
 /** The flags of the annotations in view, from left to right. */

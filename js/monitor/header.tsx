@@ -18,7 +18,7 @@ export function Header({ store, state }: { store: MonitorStore; state: MonitorSt
     ...(state.traces_total > 0 ? [counted(state.traces_total, "trace")] : []),
   ];
   return (
-    <header class="toolbar">
+    <div class="toolbar">
       <span class="title" title={state.path}>
         {state.name}
       </span>
@@ -46,7 +46,7 @@ export function Header({ store, state }: { store: MonitorStore; state: MonitorSt
         {store.isPending("save") ? "Saving …" : "Save"}
       </button>
       <DetailsButton isOpen={store.panelOpen} toggle={() => store.set({ panelOpen: !store.panelOpen })} />
-    </header>
+    </div>
   );
 }
 

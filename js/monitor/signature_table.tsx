@@ -189,7 +189,7 @@ function TraceNext({ store, row, tabIndex }: { store: MonitorStore; row: Signatu
       type="button"
       class="small"
       {...{ tabIndex }}
-      aria-label={`Trace the next run of ${isolated(row.label)}`}
+      aria-label={`Trace next run of ${isolated(row.label)}`}
       title={store.nextRefusal ?? "Trace its next run"}
       disabled={store.nextRefusal !== null || row.requested > 0 || store.isPending(key)}
       onClick={() => store.order(key, { do: "trace_next", signature: row.signature })}

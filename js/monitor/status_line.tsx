@@ -8,7 +8,7 @@ export function StatusLine({ store }: { store: MonitorStore }) {
   const { notice, failure } = store;
   const trace = notice?.trace;
   return (
-    <footer class="status">
+    <div class="status">
       {failure ? (
         <span class="failed" role="alert">
           {failure}
@@ -29,6 +29,6 @@ export function StatusLine({ store }: { store: MonitorStore }) {
       <span class="hints">
         <kbd>↑</kbd> <kbd>↓</kbd> rows · <kbd>Enter</kbd> opens · <kbd>/</kbd> filters
       </span>
-    </footer>
+    </div>
   );
 }

@@ -134,11 +134,12 @@ function Heading({ store, state, listed, late }: HeadingProps) {
         <button
           type="button"
           class="small of"
-          aria-label="Show the traces of all signatures"
           title="Show the traces of all signatures"
           onClick={() => store.set({ selected: null })}
         >
-          <span>of {isolated(signature.label)}</span> ×
+          <span>of {isolated(signature.label)}</span>
+          <small class="visually-hidden">; show the traces of all signatures</small>{" "}
+          <i aria-hidden="true">×</i>
         </button>
       )}
     </div>

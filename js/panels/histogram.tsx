@@ -1,6 +1,8 @@
 /** How long the events of a row took: small bars in its cell, each of which selects its events. */
 
+import { useState } from "preact/hooks";
 import type { LinkMessage } from "../host/channel";
+import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration, formatNumber } from "../model/format/units";
 import type { HistogramBins } from "./blocks";
 
@@ -9,31 +11,60 @@ const LEAST_SHARE = 0.15;
 
 interface HistogramProps {
   bins: HistogramBins;
+  /** What took these times. */
+  name: string;
   /** Whether the Tab key stops here: in one row of a table. */
   isStop: boolean;
   publish: (told: LinkMessage) => void;
 }
 
-export function Histogram({ bins, isStop, publish }: HistogramProps) {
-  const most = Math.max(...bins.counts);
+/** One control, as single bars are too small to be one each: arrow keys choose a bar, Enter and a click select. */
+export function Histogram({ bins, name, isStop, publish }: HistogramProps) {
+  const { counts, events } = bins;
+  const most = Math.max(...counts);
+  const filled = [...counts.keys()].filter((at) => counts[at] > 0);
+  const [current, setCurrent] = useState(0);
+  const select = (index: number) => {
+    setCurrent(index);
+    publish({ kind: "select", events: events[filled[index]] });
+  };
+  const press = (event: KeyboardEvent) => {
+    const last = filled.length - 1;
+    if (event.key === "ArrowRight") setCurrent(Math.min(current + 1, last));
+    else if (event.key === "ArrowLeft") setCurrent(Math.max(current - 1, 0));
+    else if (event.key === "Enter" || event.key === " ") select(current);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
   return (
-    <span class="histogram">
-      {bins.counts.map((count, at) =>
-        count === 0 ? (
-          <i key={at} />
-        ) : (
-          <button
-            key={at}
-            type="button"
-            tabIndex={isStop ? 0 : -1}
-            aria-label={binText(bins, at)}
-            title={binText(bins, at)}
-            onClick={() => publish({ kind: "select", events: bins.events[at] })}
-          >
-            <b style={{ height: `${100 * Math.max(count / most, LEAST_SHARE)}%` }} />
-          </button>
-        ),
-      )}
+    <span
+      class="histogram"
+      role="slider"
+      tabIndex={isStop ? 0 : -1}
+      aria-label={`Durations of ${isolated(name)}`}
+      aria-description="Left and right arrows go from bar to bar, Enter selects its events."
+      aria-valuemin={1}
+      aria-valuemax={filled.length}
+      aria-valuenow={current + 1}
+      aria-valuetext={binText(bins, filled[current])}
+      onKeyDown={press}
+      onClick={(event) => {
+        const bar = (event.target as Element).closest<HTMLElement>("[data-bar]")?.dataset.bar;
+        const index = filled.indexOf(Number(bar));
+        if (index >= 0) select(index);
+      }}
+    >
+      {counts.map((count, at) => (
+        <i
+          key={at}
+          data-bar={at}
+          data-current={at === filled[current] || undefined}
+          title={count ? binText(bins, at) : undefined}
+        >
+          {count > 0 && <b style={{ height: `${100 * Math.max(count / most, LEAST_SHARE)}%` }} />}
+        </i>
+      ))}
     </span>
   );
 }

@@ -169,7 +169,12 @@ function Rows({ block, shown, marked, publish }: RowsProps) {
               })}
               {histograms?.[index] && (
                 <td>
-                  <Histogram bins={histograms[index]} isStop={index === stop} publish={publish} />
+                  <Histogram
+                    bins={histograms[index]}
+                    name={String(rows[index][0] ?? "")}
+                    isStop={index === stop}
+                    publish={publish}
+                  />
                 </td>
               )}
             </tr>

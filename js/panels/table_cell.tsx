@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { formatCell } from "../model/format/column_units";
 import { shortName } from "../model/lanes/event_text";
-import { UNKNOWN_OP } from "../model/lanes/labels";
+import { NO_NAME, UNKNOWN_OP } from "../model/lanes/labels";
 import { categoryColour } from "../model/paint/palette";
 import type { Cell, TableColumn } from "./blocks";
 import { ChangeBar } from "./change_bar";
@@ -40,7 +40,9 @@ interface FigureProps {
 }
 
 export function Figure({ cell, column, most, scopes, isPlain }: FigureProps) {
-  const text = formatCell(cell, column.unit) || (column.name === "op" ? UNKNOWN_OP : "");
+  const text =
+    formatCell(cell, column.unit) ||
+    (column.name === "op" ? UNKNOWN_OP : column.unit === "name" ? NO_NAME : "");
   if (column.unit === "name")
     return (
       <span class="name" title={titleOf(cell)}>

@@ -96,6 +96,7 @@ export function Panels({ host, publish, signal, shown }: PanelsProps) {
           hidden={index !== chosen}
           class="tab-panel"
         >
+          <h2 class="visually-hidden">{title}</h2>
           {visited.has(index) && (
             <Tab
               {...{ host, title, index, publish }}

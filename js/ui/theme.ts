@@ -91,7 +91,8 @@ export function readTokens(root: HTMLElement): Tokens {
 
 /** Call `changed` whenever the page's theme may have changed. */
 export function watchTheme(changed: () => void, signal: AbortSignal): void {
-  dark().addEventListener("change", changed, { signal });
+  for (const query of [dark(), matchMedia("(forced-colors: active)")])
+    query.addEventListener("change", changed, { signal });
   if (OWNS_PAGE) {
     if (parent !== window) askNotebook(changed, signal);
     return;

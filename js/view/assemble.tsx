@@ -159,12 +159,13 @@ function linkPanels(root: HTMLElement, store: Store, actions: Actions): void {
 /**
  * Focuses the lanes of a page that holds nothing else which could want the keys, so that shortcuts work
  * without a click. A focus ring would point out a move that the user did not make: `data-quiet` keeps it away
- * until the focus leaves.
+ * until the focus leaves or a key is pressed.
  */
 function focusQuietly(lanes: HTMLElement, store: Store, actions: Actions): void {
   actions.focusLanes();
   lanes.dataset.quiet = "";
-  lanes.addEventListener("blur", () => delete lanes.dataset.quiet, { once: true, signal: store.signal });
+  for (const kind of ["blur", "keydown"])
+    lanes.addEventListener(kind, () => delete lanes.dataset.quiet, { once: true, signal: store.signal });
 }
 
 function followTheme(root: HTMLElement, element: HTMLElement, store: Store, frame: Frame): void {

@@ -8,7 +8,7 @@ import type { Frame } from "./canvas/frame";
 import type { FindPart } from "./parts/skeleton";
 
 /** Activity, ruler and borders (CSS px). */
-const AXES_PX = 38 + 22 + 2;
+const AXES_PX = 38 + 25 + 2;
 /** The bars above and below them. */
 const BARS = ".toolbar, .headline-bar, .steps, .flags, .status";
 /** Details need some room, however few the lanes are. */

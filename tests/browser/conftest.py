@@ -117,7 +117,7 @@ class KeptPage:
             page.goto("about:blank")
             page.mouse.move(-1, -1)
             page.set_viewport_size(WINDOW)
-            page.emulate_media(color_scheme="light")
+            page.emulate_media(color_scheme="light", reduced_motion="no-preference", forced_colors="none")
         self._page = page
 
 

@@ -36,7 +36,7 @@ def test_both_begin_at_the_left_and_show_the_longer_one(shown: Both) -> None:
     assert end == pytest.approx(max(spans), rel=0.02)
     assert shown.lanes()[0] == shown.lanes()[1]
     # Each has its own length in its header.
-    texts = [each.timeline.root.locator("header").inner_text() for each in (shown.a, shown.b)]
+    texts = [each.timeline.root.locator(".toolbar").inner_text() for each in (shown.a, shown.b)]
     assert [letter in text for letter, text in zip("AB", texts, strict=True)] == [True, True]
     assert texts[0].split("\n")[1] != texts[1].split("\n")[1]
 
@@ -175,7 +175,7 @@ def test_steps_of_one_trace(exported: OpenExported, tmp_path: Path) -> None:
     durations = trace.steps.set_index("step")["duration_ns"][steps] / 1e6
     assert start < 0
     assert end == pytest.approx(durations.max(), rel=0.05)
-    expect(shown.a.timeline.root.locator("header")).to_contain_text(f"step {steps[0]}")
+    expect(shown.a.timeline.root.locator(".toolbar")).to_contain_text(f"step {steps[0]}")
     whole = shown.a.table("Activities", "Summary")
     expect(whole.locator("tbody tr").first).to_contain_text("Duration")
     # What is slower goes to the right of the zero line, and has a sign.

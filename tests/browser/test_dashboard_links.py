@@ -33,17 +33,26 @@ def test_a_row_is_found_in_the_timeline_by_pointer_and_by_key(shown: Dashboard) 
 
 def test_a_bar_of_a_histogram_selects_its_events(shown: Dashboard) -> None:
     table = shown.table("Ops", "By op type")
-    row = table.locator("tbody tr").filter(
-        has=shown.page.get_by_role("button", name=re.compile("[2-9] events$"))
-    )
-    bar = row.first.get_by_role("button", name=re.compile("[2-9] events$")).first
-    count = int(re.findall(r"(\d+) events$", bar.get_attribute("aria-label") or "")[0])
-    bar.click()
+    bar = table.get_by_title(re.compile("[2-9] events$")).first
+    count = int(re.findall(r"(\d+) events$", bar.get_attribute("title") or "")[0])
+    bar.click(force=True)
     expect(shown.timeline.title).to_have_text(f"{count} events selected")
     # The row under the bar, which leads to its longest event, has not answered as well.
     expect(
         shown.timeline.details.get_by_role("table", name="Selected events").locator("tbody tr")
     ).to_have_count(count)
+    # The same by keys, in the control that all bars are.
+    bars = table.get_by_role("slider", name=re.compile("^Durations of ")).first
+    bars.focus()
+    texts = [str(bars.get_attribute("aria-valuetext"))]
+    while len(texts) < int(str(bars.get_attribute("aria-valuemax"))):
+        shown.page.keyboard.press("ArrowRight")
+        expect(bars).not_to_have_attribute("aria-valuetext", texts[-1])
+        texts.append(str(bars.get_attribute("aria-valuetext")))
+    shown.page.keyboard.press("Enter")
+    last = int(re.findall(r"(\d+) events?$", texts[-1])[0])
+    rows = shown.timeline.details.get_by_role("table", name="Selected events").locator("tbody tr")
+    expect(rows.or_(shown.timeline.details.get_by_role("button", name="Graph"))).to_have_count(last)
 
 
 def test_the_frames_of_a_flame_graph_and_the_timeline_find_each_other(

@@ -91,7 +91,7 @@ def test_totals_are_of_all_signatures_where_not_all_are_listed(
         assert rows is not None
         assert above is not None
         assert above["y"] + above["height"] <= rows["y"] + 1
-        expect(monitor.region.locator("header.toolbar")).to_contain_text("4,021 runs")
+        expect(monitor.region.locator(".toolbar")).to_contain_text("4,021 runs")
         expect(monitor.signature("train").locator(".percent")).to_have_text("96.5 %")
         expect(monitor.details).to_contain_text("8.29 s")
         page.keyboard.press("/")
@@ -172,7 +172,7 @@ def test_details_leave_the_tables_to_be_seen(
     monitor.opened()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     # Even where no pointer can hover over the row.
-    trace_next = monitor.signature("train").get_by_role("button", name="Trace the next run of train")
+    trace_next = monitor.signature("train").get_by_role("button", name="Trace next run of train")
     expect(trace_next).to_have_css("opacity", "1")
     writer.close({})
 
@@ -247,7 +247,7 @@ def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
         assert session.signatures["rule"].tolist() == ["", "every 250", ""]
 
         # Nobody records now: a request that was made before waits.
-        for name in ("Trace its next run", "Trace the next run of train", "Trace next run"):
+        for name in ("Trace its next run", "Trace next run of train", "Trace next run"):
             expect(monitor.region.get_by_role("button", name=name, exact=True)).to_be_disabled()
         session.trace_next("train")
         expect(monitor.details).to_contain_text("will be traced when a job records again")

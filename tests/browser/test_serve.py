@@ -81,7 +81,7 @@ def test_a_job_in_another_process(opened: Open, tmp_path: Path) -> None:
         with Started("-m", "tests.recording.monitored_job", path, "session"):
             row = table(page, "Signatures").get_by_role("row").filter(has_text="GradientDescent").first
             expect(row).to_be_visible(timeout=SECONDS)
-            row.get_by_role("button", name="Trace the next run of").click()
+            row.get_by_role("button", name="Trace next run of").click()
             trace = table(page, "Traces").get_by_role("button", name=A_RUN).first
             expect(trace).to_be_visible(timeout=SECONDS)
             page.reload()

@@ -70,7 +70,7 @@ describe("arrange", () => {
       path: `${PS}/device:CPU:0`,
       lanes: [0, 1],
       y: 0,
-      height: 22,
+      height: 24,
     });
     expect(arrangement.items[5]).toMatchObject({ key: key(3), lane: 3, height: 2 * 17 + 7 });
   });
@@ -147,7 +147,7 @@ describe("arrange", () => {
       "    stream 13",
       "+ worker 1 (2)",
     ]);
-    expect(collapsed.items[4]).toMatchObject({ lanes: [4, 5], height: 22 });
+    expect(collapsed.items[4]).toMatchObject({ lanes: [4, 5], height: 24 });
     const hidden = arranged({ hidden: new Set([key(2), key(3), `${WORKER_1}\0${WORKER_1}/device:CPU:0`]) });
     expect(outline(hidden)).toEqual([
       "- ps 0 · CPU:0 (2)",

@@ -8,7 +8,7 @@ import { type AnyTrackItem, type PlacedTracks, shownTracks, type TrackOptions } 
 
 export type { GroupBy } from "./groups";
 
-export const GROUP_HEIGHT = 22;
+export const GROUP_HEIGHT = 24;
 export const ROW_HEIGHT = 17;
 /** Room above the first row of each lane and below its last, so that a lane is as high as a button should be. */
 const LANE_PAD_ABOVE = 3;

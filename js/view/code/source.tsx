@@ -86,14 +86,18 @@ export function Source({ actions, file, texts, timed, longest, current, look, ch
               data-gap={index > 0 && numbers[index - 1] !== line - 1 ? "" : undefined}
               aria-selected={line === at}
               aria-disabled={!totals}
-              aria-label={`Line ${line}: ${text.trim()}${said ? `; ${said}` : ""}`}
               title={said}
               tabIndex={line === at ? 0 : -1}
             >
+              <span class="visually-hidden">{`Line ${line}: ${text.trim()}${said ? `; ${said}` : ""}`}</span>
               <Bars line={totals} longest={longest} />
-              <span class="line-time">{totals && formatDuration(totals.device || totals.host)}</span>
-              <span class="line-number">{line}</span>
-              <code>{text}</code>
+              <span class="line-time" aria-hidden="true">
+                {totals && formatDuration(totals.device || totals.host)}
+              </span>
+              <span class="line-number" aria-hidden="true">
+                {line}
+              </span>
+              <code aria-hidden="true">{text}</code>
             </div>
           );
         })}

@@ -93,14 +93,14 @@ function Toolbar({ shown, current, headline, root }: ShownProps & Pick<AroundPro
   const searched = useSearched(stores, stores.indexOf(current.store));
   const picture = () => pictureOfBoth(root, headline.join(" "), stores);
   return (
-    <header class="toolbar">
+    <div class="toolbar">
       <SearchBox store={stores[searched]} actions={shown[searched].actions} />
       <span class="space" />
       <Controls
         {...{ store, actions, stores }}
         menu={<ExportMenu store={current.store} root={root} picture={picture} />}
       />
-    </header>
+    </div>
   );
 }
 

@@ -50,7 +50,8 @@ export function EventDetails({ store, actions, id }: EventProps) {
   };
   return (
     <>
-      <PanelHeader store={store} title={nameOf(store.drawn, id) || opOf(store.drawn, id) || NO_NAME}>
+      <PanelHeader store={store} title={nameOf(store.drawn, id) || opOf(store.drawn, id) || NO_NAME} />
+      <div class="below-title">
         <span class="chip" style={{ background: paints.css[colour], color: paints.text[colour] }}>
           {opOf(store.drawn, id) || category}
         </span>
@@ -59,7 +60,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
         ) : null}
         <AnnotateButton actions={actions} />
         <GraphButton store={store} actions={actions} id={id} />
-      </PanelHeader>
+      </div>
       <AnnotationList
         {...{ store, actions }}
         annotations={annotationsOf(store, { events: [eventAt(drawn, id)] })}

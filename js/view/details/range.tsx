@@ -62,9 +62,10 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
   const where = range.lanes ? commonLocation(range.lanes.map((lane) => store.drawn.lanes[lane])) : "";
   return (
     <>
-      <PanelHeader store={store} title={`${formatDuration(length)} selected`}>
+      <PanelHeader store={store} title={`${formatDuration(length)} selected`} />
+      <div class="below-title">
         <AnnotateButton actions={actions} />
-      </PanelHeader>
+      </div>
       <AnnotationList {...{ store, actions }} annotations={annotationsOf(store, range)} />
       <dl>
         {where && (

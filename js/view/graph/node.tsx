@@ -79,7 +79,6 @@ export function Node({
       data-event={eventAt(drawn, event)}
       data-elsewhere={place ? "" : undefined}
       aria-selected={event === middle}
-      aria-label={said.join(", ")}
       aria-flowto={targets.length ? targets.join(" ") : undefined}
       tabIndex={isFocusable ? 0 : -1}
       style={{
@@ -99,15 +98,24 @@ export function Node({
       onPointerMove={(at) => at.pointerType === "mouse" && pointAt(store, event, at)}
       onPointerLeave={() => store.setHover(null, null)}
     >
-      <b>{fitted([name, shortName(name)], room, widthOf)}</b>
-      <span>
+      <span class="visually-hidden">{said.join(", ")}</span>
+      <b aria-hidden="true">{fitted([name, shortName(name)], room, widthOf)}</b>
+      <span aria-hidden="true">
         <span>{fitted([op], room - widthOf(duration) - BETWEEN_PX, widthOf)}</span>{" "}
         <strong>{duration}</strong>
       </span>
-      {place && <em>{fitted([place], room, widthOf)}</em>}
+      {place && <em aria-hidden="true">{fitted([place], room, widthOf)}</em>}
       <i style={{ width: `${(100 * drawn.duration[event]) / longest}%` }} />
-      {hiddenInputs > 0 && <small class="before">+{formatCount(hiddenInputs)}</small>}
-      {hiddenConsumers > 0 && <small class="after">+{formatCount(hiddenConsumers)}</small>}
+      {hiddenInputs > 0 && (
+        <small class="before" aria-hidden="true">
+          +{formatCount(hiddenInputs)}
+        </small>
+      )}
+      {hiddenConsumers > 0 && (
+        <small class="after" aria-hidden="true">
+          +{formatCount(hiddenConsumers)}
+        </small>
+      )}
     </div>
   );
 }

@@ -31,12 +31,12 @@ export function Help({ store }: { store: Store }) {
     <div class="help-place" ref={place} popover="manual">
       <button type="button" class="help-shade" aria-label="Close the help" tabIndex={-1} onClick={shut} />
       <div class="help" role="dialog" aria-modal="true" aria-labelledby="tfv-help">
-        <header>
+        <div class="head">
           <h2 id="tfv-help">Keys and gestures</h2>
           <button type="button" ref={close} onClick={shut}>
             Close
           </button>
-        </header>
+        </div>
         <div class="columns">
           {SECTIONS.map(({ title, commands }) => (
             <section key={title}>

@@ -7,7 +7,7 @@ import { formatCount, formatNumber } from "../../model/format/units";
 import { laneMeaning } from "../../model/glossary";
 import { clockLabel, clockSentence, commonClock, shortClockText } from "../../model/lanes/clock_bounds";
 import { locationLabel } from "../../model/lanes/labels";
-import type { GroupItem, LaneItem } from "../../model/lanes/layout";
+import { GROUP_HEIGHT, type GroupItem, type LaneItem } from "../../model/lanes/layout";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { CounterLabel } from "./counter_label";
@@ -33,23 +33,24 @@ export function LaneLabels({ store, column }: { store: Store; column: HTMLElemen
   }, []);
   useTopics(store, ["viewport", "layout"], () => `${store.scroll} ${store.height} ${store.revision}`);
   const { scroll, height } = store;
-  const visible = store.arrangement.items.filter(
-    (item) => item.y + item.height > scroll && item.y < scroll + height,
-  );
   const above = store.arrangement.items.filter(
     (item): item is GroupItem => item.type === "group" && item.y < scroll,
   );
   // The group that the topmost lane belongs to stays in sight.
   const sticky = above.at(-1);
+  const visible = store.arrangement.items.filter(
+    (item) => item.y + item.height > scroll && item.y < scroll + height,
+  );
   const next = visible.find((item) => item.type === "group" && item !== sticky && item.y >= scroll);
-  const pushed = next ? Math.min(0, next.y - scroll - 22) : 0;
+  const pushed = next ? Math.min(0, next.y - scroll - GROUP_HEIGHT) : 0;
   const first = store.arrangement.items.find((item) => item.type === "lane" && item.y + item.height > scroll);
   const isPinnedArea = first?.type === "lane" && first.pinned;
-  const under = sticky && !isPinnedArea ? 22 + pushed : 0;
+  const under = sticky && !isPinnedArea ? GROUP_HEIGHT + pushed : 0;
+  const isSticky = sticky !== undefined && !isPinnedArea;
   return (
     <>
       {visible.map((item) =>
-        item.type === "group" ? (
+        isSticky && item === sticky ? null : item.type === "group" ? (
           <GroupLabel key={`g ${item.key}`} store={store} item={item} top={item.y - scroll} />
         ) : item.type === "memory" ? (
           <MemoryLabel key={item.key} store={store} item={item} />
@@ -61,7 +62,7 @@ export function LaneLabels({ store, column }: { store: Store; column: HTMLElemen
           <LaneLabel key={`l ${item.key}`} store={store} item={item} under={under} />
         ),
       )}
-      {sticky && !isPinnedArea && <GroupLabel key="sticky" store={store} item={sticky} top={pushed} sticky />}
+      {isSticky && <GroupLabel key="sticky" store={store} item={sticky} top={pushed} sticky />}
     </>
   );
 }

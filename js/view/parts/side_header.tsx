@@ -8,13 +8,13 @@ export function SideHeader({ store }: { store: Store }) {
   useTopics(store, ["details"]);
   const sentence = store.details?.overview?.headline;
   return (
-    <header class="toolbar side">
+    <div class="toolbar side">
       <ShownTrace store={store} />
       {sentence && (
         <span class="sentence" title={sentence}>
           {sentence}
         </span>
       )}
-    </header>
+    </div>
   );
 }

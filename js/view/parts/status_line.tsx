@@ -22,7 +22,8 @@ interface StatusLineProps {
 }
 
 export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLineProps) {
-  useTopics(store, ["paint", "panel", "layout", "notice", "search"]);
+  useTopics(store, ["panel", "layout", "notice", "search"]);
+  for (const each of stores) useTopics(each, ["paint"]);
   const hint = filterProblem(parseQuery(store.searchText), store.matches?.ids.length !== 0);
   const entries = stores.flatMap(({ painting }) => painting.paints.legend);
   const legend = [...new Map(entries.map((entry) => [entry.label, entry])).values()];
@@ -30,7 +31,7 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
   const isByKind = store.host.get("color_by") === "kind";
   const wait = isByKind ? waitColour(store.painting.theme) : "var(--muted)";
   return (
-    <footer class="status">
+    <div class="status">
       <span class="legend" role="group" aria-label="Legend">
         {legend.map((entry) => {
           const query = entry.category
@@ -38,41 +39,37 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
             : store.host.get("color_by") === "op"
               ? `op:${entry.label}`
               : "";
-          return (
+          const text = (
+            <>
+              <i class="swatch" style={{ background: entry.css }} />
+              {entry.label}
+            </>
+          );
+          return query ? (
             <button
               key={entry.label}
               type="button"
-              title={query ? highlightTitle(entry.label, entry.category) : entry.label}
-              disabled={!query}
-              aria-pressed={query !== "" && store.searchText === query}
-              style={{ opacity: 1 }}
+              title={highlightTitle(entry.label, entry.category)}
+              aria-pressed={store.searchText === query}
               onClick={() => store.setSearch(store.searchText === query ? "" : query)}
             >
-              <i class="swatch" style={{ background: entry.css }} />
-              {entry.label}
+              {text}
             </button>
+          ) : (
+            <span key={entry.label} title={entry.label}>
+              {text}
+            </span>
           );
         })}
         {stores.some(({ lanes }) => lanes.tensors) &&
           TENSOR_COLOURS.map((name) => (
-            <button
-              key={name}
-              type="button"
-              disabled
-              style={{ opacity: 1 }}
-              title={meaningOf(categoryLabel(name))}
-            >
+            <span key={name} title={meaningOf(categoryLabel(name))}>
               <i class="swatch" style={{ background: categoryColour(name, store.painting.theme) }} />
               {categoryLabel(name)}
-            </button>
+            </span>
           ))}
         {stores.some(({ drawn }) => drawn.wait) && (
-          <button
-            type="button"
-            disabled
-            style={{ opacity: 1 }}
-            title="The part of a transfer during which an earlier one occupied the channel"
-          >
+          <span title="The part of a transfer during which an earlier one occupied the channel">
             <i
               class="swatch"
               style={{
@@ -80,13 +77,13 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
               }}
             />
             waiting
-          </button>
+          </span>
         )}
         {stores.some(({ drawn }) => drawn.predicted) && (
-          <button type="button" disabled style={{ opacity: 1 }} title={PREDICTED}>
+          <span title={PREDICTED}>
             <i class="swatch" style={{ border: "1px dashed var(--text)" }} />
             predicted
-          </button>
+          </span>
         )}
       </span>
       {notes > 0 && (
@@ -116,7 +113,7 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
           <kbd>S</kbd> <kbd>D</kbd> moves · <kbd>?</kbd> all keys
         </span>
       )}
-    </footer>
+    </div>
   );
 }
 

@@ -24,12 +24,12 @@ interface ToolbarProps {
 
 export function Toolbar({ store, actions, root }: ToolbarProps) {
   return (
-    <header class="toolbar">
+    <div class="toolbar">
       <ShownTrace store={store} />
       <span class="space" />
       <SearchBox store={store} actions={actions} />
       <Controls {...{ store, actions, stores: [store] }} menu={<ExportMenu store={store} root={root} />} />
-    </header>
+    </div>
   );
 }
 

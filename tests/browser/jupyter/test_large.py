@@ -207,7 +207,7 @@ def test_the_graph_asks_for_edges_of_events_that_are_not_in_the_browser(
         shown = nodes.evaluate_all("nodes => nodes.map((node) => Number(node.dataset.event))")
         assert sorted(shown) == list(range(event - 2, event + 3))
         # The one at the edge has edges further on, which only the kernel knows.
-        name = nodes.last.get_attribute("aria-label") or ""
+        name = nodes.last.locator(".visually-hidden").text_content() or ""
         nodes.last.click()
         expect(timeline.title).to_have_text(name.split(",")[0])
         book.wait_until(partial(is_other, book, event))

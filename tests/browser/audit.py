@@ -1,0 +1,74 @@
+"""axe-core on a page: what it finds against WCAG 2.2 AA and good practice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, ViewportSize
+
+AXE = (Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+WCAG = RULES[:-1]
+"""What holds of a part of somebody else's page."""
+
+LOOKS = (("light", 1600), ("dark", 700), ("light", 700), ("dark", 1600))
+_HIGH = 900
+# Pages allow no further request, as axe-core makes for style sheets; tabs that are not shown take time.
+_RUN = """async ([within, tags]) => {
+    const hidden = [...document.querySelectorAll('*')].filter(({ shadowRoot }) => shadowRoot)
+        .flatMap(({ shadowRoot }) => [...shadowRoot.querySelectorAll('[role=tabpanel][hidden]')]);
+    const context = { include: [within ?? 'html'], exclude: hidden };
+    const { violations } = await axe.run(context, {
+        runOnly: tags, resultTypes: ['violations'], preload: false });
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) =>
+        `${id}: ${target.flat().join(' ')}: ${failureSummary.split('\\n').slice(1).join(' ').trim()}`));
+}"""
+_SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 30)))"
+
+
+def violations(page: Page, within: str | None = None, rules: list[str] = RULES) -> list[str]:
+    """Return what axe-core objects to on the page, or in the elements of a CSS selector."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
+    found: Any = page.evaluate(_RUN, [within, rules])
+    return list(found)
+
+
+class Audit:
+    """Audits one page in one state after another, each in one of two looks by turns.
+
+    Parameters
+    ----------
+    page
+        A page that shows a view. Nothing moves on it, so that no colour is seen half way to another one.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._states = 0
+        page.emulate_media(reduced_motion="reduce")
+        self._look(*LOOKS[0])
+
+    def _look(self, scheme: str, width: int) -> None:
+        self._page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        self._page.set_viewport_size(ViewportSize(width=width, height=_HIGH))
+        # Colours and sizes follow in the frame after the next one.
+        self._page.evaluate(_SETTLED)
+
+    def everywhere(self, state: str) -> None:
+        """Fail where axe-core objects to something: in both themes, in a wide and in a narrow window."""
+        for look in reversed(LOOKS):
+            self._look(*look)
+            self.here(f"{state}, {look}")
+
+    def check(self, state: str, within: str | None = None) -> None:
+        """Fail likewise in one of two looks, of the page or of some elements."""
+        self._states += 1
+        look = LOOKS[self._states % 2]
+        self._look(*look)
+        self.here(f"{state}, {look}", within)
+
+    def here(self, state: str, within: str | None = None) -> None:
+        """Fail likewise in the page as it is."""
+        assert (found := violations(self._page, within)) == [], f"{state}: {found}"
