@@ -101,7 +101,10 @@ function Body({ store, state }: { store: MonitorStore; state: MonitorState }) {
         )}
       </div>
       {store.panelOpen && (
-        <aside class="details" aria-label="Details">
+        <aside
+          class="details"
+          aria-label={`Details of ${signature ? isolated(signature.label) : "the session"}`}
+        >
           {signature ? (
             <SignatureDetails key={signature.signature} store={store} state={state} row={signature} />
           ) : (

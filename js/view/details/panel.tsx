@@ -1,6 +1,7 @@
 /** The panel at the right: one event, a range of time, what a search has found, or the whole step. */
 
 import type { Actions } from "../../input/actions";
+import { isolated } from "../../model/format/bidi";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -15,9 +16,10 @@ export function DetailsPanel({ store, actions }: { store: Store; actions: Action
   useTopics(store, ["selection", "annotations", "details", "panel", "paint", "layout", "search"]);
   if (!store.panelOpen) return null;
   const { selection, selected, range } = store;
+  const { title } = store.drawn;
   const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;
   return (
-    <aside class="details" aria-label="Details">
+    <aside class="details" aria-label={title ? `Details of ${isolated(title)}` : "Details"}>
       {store.draft && <AnnotationEditor key={store.draft.id} store={store} actions={actions} />}
       {several ? (
         <SeveralDetails store={store} actions={actions} events={several} />
