@@ -1,1 +1,1 @@
-"""Aligning the clocks of several tasks: no figure, no file format."""
+"""Align the clocks of several tasks."""

@@ -1,9 +1,8 @@
-"""How far the clocks of several tasks are apart, from events whose order is certain.
+"""Estimate clock offsets between tasks, from events whose order is certain.
 
-A tensor is not received before it was made, and no rank leaves a collective before
-the last one has entered it. Each such fact bounds the difference of two clocks from one
-side; together they give each clock an interval. Facts that contradict one another are
-not averaged: such a clock is left alone.
+A tensor is not received before it is made, and no rank leaves a collective before the last one has entered
+it. Each such fact bounds the difference of two clocks from one side; together they give an interval for each
+clock. Contradictory facts are not averaged: such a clock is left unchanged.
 """
 
 import re
@@ -18,23 +17,23 @@ from tfvis_nb.events import TIMES
 from tfvis_nb.texts import Text
 
 _ROUNDING = 2_000
-"""Times in whole microseconds may be wrong by this many ns against one another."""
+"""Tolerance in ns between times in whole microseconds."""
 
 _FAR = 1_000_000
-"""Clocks that may be this many ns apart are worth a note."""
+"""Clocks that may be this many ns apart get a note."""
 _MOST_NAMED = 8
 
 MOST_TASKS = 512
-"""Clocks of more tasks are not compared: each is bounded by each other one, over all others."""
+"""Clocks of more tasks are not compared, because each pair is bounded through all others."""
 
 
 def clock_offsets(trace: Trace) -> pd.DataFrame:
-    """Return how far the clock of each task is ahead of the first task's, one row per task.
+    """Return how far the clock of each task is ahead of that of the first task, one row per task.
 
-    ``low_ns`` and ``high_ns`` (float64) are the interval in which the offset lies, infinite where nothing
-    bounds it. ``offset_ns`` (int64) is the one to use: 0 where the interval allows it. ``collectives`` and
-    ``transfers`` count what bounds it; ``contradicting`` (bool) is where they exclude one another, and the
-    offset is 0. Above `MOST_TASKS` tasks, no clock but the first is bounded.
+    ``low_ns`` and ``high_ns`` (float64) are the interval in which the offset lies, infinite if nothing bounds
+    it. ``offset_ns`` (int64) is the one to use: 0 if the interval allows it. ``collectives`` and
+    ``transfers`` count the evidence; if it is ``contradicting`` (bool), the offset is 0. Above `MOST_TASKS`
+    tasks, no clock but the first is bounded.
 
     >>> from tfvis_nb import Trace, events
     >>> table = events.build({
@@ -111,22 +110,22 @@ def _closed(most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _used(low: float, high: float, found: list[Evidence], task: int) -> int:
-    """Choose an offset in an interval; a clock that may be right is not touched."""
+    """Choose an offset in an interval; a clock that may be right is not changed."""
     low, high = min(low, high), max(low, high)
     if low - _ROUNDING <= 0 <= high + _ROUNDING:
         return 0
     if np.isinf(low) or np.isinf(high):
         return round(high if np.isinf(low) else low)
-    # All ranks leave a collective almost together, but may have entered it at any time.
+    # All ranks leave a collective almost together, but may enter it at any time.
     leaving = found[0].leaving[task]
     return round((low + high) / 2 if np.isnan(leaving) else float(np.clip(leaving, low, high)))
 
 
 def aligned(trace: Trace) -> Trace:
-    """Return the trace with the clocks of its tasks brought together, and a note on each that was moved.
+    """Return the trace with aligned clocks, and a note on each clock that was moved.
 
-    How far they may still be apart is in its ``clock_bounds``. A note names the clocks left unaligned
-    although they may be far apart.
+    Its ``clock_bounds`` state how far they may still be apart. A note names clocks left unaligned although
+    they may be far apart.
     """
     from tfvis_nb.events import order
 
@@ -164,9 +163,9 @@ def aligned(trace: Trace) -> Trace:
 
 
 def _remaining(offsets: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    """Return by how much each clock may still be ahead of the first task's once its offset is taken off."""
+    """Return how far each clock may still be ahead of the first task's after subtracting its offset."""
     evident = offsets[(offsets["collectives"] > 0) | (offsets["transfers"] > 0)]
-    # Rounded times may exclude, by their rounding, the offset that is used.
+    # Rounding of times may exclude the offset used.
     low = np.minimum(evident["low_ns"] - evident["offset_ns"], 0).tolist()
     high = np.maximum(evident["high_ns"] - evident["offset_ns"], 0).tolist()
     bounds = dict(zip(evident["task"].tolist(), zip(low, high, strict=True), strict=True))
@@ -176,7 +175,7 @@ def _remaining(offsets: pd.DataFrame) -> dict[str, tuple[float, float]]:
 
 
 def _kept(offsets: pd.DataFrame) -> list[str]:
-    """Return a note on the clocks that were left as recorded, although they may be far apart."""
+    """Return a note on clocks left as recorded, although they may be far apart."""
     kept = []
     for _, row in offsets.iloc[1:].iterrows():
         if row["contradicting"] or row["offset_ns"] or max(-row["low_ns"], row["high_ns"]) < _FAR:
@@ -211,7 +210,7 @@ def _note(row: pd.Series) -> str:
 
 
 def _bounds(row: pd.Series) -> Text:
-    """Write the interval of a clock that something bounds."""
+    """Format the interval of a bounded clock."""
     low, high = _milliseconds(row["low_ns"]), _milliseconds(row["high_ns"])
     bounded = np.isfinite(row["low_ns"]), np.isfinite(row["high_ns"])
     return (

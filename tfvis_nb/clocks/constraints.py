@@ -14,11 +14,11 @@ from tfvis_nb.events import NO_STEP, TEXT
 class Evidence:
     """Bounds on the differences of clocks.
 
-    - `most`: ``most[a, b]``: how much the clock of task a can at most be ahead of that of task b (float64 ns,
-      infinite where nothing is known).
-    - `counts`: How many facts there are about each task (int64).
-    - `leaving`: How much later each task leaves a collective than the first task, by its own clock: the
-      median (float64 ns, NaN where they shared none).
+    - `most`: ``most[a, b]`` is the most by which the clock of task a can be ahead of that of task b (float64
+    ns, infinite if unknown).
+    - `counts`: The number of facts about each task (int64).
+    - `leaving`: How much later each task leaves collectives than the first task, by its own clock: the median
+    (float64 ns, NaN if they shared none).
     """
 
     most: np.ndarray
@@ -27,11 +27,11 @@ class Evidence:
 
 
 def collectives(trace: Trace, tasks: list[str]) -> Evidence:
-    """Bound clocks by collectives: each rank leaves after every rank has entered."""
+    """Bound clocks by collectives: each rank leaves after all ranks have entered."""
     events = trace.events
     found = np.full((len(tasks), len(tasks)), np.inf)
     blank = Evidence(found, np.zeros(len(tasks), np.int64), np.full(len(tasks), np.nan))
-    # An nccl kernel on a stream begins when the stream comes to it, on a clock of its own.
+    # An NCCL kernel on a stream starts when the stream reaches it, and has its own clock.
     stream = np.array([str(lane).startswith("stream") for lane in events["lane"].cat.categories] + [False])
     on_device = stream[events["lane"].cat.codes]
     rows = np.flatnonzero((events["kind"] == "collective").to_numpy() & ~on_device)
@@ -43,7 +43,8 @@ def collectives(trace: Trace, tasks: list[str]) -> Evidence:
     end = start + events["duration_ns"].to_numpy()[shared["row"]]
     group, task = shared["group"], shared["task"]
     ranks = np.bincount(group)
-    # Groups are numbered as they come: laid out by group and task, those of k ranks are blocks of k rows.
+    # Groups are numbered in order of appearance: sorted by group and task, those of k ranks are blocks of k
+    # rows.
     order = np.lexsort((task, group))
     order = order[ranks[group[order]] > 1]
     if not len(order):
@@ -66,10 +67,10 @@ def collectives(trace: Trace, tasks: list[str]) -> Evidence:
 
 
 def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np.ndarray]:
-    """Return which collectives are the same: group, task and row, once for each rank.
+    """Match collectives: return group, task and row, once for each rank.
 
-    The source may number them; otherwise they have one name in one step, and the k-th of a
-    task is the k-th of the others when all have as many.
+    The source may number them; otherwise they have the same name in the same step, and the k-th of a task
+    matches the k-th of the others if all have the same number.
     """
     events = trace.events
     table = pd.DataFrame(
@@ -96,7 +97,7 @@ def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np
 
 
 def transfers(trace: Trace, tasks: list[str]) -> Evidence:
-    """Bound clocks by tensors that went from task to task: received after they were made."""
+    """Bound clocks by tensors sent between tasks, which are received after they were made."""
     found = np.full((len(tasks), len(tasks)), np.inf)
     counts = np.zeros(len(tasks), np.int64)
     events = trace.events
@@ -104,12 +105,12 @@ def transfers(trace: Trace, tasks: list[str]) -> Evidence:
     received = (events["kind"] == "transfer").to_numpy()
     if not received.any():
         return evidence
-    # Without the inputs of ops, which cost the most: who made a tensor does not depend on them.
+    # Without inputs of ops, which are slow to find: the producer of a tensor does not depend on them.
     unlabelled = events.assign(detail=pd.array([""] * len(events), dtype=TEXT))
     edges = replaced(trace, unlabelled, graphs=()).edges
     edges = edges[(edges["kind"] == "transfer").to_numpy() & received[edges["target"]]]
     source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
-    # For a node that ran several times, only the times could identify the run.
+    # If a node ran several times, only the times could identify the run.
     key = [events[name] for name in ("step", "device", "name")]
     once = (events.groupby(key, observed=True)["start_ns"].transform("size") == 1).to_numpy()
     index = task_indexes(events["task"], tasks)
@@ -128,7 +129,7 @@ def transfers(trace: Trace, tasks: list[str]) -> Evidence:
 
 
 def task_indexes(column: pd.Series, tasks: list[str]) -> np.ndarray:
-    """Return for each event the index in `tasks` of the task of a column of tasks or devices, or -1."""
+    """Return the index in `tasks` of each event's task, from a column of tasks or devices, or -1."""
     numbers = {task: index for index, task in enumerate(tasks)}
     of_category = [numbers.get(task_of(str(text)), -1) for text in column.cat.categories]
     found: np.ndarray = np.array([*of_category, -1], np.int64)[column.cat.codes.to_numpy()]

@@ -1,4 +1,4 @@
-"""Traces at another time, and allocation records, which are nested in events, moved along with them."""
+"""Move traces in time, together with the allocation records nested in events."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from tfvis_nb.events import TIMES
 
 
 def moved_later(trace: Trace, by_ns: int) -> Trace:
-    """Return a trace all of whose times are `by_ns` later.
+    """Return a trace with all times moved later by `by_ns`.
 
     >>> from tfvis_nb import Trace, events
     >>> trace = Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
@@ -27,9 +27,9 @@ def moved_later(trace: Trace, by_ns: int) -> Trace:
 
 
 def records_moved(nested: pa.Table | None, back_ns: np.ndarray) -> pa.Table | None:
-    """Return nested columns whose allocation records are `back_ns` earlier: int64, one value per event.
+    """Return nested columns with allocation records moved earlier by `back_ns` (int64, one value per event).
 
-    Records are in whole microseconds, rounded down; they are rounded down again.
+    Records are rounded down to whole microseconds, and are rounded down again.
     """
     if nested is None or "memory" not in nested.column_names or not np.any(back_ns):
         return nested

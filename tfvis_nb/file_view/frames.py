@@ -1,7 +1,7 @@
-"""Messages between a view and the process that reads its file: JSON, with binary parts behind it.
+"""Messages between a view and the process that reads its file: JSON, followed by binary parts.
 
-In a pipe each is preceded by its length; on the WebSocket it is a message. An empty one says that a message
-of the view has been handled.
+In a pipe each is preceded by its length; on the WebSocket it is one message. An empty one means that a
+message of the view has been handled.
 """
 
 import json
@@ -24,7 +24,7 @@ def pack(message: Mapping[str, Any], buffers: Sequence[bytes | memoryview] = ())
 
 
 def write_frame(pipe: BinaryIO, content: bytes) -> None:
-    """Write a message to a pipe; OSError if nobody reads it any more."""
+    """Write a message to a pipe; OSError if nobody reads it."""
     pipe.write(_LENGTH.pack(len(content)))
     pipe.write(content)
     pipe.flush()

@@ -1,4 +1,4 @@
-"""The WebSocket of a view: whoever may read the server's files may open one in it."""
+"""The WebSocket of a view, for users who may read the server's files."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from tfvis_nb.file_view.process import FileProcess
 from tfvis_nb.texts import Text
 
 LARGEST_MESSAGE = 1_000_000
-"""Characters of a message of the view: a selection, a search."""
+"""Maximum characters of a message from the view, such as a selection or a search."""
 
 _LOOK_MS = 1000
 
@@ -43,7 +43,7 @@ class TraceFiles(Configurable):
 
 
 def add_handler(server: Any) -> None:
-    """Let a Jupyter server answer at ``/tfvis-nb/file``."""
+    """Add the handler of ``/tfvis-nb/file`` to a Jupyter server."""
     limits = TraceFiles(parent=server)
     address = url_path_join(server.web_app.settings["base_url"], "tfvis-nb", "file")
     server.web_app.add_handlers(".*$", [(address, FileHandler, {"limits": limits})])
@@ -56,16 +56,16 @@ class FileHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
     _views: ClassVar[set["FileHandler"]] = set()
 
     def initialize(self, limits: TraceFiles) -> None:
-        """Take what is configured; tornado calls this for each request."""
+        """Store the configuration; tornado calls this for each request."""
         self._limits = limits
         self._process: FileProcess | None = None
         self._clock: PeriodicCallback | None = None
 
     def set_default_headers(self) -> None:
-        """Set none: they are for pages."""
+        """Set none, because they are for pages."""
 
     async def get(self, *args: Any, **kwargs: Any) -> None:
-        """Accept the connection of a user who may read files; tornado has the origin checked."""
+        """Accept the connection of a user who may read files; tornado checks the origin."""
         if self.current_user is None or not await self._may("read"):
             raise HTTPError(403)
         self._writable = await self._may("write")
@@ -76,7 +76,7 @@ class FileHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
         return bool(await ensure_async(allowed))
 
     def on_message(self, message: str | bytes) -> None:
-        """Take the path of the file, or pass a message on to the process."""
+        """Receive the path of the file, or pass a message to the process."""
         try:
             content = json.loads(message) if len(message) <= LARGEST_MESSAGE else None
         except (ValueError, RecursionError):
@@ -123,14 +123,14 @@ class FileHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
             self._refuse(Text("file_view_lost"))
 
     def _refuse(self, sentence: str) -> None:
-        """Say why there is no view, or none any more, and close the connection."""
+        """Send the reason why there is no view, and close the connection."""
         with contextlib.suppress(WebSocketClosedError):
             self.write_message(pack({"method": "refused", "sentence": sentence}), binary=True)
         self._end()
         self.close()
 
     def on_close(self) -> None:
-        """End the process with the view."""
+        """End the process when the view is closed."""
         super().on_close()
         self._end()
 

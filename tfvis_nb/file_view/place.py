@@ -1,4 +1,4 @@
-"""Where a file of the file browser lies on the server's disk, if it may be opened."""
+"""The path of a file browser's file on the server's disk, if it may be opened."""
 
 import stat
 from pathlib import Path
@@ -9,21 +9,21 @@ from tfvis_nb.texts import Text
 
 
 def local_file(contents: Any, name: str) -> Path:
-    """Return the real path of a file below the root folder of a server.
+    """Return the real path of a file in the root folder of a server.
 
     Parameters
     ----------
     contents
         The contents manager of a Jupyter server.
     name
-        A path as the file browser has it: relative to the root folder, with forward slashes.
+        A path in the file browser: relative to the root folder, with forward slashes.
 
     Raises
     ------
     Refusal
-        If the server keeps its files elsewhere; or no regular file is there, it is hidden and the server
-        shows no hidden files, or it lies outside the root folder, perhaps behind a link. The answer does
-        not distinguish these cases.
+        If the server keeps its files elsewhere, no regular file is there, it is hidden and the server shows
+        no hidden files, or it lies outside the root folder, perhaps through a link. The message is the same
+        in all of these cases.
     """
     from jupyter_core.paths import is_hidden
     from tornado.web import HTTPError

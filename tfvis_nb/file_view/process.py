@@ -1,4 +1,4 @@
-"""The process of one view: started, fed, limited in time, and killed with the view."""
+"""The process of one view: started, supplied with messages, limited in time, and killed with the view."""
 
 import asyncio
 import contextlib
@@ -13,11 +13,11 @@ from typing import Any, BinaryIO, cast
 
 from tfvis_nb.file_view.frames import read_frames, write_frame
 
-# -P: the folder in which the server was started may hold a module of any name.
+# -P, because the folder where the server was started may contain a module of any name.
 _COMMAND = [sys.executable, "-P", "-m", "tfvis_nb.file_view.worker"]
 
 MOST_WAITING = 1000
-"""Messages of a view that may wait for an answer."""
+"""Maximum messages of a view that may wait for a response."""
 
 
 class FileProcess:
@@ -26,9 +26,9 @@ class FileProcess:
     Parameters
     ----------
     send
-        Sends a message to the view, and returns when there is room for another one.
+        Sends a message to the view; returns when there is room for another one.
     ended
-        Called when the process has ended by itself: with True if it has said why.
+        Called when the process has ended on its own: with True if it has sent the reason.
     """
 
     def __init__(self, send: Callable[[bytes], Awaitable[None]], ended: Callable[[bool], None]) -> None:
@@ -44,16 +44,16 @@ class FileProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
     @property
     def waiting_s(self) -> float:
-        """How long the view has been waiting for an answer, in seconds; 0 if it does not wait."""
+        """How long the view has been waiting for a response, in seconds; 0 if it is not waiting."""
         return time.monotonic() - self._since if self._waiting else 0.0
 
     def give(self, message: Mapping[str, Any]) -> bool:
-        """Give it a message of the view; False if too many wait."""
+        """Pass on a message of the view; return False if too many are waiting."""
         if self._waiting >= MOST_WAITING:
             return False
         if self._waiting == 0:
@@ -63,7 +63,7 @@ class FileProcess:
         return True
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self._ended = lambda _: None
         self._process.kill()
 
@@ -81,7 +81,7 @@ class FileProcess:
                 else:
                     self._loop.call_soon_threadsafe(self._handled)
         self._given.put(None)
-        # The server may have ended.
+        # The server may have ended already.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._end)
 

@@ -1,7 +1,7 @@
-"""The process that reads one file and shows it, as a kernel would: ``python -m tfvis_nb.file_view.worker``.
+"""The process that reads and shows one file like a kernel: ``python -m tfvis_nb.file_view.worker``.
 
-It gets messages of the view from its standard input and writes the widget's to its standard output. It ends
-with its input, even while it reads: when the view is closed, or the server is gone.
+It reads messages of the view from standard input and writes those of the widget to standard output. It ends
+with its input, even while reading the file: when the view is closed or the server has gone.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _log = logging.getLogger("tfvis_nb")
 
 
 class _Pipe:
-    """What the widget sends; from any thread."""
+    """Sends the messages of the widget, from any thread."""
 
     def __init__(self, pipe: BinaryIO) -> None:
         self._pipe = pipe
@@ -33,7 +33,7 @@ class _Pipe:
         self._comm: str | None = None
 
     def begin(self, comm: str) -> None:
-        """From now on the messages of this comm are sent; a widget has others, of its layout."""
+        """Start sending the messages of this comm; widgets also have others for their layout."""
         self._comm = comm
 
     def send(self, message: dict[str, Any], buffers: Any = ()) -> None:
@@ -42,7 +42,7 @@ class _Pipe:
             write_frame(self._pipe, pack(message, buffers or ()))
 
     def handled(self) -> None:
-        """Say that a message of the view has been handled."""
+        """Report that a message of the view has been handled."""
         with self._writing:
             write_frame(self._pipe, b"")
 
@@ -54,11 +54,11 @@ class _Pipe:
 
 def main() -> None:
     """Serve one view until standard input ends."""
-    # What libraries print must not get between the messages.
+    # Output of libraries must not get between the messages.
     pipe = _Pipe(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
     logging.basicConfig(stream=sys.stderr, format="tfvis-nb file view: %(message)s")
-    # Or else a progress line is shown at the server's terminal.
+    # Otherwise the server's terminal would show a progress line.
     sys.stderr = None
     given: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(given,), daemon=True).start()
@@ -69,7 +69,7 @@ def main() -> None:
         except BaseException as error:  # noqa: BLE001 - the user waits
             _limit(None)
             pipe.send({"method": "refused", "sentence": _reason(error, request["most_bytes"])})
-            os._exit(0)  # without waiting for the thread that reads
+            os._exit(0)  # without waiting for the reading thread
         pipe.handled()
         while True:
             _handle(widget, given.get(), pipe, writable=request["writable"])
@@ -92,10 +92,10 @@ def _opened(request: dict[str, Any], pipe: _Pipe) -> Any:
 
     _send_comms_to(pipe)
     show = (_show_session if request["path"].endswith(SESSION) else _show_trace)()
-    # From here on: libraries that find no memory while they are loaded end the process.
+    # Only now, because libraries that run out of memory while loading end the process.
     _limit(request["most_bytes"])
     widget = show(Path(request["path"]))
-    # The view has the code, and lays itself out.
+    # The view has the code, and its own layout.
     names = set(widget.keys) - set(AnyWidget.class_trait_names()) - {"_esm", "_css", "_anywidget_id"}
     pipe.begin(widget.comm.comm_id)
     state, paths, buffers = _remove_buffers(widget.get_state(names))
@@ -105,21 +105,21 @@ def _opened(request: dict[str, Any], pipe: _Pipe) -> Any:
 
 
 def _limit(most_bytes: int | None) -> None:
-    """Limit the memory of this process, or lift the limit to report that it was reached."""
+    """Limit the memory of this process, or lift the limit to be able to report that it was reached."""
     try:
         import resource
     except ImportError:  # only on Unix
         return
-    # Not RLIMIT_AS: allocators and thread pools reserve far more addresses than they use. What libraries
-    # have when they are loaded does not count: OpenBLAS alone reserves a gigabyte.
+    # Not RLIMIT_AS: allocators and thread pools reserve far more addresses than they use. Memory of loaded
+    # libraries does not count: OpenBLAS alone reserves a gigabyte.
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    with contextlib.suppress(ValueError):  # there is a lower limit already
+    with contextlib.suppress(ValueError):  # there already is a lower limit
         wanted = most if most_bytes is None else _data_bytes() + most_bytes
         resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
 
 
 def _data_bytes() -> int:
-    """Return what counts for RLIMIT_DATA now; 0 where Linux does not say."""
+    """Return the current size that counts for RLIMIT_DATA; 0 if unknown."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -128,7 +128,7 @@ def _data_bytes() -> int:
 
 
 def _send_comms_to(pipe: _Pipe) -> None:
-    """Let widgets talk over a pipe rather than to a kernel's front end."""
+    """Make widgets communicate over a pipe instead of with a kernel's front end."""
     import comm
     from comm.base_comm import BaseComm
 
@@ -154,9 +154,9 @@ def _show_trace() -> Callable[[Path], Any]:
     from tfvis_nb.reading import collect, read_trace  # noqa: F401 - `collect` loads the readers
 
     def show(path: Path) -> Any:
-        # Errors name the file as the user knows it.
+        # Errors show the name that the user knows.
         os.chdir(path.parent)
-        # Opened here: a name may look like a pattern or a URL, and a link may have taken the file's place.
+        # Opened here, because a name may look like a pattern or URL, and a link may have replaced the file.
         with open(path.name, "rb", opener=_open_no_link) as file:
             return TimelineWidget(read_trace(file))
 
@@ -188,7 +188,7 @@ def _handle(widget: Any, message: dict[str, Any], pipe: _Pipe, *, writable: bool
     except BrokenPipeError:
         raise
     except Exception:  # noqa: BLE001
-        # Such as a selection that the widget does not take; it has no reply in a kernel either.
+        # Such as a selection that the widget rejects; kernels do not reply to it either.
         _log.exception(Text("request_failed", request=f"the message {message.get('method')!r}"))
 
 

@@ -1,4 +1,4 @@
-"""``%%trace`` and ``%trace_remote``: their arguments. The work is recording's and display's."""
+"""``%%trace`` and ``%trace_remote``: their arguments. Packages recording and display do the work."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def register(shell: Any) -> None:
 
 
 def unregister(shell: Any) -> None:
-    """Take the magics out of an IPython `shell` again."""
+    """Remove the magics from an IPython `shell`."""
     for kind, name in _MAGICS:
         shell.magics_manager.magics[kind].pop(name, None)
     if keep_help_runnable in shell.input_transformers_cleanup:

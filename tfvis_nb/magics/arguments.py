@@ -1,4 +1,4 @@
-"""What the lines of magics have in common: how they are parsed, and the options of what they show."""
+"""Shared parts of the magics: parsing of their lines, and options for their results."""
 
 import argparse
 import keyword
@@ -15,7 +15,7 @@ from tfvis_nb.writing.save import SUFFIXES, check_target
 
 
 class MagicParser(argparse.ArgumentParser):
-    """Arguments of a magic: a mistake in them is one line in the cell, never an exit."""
+    """Argument parser of a magic: a mistake shows one line in the cell and never exits."""
 
     def __init__(self, magic: str, description: str) -> None:
         formats = "; ".join(f"{suffix} {what}" for suffix, what in SUFFIXES.items())
@@ -28,7 +28,7 @@ class MagicParser(argparse.ArgumentParser):
         )
 
     def add_results(self) -> None:
-        """Add what is done with the trace."""
+        """Add the options for the use of the trace."""
         add = self.add_argument
         add(
             "-o",
@@ -46,7 +46,7 @@ class MagicParser(argparse.ArgumentParser):
         add("-q", "--quiet", action="store_true", help="do not show the timeline")
 
     def add_profile(self) -> None:
-        """Add what profiles record."""
+        """Add the options for the content of profiles."""
         add = self.add_argument
         add("--python", action="store_true", help="record Python calls in profiles; slows what is recorded")
         add("--shapes", action="store_true", help="record the shapes of op inputs in profiles")
@@ -68,13 +68,13 @@ class MagicParser(argparse.ArgumentParser):
         raise UsageError(message)
 
     def parse(self, line: str) -> argparse.Namespace:
-        """Parse a line; the name of a variable and the files are checked before anything runs."""
+        """Parse a line, and check the name of the variable and the files before anything runs."""
         lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
         lexer.whitespace_split, lexer.commenters = True, ""
-        lexer.escape = ""  # a backslash divides folders on Windows; quotes keep blanks together
+        lexer.escape = ""  # backslashes separate folders on Windows; quotes keep spaces
         try:
             words = list(lexer)
-        except ValueError as error:  # an open quote
+        except ValueError as error:  # an unclosed quote
             self.error(str(error).lower())
         arguments, unknown = self.parse_known_args(words)
         if unknown:
@@ -90,6 +90,6 @@ class MagicParser(argparse.ArgumentParser):
         return arguments
 
     def check_name(self, name: str | None) -> None:
-        """Refuse what is no name of a variable."""
+        """Reject invalid names of variables."""
         if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
             self.error(Text("no_name", name=name))

@@ -1,4 +1,4 @@
-"""What a magic does with its trace: binds it to a name, writes it, and shows it below the cell."""
+"""The results of a magic: bind the trace to a name, write it, and show it below the cell."""
 
 import argparse
 import weakref
@@ -27,17 +27,17 @@ class Results:
         self._shown: dict[str, weakref.ref[Any]] = {}
 
     def bind(self, recorded: Trace, name: str | None) -> None:
-        """Give the user a variable."""
+        """Set a variable of the user."""
         if name:
             self._shell.push({name: recorded})
 
     def show(self, recorded: Trace, arguments: argparse.Namespace, magic: str) -> None:
-        """Write the files that were asked for, and show the timeline."""
+        """Write the requested files, and show the timeline."""
         for path in arguments.output:
             try:
                 written = save(recorded, path)
             except (OSError, ValueError) as error:
-                # The cell has run: its recording is shown, and the other files are written.
+                # The cell has run, so show its recording and write the other files.
                 print(f"{magic}: {_not_written(path, error)}")  # noqa: T201
                 continue
             if not arguments.quiet or written != [path]:
@@ -51,18 +51,18 @@ class Results:
         widget = show_timeline(recorded, keep=keep)
         cell = cell_id(self._shell)
         if cell is not None:
-            # Run again, the cell loses its old output; the widget in it would live on in the kernel
+            # When the cell runs again, it loses its old output, but the widget in it would stay in the kernel
             # and in the saved notebook.
             previous = self._shown.pop(cell, lambda: None)()
             if previous is not None:
                 previous.close()
             self._shown[cell] = weakref.ref(widget)
-        publish: Any = display  # which has no types
+        publish: Any = display  # it has no types
         publish(widget)
 
 
 def _not_written(path: Path, error: OSError | ValueError) -> str:
-    """Describe in one line which file was not written, and why."""
+    """Describe in one line which file was not written, and the reason."""
     reason = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
     start = f"cannot write {str(path)!r}: "
     return start + reason.removeprefix(start)

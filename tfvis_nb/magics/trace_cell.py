@@ -1,4 +1,4 @@
-"""``%%trace``: its arguments. The work is recording's and display's."""
+"""``%%trace``: its arguments. Packages recording and display do the work."""
 
 import argparse
 import contextlib
@@ -21,13 +21,13 @@ from tfvis_nb.texts import Text, text_of
 NAME = "%%trace"
 
 CALIBRATION_RUNS = 4
-"""Runs of a cell without tracing; the first one warms up and does not count."""
+"""How often a cell runs without tracing; the first run warms up and does not count."""
 
 _RECORDING = (
     *("mode", "level", "framework", "no_partition_graphs", "no_source"),
     *("python", "shapes", "device_level"),
 )
-"""Options on which the times in a recording depend: only runs with the same ones are compared."""
+"""Options that affect times in a recording: only runs with the same ones are compared."""
 
 
 class CellFailed(Exception):  # noqa: N818 - the front end shows this name after the real error
@@ -89,7 +89,7 @@ class TraceMagic:
     shell
         The IPython shell whose cells it runs.
     results
-        What it does with the trace.
+        Handles the trace.
     """
 
     def __init__(self, shell: Any, results: Results) -> None:
@@ -147,10 +147,10 @@ class TraceMagic:
         )
 
     def _untraced(self, line: str, cell: str) -> list[StepTimes]:
-        """Run the cell without tracing, and without what it shows unless it fails; return its step times."""
+        """Run the cell without tracing, and without output unless it fails; return its step times."""
         print(Text("calibrating", runs=CALIBRATION_RUNS))  # noqa: T201 - the user would wonder
         runs = [StepTimes() for _ in range(CALIBRATION_RUNS)]
-        shown: Any  # of IPython, which has no types
+        shown: Any  # IPython has no types
         try:
             for run in runs:
                 with capture_output() as shown, run:
@@ -161,7 +161,7 @@ class TraceMagic:
         return runs[1:]
 
     def _run_cell(self, line: str, cell: str) -> None:
-        # IPython looks for a semicolon at the end in the outer cell, where it is inside a string.
+        # IPython looks for a final semicolon in the outer cell, where it is inside a string.
         silent = self._shell.displayhook.semicolon_at_end_of_expression(cell)
         with self._numbered(self._above(line, cell), "\npass" if silent else ""):
             result = self._shell.run_cell(cell, store_history=False)
@@ -170,7 +170,7 @@ class TraceMagic:
             raise CellFailed(Text("cell_failed", error=type(error).__name__)) from error
 
     def _above(self, line: str, cell: str) -> str:
-        """Return what stands above the code in the cell, as Python: the magic's line, and blank ones."""
+        """Return the lines above the code in the cell, as Python: the magic's line, and blank lines."""
         magic = f"%%trace {line}".rstrip()
         raw: str = self._shell.history_manager.input_hist_raw[-1]
         above = raw.rstrip().removesuffix(cell.rstrip())
@@ -179,7 +179,7 @@ class TraceMagic:
 
     @contextlib.contextmanager
     def _numbered(self, above: str, below: str) -> Iterator[None]:
-        """Give the code the cell's number and the line numbers that the user sees; `below` is run after it.
+        """Give the code the cell's number and the line numbers that the user sees; `below` runs after it.
 
         IPython counts cells before a magic runs, and lines below the magic's.
         """
@@ -187,7 +187,7 @@ class TraceMagic:
         cache, parse, number = compiler.cache, compiler.ast_parse, self._shell.execution_count - 1
 
         def parse_cell(code: str, *rest: Any, **options: Any) -> Any:
-            del compiler.ast_parse  # code compiled by the code has its own lines
+            del compiler.ast_parse  # code compiled by the cell has its own lines
             return parse("\n" * above.count("\n") + code + below, *rest, **options)
 
         compiler.cache = lambda cell, _=0, **options: cache(above + cell, number, **options)
@@ -202,19 +202,19 @@ class TraceMagic:
         try:
             awaits = self._shell.should_run_async(cell, transformed_cell=self._shell.transform_cell(cell))
         except SyntaxError:
-            return  # running it shows where
+            return  # running it shows the location
         if awaits:
             raise UsageError(Text("awaits"))
 
     def _hand_over(self, recorded: Trace, arguments: argparse.Namespace, cell: str | None = None) -> None:
-        """Give the user the trace, and keep a summary of it if it is that of a whole `cell`."""
+        """Give the user the trace, and save a summary if it is of a whole `cell`."""
         self._results.bind(recorded, arguments.name)
         if cell is not None and not arguments.no_history:
             self._remember(recorded, arguments, cell)
         self._results.show(recorded, arguments, NAME)
 
     def _remember(self, recorded: Trace, arguments: argparse.Namespace, cell: str) -> None:
-        """Keep a summary of the run, and show how it differs from the last one."""
+        """Save a summary of the run, and show how it differs from the last one."""
         from tfvis_nb.run_history.history import remember
 
         changed = [
@@ -234,7 +234,7 @@ class TraceMagic:
 
 
 def keep_help_runnable(lines: list[str]) -> list[str]:
-    """Give a lone ``%%trace --help`` the body without which IPython refuses a cell magic."""
+    """Add a body to a lone ``%%trace --help``, because IPython rejects cell magics without one."""
     words = lines[0].split() if len(lines) == 1 else []
     if words[:1] == ["%%trace"] and {"-h", "--help"} & {*words}:
         return [lines[0].rstrip("\n") + "\n", "\n"]

@@ -1,4 +1,4 @@
-"""``%trace_remote``: records running processes, and shows them below the cell."""
+"""``%trace_remote``: record running processes, and show them below the cell."""
 
 import argparse
 from typing import Any
@@ -43,7 +43,7 @@ class TraceRemoteMagic:
         self._results.show(recorded, arguments, NAME)
 
     def _words(self, arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
-        """Tell the name of a variable, which comes first and has no port, from the workers."""
+        """Separate the name of a variable, which comes first and has no port, from the workers."""
         words = arguments.worker
         name = words.pop(0) if words and ":" not in words[0] else None
         self.parser.check_name(name)

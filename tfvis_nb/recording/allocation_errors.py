@@ -1,4 +1,4 @@
-"""What TensorFlow's and NumPy's messages say about an allocation that failed."""
+"""Parse TensorFlow's and NumPy's messages about failed allocations."""
 
 import math
 import re
@@ -7,9 +7,9 @@ from typing import Any
 from tfvis_nb.events import MOST_IN_ALL
 
 _LONGEST = 1 << 20
-"""Letters of a message that are looked through."""
+"""How many characters of a message are searched."""
 MOST_BUFFERS = 100
-"""So many of the largest buffers are listed."""
+"""How many of the largest buffers are listed."""
 
 _TENSOR = re.compile(r"OOM when allocating (?:temporary )?tensor (?:with|of) shape ?\[([\d, ]{0,400})\]")
 _TYPE = re.compile(r" and type ([\w.]+)")
@@ -18,7 +18,7 @@ _CONSTANT = re.compile(
     r"Cannot parse tensor from proto:[^{}]{0,99}?dtype: DT_([A-Z0-9]{1,20})\s+"
     r"tensor_shape \{((?:\s+dim \{\s+size: \d{1,19}\s+\}){1,254})\s+\}(?!\s+tensor_content)"
 )
-"""A constant that repeats a few numbers. With a valid shape, only memory can be missing."""
+"""A constant that repeats a few numbers. If its shape is valid, it can only fail for lack of memory."""
 _UNITS = {"bytes": 1, "B": 1, **{f"{unit}iB": 2 ** (10 * at) for at, unit in enumerate("KMGTPE", 1)}}
 _AMOUNT = re.compile(
     r"(?:[Oo]ut of memory (?:while )?trying to allocate|[Ff]ailed to allocate(?: request for)?|"
@@ -43,7 +43,7 @@ _NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 
 
 def parsed(message: str) -> dict[str, Any] | None:
-    """Return what a message reports about an allocation, by the columns of `OUT_OF_MEMORY`; else None.
+    """Return the facts about an allocation in a message, by the columns of `OUT_OF_MEMORY`; else None.
 
     >>> found = parsed("OOM when allocating tensor with shape[8,4] and type float on /CPU:0 by allocator cpu")
     >>> found["requested_bytes"], found["dtype"], found["allocator"]
@@ -82,7 +82,7 @@ def eager_op(message: str) -> str | None:
 
 
 def is_on_host(message: str) -> bool:
-    """Whether memory of the host was asked for, according to a message that names no device."""
+    """Whether host memory was requested, according to a message that names no device."""
     message = message[:_LONGEST]
     return bool(_constant(message) or _ARRAY.search(message))
 
@@ -99,7 +99,7 @@ def live_buffers(message: str) -> list[dict[str, Any]]:
 
 
 def _constant(message: str) -> dict[str, Any] | None:
-    """Return what a constant that cannot be made needs; None if more is wrong with it."""
+    """Return the memory that a failed constant needs; None if it has another fault."""
     constant = _CONSTANT.search(message)
     found = None if constant is None else _tensor(constant[2], constant[1].lower())
     return found if found and found["requested_bytes"] else None

@@ -1,4 +1,4 @@
-"""The output of all tracers of one recording -> one Trace."""
+"""Assemble the output of all tracers of a recording into one Trace."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -26,9 +26,9 @@ from tfvis_nb.texts import Text, id_of
 def assembled(
     runs: Sequence[Run], tensorflow: TensorFlowTracer | None, jax: JaxTracer | None, options: TraceOptions
 ) -> Trace | None:
-    """Read everything that was recorded onto one time axis; None if nothing was.
+    """Read all recorded data onto one time axis; None if there is none.
 
-    `runs` are those of sessions. The Trace has the profiles that it was read from.
+    `runs` are session runs. The Trace keeps the profiles it was read from.
     """
     sources = None if tensorflow is None else tensorflow.sources
     sessions = _sessions(runs) if runs else None
@@ -53,7 +53,7 @@ def assembled(
     if sessions is None and not profiled:
         return None
     if sessions is not None and profiled:
-        # The profile has the GPU's rows of these runs.
+        # The profile has the GPU rows of these runs.
         sessions.notes = [note for note in sessions.notes if id_of(note) != "gpu_ops_without_kernels"]
     everything = merged(sessions, _with_steps_alone(profiled))
     everything.profiles = profiles
@@ -67,7 +67,7 @@ def _sessions(runs: Sequence[Run]) -> Trace:
     sessions.step_labels = dict(enumerate(run.label for run in runs))
     if any(run.requested for run in runs):
         kept = zip_longest(sessions.run_metadata, runs)
-        # Serialised messages behind one another are one message.
+        # Concatenated serialised messages form one message.
         sessions.run_metadata = [(rest or b"") + run.requested for rest, run in kept]
     return sessions
 
@@ -85,13 +85,13 @@ def _profile(profile: XSpace, graphs: Sequence[FunctionGraph]) -> Trace | None:
 
 
 def _of_jax(jax: JaxTracer, options: TraceOptions) -> list[tuple[bytes, Trace]]:
-    """Return the profiles in which JAX ran something, with their traces."""
+    """Return the profiles with JAX work, and their traces."""
     found = [(one.data, profile_trace(one, source=options.source)) for one in jax.recorded]
     return [(data, trace) for data, trace in found if trace is not None]
 
 
 def _with_steps_alone(profiles: Sequence[Trace]) -> Sequence[Trace]:
-    """Take the rows of profiles without steps out of all steps where other profiles have some."""
+    """Move rows of profiles without steps outside steps, if other profiles have steps."""
     if not any(trace.step_labels for trace in profiles):
         return profiles
     return [trace if trace.step_labels else _outside_steps(trace) for trace in profiles]
@@ -104,7 +104,7 @@ def _outside_steps(trace: Trace) -> Trace:
 
 
 def whole_steps(trace: Trace) -> Trace:
-    """Leave out the rows that belong to no step; nothing changes where all do not."""
+    """Drop the rows outside steps, unless all rows are."""
     inside = trace.events["step"].to_numpy() != NO_STEP
     if inside.all():
         return trace

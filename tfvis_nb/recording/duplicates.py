@@ -1,4 +1,4 @@
-"""The rows of a profile that are also in the trace of a session run."""
+"""Find rows of a profile that are also in the trace of a session run."""
 
 import numpy as np
 import pandas as pd
@@ -6,11 +6,11 @@ import pandas as pd
 from tfvis_nb.events import NO_STEP
 
 CLOSE_NS = 250_000
-"""How far apart two records of one execution can begin: both are times of the machine's own clock."""
+"""The largest difference between two recorded starts of one execution; both use the machine's clock."""
 
 
 def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
-    """Return for each row of a profile the step of the same execution in a session's trace, or `NO_STEP`."""
+    """Return the step of the same execution in a session's trace for each row of a profile, or `NO_STEP`."""
     found = np.full(len(profile), NO_STEP, dtype="int64")
     ours = _executions(profile)
     theirs = _executions(sessions).assign(step=sessions["step"].astype("int64"))
@@ -32,8 +32,8 @@ def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
 def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     """Give all rows of a profile's step to the session run with most of its repeated rows.
 
-    For each row of the profile, `step` is its step there, `run` the session run that it repeats a row of
-    (`NO_STEP` for none), `otherwise` its step if that is not a session run's.
+    For each row of the profile, `step` is its step there, `run` the session run whose row it repeats
+    (`NO_STEP` for none), and `otherwise` its step if it is not part of a session run.
 
     >>> steps_of_runs(np.array([0, 0, 1, -1]), np.array([7, -1, -1, -1]), np.array([20, 20, 21, -1])).tolist()
     [7, 7, 21, -1]
@@ -48,7 +48,7 @@ def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> n
 
 
 def _executions(table: pd.DataFrame) -> pd.DataFrame:
-    """Return name, op and start of the rows that an executor records, which keep their index."""
+    """Return name, op and start of executor rows, with their index."""
     rows = table[table["kind"].isin(["op", "transfer", "collective"])]
     return pd.DataFrame(
         {"name": rows["name"].astype("str"), "op": rows["op"].astype("str"), "start_ns": rows["start_ns"]}

@@ -1,4 +1,4 @@
-"""Whose work a recording takes: of TensorFlow, of JAX, or of whichever the code imports."""
+"""The frameworks to record: TensorFlow, JAX, or whichever the code imports."""
 
 import importlib
 import importlib.util
@@ -11,7 +11,7 @@ _ABSENT = {"tensorflow": "no_tensorflow", "jax": "no_jax"}
 
 
 def to_record(framework: str | None) -> Sequence[str]:
-    """Return the frameworks to record; that which is asked for is imported.
+    """Return the frameworks to record; a requested one is imported.
 
     Raises
     ------
@@ -34,5 +34,5 @@ def to_record(framework: str | None) -> Sequence[str]:
 def _is_installed(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):  # it is blocked, or has no spec
+    except (ImportError, ValueError):  # blocked, or without a spec
         return False

@@ -1,4 +1,4 @@
-"""The blocks of an allocator that ran out of memory, which allocators of GPUs write to a file."""
+"""Heap dumps that GPU allocators write to a file when they run out of memory."""
 
 import contextlib
 import os
@@ -9,37 +9,37 @@ from typing import Any
 from tfvis_nb.recording.allocation_errors import MOST_BUFFERS
 
 _VARIABLE = "TF_BFC_MEMORY_DUMP"
-"""TensorFlow reads it when an allocation fails, and appends the allocator's name and the time in us."""
+"""TensorFlow reads it when an allocation fails, and appends the name of the allocator and the time in us."""
 
 
 class HeapDumps:
-    """Has TensorFlow write its dumps to a folder of its own, unless the program itself wants them."""
+    """Makes TensorFlow write its dumps to a private folder, unless the program itself wants them."""
 
     def __init__(self) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def install(self) -> None:
-        """Begin to have them written."""
+        """Start writing dumps."""
         if _VARIABLE not in os.environ:
             self._folder = tempfile.TemporaryDirectory(prefix="tfvis-nb-", ignore_cleanup_errors=True)
             os.environ[_VARIABLE] = str(Path(self._folder.name, "heap"))
 
     def remove(self) -> None:
-        """Have no more of them written; those that there are remain."""
+        """Stop writing dumps; existing ones remain."""
         if self._folder is not None and os.environ.get(_VARIABLE, "").startswith(self._folder.name):
             del os.environ[_VARIABLE]
 
     def close(self) -> None:
-        """Delete them."""
+        """Delete all dumps."""
         if self._folder is not None:
             self._folder.cleanup()
 
     def last(self, allocator: str | None) -> tuple[dict[str, int], list[dict[str, Any]]]:
-        """Return the last dump of an allocator, or of any if None; empty if there is none.
+        """Return the last dump of an allocator, or of any allocator if None; empty if there is none.
 
-        These are values of `OUT_OF_MEMORY`, and the largest buffers as rows of `LIVE_AT_FAILURE`.
+        The result has values of `OUT_OF_MEMORY`, and the largest buffers as rows of `LIVE_AT_FAILURE`.
         """
-        with contextlib.suppress(Exception):  # whatever a release of TensorFlow writes
+        with contextlib.suppress(Exception):  # any TensorFlow release may write other content
             paths = Path(self._folder.name).iterdir() if self._folder is not None else ()
             dumps = {
                 int(path.suffix[1:]): path

@@ -1,7 +1,7 @@
 """The variables and eager tensors that the program holds.
 
-They stand for the buffers of an allocator that records none, as TensorFlow's plain one for CPUs: the values
-between ops of a function are not among them.
+They replace the buffers of an allocator that records none, such as TensorFlow's plain CPU allocator. Values
+between ops of a function are not included.
 """
 
 import contextlib
@@ -22,14 +22,14 @@ def _values() -> Iterator[Any]:
     from tensorflow.python.framework.ops import EagerTensor
     from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
-    # Asking an object for its class may run its code; its type does not.
+    # Accessing __class__ may run code of the object; its type does not.
     return (
         value for value in gc.get_objects() if issubclass(type(value), (BaseResourceVariable, EagerTensor))
     )
 
 
 def _row(value: Any) -> dict[str, Any] | None:
-    with contextlib.suppress(Exception):  # variables of graphs, deleted ones
+    with contextlib.suppress(Exception):  # variables of graphs, or deleted ones
         size = int(value.shape.num_elements()) * int(value.dtype.size)
         if size and "CPU" in value.device and value.dtype.name not in ("resource", "variant"):
             if hasattr(value, "handle"):

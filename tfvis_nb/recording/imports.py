@@ -1,4 +1,4 @@
-"""Noticing that packages have been imported: a cell may import its framework itself."""
+"""Notice imports of packages, because a cell may import its framework itself."""
 
 import importlib.abc
 import importlib.machinery
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _executed: set[str] = set()
-"""Packages whose code has run, which Python calls initialised a little later."""
+"""Packages whose code has run, shortly before Python marks them as initialised."""
 
 
 class Imports(importlib.abc.MetaPathFinder):
@@ -18,21 +18,21 @@ class Imports(importlib.abc.MetaPathFinder):
     Parameters
     ----------
     packages
-        The functions, by the names of their packages.
+        Package name to function.
     """
 
     def __init__(self, packages: Mapping[str, Callable[[], object]]) -> None:
         self._waiting = dict(packages)
 
     def watch(self) -> None:
-        """Call the functions of packages that are there; begin to wait for the others."""
+        """Call the functions of imported packages, and wait for the others."""
         for name in [name for name in self._waiting if is_imported(name)]:
             self._waiting.pop(name)()
         if self._waiting:
             sys.meta_path.insert(0, self)
 
     def end(self) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         self._waiting.clear()
         if self in sys.meta_path:
             sys.meta_path.remove(self)
@@ -43,7 +43,7 @@ class Imports(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None,  # noqa: ARG002 - the interface's
         target: types.ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
-        """Find a package as the other finders do, with a loader that calls its function afterwards."""
+        """Find a package through the other finders; its loader calls the function after the import."""
         call = self._waiting.pop(fullname, None)
         if call is None:
             return None
@@ -65,6 +65,6 @@ class Imports(importlib.abc.MetaPathFinder):
 
 
 def is_imported(name: str) -> bool:
-    """Whether a module is there as a whole, and not about to be imported."""
+    """Whether a module is completely imported."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
     return spec is not None and (name in _executed or not getattr(spec, "_initializing", False))

@@ -1,4 +1,4 @@
-"""Some of the rows of a trace, with all that belongs to them."""
+"""Select rows of a trace with all of their data."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from tfvis_nb.core.trace import Trace
 
 
 def kept_rows(trace: Trace, rows: np.ndarray) -> Trace:
-    """Return a trace of some rows, in ascending order, of another one."""
+    """Return a trace with some rows of another, in ascending order."""
     table: pd.DataFrame = trace.events.take(rows).reset_index(drop=True)
     return Trace(
         table,

@@ -1,4 +1,4 @@
-"""Simultaneous recordings of one process -> one Trace on one clock, without duplicates."""
+"""Merge simultaneous recordings of one process into one Trace on one clock, without duplicates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ class _Rows:
 
 
 def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
-    """Put the recordings of sessions and profiles on one time axis, the steps numbered by their start.
+    """Merge the recordings of sessions and profiles on one time axis; steps are numbered by their start.
 
-    A profile has the ops of session runs as well. Such a row is left out, and the profile's other rows of the
-    run belong to its step. Rows outside steps stay so. No two of the profiles overlap in time.
+    A profile also has the ops of session runs. These rows are left out, and the profile's other rows of the
+    run get the run's step. Rows outside steps stay outside. The profiles do not overlap in time.
     """
     traces = [trace for trace in (sessions, *profiles) if trace is not None]
     if len(traces) == 1:
@@ -73,12 +73,12 @@ def _rows(sessions: Trace | None, profiles: Sequence[Trace]) -> Iterator[_Rows]:
 
 
 def _count(trace: Trace) -> int:
-    """Return how many steps there are, those included that have no rows."""
+    """Return the number of steps, including those without rows."""
     return int(trace.events["step"].max()) + 1
 
 
 def _named_as(profile: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Name the profile's devices as the sessions do, where these are of one task: it is this process."""
+    """Name the profile's devices like the sessions, if these have a single task, which is this process."""
     tasks = sessions["task"].unique().tolist()
     if len(tasks) != 1 or profile["task"].unique().tolist() != [""]:
         return profile
@@ -92,7 +92,7 @@ def _named_as(profile: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _numbers(every: Sequence[_Rows]) -> np.ndarray:
-    """Number all steps that have rows by their start; the last element is `NO_STEP`, which its -1 finds."""
+    """Number all steps with rows by their start; the last element is `NO_STEP`, at index -1."""
     steps = np.concatenate([rows.steps for rows in every])
     starts = np.concatenate([rows.table["start_ns"].to_numpy() for rows in every])
     begins = pd.Series(starts).groupby(steps).min().drop(NO_STEP, errors="ignore").sort_values(kind="stable")
@@ -104,7 +104,7 @@ def _numbers(every: Sequence[_Rows]) -> np.ndarray:
 def _by_step(
     every: Sequence[_Rows], number: np.ndarray, held: Sequence[list[_Held]], nothing: _Held
 ) -> list[_Held]:
-    """Put the traces' data of each step in the order of the steps; empty without any."""
+    """Order the traces' data by step; empty if there is none."""
     found = [nothing] * (int(number.max()) + 1)
     for rows, steps in zip(every, held, strict=True):
         for step, one in enumerate(steps):

@@ -6,29 +6,30 @@ from tfvis_nb.core.options import near
 from tfvis_nb.texts import Text
 
 LEVELS = {"software": 1, "hardware": 2, "full": 3}
-"""The levels by name, each with its number in TensorFlow's ``RunOptions.TraceLevel``."""
+"""Level name to its number in TensorFlow's ``RunOptions.TraceLevel``."""
 
 
 MODES = ("auto", "session", "profiler")
-"""How to record: whatever the code turns out to run, session runs alone, or the profiler alone."""
+"""Modes of recording: whatever the code runs, only session runs, or only the profiler."""
 
 DEVICE_LEVELS = (0, 1, 2)
-"""How much of devices a profile records: nothing, kernels and copies, or all that the device's tracer has."""
+"""How much a profile records of devices: nothing, kernels and copies, or everything the device tracer
+offers."""
 
 FRAMEWORKS = ("tensorflow", "jax")
-"""Whose work can be recorded."""
+"""The frameworks that can be recorded."""
 
 
 @dataclass(frozen=True)
 class TraceOptions:
     """Options of a recording.
 
-    `level` ``"software"`` records the ops alone, ``"hardware"`` GPU kernels and copies too, ``"full"``
-    transfers between the tasks of a cluster as well. `partition_graphs` keeps the graphs that were executed,
-    one a device. `mode` is one of `MODES`, `framework` one of `FRAMEWORKS`, or None for those that run. With
-    `steps`, only events of whole steps are kept. `source` keeps the Python stacks of ops, and the user's code
-    in them. `python`, `shapes` and `device_level` choose what a profile records: Python calls, the shapes of
-    op inputs, and how much of the devices. TypeError or ValueError names a wrong option.
+    `level` ``"software"`` records only ops, ``"hardware"`` also GPU kernels and copies, ``"full"`` also
+    transfers between the tasks of a cluster. `partition_graphs` keeps the executed graphs, one per device.
+    `mode` is one of `MODES`, `framework` one of `FRAMEWORKS`, or None for those that run. With `steps`, only
+    events in steps are kept. `source` keeps the Python stacks of ops, and the user's code in them. `python`,
+    `shapes` and `device_level` control the profile: Python calls, shapes of op inputs, and the level of
+    detail for devices. TypeError or ValueError names an invalid option.
     """
 
     level: str = "full"
@@ -73,7 +74,7 @@ class TraceOptions:
 
     @property
     def profiler_levels(self) -> dict[str, int]:
-        """The levels of a profile, as ``tf.profiler.experimental.ProfilerOptions`` names them."""
+        """The levels of a profile, by the names in ``tf.profiler.experimental.ProfilerOptions``."""
         return {
             "host_tracer_level": 3 if self.shapes else 2,
             "python_tracer_level": int(self.python),

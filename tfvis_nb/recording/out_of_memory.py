@@ -1,4 +1,4 @@
-"""The purpose of a failed allocation, from TensorFlow's error."""
+"""The facts about a failed allocation, from TensorFlow's error."""
 
 import contextlib
 import linecache
@@ -19,7 +19,7 @@ from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles
 
 _DEEPEST = 32
-"""Errors that caused one another."""
+"""How many errors of a chain of causes are checked."""
 
 
 def out_of_memory(
@@ -31,7 +31,7 @@ def out_of_memory(
     """Return the facts about a failed allocation; nothing for other errors.
 
     `functions` returns the graphs of functions by name, `graphs` are those of sessions. Without `functions`
-    nothing of the code is kept.
+    no code is kept.
     """
     exhausted = next(filter(is_out_of_memory, _causes(error)), None)
     message = str(exhausted)
@@ -49,21 +49,21 @@ def out_of_memory(
         heap, blocks = dumps.last(asked["allocator"])
         asked |= heap
     if functions is not None:
-        # Graphs can come from any program, in any release of TensorFlow.
+        # Graphs can come from any program and any TensorFlow release.
         with contextlib.suppress(Exception):
             _put_code(exhausted, [asked, *live], functions(), graphs)
     failed = {OUT_OF_MEMORY: table_of(OUT_OF_MEMORY, [asked])}
-    # The error names tensors, of which the blocks have addresses only.
+    # The error names tensors, while blocks only have addresses.
     return failed | ({LIVE_AT_FAILURE: table_of(LIVE_AT_FAILURE, live or blocks)} if live or blocks else {})
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error is TensorFlow's or NumPy's for missing memory; its causes do not count."""
+    """Whether an error is TensorFlow's or NumPy's out-of-memory error; its causes do not count."""
     if not is_imported("tensorflow"):
         return False
     from tensorflow.python.framework import errors
 
-    # TensorFlow has no type of its own for a constant that does not fit, nor for a copy to a full GPU.
+    # TensorFlow has no error type for a constant that does not fit, or for a copy to a full GPU.
     kinds = (errors.ResourceExhaustedError, errors.InvalidArgumentError, errors.InternalError, MemoryError)
     return isinstance(error, kinds) and parsed(str(error)) is not None
 
@@ -77,7 +77,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _is_host(asked: dict[str, Any], message: str) -> bool:
-    """Whether memory of the host was asked for, all of which the allocator may take."""
+    """Whether host memory was requested, all of which the allocator may use."""
     if asked["device"] is not None:
         return "CPU" in asked["device"] and "bfc" not in (asked["allocator"] or "")
     import tensorflow as tf
@@ -90,7 +90,7 @@ def _is_host(asked: dict[str, Any], message: str) -> bool:
 def _put_code(
     error: Any, rows: list[dict[str, Any]], functions: dict[str, Any], graphs: Iterable[Any]
 ) -> None:
-    """Give rows the types of their ops, and the user's lines of these; the first row is the failed one."""
+    """Add op types and the user's lines to rows; the first row is the failed one."""
     files = SourceFiles()
     nodes = GraphNodes(functions)
     called = eager_op(str(error))

@@ -1,4 +1,4 @@
-"""Attributes of TensorFlow replaced while a recording is on, and put back after it."""
+"""Replace attributes of TensorFlow during a recording, and restore them afterwards."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _LOCK = threading.RLock()
 
 @dataclass(eq=False)
 class _Layer:
-    """One replacement, with the data to make it again around something else."""
+    """One replacement, with the data to wrap another original."""
 
     owner: Any
     name: str
@@ -20,7 +20,7 @@ class _Layer:
 
 
 _layers: list[_Layer] = []
-"""Those of all recordings: they overlap, and need not end in the reverse order of their starts."""
+"""The replacements of all recordings, which may overlap and end in any order."""
 
 
 class Replacements:
@@ -30,9 +30,9 @@ class Replacements:
         self._replaced: list[_Layer] = []
 
     def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Replace attribute `name` of a class or module by what `make` makes of it.
+        """Replace attribute `name` of a class or module by the result of `make`.
 
-        `make` is called again when a replacement inside this one ends first.
+        `make` is called again if a replacement inside this one ends first.
         """
         with _LOCK:
             original = vars(owner)[name]
@@ -42,7 +42,7 @@ class Replacements:
             setattr(owner, name, layer.replacement)
 
     def undo(self) -> None:
-        """Put everything back, even from inside the replacements of other recordings."""
+        """Restore everything, even from inside the replacements of other recordings."""
         with _LOCK:
             while self._replaced:
                 layer = self._replaced.pop()
@@ -51,9 +51,9 @@ class Replacements:
 
 
 def _relink(owner: Any, name: str, old: Any, new: Any) -> None:
-    """Put `new` in place of `old`: as the attribute itself, or in the replacements around it, made again.
+    """Replace `old` by `new`: as the attribute itself, or in the replacements around it, which are rebuilt.
 
-    A wrapper of someone else's stays around ours, which only passes calls on by then.
+    If someone else wrapped ours, their wrapper stays, and ours then only passes calls on.
     """
     if vars(owner)[name] is old:
         setattr(owner, name, new)

@@ -1,4 +1,4 @@
-"""The Trace that a ``with tfvis_nb.trace()`` block hands out before it has anything to show."""
+"""The Trace of a ``with tfvis_nb.trace()`` block, which exists before its contents."""
 
 import html
 import itertools
@@ -17,21 +17,19 @@ from tfvis_nb.texts import Text
 
 
 class RecordedTrace(Trace):
-    """A `tfvis_nb.Trace` of the code in the block; its contents are there when the block has ended.
+    """A `tfvis_nb.Trace` of the code in the block; its contents are available when the block has ended.
 
-    Beyond a Trace read from a file it has what it was read from: in ``sources`` the
-    ``RunMetadata`` of each session run, in ``profiles`` the ``XSpace`` of each profile,
-    serialised.
+    Unlike a Trace read from a file, it also keeps the serialised messages: in ``sources`` the ``RunMetadata``
+    of each session run, in ``profiles`` the ``XSpace`` of each profile.
 
     Raises
     ------
     AttributeError
-        If it is asked for something while the block still runs, or after a
-        block in which nothing was recorded.
+        If its contents are accessed while the block still runs, or after a block that recorded nothing.
     """
 
     def __init__(self) -> None:
-        # The Trace's own __init__ is for `fill`: there is no event table yet.
+        # `fill` calls Trace.__init__: there is no event table yet.
         self._reason = ""
         self.profiles = []
 
@@ -42,7 +40,7 @@ class RecordedTrace(Trace):
 
     @property
     def reason(self) -> str:
-        """Why nothing was recorded; empty while the block runs, and if something was."""
+        """Why nothing was recorded; empty while the block runs and if something was recorded."""
         return self._reason
 
     def fill(
@@ -56,7 +54,7 @@ class RecordedTrace(Trace):
     ) -> None:
         """Take over the recorded data, with more `remarks` for the notes.
 
-        `failure` is what is known of the allocation that ended the block, or one of its threads if
+        `failure` has the facts about the failed allocation that ended the block, or one of its threads if
         `in_thread`.
 
         Raises
@@ -67,13 +65,13 @@ class RecordedTrace(Trace):
         runs: list[Run] = []
         if tensorflow is not None:
             every = tensorflow.sessions.runs
-            # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
+            # TensorFlow writes fields in order, so step_stats comes first if it is not empty.
             runs = [run for run in every if run.metadata[:1] == b"\n" and run.metadata[1:2] != b"\0"]
             remarks = [*remarks, *_remarks(tensorflow.sessions, empty=len(every) - len(runs))]
             remarks += tensorflow.profiles.remarks
         if jax is not None:
             remarks = [*remarks, *jax.remarks]
-        # These imports load the decoder, for which %load_ext need not wait.
+        # These imports load the decoder, which %load_ext should not wait for.
         from tfvis_nb.analysis.findings.out_of_memory import ended
         from tfvis_nb.recording.assemble import assembled
 
@@ -86,7 +84,7 @@ class RecordedTrace(Trace):
             self._reason = reason
             raise EmptyTraceError(Text("nothing_recorded", reason=reason))
         trace.metadata |= failure or {}
-        # Whatever a Trace consists of, this one now consists of.
+        # Take over all attributes of the Trace.
         vars(self).update(vars(trace))
         self.sources = [run.metadata for run in runs]
         self.title = (
@@ -105,9 +103,9 @@ class RecordedTrace(Trace):
         self.notes = [*notes, *remarks, *trace.notes]
 
     def __getattr__(self, name: str) -> object:
-        # Only names that were not found get here. IPython looks for many underscored names in vain.
+        # Only called for missing names. IPython looks up many underscored names that do not exist.
         if name.startswith("_") or self.ready:
-            return object.__getattribute__(self, name)  # which raises, including errors inside a property
+            return object.__getattribute__(self, name)  # raises, including errors inside a property
         raise AttributeError(
             Text("never_recorded", name=name, reason=self._reason)
             if self._reason
@@ -132,7 +130,7 @@ def title_of(labels: Sequence[str], *, session_runs: int) -> str:
 
 
 def _step_notes(runs: Sequence[Run]) -> list[str]:
-    """Describe which step was what, one note for all equal ones that follow each other."""
+    """Describe the steps, with one note for consecutive equal ones."""
     notes: list[str] = []
     numbered = enumerate(run.label for run in runs)
     for label, group in itertools.groupby(numbered, key=lambda step: step[1]):

@@ -1,4 +1,4 @@
-"""`trace`: the one recorder. The magic, hooks and scripts all go through it."""
+"""`trace`: the recorder that magics, hooks and scripts all use."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _active: Recorder | None = None
 _latest: RecordedTrace | None = None
 
 _LONGEST_ERROR = 300
-"""Characters of an error in a note."""
+"""Maximum number of characters of an error in a note."""
 
 SUSPENDABLE = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-"""Code whose frame can be off every stack and yet go on later."""
+"""Code flags of frames that can leave every stack and still continue later."""
 
 
 class Recorder(ContextDecorator):
-    """Records what TensorFlow and JAX run in a ``with`` block, or in each call of a function it decorates.
+    """Records the work of TensorFlow and JAX in a ``with`` block, or in each call of a decorated function.
 
     Made by `trace`, which describes it.
     """
@@ -72,13 +72,13 @@ class Recorder(ContextDecorator):
             _active, self._owner, self._remarks = self, _caller(), remarks
             begin = {"tensorflow": self._record_tensorflow, "jax": self._record_jax}
             try:
-                # Keras may import its backend, and both be imported in the block.
+                # Keras may import its backend, and the block may import both.
                 wanted = {name: begin[name] for name in frameworks}
                 self._imports = Imports(wanted | {"keras": self._mark_batches})
                 self._imports.watch()
                 self._threads.install()
                 self._dumps.install()
-            except BaseException:  # an interrupt here would leave TensorFlow patched: no block, no exit
+            except BaseException:  # an interrupt here would leave TensorFlow patched
                 self._stop()
                 raise
         return self._trace
@@ -99,7 +99,7 @@ class Recorder(ContextDecorator):
                 tensorflow, jax, self._options, self._remarks, failure or of_thread, in_thread=bool(of_thread)
             )
         except EmptyTraceError:
-            # The user's own exception is more useful than the message that nothing ran.
+            # The user's exception is more useful than the message that nothing ran.
             if error is None:
                 raise
         else:
@@ -124,7 +124,7 @@ class Recorder(ContextDecorator):
     def _failures(
         self, tensorflow: TensorFlowTracer | None, error: BaseException | None
     ) -> tuple[Metadata, Metadata]:
-        """Return what is known of an allocation whose failure ended the block, or else one of its threads."""
+        """Return the facts about a failed allocation that ended the block, or else one of its threads."""
         if tensorflow is None:
             return {}, {}
         sources = tensorflow.sources
@@ -144,7 +144,7 @@ class Recorder(ContextDecorator):
             error.add_note(str(failure))
 
     def _recreate_cm(self) -> Recorder:
-        """Give every call of a decorated function, even in another thread, a recorder of its own."""
+        """Give each call of a decorated function, even in other threads, its own recorder."""
         return Recorder(self._options, self._path)
 
     def _stop(self) -> None:
@@ -156,7 +156,7 @@ class Recorder(ContextDecorator):
         self._threads.remove()
         self._dumps.remove()
         try:
-            # JAX's profiler waits for JAX to end its work, which may be interrupted.
+            # JAX's profiler waits for JAX to finish its work, which can be interrupted.
             if self._jax is not None:
                 self._jax.remove()
         finally:
@@ -164,7 +164,7 @@ class Recorder(ContextDecorator):
                 self._tensorflow.remove()
 
     def _is_wanted(self) -> bool:
-        """Whether the code that began this recording can still end it."""
+        """Whether the code that started this recording can still end it."""
         if self._owner is None:
             return False
         if self._owner.f_code.co_flags & SUSPENDABLE:
@@ -186,57 +186,57 @@ def trace(
     device_level: int = 1,
     framework: str | None = None,
 ) -> Recorder:
-    """Record what TensorFlow and JAX run in a ``with`` block, in every thread, as a Trace.
+    """Record the work of TensorFlow and JAX in a ``with`` block, in all threads, as a Trace.
 
-    Every run of a ``tf.compat.v1`` session is one step: ``Session.run``, ``Tensor.eval``,
-    ``Operation.run``, ``make_callable``, initialisers, savers and ``MonitoredSession``. Options
-    and ``RunMetadata`` that the code passes itself keep working. Eager code, ``tf.function``,
-    Keras and ``tf.distribute`` are profiled by ``tf.profiler``; steps are then Keras's
-    batches, marks of ``tf.profiler.experimental.Trace``, or the calls of functions. A profiler
-    that the code itself starts takes precedence, and its result is imported. JAX is profiled by its own
-    profiler; its steps are marks of ``jax.profiler.StepTraceAnnotation``, Keras's batches, or the calls of
-    jitted functions. The block ends when JAX has done what it was given to do. Outside the block
-    nothing is changed and nothing costs time.
+    Every run of a ``tf.compat.v1`` session is one step: ``Session.run``, ``Tensor.eval``, ``Operation.run``,
+    ``make_callable``, initialisers, savers and ``MonitoredSession``. Options and ``RunMetadata`` that the
+    code passes itself keep working. Eager code, ``tf.function``, Keras and ``tf.distribute`` are profiled by
+    ``tf.profiler``; steps are then Keras's batches, marks of ``tf.profiler.experimental.Trace``, or the calls
+    of functions. A profiler started by the code itself takes precedence, and its result is imported. JAX is
+    profiled by its own profiler; its steps are marks of ``jax.profiler.StepTraceAnnotation``, Keras's
+    batches, or the calls of jitted functions. The block ends when JAX has finished its queued work. Outside
+    the block nothing is changed or slowed down.
 
     Parameters
     ----------
     path
-        A file to write when the block ends, as ``%%trace -o`` does; its suffix chooses the format. ``.pb`` is
-        the message that TensorFlow gave, which the Trace has as ``sources`` or ``profiles``.
+        A file to write when the block ends, like ``%%trace -o``; its suffix determines the format. ``.pb`` is
+        TensorFlow's own message, which the Trace has as ``sources`` or ``profiles``.
     mode
-        ``"session"`` records session runs alone, ``"profiler"`` profiles from start to end and
-        has session runs as rows of the profile, and ``"auto"`` traces session runs and starts
-        the profiler before the first eager call: afterwards the profile has the GPU's rows of
-        both.
+        ``"session"`` records only session runs. ``"profiler"`` profiles from start to end, with session runs
+        as rows of the profile. ``"auto"`` traces session runs and starts the profiler before the first eager
+        call; from then on the profile has the GPU rows of both.
     level
-        Of session runs. ``"full"`` records ops, GPU kernels and copies, and transfers between the tasks of a
-        cluster; ``"hardware"`` leaves out the latter, ``"software"`` records the ops alone. Sessions without
-        a GPU record the same at each; those of a cluster record at ``"full"`` only, and so always do.
+        Trace level of session runs. ``"full"`` records ops, GPU kernels and copies, and transfers between the
+        tasks of a cluster; ``"hardware"`` leaves out the transfers, ``"software"`` records only ops. Without
+        a GPU all levels are the same. Sessions of a cluster always use ``"full"``, because they record
+        nothing at other levels.
     partition_graphs
-        Whether to keep the graphs that were executed, after placement and optimisation: of
-        each session run, and of the functions that were first called in the block.
+        Whether to keep the executed graphs, after placement and optimisation: those of each session run, and
+        of functions first called in the block.
     steps
         Whether to leave out events outside steps.
     source
-        Whether to keep the Python stack of each op, and the text of the files and cells of your own
-        code in it: the Trace has them as ``stacks``; and the arguments for which functions were traced again,
-        which `tfvis_nb.analysis.retraces` compares.
+        Whether to keep the Python stack of each op, and the text of the files and cells of your own code in
+        it, as ``stacks`` of the Trace. Also keeps the arguments for which functions were traced again, which
+        `tfvis_nb.analysis.retraces` compares.
     python
         Whether the profile has a row for each call of a Python function, which slows the program.
     shapes
         Whether the ops of the profile have the shapes of their inputs in ``detail``.
     device_level
-        What TensorFlow's profile records of accelerators: 0 nothing, 1 kernels and copies, 2 what the tracer
-        of the device has beyond that.
+        What TensorFlow's profile records of accelerators: 0 nothing, 1 kernels and copies, 2 everything else
+        the device tracer offers.
     framework
-        ``"tensorflow"`` or ``"jax"`` records that one alone, and imports it; None records each that the code
-        has imported or imports in the block. `level`, `partition_graphs` and `shapes` are of TensorFlow.
+        ``"tensorflow"`` or ``"jax"`` records only that one, and imports it; None records each one that the
+        code has imported or imports in the block. `level`, `partition_graphs` and `shapes` only apply to
+        TensorFlow.
 
     Returns
     -------
     Recorder
-        To be used by ``with``, which gives the `RecordedTrace`, or as a decorator: the Trace
-        of the last call is then ``tfvis_nb.last_trace``.
+        For use in ``with``, which returns the `RecordedTrace`, or as a decorator: ``tfvis_nb.last_trace``
+        then is the Trace of the last call.
 
     Raises
     ------
@@ -249,9 +249,9 @@ def trace(
     TypeError
         If there is no such option.
     ValueError
-        If there is no such mode, level, device level or framework, or JAX is to record sessions, which it
-        has not, or no file can be written at `path`; at the end of
-        the block, if the recording cannot be written as such a file.
+        If there is no such mode, level, device level or framework, if sessions are requested of JAX, which
+        has none, or if no file can be written at `path`; at the end of the block, if the recording cannot be
+        written in that format.
     OSError
         At the end of the block, if the file cannot be written.
 
@@ -290,13 +290,13 @@ def latest() -> RecordedTrace | None:
 def _in_a_line(error: BaseException) -> str:
     """Return the type of an error and the first line of its message."""
     if type(error).__module__.startswith("tfvis_nb."):
-        error = error.__cause__ or error  # a cell's failure, which has the error of the code as its cause
+        error = error.__cause__ or error  # the failure of a cell has the error of the code as its cause
     first, *_ = str(error).splitlines() or [""]
     return printable(f"{type(error).__name__}: {first}".removesuffix(": "), _LONGEST_ERROR)
 
 
 def _target(path: str | Path) -> Path:
-    """Return where to write, from the folder that is the current one now; ValueError if that cannot be."""
+    """Return the path to write to, relative to the current folder now; ValueError if it is invalid."""
     target = Path(path).expanduser().absolute()
     check_target(target)
     return target

@@ -1,4 +1,4 @@
-"""Times of steps measured alike with and without tracing, so that their ratio is what tracing costs."""
+"""Measure step times the same way with and without tracing, so that their ratio is the cost of tracing."""
 
 import sys
 import threading
@@ -22,10 +22,10 @@ from tfvis_nb.texts import Text
 class StepTimes:
     """Measures session runs, Keras batches, calls of functions and JAX's marks of steps in a ``with`` block.
 
-    Calls of jitted functions of JAX cannot be measured, as no Python runs in them. Calls inside one that is
-    being measured do not count. A step lasts from its start to the start of the next one of its kind:
-    accelerators work on when a call has returned. The last step has no next one and is left out; a single one
-    lasts as long as its call.
+    Calls of JAX's jitted functions cannot be measured, because they run no Python. Nested calls do not count.
+    A step lasts from its start to the start of the next one of its kind, because accelerators continue after
+    a call has returned. The last step is left out because it has no next one; a single step lasts as long as
+    its call.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class StepTimes:
 
     @property
     def by_kind(self) -> dict[str, list[int]]:
-        """The step times of each kind, in ns, in the order of their starts."""
+        """The step times of each kind, in ns, ordered by start."""
         found = {}
         for kind, calls in self._calls.items():
             starts = sorted(start for start, _ in calls)
@@ -101,7 +101,7 @@ class StepTimes:
 
     def _begins(self, phase: str, original: Any) -> Any:
         def on_batch_begin(callbacks: Any, batch: Any, logs: Any = None) -> Any:
-            # Replaces one that an exhausted data set left without an end.
+            # Replaces one that never ended because its data set was exhausted.
             self._open.kind, self._open.start = phase, perf_counter_ns()
             return original(callbacks, batch, logs)
 
@@ -124,7 +124,7 @@ class StepTimes:
 def put_tracing_cost(trace: Trace, untraced: Sequence[StepTimes], traced: StepTimes) -> Text:
     """Give a trace the times of its kind of steps without tracing and with it; return what they show.
 
-    Of several kinds that kind which took most time.
+    Of several kinds, the one that took most time counts.
     """
     with_it = traced.by_kind
     without = {kind: [one.by_kind.get(kind, []) for one in untraced] for kind in with_it}

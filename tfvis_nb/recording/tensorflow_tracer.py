@@ -1,4 +1,4 @@
-"""What records TensorFlow: its sessions, its profiler, and notes on the code that it runs."""
+"""The recorder of TensorFlow: sessions, profiler, and notes on the executed code."""
 
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
@@ -15,14 +15,14 @@ class TensorFlowTracer:
         self.sources = SourceWatch() if options.source else None
 
     def install(self) -> None:
-        """Begin; this imports TensorFlow."""
+        """Start recording; this imports TensorFlow."""
         if self.sources is not None:
             self.sources.install()
         self.sessions.install()
         self.profiles.install()
 
     def remove(self) -> None:
-        """End, and put TensorFlow back."""
+        """End the recording, and restore TensorFlow."""
         try:
             self.sessions.remove()
         finally:

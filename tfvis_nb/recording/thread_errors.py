@@ -1,4 +1,4 @@
-"""Errors that end threads of the program while it is recorded; they do not reach the recording's block."""
+"""Errors that end threads of the program during a recording; they do not reach the recording's block."""
 
 import threading
 from typing import Any

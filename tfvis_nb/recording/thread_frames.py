@@ -1,4 +1,4 @@
-"""The Python frames that the threads of this process are in."""
+"""The Python frames of the threads of this process."""
 
 import gc
 import sys
@@ -13,13 +13,13 @@ def frames_of_threads() -> list[FrameType]:
 
     Notes
     -----
-    CPython 3.11 makes the object of a frame when it is asked for, and may collect garbage while it does.
-    A finaliser then lets the other threads go on, which may leave the very frame whose object is being made:
-    the object points into memory that other frames use by now, and looking at it ends the process. So no
-    garbage is collected here. CPython 3.12 collects between bytecodes only.
+    CPython 3.11 creates the object of a frame on demand, and may collect garbage meanwhile. A finaliser then
+    lets other threads run, which may leave the very frame whose object is being created. The object then
+    points into memory that other frames use, and accessing it crashes the process. So garbage collection is
+    off here. CPython 3.12 only collects between bytecodes.
 
-    A generator that is suspended does not know its caller: if its thread went on in the middle of the walk,
-    all callers would be missing. So the walk has no bytecode of Python, as threads only change between these.
+    A suspended generator does not know its caller: if its thread continued during the walk, all callers would
+    be missing. So the walk executes no Python bytecode, because threads only switch between bytecodes.
     """
     collects = gc.isenabled()
     tops = chain.from_iterable(map(dict.values, starmap(sys._current_frames, [()])))  # noqa: SLF001

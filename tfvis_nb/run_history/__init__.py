@@ -1,1 +1,1 @@
-"""The memory of traced cells: a summary of each run, and how the next one differs."""
+"""The history of traced cells: a summary of each run, and differences of the next one."""

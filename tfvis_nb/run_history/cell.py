@@ -1,4 +1,4 @@
-"""Which cell of which notebook runs, as far as front ends tell."""
+"""Identify the running cell and its notebook, as far as front ends allow."""
 
 import hashlib
 import os
@@ -9,9 +9,9 @@ from tfvis_nb.run_history.summary import LONGEST_TEXT, Cell
 
 
 def notebook_of(shell: Any) -> str:
-    """Return the path of the notebook whose kernel this is, or the current folder where it is not known.
+    """Return the path of this kernel's notebook, or the current folder if unknown.
 
-    VS Code puts the path into a variable of the user's, Jupyter Server into the environment.
+    VS Code puts the path into a user variable, Jupyter Server into the environment.
     """
     path = shell.user_ns.get("__vsc_ipynb_file__")
     found = path if isinstance(path, str) else os.environ.get("JPY_SESSION_NAME") or str(Path.cwd())
@@ -19,13 +19,13 @@ def notebook_of(shell: Any) -> str:
 
 
 def cell_id(shell: Any) -> str | None:
-    """Return the notebook's id of the cell that runs, or None where a front end sends none."""
+    """Return the id of the running cell, or None if the front end sends none."""
     parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
     found = (parent.get("metadata") or {}).get("cellId")
     return found if isinstance(found, str) else None
 
 
 def running_cell(shell: Any, code: str, options: str) -> Cell:
-    """Identify the cell that runs: by its id, or by its code where it has none."""
+    """Identify the running cell by its id, or by its code if it has none."""
     digest = hashlib.sha256(code.encode("utf-8", "backslashreplace")).hexdigest()[:16]
     return Cell(notebook_of(shell), (cell_id(shell) or f"code {digest}")[:LONGEST_TEXT], digest, options)

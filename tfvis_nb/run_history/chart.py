@@ -1,4 +1,4 @@
-"""The chart of kept runs: how long the steps of each cell took from run to run."""
+"""The chart of kept runs: step times of each cell from run to run."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _COLOURS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "al
 
 
 def history_chart(runs: Sequence[Summary]) -> figure:
-    """Return the typical step time of each run by its number, a line for each cell.
+    """Return a chart of typical step times by run number, with a line for each cell.
 
-    A bar behind it reaches from the 5th to the 95th percentile of the steps.
+    A bar behind each point extends from the 5th to the 95th percentile of the steps.
     """
     from bokeh.models import ColumnDataSource, FixedTicker, HoverTool
 

@@ -1,7 +1,7 @@
-"""The files of the history: one for each cell in the user's data folder, readable by their owner alone.
+"""The files of the history: one per cell, in the user's data folder, readable only by their owner.
 
-A file has a line for each run. It is replaced as a whole, under a lock on the folder: neither a killed kernel
-nor a full disk leaves half of it, and two kernels that run the same cell keep both runs.
+A file has a line for each run. It is replaced completely, under a lock on the folder, so neither a killed
+kernel nor a full disk leaves half a file, and two kernels that run the same cell keep both runs.
 """
 
 import hashlib
@@ -25,21 +25,21 @@ VARIABLE = "TFVIS_NB_HISTORY"
 _OFF = ("off", "no", "false", "0")
 
 MOST_RUNS = 50
-"""Runs that are kept of a cell."""
+"""How many runs of a cell are kept."""
 
 MOST_BYTES = 16 << 20
-"""Size of all files together; the files whose cells have not run for longest go first."""
+"""Maximum total size of all files; those of the least recently run cells are removed first."""
 
 _LARGEST_FILE = 2 << 20
-"""A larger one was not written by this package."""
+"""Larger files were not written by this package."""
 
 _SUFFIX = ".jsonl"
 _OURS = re.compile(r"[0-9a-f]{32}\.jsonl(\.damaged-[0-9]+)?|\.tfvis-nb-[0-9a-f]{32}")
-"""Also what was moved aside, and what a killed process has not completed."""
+"""Also matches files that were moved aside or left incomplete by a killed process."""
 
 
 def history_folder() -> Path | None:
-    """Return the folder of the history, which need not be there; None where it is switched off.
+    """Return the folder of the history, which need not exist; None if the history is switched off.
 
     OSError if there is no home folder.
     """
@@ -55,9 +55,9 @@ def history_folder() -> Path | None:
 
 
 def keep(folder: Path, summary: Summary) -> tuple[list[Summary], Path | None]:
-    """Add a run to those of its cell; return the runs before, and the damaged file that was moved aside.
+    """Add a run to those of its cell; return the earlier runs, and a damaged file that was moved aside.
 
-    OSError if it cannot be kept; then the file is as it was.
+    OSError if it cannot be saved; then the file is unchanged.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / _name(summary)
@@ -75,7 +75,7 @@ def keep(folder: Path, summary: Summary) -> tuple[list[Summary], Path | None]:
 
 
 def read_all(folder: Path) -> list[Summary]:
-    """Return all runs that are kept, in the order of their times; damaged lines are left out.
+    """Return all kept runs, ordered by time; damaged lines are left out.
 
     OSError if a file cannot be read.
     """
@@ -92,7 +92,7 @@ def _name(cell: Cell) -> str:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    if os.name == "nt":  # neither locks nor folders can be opened there: a run of two at once may be lost
+    if os.name == "nt":  # there is no lock on folders there, so one of two simultaneous runs may be lost
         yield
         return
     opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -104,11 +104,11 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _read(path: Path) -> tuple[list[Summary], bool]:
-    """Return the runs in a file, and whether there is nothing else in it."""
+    """Return the runs in a file, and whether it contains nothing else."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return [], False
-        # Another kind of file put there in between must not make this wait.
+        # Another kind of file put there in between must not block this.
         opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     except FileNotFoundError:
         return [], True
@@ -118,7 +118,7 @@ def _read(path: Path) -> tuple[list[Summary], bool]:
         return [], False
     *lines, rest = data.split(b"\n")
     runs = [from_line(line) for line in lines]
-    # A copied file is another cell's, whatever it holds.
+    # A copied file may belong to another cell.
     own = [run for run in runs if run is not None and _name(run) == path.name]
     return own, not rest and len(own) == len(lines)
 

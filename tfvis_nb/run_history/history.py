@@ -1,4 +1,4 @@
-"""`history`: the runs of traced cells that are kept, as a table and a chart."""
+"""`history`: the kept runs of traced cells, as a table and a chart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tfvis_nb.display.comparison.widget import Comparison
 
 _traces: weakref.WeakValueDictionary[tuple[str, str, int], Trace] = weakref.WeakValueDictionary()
-"""The traces of runs in this process, as long as somebody else keeps them."""
+"""The traces of runs in this process (weak references)."""
 
 _CHANGE = ("ratio", "ratio_low", "ratio_high")
 _COLUMNS = {
@@ -58,12 +58,12 @@ class History:
     table : pandas.DataFrame
         One row per run, by its number: ``notebook``, ``cell``, ``title``, ``time`` (UTC), ``steps``;
         ``step_ns``, the time of a typical step: the mean without the longest and the shortest fifth of the
-        steps and without a first one that is set apart; without steps the time from the first event to the
-        last; ``first_ns`` of that step; ``ratio`` of ``step_ns`` to that of the cell's run before, with its
-        95 % interval ``ratio_low`` and ``ratio_high``; ``kernels`` and ``ops``,
-        the median numbers per step; ``busy_share`` of the accelerators; ``peak_bytes``; ``options`` of the
-        recording; ``code``, a digest of the cell's code; and the versions of ``tfvis_nb`` and ``tensorflow``.
-        Values that a trace does not show are NA or NaN.
+        steps and without a first one that is set apart, or without steps the time from the first event to the
+        last; ``first_ns`` of that first step; ``ratio`` of ``step_ns`` to that of the cell's previous run,
+        with its 95 % interval ``ratio_low`` and ``ratio_high``; ``kernels`` and ``ops``, the median numbers
+        per step; ``busy_share`` of the accelerators; ``peak_bytes``; ``options`` of the recording; ``code``,
+        a digest of the cell's code; and the versions of ``tfvis_nb`` and ``tensorflow``. Unknown values are
+        NA or NaN.
     """
 
     def __init__(self, runs: Sequence[Summary], reason: Text) -> None:
@@ -88,9 +88,9 @@ class History:
         return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
 
     def chart(self) -> figure:
-        """Return the step time of each run, a line for each cell, as a ``bokeh.plotting.figure``.
+        """Return a chart of step times by run, a line for each cell, as a ``bokeh.plotting.figure``.
 
-        Whiskers reach from the 5th to the 95th percentile of the steps.
+        Whiskers extend from the 5th to the 95th percentile of the steps.
 
         Raises
         ------
@@ -104,21 +104,21 @@ class History:
         return history_chart(self._runs)
 
     def compare(self, before: int | None = None, after: int | None = None, **options: Any) -> Comparison:
-        """Show the traces of two runs one above the other, while this process still has both.
+        """Show the traces of two runs, one above the other, while both are in memory.
 
         Parameters
         ----------
         before, after
-            Numbers of runs in `table`; by default the last run and the one before it of the same cell.
+            Numbers of runs in `table`; by default the last run and the previous one of the same cell.
         **options
-            As of `tfvis_nb.show_comparison`.
+            As in `tfvis_nb.show_comparison`.
 
         Raises
         ------
         KeyError
-            If there is no such run, or no earlier one to compare with.
+            If there is no such run, or no earlier run to compare with.
         ValueError
-            If a trace is no longer there: only variables keep traces, the history does not.
+            If a trace is no longer in memory: only variables keep traces, the history does not.
         """
         from tfvis_nb.display.comparison.widget import show_comparison
 
@@ -143,7 +143,7 @@ class History:
             raise KeyError(Text("no_such_run", number=number))
 
     def _before(self, number: int) -> int | None:
-        """Return the number of the run that a run is compared with."""
+        """Return the number of the run with which a run is compared."""
         earlier = range(number - 1, -1, -1)
         return next((one for one in earlier if self._runs[one].is_comparable(self._runs[number])), None)
 
@@ -158,7 +158,7 @@ class History:
         return shown
 
     def _readable(self) -> pd.DataFrame:
-        """Return the table as people read it: what every run has, and what any run shows."""
+        """Return the table for display: columns of all runs, and those with a value in any run."""
         table = self.table
         if why_not(table):
             return table
@@ -182,20 +182,20 @@ class History:
 
 
 def history(cell: str | None = None) -> History:
-    """Return the kept runs of the cells that ``%%trace`` has run in this notebook.
+    """Return the kept runs of ``%%trace`` cells in this notebook.
 
-    Outside a notebook, and for one whose name is not known, the runs of all notebooks.
+    Outside a notebook, or if its name is unknown, return the runs of all notebooks.
 
     Parameters
     ----------
     cell
-        The identity of a cell, as in the column ``cell``, for its runs alone.
+        The identity of a cell, as in the column ``cell``, to return only its runs.
 
     Returns
     -------
     History
         Its ``table`` has a row for each run, ``chart()`` draws the step times, and ``compare()`` shows the
-        traces of two runs while they are in memory. A notebook shows it as a table.
+        traces of two runs while they are in memory. Notebooks show it as a table.
 
     Raises
     ------
@@ -222,15 +222,15 @@ def history(cell: str | None = None) -> History:
 
 
 def remember(trace: Trace, cell: Cell, held: Iterable[object] = ()) -> list[Text]:
-    """Keep a summary of a trace that a cell has recorded; return what there is to say about it.
+    """Save a summary of a trace recorded by a cell; return messages about it.
 
-    That is how it differs from the last run, and that a damaged file was moved aside. To compare the traces
-    is offered if that of the last run is among the objects `held`: others may go at any time.
+    They describe the difference from the last run, and a damaged file that was moved aside. They offer a
+    comparison of traces only if the last one is among the objects `held`; others may be deleted at any time.
 
     Raises
     ------
     OSError
-        If it cannot be kept.
+        If it cannot be saved.
     """
     folder = history_folder()
     run = None if folder is None else summary_of(trace, cell)
@@ -252,6 +252,6 @@ def _key(run: Summary) -> tuple[str, str, int]:
 
 
 def _shell() -> Any:
-    """Return the shell of this process if it has one."""
+    """Return the IPython shell of this process, if any."""
     python = sys.modules.get("IPython")
     return None if python is None else python.get_ipython()

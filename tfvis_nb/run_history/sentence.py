@@ -1,4 +1,4 @@
-"""The line about a run of a cell: its step time, and how it differs from the last run."""
+"""A line about a run of a cell: its step time, and the difference from the last run."""
 
 import math
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ from tfvis_nb.run_history.summary import Summary
 from tfvis_nb.texts import Text
 
 _FEWEST = 3
-"""Runs that show how much runs differ from each other."""
+"""The number of runs that show the variation between runs."""
 
 
 def change_of(before: Summary, now: Summary) -> Difference | None:
-    """Return how the step time differs from that of the run before; None where one took no time."""
+    """Return the difference of the step time from that of the previous run; None if one took no time."""
     found = difference(np.array(before.step_ns), np.array(now.step_ns))
     return found if math.isfinite(found.ratio) and found.ratio > 0 else None
 
 
 def signed_change(ratio: float, low: float, high: float) -> str:
-    """Write a change of step time with its interval, each with its sign."""
+    """Format a change of step time with its interval, each with a sign."""
     if math.isnan(ratio):
         return ""
     change, *ends = map(format_change, (ratio, low, high))
@@ -29,9 +29,9 @@ def signed_change(ratio: float, low: float, high: float) -> str:
 
 
 def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Text:
-    """Return the line about a run and the last of the comparable `runs` before it.
+    """Return the line about a run and the last of the comparable earlier `runs`.
 
-    `can_compare` offers to compare the traces of both.
+    With `can_compare` it offers a comparison of both traces.
     """
     before = runs[-1]
     change = change_of(before, now)
@@ -59,7 +59,7 @@ def _words(change: Difference | None) -> str:
 
 
 def _usual(runs: Sequence[Summary], now: Summary) -> str:
-    """Say whether the runs before differed as much: the interval of two runs does not show that."""
+    """State whether earlier runs differed as much, which the interval of two runs does not show."""
     times = [run.typical_ns for run in runs]
     if len(times) < _FEWEST or not min(times) <= now.typical_ns <= max(times):
         return ""
@@ -73,7 +73,7 @@ def _than(ratio: float) -> str:
 
 
 def _events(before: Summary, now: Summary) -> str:
-    """Say how many kernels, or ops where there are none, were added or are gone."""
+    """State how many kernels, or ops if there are none, were added or removed."""
     known = now.kernels is not None and before.kernels is not None
     was, is_now = (before.kernels, now.kernels) if known else (before.ops, now.ops)
     if was is None or is_now is None or was == is_now:

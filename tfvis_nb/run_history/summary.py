@@ -1,4 +1,4 @@
-"""What is kept of a run of a traced cell: step times and a few figures, never the trace."""
+"""The summary of a run of a traced cell: step times and a few figures, never the trace."""
 
 import json
 import math
@@ -20,15 +20,15 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 MOST_STEPS = 200
-"""Step times that are kept of a run; the last ones of a longer run."""
+"""How many step times of a run are kept: the last ones."""
 
 LONGEST_TEXT = 4096
-"""Characters of any text that is kept."""
+"""Maximum characters of each text."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as it is run: ``notebook`` and ``cell`` identify it, whatever its code.
+    """A running cell: ``notebook`` and ``cell`` identify it, regardless of its code.
 
     ``code`` is a digest of its code, ``options`` those of the recording that differ from the defaults.
     """
@@ -43,11 +43,11 @@ class Cell:
 class Summary(Cell):
     """One run of a traced cell.
 
-    ``time_ns`` is when it ended, in ns since 1970. ``steps`` were recorded; of ``step_ns``, their times
-    in recorded order, the last `MOST_STEPS` are kept. A first step that is set apart is ``first_ns`` and
-    not among them. Without steps ``step_ns`` is the time from the first event to the last. ``kernels``
-    and ``ops`` are the median numbers per step, ``busy_share`` is of the accelerators, ``peak_bytes``
-    of the allocator with the highest peak; None where the trace does not show them.
+    ``time_ns`` is its end, in ns since 1970. ``steps`` is the number of recorded steps, ``step_ns`` has their
+    times in recorded order, at most the last `MOST_STEPS`. A first step that is set apart is in ``first_ns``
+    instead. Without steps ``step_ns`` is the time from the first event to the last. ``kernels`` and ``ops``
+    are median numbers per step, ``busy_share`` is that of the accelerators, ``peak_bytes`` that of the
+    allocator with the highest peak; None if unknown.
     """
 
     title: str
@@ -64,18 +64,18 @@ class Summary(Cell):
 
     @property
     def typical_ns(self) -> int:
-        """The time of a typical step, as changes compare it."""
+        """The time of a typical step, used for comparison."""
         return round(typical(np.array(self.step_ns)))
 
     def is_comparable(self, other: "Summary") -> bool:
-        """Whether both are runs of one cell, recorded alike."""
+        """Whether both are runs of the same cell, recorded with the same options."""
         names = ("notebook", "cell", "options")
         same = all(getattr(self, name) == getattr(other, name) for name in names)
         return same and bool(self.steps) == bool(other.steps)
 
 
 def summary_of(trace: Trace, cell: Cell) -> Summary | None:
-    """Return what is kept of a trace that has just been recorded in a cell; None without events."""
+    """Return the summary of a trace that a cell has just recorded; None without events."""
     if trace.events.empty:
         return None
     first = slow_first_step(trace)
@@ -102,7 +102,7 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
 
 
 def _per_step(trace: Trace, kind: str, steps: list[int]) -> int | None:
-    """Return the median number of events of a kind per step, or in all without steps."""
+    """Return the median number of events of a kind per step, or the total without steps."""
     step = trace.events["step"].to_numpy()[(trace.events["kind"] == kind).to_numpy()]
     if not len(step):
         return None
@@ -133,7 +133,7 @@ def to_line(summary: Summary) -> str:
 
 
 def from_line(line: str | bytes) -> Summary | None:
-    """Read what `to_line` wrote; None for anything else. Values of later versions are ignored."""
+    """Read a line of `to_line`; None for anything else. Values of later versions are ignored."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Access to the monitor: for requests with the token, from a page sent by the monitor itself."""
+"""Access to the monitor: for requests with the token, from pages of the monitor itself."""
 
 import base64
 import hmac
@@ -14,7 +14,7 @@ from tfvis_nb.display.refusals import Refusal
 from tfvis_nb.texts import Text
 
 LARGEST_HEADERS = 16_000
-"""Bytes of a request's headers."""
+"""Maximum bytes of a request's headers."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,1000}")
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
@@ -27,14 +27,14 @@ def new_token() -> str:
 
 
 def validate_token(token: str) -> str:
-    """Return a token that was chosen; ValueError if it is short, or cannot stand in an address."""
+    """Return a given token; ValueError if it is too short or cannot be part of an address."""
     if not _TOKEN.fullmatch(token):
         raise ValueError(Text("token_too_short"))
     return token
 
 
 def host_name(text: str) -> str | None:
-    """Return the name or number in a header ``Host``, or None if that is malformed.
+    """Return the name or IP address in a ``Host`` header, or None if it is malformed.
 
     >>> host_name("LocalHost:8000"), host_name("[::0:1]"), host_name("a b")
     ('localhost', '::1', None)
@@ -49,7 +49,7 @@ def host_name(text: str) -> str | None:
 
 
 def is_number(name: str) -> bool:
-    """Whether a host is given by its IP address."""
+    """Whether a host is an IP address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -58,11 +58,12 @@ def is_number(name: str) -> bool:
 
 
 class Access:
-    """Accepts permitted requests and refuses all others.
+    """Accepts permitted requests and rejects all others.
 
-    `hosts` are names and numbers under which this machine may be asked, besides those of the loopback; any
-    other in the header ``Host`` is of a page that made its own name point here. With `any_number` it may be
-    asked under any IP address: nobody can make one point elsewhere. `secure` connections are encrypted.
+    `hosts` are names and IP addresses of this machine, in addition to those of the loopback. Any other name
+    in the ``Host`` header comes from a page that made its own name point here (DNS rebinding). With
+    `any_number` any IP address is allowed, because nobody can redirect one. `secure` connections are
+    encrypted.
     """
 
     def __init__(
@@ -72,10 +73,10 @@ class Access:
         self._hosts = {*_LOOPBACK, *hosts}
         self._any_number = any_number
         self._secure = secure
-        # Cookies belong to a host, not to a port: the name distinguishes servers. Other servers on this host
-        # receive the value, so it opens the page, but nothing of the session: that takes the key.
+        # Cookies belong to a host, not to a port, so the name tells servers apart. Other servers on this host
+        # receive the value. So it only opens the page; access to the session takes the key.
         self._cookie_name = f"tfvis-nb-{port}"
-        # Made from the token: an open page goes on when the server starts again with the same one.
+        # Derived from the token, so that an open page survives a restart of the server with the same token.
         self._cookie = self._derived(f"cookie {port}")
         self.key = self._derived(f"key {port}")
 
@@ -84,7 +85,7 @@ class Access:
         return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
     def check_place(self, request: HTTPServerRequest) -> None:
-        """Refuse what another site's page asks, or a page under a name that is not this machine's."""
+        """Reject requests from pages of other sites, or under a name that is not this machine's."""
         headers = request.headers
         if sum(len(name) + len(value) for name, value in headers.get_all()) > LARGEST_HEADERS:
             raise Refusal(431, Text("headers_too_large", most=LARGEST_HEADERS))
@@ -101,7 +102,7 @@ class Access:
             raise Refusal(403, Text("foreign_page"))
 
     def check_token(self, request: HTTPServerRequest, *, cookie: bool) -> None:
-        """Refuse requests without the token or, if a `cookie` will do, the key that the page got for it."""
+        """Reject requests without the token or, if `cookie` is enough, the key that the page got for it."""
         given = request.headers.get("Authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
@@ -113,11 +114,11 @@ class Access:
             raise Refusal(401, Text("token_needed"))
 
     def is_token(self, text: str) -> bool:
-        """Whether a text is the token; it takes as long whatever the text is."""
+        """Whether a text is the token, compared in constant time."""
         return _same(text, self._token)
 
     def _cookie_of(self, request: HTTPServerRequest) -> str:
-        # By hand: http.cookies drops all if one of another program on this host is malformed.
+        # By hand: http.cookies drops all cookies if another program on this host sets a malformed one.
         for cookie in request.headers.get("Cookie", "").split(";"):
             name, _, value = cookie.strip().partition("=")
             if name == self._cookie_name:
@@ -126,7 +127,7 @@ class Access:
 
     @property
     def set_cookie(self) -> str:
-        """The header ``Set-Cookie`` that lets a browser have the page."""
+        """The ``Set-Cookie`` header that gives a browser access to the page."""
         secure = "; Secure" if self._secure else ""
         return f"{self._cookie_name}={self._cookie}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
@@ -145,7 +146,7 @@ def _same(text: str, secret: bytes) -> bool:
 
 
 def _is_followed_link(request: HTTPServerRequest) -> bool:
-    """Whether a user comes by a link on another page, which sees nothing of the answer."""
+    """Whether the user followed a link on another page, which cannot see the response."""
     headers = request.headers
     return (
         request.method == "GET"
@@ -156,7 +157,7 @@ def _is_followed_link(request: HTTPServerRequest) -> bool:
 
 
 def host_of_origin(origin: str) -> str | None:
-    """Return host and port of a header ``Origin``, or None if it names none.
+    """Return host and port of an ``Origin`` header, or None if it names none.
 
     >>> host_of_origin("http://LocalHost:80"), host_of_origin("null")
     ('localhost:80', None)

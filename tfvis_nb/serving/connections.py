@@ -1,4 +1,4 @@
-"""Connections: where they are accepted, their highest number, and which one is closed above it."""
+"""Connections: where they are accepted, their limit, and which one is closed above it."""
 
 import contextlib
 import errno
@@ -19,46 +19,47 @@ from tornado.web import Application
 from tfvis_nb.texts import Text
 
 _BACKLOG = 1024
-"""Connections that the kernel holds until they are accepted; those beyond it try again after seconds."""
+"""Connections that the kernel queues until they are accepted; others retry after seconds."""
 
 _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-"""Errors of an address that this machine does not have, as where there is no IPv6."""
+"""Errors for an address that this machine does not have, for example without IPv6."""
 
 _MOST = 96
-"""Connections at a time; a browser has up to six.
+"""Maximum connections at a time; a browser has up to six.
 
-While another thread of the job computes, each one that sends may cost 5 ms, Python's switch interval.
+While another thread of the job computes, each sending connection may cost 5 ms, Python's switch interval.
 """
 
 _AT_ONCE = 8
-"""One in this many of all connections is accepted before what has come on the others is read."""
+"""One in this many connections is accepted before data from the others is read."""
 
 _SHARE = 4
-"""Connections take at most one in this many of the files that this process may open: it may be the job."""
+"""Connections use at most one in this many of the files that this process may open, because it may be the
+job."""
 
 _PAUSE_S = 1.0
-"""How long to accept nothing after a failure, which would repeat itself as fast as it is tried."""
+"""How long to accept nothing after a failure, which would otherwise repeat in a busy loop."""
 
 _SILENT_S = 30.0
 """How often the log repeats a message."""
 
 _IDLE_S = 30.0
-"""How long a connection may be silent, or take for the headers of a request."""
+"""How long a connection may be idle, or take to send the headers of a request."""
 
 _BODY_S = 30.0
 """How long the body of a request may take."""
 
 _HEADER_BYTES = 1 << 16
-"""Above it, a connection is closed without an answer."""
+"""Limit above which a connection is closed without a response."""
 
 _log = logging.getLogger("tfvis_nb")
 
 
 def listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """Listen at each address of a host that this machine has, at the same port of all.
+    """Listen at each address of a host on this machine, all at the same port.
 
-    OSError if this machine has no address of the host, or cannot listen at one; nothing is left open then.
-    Tornado's `bind_sockets` leaves open what it has opened until then.
+    OSError if this machine has no address of the host, or cannot listen at one; then nothing stays open,
+    unlike with Tornado's `bind_sockets`.
     """
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
@@ -70,7 +71,7 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
                 one = socket.create_server((address[0], port, *address[2:]), family=family, backlog=_BACKLOG)
             except OSError as error:
                 if error.errno not in _NOT_HERE:
-                    # Without the address, which Python appends: whoever reports it names that.
+                    # Without the address that Python appends, because the report of the error names it.
                     raise OSError(error.errno, os.strerror(error.errno or 0)) from None
                 missing = error.errno
                 continue
@@ -83,7 +84,7 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def most_connections() -> int:
-    """Return how many connections there may be at a time: well below the files this process may open."""
+    """Return the maximum number of connections, well below the number of files this process may open."""
     try:
         import resource
     except ImportError:  # only on Unix
@@ -93,20 +94,20 @@ def most_connections() -> int:
 
 
 class LimitedServer(HTTPServer):
-    """An HTTP server that always has room for those who have the token.
+    """An HTTP server that always has room for clients with the token.
 
-    A connection is a stranger's until a request on it shows the token. When there are too many
-    connections, or no file is left for another one, the oldest stranger goes, whatever it is doing;
-    those who have shown the token stay.
+    A connection is untrusted until a request on it shows the token. If there are too many connections, or no
+    file is left for another one, the oldest untrusted one is closed, whatever it is doing. Trusted
+    connections stay.
     """
 
     def initialize(self, application: Application, ssl_options: ssl.SSLContext | None = None) -> None:  # type: ignore[override]
-        """Set up the server; tornado calls this from the constructor."""
+        """Set up the server; tornado calls this in the constructor."""
         super().initialize(
             application,
             ssl_options=ssl_options,
             max_header_size=_HEADER_BYTES,
-            max_body_size=1 << 62,  # the handlers limit it, with an answer that explains it
+            max_body_size=1 << 62,  # the handlers limit it, with a response that explains it
             idle_connection_timeout=_IDLE_S,
             body_timeout=_BODY_S,
         )
@@ -114,24 +115,24 @@ class LimitedServer(HTTPServer):
         self._most = most_connections()
         self._listening: Sequence[socket.socket] = ()
         self._trusted: set[IOStream] = set()
-        # The oldest stands first.
+        # The oldest is first.
         self._strangers: dict[IOStream, None] = {}
         self._logged: dict[str, float] = {}
 
     def listen_to(self, sockets: Sequence[socket.socket]) -> None:
-        """Start to accept connections."""
+        """Start accepting connections."""
         self._listening = sockets
         self._resume()
 
     def trust(self, request: httputil.HTTPServerRequest) -> None:
-        """Take the connection of a request for one of somebody who has the token."""
+        """Trust the connection of a request with the token."""
         stream = request.server_connection.stream  # type: ignore[attr-defined]
-        if stream in self._strangers:  # it may have been closed
+        if stream in self._strangers:  # it may already be closed
             del self._strangers[stream]
             self._trusted.add(stream)
 
     async def close_all(self) -> None:
-        """Accept no more, close every connection at once, and wait until they have ended."""
+        """Stop accepting, close all connections immediately, and wait until they have ended."""
         self._pause()
         for listening in self._listening:
             listening.close()
@@ -149,23 +150,22 @@ class LimitedServer(HTTPServer):
             IOLoop.current().remove_handler(listening)
 
     def _accept(self, listening: socket.socket, _: int) -> None:
-        """Accept some waiting connections: they must not wait behind everything that strangers send.
+        """Accept some waiting connections, which must not wait behind all data that untrusted ones send.
 
-        Not all of them: the data that has arrived on a connection is read before it is closed for another
-        one.
+        Not all of them: data that has arrived on a connection is read before it is closed for another one.
         """
         for _ in range(max(1, self._most // _AT_ONCE)):
             if not self._accept_one(listening):
                 return
 
     def _accept_one(self, listening: socket.socket) -> bool:
-        """Accept a connection, if one waits; False where there is none, or none can be accepted."""
+        """Accept a waiting connection; return False if there is none, or none can be accepted."""
         try:
             connection, address = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return False
         except OSError as error:
-            # Out of files, mostly.
+            # Usually out of files.
             self._warn(Text("connections_refused", reason=error.strerror or error))
             if not self._drop_a_stranger():
                 self._pause()
@@ -178,7 +178,7 @@ class LimitedServer(HTTPServer):
                 return True
         try:
             stream = self._stream_of(connection)
-        except OSError:  # it has gone already
+        except OSError:  # it has already gone
             connection.close()
             return True
         self._strangers[stream] = None
@@ -196,7 +196,7 @@ class LimitedServer(HTTPServer):
     def start_request(
         self, server_conn: object, request_conn: httputil.HTTPConnection
     ) -> httputil.HTTPMessageDelegate:
-        """Take a request that begins; tornado calls this even after the connection was closed."""
+        """Accept a new request; tornado calls this even after the connection was closed."""
         if server_conn.stream.closed():  # type: ignore[attr-defined]
             return _Late()
         return super().start_request(server_conn, request_conn)
@@ -224,7 +224,7 @@ class LimitedServer(HTTPServer):
 
 
 class _Late(httputil.HTTPMessageDelegate):
-    """Takes no request, because nobody would get the answer."""
+    """Ignores the request, because nobody would get the response."""
 
     def headers_received(self, start_line: object, headers: object) -> None:  # noqa: ARG002
         raise httputil.HTTPInputError("the connection is closed")

@@ -1,4 +1,4 @@
-"""The requests that the monitor accepts: fixed addresses, with numbers of traces."""
+"""Request handlers of the monitor: fixed addresses, with numbers of traces."""
 
 import asyncio
 import json
@@ -21,15 +21,15 @@ from tfvis_nb.serving.workers import Worker
 from tfvis_nb.texts import Text
 
 LARGEST_BODY = 64_000
-"""Bytes of a command."""
+"""Maximum bytes of a command."""
 
 _DIGITS = 19
 _PIECE = 1 << 18
 
 _STALLED_S = 60.0
-"""How long a client may take for a piece of an answer; then it holds a connection, and a file, for nobody."""
+"""How long a client may take to receive a piece of a response before its connection and file are released."""
 
-# A page with a user's graph must not reach a cache, a frame or another site.
+# A page with a user's graph must not get into a cache, a frame or another site.
 _ALWAYS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": NOTHING_ALLOWED,
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Site:
-    """Shared by the handlers; `quick` is for state and commands, `slow` for traces, `copying` for copies."""
+    """Shared by the handlers: `quick` is for state and commands, `slow` for traces, `copying` for copies."""
 
     service: MonitorService
     access: Access
@@ -56,7 +56,7 @@ class Site:
 
 
 def application(site: Site) -> Application:
-    """Return the monitor as an application of tornado's."""
+    """Return the monitor as a tornado application."""
     shared = {"site": site}
     return Application(
         [
@@ -70,54 +70,54 @@ def application(site: Site) -> Application:
         ],
         default_handler_class=NothingHandler,
         default_handler_args=shared,
-        log_function=lambda _: None,  # tornado's has the address, which may hold the token
+        log_function=lambda _: None,  # tornado's log has the address, which may contain the token
     )
 
 
-# With it, `prepare` comes before the body: a stranger's is never read.
+# With it, `prepare` runs before the body is read, so bodies of untrusted requests are never read.
 @stream_request_body
 class Handler(RequestHandler):
-    """Checks who asks, and refuses in words; one of these answers each request."""
+    """Checks permissions and rejects requests with a message; each request has its own handler."""
 
     method = "GET"
-    """The one that its address is for."""
+    """The HTTP method of its address."""
 
     lets_in_by_cookie = False
 
     def initialize(self, site: Site) -> None:
-        """Take what the handlers share; tornado calls this for each request."""
+        """Store the shared state; tornado calls this for each request."""
         self.site = site
         self.body = bytearray()
         self._working: asyncio.Future[Any] | None = None
 
     def set_default_headers(self) -> None:
-        """Set the headers of every answer."""
+        """Set the headers of all responses."""
         self.clear_header("Server")
         for name, value in _ALWAYS.items():
             self.set_header(name, value)
 
     def prepare(self) -> None:
-        """Refuse forbidden requests, and bodies announced as too large."""
+        """Reject forbidden requests, and bodies announced as too large."""
         self.site.access.check_place(self.request)
         self.check_token()
         self.settings["trust"](self.request)
         declared = self.request.headers.get("Content-Length", "")
-        # Python makes no number of thousands of digits.
+        # Python rejects numbers with thousands of digits.
         if declared.isdecimal() and (len(declared) >= _DIGITS or int(declared) > LARGEST_BODY):
             raise _too_large()
 
     def check_token(self) -> None:
-        """Refuse requests without the token."""
+        """Reject requests without the token."""
         self.site.access.check_token(self.request, cookie=self.lets_in_by_cookie)
 
     def data_received(self, chunk: bytes) -> None:
-        """Take a piece of the body."""
+        """Store a piece of the body."""
         self.body += chunk
         if len(self.body) > LARGEST_BODY and not self._finished:
             self.send_error(413, exc_info=(Refusal, _too_large(), None))
 
     def on_connection_close(self) -> None:
-        """Answer no more: the client has gone."""
+        """Stop responding, because the client has gone."""
         super().on_connection_close()
         if self._working is not None:
             self._working.cancel()
@@ -139,17 +139,17 @@ class Handler(RequestHandler):
 
     @property
     def _asked(self) -> str:
-        """The request in the log: without the query, which may hold the token."""
+        """The request as logged: without the query, which may contain the token."""
         return f"{self.request.method} {self.request.path}"
 
     def compute_etag(self) -> None:
-        """Let tornado make no tags: it would read the whole answer again."""
+        """Disable ETags, because tornado would read the whole response again."""
 
     def log_exception(self, *_: object) -> None:
-        """Log nothing: `refusal_of` does, and tornado would log the address, which may hold the token."""
+        """Log nothing: `refusal_of` does, and tornado would log the address, which may contain the token."""
 
     def write_error(self, status_code: int, **details: Any) -> None:
-        """Refuse with a sentence, and close the connection."""
+        """Respond with an error message, and close the connection."""
         error = details["exc_info"][1] if "exc_info" in details else None
         if status_code == 405 and not isinstance(error, Refusal):
             self.set_header("Allow", self.method)
@@ -164,7 +164,7 @@ class Handler(RequestHandler):
         self.set_header("Connection", "close")
         connection = self.request.connection
         if isinstance(connection, HTTP1Connection):
-            # tornado has no other way to end a connection after an answer.
+            # tornado has no other way to close a connection after a response.
             connection._disconnect_on_finish = True  # noqa: SLF001
         if self.request.path == "/":
             self.finish_page(refusal_page(refusal))
@@ -172,18 +172,18 @@ class Handler(RequestHandler):
             self.finish_json({"error": refusal.sentence})
 
     def finish_json(self, value: object) -> None:
-        """Answer with JSON."""
+        """Respond with JSON."""
         self.set_header("Content-Type", "application/json")
         self.finish(json.dumps(value))
 
     def finish_page(self, page: Page) -> None:
-        """Answer with a page."""
+        """Respond with a page."""
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Content-Security-Policy", page.policy)
         self.finish(page.html.encode(errors="replace"))
 
     async def finish_file(self, name: str, content: bytes | MadeFile) -> None:
-        """Answer with a file to be saved: never shown by the browser, whatever it holds."""
+        """Respond with a file to save, which browsers never show, whatever its content."""
         plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
         encoded = quote(name, safe="", errors="replace")
         self.set_header("Content-Type", "application/octet-stream")
@@ -198,12 +198,12 @@ class Handler(RequestHandler):
             await self._send(iter(lambda: file.read(_PIECE), b""))
 
     async def send_bytes(self, content: bytes) -> None:
-        """Answer with bytes, many of them perhaps."""
+        """Respond with bytes, possibly many."""
         self.set_header("Content-Length", str(len(content)))
         await self._send(content[at : at + _PIECE] for at in range(0, len(content), _PIECE))
 
     async def _send(self, pieces: Iterator[bytes]) -> None:
-        """Send a long answer at the pace of the client."""
+        """Send a long response at the pace of the client."""
         for piece in pieces:
             self.write(piece)
             flushed = asyncio.ensure_future(self.flush())
@@ -220,16 +220,16 @@ def _too_large() -> Refusal:
 
 
 class NothingHandler(Handler):
-    """Answers at all other addresses."""
+    """Handles all other addresses."""
 
     def check_token(self) -> None:
-        """Refuse everybody."""
+        """Reject all requests."""
         super().check_token()
         raise Refusal(404, Text("no_such_address"))
 
 
 class PageHandler(Handler):
-    """Sends the page, and takes the token out of its address."""
+    """Sends the page, and removes the token from its address."""
 
     lets_in_by_cookie = True
     _has_come_with_token = False
@@ -265,7 +265,7 @@ class ScriptHandler(Handler):
 
 
 class StateHandler(Handler):
-    """Describe the session's counts and traces."""
+    """Sends the session's counts and traces."""
 
     async def get(self) -> None:
         """Answer."""
@@ -283,12 +283,12 @@ class StateHandler(Handler):
 
 
 class CommandHandler(Handler):
-    """Passes on a command."""
+    """Executes a command."""
 
     method = "POST"
 
     async def post(self) -> None:
-        """Answer with the state after it."""
+        """Respond with the state after it."""
         kind = self.request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Refusal(415, Text("command_not_json_type"))
@@ -300,7 +300,7 @@ class CommandHandler(Handler):
 
 
 class PartHandler(Handler):
-    """Sends a part of a trace as the timeline takes it."""
+    """Sends a part of a trace in the format of the timeline."""
 
     async def get(self, number: str, part: str) -> None:
         """Answer."""

@@ -1,4 +1,4 @@
-"""The monitor's pages: itself, a step on the way to it, and a sentence for refused requests."""
+"""The pages of the monitor: the monitor itself, a redirect to it, and a message for rejected requests."""
 
 import base64
 import hashlib
@@ -27,13 +27,13 @@ _WORDS = {
     401: ("Open the printed address", _OF_THE_ADDRESS),
     403: ("Access denied", _OF_OTHERS),
 }
-"""A heading and what else there is to know, by status."""
+"""A heading and a text by status."""
 
 _OF_PAGE = (
     "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# The one style, by its hash: nothing written into the page can add another.
+# The only style, by its hash: nothing injected into the page can add another.
 _OF_SENTENCE = (
     f"{NOTHING_ALLOWED}; img-src data:;"
     f" style-src 'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"
@@ -42,24 +42,24 @@ _OF_SENTENCE = (
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and the header ``Content-Security-Policy``, which limits it in the browser."""
+    """A page and its ``Content-Security-Policy`` header."""
 
     html: str
     policy: str
 
 
 def monitor_page(name: str) -> Page:
-    """Return the page that shows a session, with its script to come; `name` is that of the session's file."""
+    """Return the page that shows a session and loads its script; `name` is that of the session file."""
     nonce = secrets.token_urlsafe(16)
     title = html.escape(f"{name} - tfvis-nb")
     return Page(_filled("monitor", title=title, nonce=nonce), _OF_PAGE.format(nonce=nonce))
 
 
 def onward(key: str) -> Page:
-    """Return a page that keeps the key for the monitor's page, and leads there.
+    """Return a page that stores the key for the monitor's page and redirects there.
 
-    A redirect would lose the cookie where the user comes from another site. Unlike a cookie, a page's browser
-    storage is for its port alone.
+    An HTTP redirect would lose the cookie if the user comes from another site. Unlike a cookie, browser
+    storage belongs only to its port.
     """
     nonce = secrets.token_urlsafe(16)
     policy = f"{NOTHING_ALLOWED}; script-src 'nonce-{nonce}'"
@@ -67,7 +67,7 @@ def onward(key: str) -> Page:
 
 
 def refusal_page(refusal: Refusal) -> Page:
-    """Explain to a person who has opened an address why there is nothing to see."""
+    """Explain to a user who opened an address why it was rejected."""
     heading, more = _WORDS.get(refusal.status, _WORDS[400])
     sentence = html.escape(refusal.sentence[:1].upper() + refusal.sentence[1:])
     page = _filled("sentence", style=_STYLE, heading=heading, sentence=sentence, more=more)

@@ -1,4 +1,4 @@
-"""`MonitorServer`: a session's monitor for a browser, over HTTP, for anybody with the token."""
+"""`MonitorServer`: serves the monitor of a session over HTTP to browsers with the token."""
 
 import asyncio
 import contextlib
@@ -21,20 +21,19 @@ from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
 
 _ENDING_S = 0.3
-"""How long the end waits for connections that have been closed."""
+"""How long `stop` waits for closed connections to end."""
 
 
 class MonitorServer:
     """Serves the monitor of a session: its signatures, requests and traces.
 
-    It answers in a thread of its own. It serves whoever has the token, reads nothing but the
-    session's file, and takes nothing but commands. The file need not be there yet.
+    It runs in its own thread. It serves anyone with the token, only reads the session file, and only accepts
+    commands. The file need not exist yet.
 
-    A `host` other than the loopback can be reached from elsewhere; `port` 0 is any that is free. `token` has
-    at least 16 characters; it is random unless given. `certfile` and `keyfile` are PEM files of a
-    certificate, with those that certify it, and of its key: with them, connections are encrypted; the first
-    may hold both. `allowed_hosts` are more names under which browsers may ask, such as that of a proxy.
-    ValueError if one of these cannot be.
+    A `host` other than the loopback can be reached from other machines; `port` 0 means any free port. `token`
+    has at least 16 characters and is random by default. `certfile` and `keyfile` are PEM files of a
+    certificate chain and its key, for encrypted connections; the first may contain both. `allowed_hosts` are
+    additional host names for browsers, such as that of a proxy. ValueError if one of these is invalid.
 
     >>> import urllib.request
     >>> with MonitorServer("run.tfvis") as server:
@@ -79,24 +78,24 @@ class MonitorServer:
 
     @property
     def running(self) -> bool:
-        """Whether it serves now."""
+        """Whether it is running."""
         return self._thread is not None and not self._over.is_set()
 
     @property
     def port(self) -> int:
-        """The port; 0 before `start` if any may be taken."""
+        """The port; before `start`, 0 if any free port is used."""
         return self._port
 
     @property
     def address(self) -> str:
-        """Where it serves once it has started, without the token."""
+        """The address of the running server, without the token."""
         host = socket.gethostname() if self._everywhere else self.host
         bracketed = f"[{host}]" if ":" in host else host
         return f"http{'s' if self.secure else ''}://{bracketed}:{self.port}/"
 
     @property
     def url(self) -> str:
-        """The address to open in a browser, which has the token: whoever sees it can use it."""
+        """The address to open in a browser, with the token: anyone who sees it can use it."""
         return f"{self.address}?token={self.token}"
 
     @property
@@ -106,10 +105,10 @@ class MonitorServer:
         return bool(numbers) and all(number.is_loopback for number in numbers)
 
     def start(self) -> Self:
-        """Begin to serve, in a thread that does not keep the process alive.
+        """Start serving in a thread that does not keep the process alive.
 
-        OSError if it cannot listen at the host and port, or a file of the certificate cannot be read or is
-        invalid; FileNotFoundError if this is a checkout of the source whose front end is not built.
+        OSError if it cannot listen at the host and port, or a certificate file cannot be read or is invalid;
+        FileNotFoundError if this is a source checkout whose front end is not built.
         """
         from tfvis_nb.display.bundles import bundle
 
@@ -132,21 +131,21 @@ class MonitorServer:
         return self
 
     def stop(self) -> None:
-        """End it and the requests under way; a watched job continues."""
+        """Stop the server and its running requests; a watched job continues."""
         loop, ended = self._loop, self._ended
         if loop is not None and ended is not None:
-            # It may be ending already.
+            # It may already be ending.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(ended.set)
         self.join()
         self._service.close()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until it is stopped, from another thread, or for `timeout` seconds."""
+        """Wait until another thread stops it, or for `timeout` seconds."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            # Not by `Thread.join`: where Ctrl-C or a signal interrupts that, Python 3.11 takes the thread for
-            # ended, and the process would end around a thread that still serves.
+            # Not with `Thread.join`: if Ctrl-C or a signal interrupts it, Python 3.11 considers the thread
+            # ended, and the process would exit around a thread that still serves.
             self._over.wait(timeout)
 
     def __enter__(self) -> Self:
@@ -181,7 +180,7 @@ class MonitorServer:
         if certfile is None:
             return None
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        # Nobody is asked for a password: a key that has one is refused.
+        # Never prompt for a password: encrypted keys are rejected.
         context.load_cert_chain(certfile, keyfile, password="")
         return context
 
@@ -195,7 +194,7 @@ class MonitorServer:
 
     @property
     def _everywhere(self) -> bool:
-        """Whether it serves at every address of this machine."""
+        """Whether it serves at all addresses of this machine."""
         return any(ipaddress.ip_address(number).is_unspecified for number in self._numbers)
 
 
@@ -212,7 +211,7 @@ def _run(serving: Coroutine[Any, Any, None], begun: Future[None], over: threadin
 
 
 def _ip_address(number: str) -> str:
-    """Spell an IP address as the header ``Host`` is compared; IPv6 without its zone."""
+    """Normalise an IP address for comparison with the ``Host`` header; IPv6 without its zone."""
     return str(ipaddress.ip_address(number.partition("%")[0]))
 
 

@@ -1,4 +1,4 @@
-"""The monitor's answers about a session: its state, its traces, and files of them."""
+"""The data that the monitor serves about a session: its state, traces, and files."""
 
 import gzip
 import hashlib
@@ -22,13 +22,13 @@ from tfvis_nb.session.snapshot import SessionWatch
 from tfvis_nb.texts import Text, text_of
 
 _FRESH_S = 0.5
-"""How long a state is answered again: many who look at a job take no more of its time than one."""
+"""How long a state is reused, so that many viewers cost a job no more time than one."""
 
 _KEPT_BYTES = 64_000_000
-"""Of traces that were opened, which others, or the same after a reload, are likely to open again."""
+"""How many opened traces are cached, because others, or a reload, are likely to open them again."""
 
 _CLOSING_S = 0.5
-"""How long the end waits for an answer that holds the session, such as for a lock on its file."""
+"""How long `close` waits for a request that holds the session, such as one waiting for a lock on its file."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class StateResponse:
 
 @dataclass(frozen=True)
 class Opened:
-    """A trace as the timeline takes it."""
+    """A trace in the format of the timeline."""
 
     title: str
     drawn: bytes
@@ -55,18 +55,18 @@ class Opened:
 
 @dataclass(frozen=True)
 class MadeFile:
-    """A file in a folder of its own, which goes when the file has been sent."""
+    """A file in its own folder, which is removed when the file has been sent."""
 
     folder: TemporaryDirectory[str]
     path: Path
 
 
 class MonitorService:
-    """Answers about a session; whatever a question raises becomes a refusal at `refusal_of`.
+    """Serves data about a session; `refusal_of` turns exceptions into error responses.
 
-    `state` and `execute_command` are for one thread, `opened` and `download` for a second and `save` for a
-    third: then one waits for another only while that reads the file. A session that is given, not the path of
-    its file, is never closed.
+    `state` and `execute_command` are for one thread, `opened` and `download` for a second, and `save` for a
+    third. Then they wait for each other only while one reads the file. A session given as an object, not a
+    path, is never closed.
     """
 
     def __init__(self, session: SavedSession | str | Path) -> None:
@@ -79,7 +79,7 @@ class MonitorService:
 
     @property
     def name(self) -> str:
-        """The name of the session's file, as text whatever its bytes are."""
+        """The name of the session file as text, whatever its bytes."""
         return os.fsencode(self._session.path.name).decode(errors="replace")
 
     def state(self) -> StateResponse:
@@ -88,7 +88,7 @@ class MonitorService:
             changed = self._watch.changed()
             if changed is not None:
                 body = json.dumps(changed, allow_nan=False).encode()
-                # The time of reading does not make it a new state.
+                # The time of reading alone does not make a new state.
                 del changed["now_ms"]
                 self._state = StateResponse(
                     body, f'"{hashlib.sha256(json.dumps(changed).encode()).hexdigest()[:32]}"'
@@ -133,13 +133,13 @@ class MonitorService:
             raise Refusal(422, Text("trace_too_large_for_page")) from None
 
     def save(self) -> tuple[str, MadeFile]:
-        """Write a copy of the session as of now; return the name it should have, and where it is."""
+        """Write a copy of the current session; return its suggested name, and its path."""
         from tfvis_nb.display.pages.page import file_stem
 
         path = self._session.path
         folder = TemporaryDirectory(prefix="tfvis-nb-")
         try:
-            # A session of its own: nobody waits for the copy.
+            # A separate session object, so that nobody waits for the copy.
             with self._there(), SavedSession(path) as session:
                 copy = session.save(Path(folder.name, "copy.tfvis"))
         except BaseException:
@@ -148,14 +148,14 @@ class MonitorService:
         return f"{file_stem(path.stem)}.tfvis", MadeFile(folder, copy)
 
     def close(self) -> None:
-        """Close the session if it is nobody else's, without waiting long for its readers."""
+        """Close the session if the service opened it, without waiting long for its readers."""
         if self._own:
             closing = threading.Thread(target=self._session.close, name="tfvis-nb-serve-close", daemon=True)
             closing.start()
             closing.join(_CLOSING_S)
 
     def _place_of(self, number: int) -> tuple[object, int]:
-        """Return the identity of a trace, distinct even from traces of an earlier file."""
+        """Return the identity of a trace, which also differs from traces of an earlier file."""
         with self._there(), self._session.connected() as connection:
             query = "SELECT start_ns, epoch_ns FROM traces WHERE id = ?"
             found = connection.execute(query, (number,)).fetchone()
@@ -165,7 +165,7 @@ class MonitorService:
 
     @contextmanager
     def _there(self) -> Iterator[None]:
-        """State that a missing file may still be created."""
+        """Explain that a missing file may still be created."""
         try:
             yield
         except FileNotFoundError:

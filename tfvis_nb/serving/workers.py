@@ -1,4 +1,4 @@
-"""Threads that do the server's work in order, and that nothing waits for at the end."""
+"""Threads that do the server's work in order, and that the process does not wait for."""
 
 import asyncio
 import threading
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class Worker:
-    """A thread that does its work in the order given.
+    """A thread that works in order.
 
-    Unlike that of an executor it does not keep the process alive: after Ctrl-C, or the end of a job, nobody
+    Unlike an executor's, it does not keep the process alive: after Ctrl-C, or at the end of a job, nobody
     waits until a large trace is written for a browser.
     """
 
@@ -23,7 +23,7 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     async def done(self, work: Callable[[], T]) -> T:
-        """Do the work and return its result; work that is cancelled before its turn is not done."""
+        """Do the work and return its result; work cancelled before its turn is skipped."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
@@ -32,7 +32,7 @@ class Worker:
         return await asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """Start nothing more; running work ends by itself."""
+        """Start no more work; running work ends on its own."""
         while True:
             try:
                 item = self._given.get_nowait()
@@ -51,4 +51,4 @@ class Worker:
                 future.set_result(work())
             except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
                 future.set_exception(error)
-            del item, future, work  # an answer may be large
+            del item, future, work  # a response may be large

@@ -1,4 +1,4 @@
-"""Saved sessions: the SQLite file that recording processes write and any others read and control."""
+"""Saved sessions: an SQLite file that recording processes write, and that others read and control."""
 
 from tfvis_nb.session.session import SavedSession, open_session
 

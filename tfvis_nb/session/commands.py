@@ -1,4 +1,4 @@
-"""Commands of a viewer for a session, as messages: checked, then done."""
+"""Check and execute the commands that viewers send to a session."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,10 +9,10 @@ from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
 
 MOST_RUNS = 2**53
-"""The largest whole number that every reader of JSON keeps."""
+"""The largest whole number that all JSON readers keep exactly."""
 
 MOST_AT_ONCE = 100_000
-"""Traces to be deleted by one command."""
+"""Maximum number of traces to delete with one command."""
 
 
 def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
@@ -20,10 +20,9 @@ def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
 
     `command` has its name as ``do``, and its arguments: the commands are the methods of
     `tfvis_nb.SavedSession`, ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_slow``
-    (``factor``), ``cancel_requests``, ``stop_tracing``, each with a ``signature``: a number, or None or left
-    out for all; and ``delete`` with a list of numbers, ``traces``. ValueError if there is no such command,
-    something in it is missing, unknown or out of range, or a next run is to be traced and all processes have
-    ended.
+    (``factor``), ``cancel_requests``, ``stop_tracing``, each with a ``signature`` (a number; None or left out
+    for all), and ``delete`` with a list of numbers, ``traces``. ValueError if there is no such command, an
+    argument is missing, unknown or out of range, or a next run is requested after all processes have ended.
     """
     if not isinstance(command, Mapping):
         raise ValueError(Text("command_without_name", command=_shown(command)))  # noqa: TRY004
@@ -63,7 +62,7 @@ def _whole(value: object, name: str) -> int:
 def _trace_next(session: SavedSession, command: Mapping[str, Any]) -> None:
     signature = _signature(command)
     ends = session.processes["end"]
-    # A session without a recording waits for its first job.
+    # A session that was never recorded into waits for its first job.
     if len(ends) and ends.notna().all():
         raise ValueError(Text("command_after_end"))
     session.trace_next(signature)

@@ -1,4 +1,4 @@
-"""How long runs of a signature took in each job of a file, and how that changed from job to job."""
+"""Run times of each signature by job, and their changes from job to job."""
 
 import math
 import sqlite3

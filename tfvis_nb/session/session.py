@@ -1,4 +1,4 @@
-"""`SavedSession`: a session's file, read and controlled from any process; it needs no TensorFlow."""
+"""`SavedSession`: read and control a session file from any process, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 class SavedSession:
     """The runs and traces of a job; while it runs, also requests for traces.
 
-    Made by `open_session`, which describes it. It may be used from several threads.
+    Created by `open_session`, which describes it. Several threads may use it.
     """
 
     def __init__(self, path: str | Path) -> None:
-        # As from here: the process may change its folder.
+        # Absolute, because the process may change its folder.
         self.path = validate.file_path(path)
         self._lock = threading.RLock()
         self._reader: Guarded | None = None
@@ -49,7 +49,7 @@ class SavedSession:
 
     def _connected(self) -> Guarded:
         if self._reader is not None and not self._reader.in_transaction and file_at(self.path) != self._file:
-            # It was deleted, and another may have replaced it: nobody would read requests in this one.
+            # It was deleted or replaced: nobody would read requests in this file.
             self._reader.close()
             self._reader = None
         if self._reader is None:
@@ -59,7 +59,7 @@ class SavedSession:
             self._reader.execute("PRAGMA query_only = ON")
         self._reader.allow(QUERY_S)
         version = self._reader.execute("PRAGMA schema_version").fetchone()[0]
-        if version != self._schema:  # somebody has changed the tables since
+        if version != self._schema:  # the tables were changed since
             check_schema(self._reader, self.path)
             self._schema = version
         return self._reader
@@ -74,7 +74,7 @@ class SavedSession:
 
     @property
     def ended(self) -> Mapping[int, int]:
-        """Processes that were killed and cannot be entered as ended, with their last runs in epoch ns."""
+        """Killed processes that cannot be recorded as ended, with their last runs in epoch ns."""
         return self._ended
 
     def _table(self, made: Callable[[Guarded], pd.DataFrame]) -> pd.DataFrame:
@@ -85,12 +85,12 @@ class SavedSession:
     def signatures(self) -> pd.DataFrame:
         """One row for each distinct kind of run, by its number.
 
-        ``kind`` is ``session``, or Keras's ``train``, ``test`` or ``predict``. ``runs`` ended,
-        ``failed`` raised; ``total_ns`` is of those that ended. ``traced`` of them were traced, kept or not:
-        ``mean_ns`` and ``longest_ns`` are of the others, or of the traced ones if all were. ``first``
-        and ``last`` are UTC times at which one began. ``processes`` have run it, ``traces`` are kept,
-        ``requested`` are asked for, and ``rule`` is the rule for automatic traces. ``fetches``, ``targets``,
-        ``feeds`` are lists of names, ``options`` a text.
+        ``kind`` is ``session``, or Keras's ``train``, ``test`` or ``predict``. ``runs`` counts runs that
+        ended, in ``total_ns``, and ``failed`` those that raised. ``traced`` counts traced runs, kept or not;
+        ``mean_ns`` and ``longest_ns`` are those of untraced runs, or of traced ones if all were. ``first``
+        and ``last`` are UTC start times. ``processes``, ``traces`` and ``requested`` count the processes that
+        ran it, kept traces and requests; ``rule`` is the rule for automatic traces. ``fetches``, ``targets``
+        and ``feeds`` are lists of names, ``options`` is a text.
         """
         return self._table(lambda db: tables.signature_table(db, tables.counts_by_writer(db, self.path)))
 
@@ -98,63 +98,63 @@ class SavedSession:
     def traces(self) -> pd.DataFrame:
         """One row for each trace, by its number.
 
-        ``run`` counts from 1 and is 0 where it is not known, ``start`` is in UTC. ``duration_ns`` is the time
-        of the run alone, which tracing makes longer. ``tracing_ns`` is the additional time that starting and
-        collecting the trace took, without compressing and writing it. ``untraced_ns`` is the median of the
-        last ``untraced_runs``, at most 64, of the signature in its process before it. ``batch`` is the number
-        of a Keras batch in its epoch, from 0. ``format`` is ``parquet`` if the run ran out of memory: its
-        trace has `tfvis_nb.Trace.out_of_memory`. ``bytes`` are those in the file. Unknown figures are NA.
+        ``run`` counts from 1 and is 0 if unknown, ``start`` is in UTC. ``duration_ns`` is the time of the run
+        itself, which tracing makes longer. ``tracing_ns`` is the additional time for starting and collecting
+        the trace, without compressing and writing it. ``untraced_ns`` is the median of the signature's last
+        ``untraced_runs`` (at most 64) before it in its process. ``batch`` is the number of a Keras batch in
+        its epoch, from 0. ``format`` is ``parquet`` if the run ran out of memory: its trace has
+        `tfvis_nb.Trace.out_of_memory`. ``bytes`` is the size in the file. Unknown figures are NA.
         """
         return self._table(tables.trace_table)
 
     @property
     def tracing_costs(self) -> pd.DataFrame:
-        """One row for each signature with traces whose process had untraced runs before: what tracing cost.
+        """The cost of tracing: one row per signature with traces after untraced runs of the same process.
 
-        ``traced_ns`` and ``untraced_ns`` are medians over the ``traces`` kept, ``ratio`` is the typical time
-        of a traced run divided by that of the untraced ones, with its 95 % interval ``ratio_low`` to
-        ``ratio_high``, which are NaN if the traces do not show it.
+        ``traced_ns`` and ``untraced_ns`` are medians over the kept ``traces``. ``ratio`` is the typical time
+        of a traced run divided by that of untraced ones, with its 95 % interval ``ratio_low`` to
+        ``ratio_high``; NaN if unknown.
         """
         return tables.tracing_cost_table(self.traces)
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """One row for each signature and process that ran it, by both numbers: how run times changed.
+        """Changes of run times: one row for each signature and process that ran it.
 
-        ``mean_ns`` is of the untraced ``runs``, or of the traced ones if all were, and ``ratio`` that of the
-        process divided by that of the process before. ``traced_ratio`` is the same ratio for typical times of
-        the ``traces`` kept, with its 95 % interval ``traced_low`` to ``traced_high``; NaN if it is not known.
-        ``start`` (UTC) is when the process began to record.
+        ``mean_ns`` is that of untraced ``runs``, or of traced ones if all were, and ``ratio`` its ratio to
+        that of the previous process. ``traced_ratio`` is the same ratio for typical times of the kept
+        ``traces``, with its 95 % interval ``traced_low`` to ``traced_high``; NaN if unknown. ``start`` (UTC)
+        is when the process started recording.
         """
         with self.connected() as connection:
             return job_table(connection, tables.counts_by_writer(connection, self.path), self.traces)
 
     @property
     def processes(self) -> pd.DataFrame:
-        """One row for each time a process recorded: host, pid, start and end (UTC; NaT while it does)."""
+        """One row for each recording of a process: host, pid, start and end (UTC; NaT while it records)."""
         return self._table(lambda db: tables.writer_table(db, self._ended))
 
     def __iter__(self) -> Iterator[Trace]:
-        """Read one trace after the other, in the order of their numbers."""
+        """Yield the traces one by one, ordered by number."""
         return map(self.read, self.traces.index.tolist())
 
     def read(self, trace: int) -> Trace:
         """Return a trace by its number in `traces`.
 
-        Its ``sources`` or, for a profile, its ``profiles`` have TensorFlow's message, byte for byte; a run
-        that ran out of memory has no message.
+        Its ``sources`` or, for a profile, its ``profiles`` have TensorFlow's original message; a run that ran
+        out of memory has none.
 
         Raises
         ------
         KeyError
-            If there is none; it may have been deleted.
+            If there is no such trace; it may have been deleted.
         TypeError
             If it is not a number.
         """
         return self.stored(trace).read()
 
     def stored(self, trace: int) -> StoredTrace:
-        """Return a trace as TensorFlow gave it, without reading it; errors are those of `read`."""
+        """Return a trace as TensorFlow's message, without reading it; errors are those of `read`."""
         number = validate.trace(trace)
         with self.connected() as connection:
             row = stored_row(connection, number)
@@ -163,19 +163,19 @@ class SavedSession:
         return StoredTrace.unpacked(row)
 
     def trace_next(self, signature: int | str | None = None) -> None:
-        """Request a trace of the next run of a signature, or of whatever runs next.
+        """Request a trace of the next run of a signature, or of any signature.
 
-        Every process that runs now and has run it traces one; if there is none, the first that does.
+        Each running process that has run it traces one run; if there is none, the first process that runs it.
 
         Parameters
         ----------
         signature
-            Its number or its label in `signatures`, or its kind, such as ``train``, if there is one of it.
+            Its number or label in `signatures`, or its kind, such as ``train``, if that is unique.
 
         Raises
         ------
         TypeError, ValueError
-            If it is none of these, there is no such signature, or several have the label.
+            If it is invalid, there is no such signature, or several have the label.
         OSError
             If the file cannot be written. All requests raise this; a `tfvis_nb.TraceSession` warns instead.
         """
@@ -191,30 +191,30 @@ class SavedSession:
         self._order(signature, request)
 
     def trace_every(self, n: int, signature: int | str | None = None) -> None:
-        """Trace every `n`-th run, starting now: the `n`-th, the ``2 * n``-th and so on of each signature.
+        """Trace every `n`-th run of each signature, starting now: the `n`-th, ``2 * n``-th and so on.
 
-        With a `signature`, this and the other rules are for it alone, and take precedence over those for all.
+        With a `signature`, this and the other rules only apply to it, and override those for all.
         """
         self._rule("every", float(validate.whole(n, "n", "a number of runs")), signature)
 
     def trace_all(self, signature: int | str | None = None) -> None:
-        """Trace every run, starting now, each slowed down by TensorFlow's tracing."""
+        """Trace every run, starting now; tracing slows each of them down."""
         self._rule("all", 0.0, signature)
 
     def trace_slow(self, *, factor: float, signature: int | str | None = None) -> None:
-        """Keep the traces of runs that took longer than `factor` times the median of the last traced ones.
+        """Keep the traces of runs that took longer than `factor` times the median of the last traced runs.
 
-        Whether a run is slow is known when it has ended, so all are traced, with the cost of
-        that, and those of the others are thrown away.
+        Only the end of a run shows whether it is slow, so all runs are traced, which costs time, and the
+        traces of others are discarded.
         """
         self._rule("slower", validate.factor(factor, "factor"), signature)
 
     def cancel_requests(self, signature: int | str | None = None) -> None:
-        """Cancel what `trace_next` requested of a signature, or without one all requests. Rules stay."""
+        """Cancel the `trace_next` requests for a signature, or all requests. Rules stay."""
         self._cancel(signature, "requests")
 
     def stop_tracing(self, signature: int | str | None = None) -> None:
-        """Cancel the rule and the requests of a signature, or without one all rules and requests."""
+        """Cancel the rule and the requests for a signature, or all rules and requests."""
         self._cancel(signature, "rules", "requests")
 
     def _cancel(self, signature: int | str | None, *tables_of_orders: str) -> None:
@@ -228,12 +228,12 @@ class SavedSession:
         self._order(signature, cancel)
 
     def delete(self, traces: int | Iterable[int]) -> None:
-        """Delete traces by their numbers; the file gets smaller. Those that were deleted before may be named.
+        """Delete traces by number; the file shrinks. Traces that were already deleted are ignored.
 
         Raises
         ------
         TypeError, ValueError
-            If one is not a number, or there never was such a trace; then none is deleted.
+            If one is not a number, or such a trace never existed; then none is deleted.
         """
         numbers = validate.traces(traces)
 
@@ -245,7 +245,7 @@ class SavedSession:
                         raise ValueError(Text("no_such_trace", number=number, path=str(self.path)))
                 connection.executemany("DELETE FROM traces WHERE id = ?", [(number,) for number in numbers])
             connection.allow(math.inf)
-            # It gives back a page a step, and `execute` makes one step of a statement without rows.
+            # It frees a page per step, and `execute` runs only one step of a statement without rows.
             connection.executescript(
                 "PRAGMA query_only = OFF; PRAGMA incremental_vacuum; PRAGMA query_only = ON"
             )
@@ -253,14 +253,14 @@ class SavedSession:
         self._write(remove)
 
     def save(self, path: str | Path) -> Path:
-        """Write a complete copy of the current state, even while the job runs; return its path.
+        """Write a complete copy of the session, even while the job runs; return its path.
 
         Raises
         ------
         FileExistsError
-            If there is such a file.
+            If the file exists.
         OSError, sqlite3.Error
-            If it cannot be written; a folder that is not there is a FileNotFoundError.
+            If it cannot be written; FileNotFoundError if the folder does not exist.
         """
         path = Path(path).expanduser()
         if path.exists():
@@ -272,7 +272,7 @@ class SavedSession:
         return path
 
     def monitor(self, **options: Any) -> MonitorWidget:
-        """Show the live session in a notebook cell; options as for `tfvis_nb.monitor`."""
+        """Show the live session in a notebook cell; options as in `tfvis_nb.monitor`."""
         from tfvis_nb.display.monitor.widget import monitor_of
 
         return monitor_of(self, **options)
@@ -294,7 +294,7 @@ class SavedSession:
         return f"{type(self).__name__}({str(self.path)!r})"
 
     def _write(self, write: Callable[[Guarded], None]) -> None:
-        """Write a request to the session; an OSError names the file if that is not possible."""
+        """Write a request to the session; OSError with the file name if that fails."""
         try:
             with self.connected() as connection:
                 write(connection)
@@ -320,11 +320,11 @@ class SavedSession:
         known = [row[:3] for row in tables.signature_rows(connection)]
         if isinstance(signature, str):
             numbers = [number for number, _, label in known if label == signature]
-            # Labels of Keras's batches include their model; users with one model need not type it.
+            # Labels of Keras batches include their model, which users with one model need not type.
             numbers = numbers or [number for number, kind, _ in known if kind == signature]
             if len(numbers) > 1:
                 raise ValueError(Text("signature_ambiguous", signature=signature, numbers=numbers))
-            # Most of a job's signatures are initialisers, which ran once.
+            # Most signatures of a job are initialisers, which ran once.
             took = tables.total_times(tables.counts_by_writer(connection, self.path))
             labels = [label for *_, label in sorted(known, key=lambda row: -took.get(row[0], 0))]
             hint = near(signature, labels) or some_of(labels)
@@ -337,22 +337,22 @@ class SavedSession:
 
 
 def open_session(path: str | Path) -> SavedSession:
-    """Open the file of a session, of a job that runs on this machine or has ended.
+    """Open the session file of a job that runs on this machine or has ended.
 
-    Requests for traces go through the file: no port is opened, and the job looks for them at most ten
-    times a second.
+    Requests for traces go through the file: no port is opened, and the job checks for them at most ten times
+    a second.
 
     Parameters
     ----------
     path
-        The file that a `tfvis_nb.TraceSession` writes or wrote.
+        The file written by a `tfvis_nb.TraceSession`.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
-        If there is none, or it is a folder.
+        If the file does not exist, or is a folder.
     TraceFormatError
-        If it is something else, empty or damaged.
+        If it is another kind of file, empty or damaged.
 
     Examples
     --------
@@ -365,7 +365,7 @@ def open_session(path: str | Path) -> SavedSession:
     session = SavedSession(path)
     try:
         with session.connected():
-            pass  # at once, so that errors are raised here
+            pass  # now, so that errors are raised here
     except BaseException:
         session.close()
         raise

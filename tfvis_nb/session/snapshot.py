@@ -1,4 +1,4 @@
-"""A summary of a session for viewers that poll it: bounded, plain, and cheap to read again."""
+"""A bounded summary of a session for viewers that poll it, cheap to read again."""
 
 import heapq
 import math
@@ -41,12 +41,12 @@ _NS_OF_MS = 1e6
 
 
 def session_state(session: SavedSession) -> dict[str, Any]:
-    """Return the counts, traces and requests of a session as of now; JSON values only.
+    """Return the current counts, traces and requests of a session, as JSON values.
 
     Times are in epoch milliseconds (``_ms``), durations in nanoseconds (``_ns``). If there are many, only the
-    signatures that took the most time and the newest traces are included; ``signatures_total``,
-    ``runs_total``, ``total_ns`` and ``traces_total`` are of all. ``waiting`` explains why there is nothing to
-    read yet; ``problem`` is an error in the file, or the reason why its recording ended.
+    signatures with the most time and the newest traces are included; ``signatures_total``, ``runs_total``,
+    ``total_ns`` and ``traces_total`` count all. ``waiting`` explains why there is nothing to read yet;
+    ``problem`` is an error in the file, or the reason why its recording ended.
     """
     state = SessionWatch(session).changed()
     assert state is not None, "at first everything is new"
@@ -54,7 +54,7 @@ def session_state(session: SavedSession) -> dict[str, Any]:
 
 
 class SessionWatch:
-    """Reads the state of a session repeatedly, at little cost when nothing has happened.
+    """Reads the state of a session repeatedly, at little cost if nothing has changed.
 
     Its file need not exist yet, and may be deleted and created again.
     """
@@ -71,7 +71,7 @@ class SessionWatch:
         self._ratios: dict[int, list[float | None]] = {}
 
     def changed(self) -> dict[str, Any] | None:
-        """Return the state, as `session_state` does, or None when nothing has changed since the last call."""
+        """Return the `session_state`, or None if nothing has changed since the last call."""
         try:
             with self._session.connected() as connection:
                 if connection is not self._connection:
@@ -94,7 +94,7 @@ class SessionWatch:
         self._newest = (0, 0)
 
     def _mark_of(self, connection: sqlite3.Connection) -> object:
-        """Return a value that differs after every change, and takes some microseconds to find out."""
+        """Return a value that differs after each change and takes only microseconds to compute."""
         running = stored_rows.running_writers(connection)
         counts = tuple(zlib.crc32(ledger_content(ledger_path(self._session.path, each))) for each in running)
         # Changes by other connections, and by this one.
@@ -133,7 +133,7 @@ class SessionWatch:
         return state
 
     def _read_signatures(self, connection: sqlite3.Connection) -> None:
-        """Add new signatures: known ones never change, and none is removed."""
+        """Add new signatures; known ones never change and are never removed."""
         for number, kind, label, fetches, targets, feeds, options in signature_rows(
             connection, max(self._signatures, default=0)
         ):
@@ -151,7 +151,7 @@ class SessionWatch:
             self._signatures[number] = found
 
     def _read_traces(self, connection: sqlite3.Connection) -> None:
-        """Read the newest, unless they are known: numbers are not given again, so none has come or gone."""
+        """Read the newest traces if they changed, which their numbers show because these are never reused."""
         newest = connection.execute("SELECT count(*), ifnull(max(id), 0) FROM traces").fetchone()
         if newest == self._newest:
             return
@@ -186,7 +186,7 @@ class SessionWatch:
         self._ratios = {number: _ratio(*zip(*pairs, strict=True)) for number, pairs in times.items()}
 
     def _counted(self, connection: sqlite3.Connection) -> dict[str, Any]:
-        """Return the signatures with their counts, in the order of their numbers, and what all add up to."""
+        """Return the signatures with their counts, ordered by number, and the totals."""
         counted = counts_by_writer(connection, self._session.path)
         processes = processes_by_signature(connection, counted)
         totals = {
@@ -220,7 +220,7 @@ class SessionWatch:
         }
 
     def _stopped(self) -> str:
-        """Why the recording has stopped by itself, if this process records."""
+        """Why the recording has stopped on its own, if this process records."""
         return str(getattr(self._session, "problem", ""))
 
     def _nothing(self, *, waiting: str = "", problem: str = "") -> dict[str, Any] | None:
@@ -238,7 +238,7 @@ class SessionWatch:
         return Text("no_file_yet", name=name)
 
     def _is_empty(self) -> bool:
-        """Whether the file is just being made."""
+        """Whether the file is just being created."""
         try:
             return self._session.path.stat().st_size == 0
         except OSError:
@@ -246,7 +246,7 @@ class SessionWatch:
 
 
 def _ratio(untraced: Sequence[int], traced: Sequence[int]) -> list[float | None]:
-    """Return how many times longer traced runs took, and its 95 % interval; None where not known."""
+    """Return the ratio of traced to untraced run times, and its 95 % interval; None if unknown."""
     ratio = difference(np.array(untraced), np.array(traced))[:3]
     return [each if math.isfinite(each) else None for each in ratio]
 
@@ -294,6 +294,6 @@ def _cut(text: object, most: int = LONGEST_NAME) -> str:
 
 
 def _writable(path: Path) -> bool:
-    """Whether this user could request traces: SQLite keeps two companion files."""
+    """Whether this user can request traces: SQLite also needs two companion files."""
     effective = os.access in os.supports_effective_ids
     return all(os.access(each, os.W_OK, effective_ids=effective) for each in (path, path.parent))

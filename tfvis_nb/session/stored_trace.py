@@ -1,4 +1,4 @@
-"""One trace of a session as TensorFlow gave it, and read."""
+"""One trace of a session, as TensorFlow's message and as a Trace."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,7 +15,7 @@ from tfvis_nb.texts import Text
 PROFILE = "xspace"
 """The format of a profile."""
 PARQUET = "parquet"
-"""That of a whole trace, with what is known of the run's end; all others are of session runs."""
+"""The format of a complete trace, with facts about the end of the run; all others are session runs."""
 
 _QUERY = (
     "SELECT data, size, format, epoch_ns, label, run, note, {optional}, duration_ns FROM traces"
@@ -24,14 +24,14 @@ _QUERY = (
 
 
 def stored_row(connection: Guarded, number: int) -> tuple[Any, ...] | None:
-    """Return the stored row of a trace, or None; DamagedSessionError if it is listed and not found."""
+    """Return the stored row of a trace, or None; DamagedSessionError if it is listed but not found."""
     query = _QUERY.format(optional=selected(connection, ["layers", "untraced_ns", "untraced_runs"]))
     found = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
     numbers = (rows.data, rows.count, rows.trace_format, rows.count)
     times = (rows.count_or_none, rows.count, rows.count)
     checks = (*numbers, rows.text, rows.whole, rows.text, rows.text_or_none, *times)
     row = next(rows.validate_rows(found, *checks), None)
-    # The file may be damaged where SQLite looks a row up, not where it lists all.
+    # The file may be damaged only where SQLite looks up a row, not where it lists all.
     if row is None and (number,) in connection.execute("SELECT id FROM traces"):
         raise DamagedSessionError(damage(Text("trace_not_found", number=number)))
     return row
@@ -39,17 +39,17 @@ def stored_row(connection: Guarded, number: int) -> tuple[Any, ...] | None:
 
 @dataclass(frozen=True)
 class StoredTrace:
-    """A trace that is not read yet.
+    """A trace that has not been read yet.
 
-    - `message`: The serialised ``RunMetadata``, or ``XSpace`` of a profile, byte for byte; the Parquet
-      file of a run that ran out of memory.
+    - `message`: The original serialised ``RunMetadata``, or ``XSpace`` of a profile; the Parquet file of a
+    run that ran out of memory.
     - `format`: ``"run_metadata"``, ``"xspace"`` or ``"parquet"``.
-    - `epoch_ns`: When a profile began.
-    - `label`, `run`: Which run of which signature it is of; 0 if the run is not known.
-    - `note`: Its missing parts, in a sentence.
+    - `epoch_ns`: When a profile started.
+    - `label`, `run`: Its signature, and the number of the run; 0 if unknown.
+    - `note`: A sentence about missing parts.
     - `layers`: The layers of the model that ran, None if unknown; see `Recording`.
-    - `untraced_ns`, `untraced_runs`: The median of that many untraced runs before it; None if unknown.
-    - `duration_ns`: How long the run took.
+    - `untraced_ns`, `untraced_runs`: The median of earlier untraced runs, and their number; None if unknown.
+    - `duration_ns`: The duration of the run.
     """
 
     message: bytes
@@ -71,7 +71,7 @@ class StoredTrace:
 
     @property
     def title(self) -> str:
-        """The name of the trace."""
+        """The title of the trace."""
         return f"{self.label}, run {self.run}" if self.run else self.label
 
     @property
@@ -80,7 +80,7 @@ class StoredTrace:
         return self.format == PROFILE
 
     def read(self) -> Trace:
-        """Read it; the trace keeps the message."""
+        """Read the trace, which keeps the message."""
         from tfvis_nb.analysis.model_layers.put import put_stored_layers
         from tfvis_nb.reading import read_trace
         from tfvis_nb.reading.xspace.epoch import on_the_clock
@@ -101,7 +101,7 @@ class StoredTrace:
         return trace
 
     def _put_cost(self, trace: Trace) -> None:
-        """Give the trace its run's time and that of untraced ones, and a note of them."""
+        """Add the time of the run and of untraced runs to the trace, with a note."""
         from tfvis_nb.analysis.steps.tracing_cost import tracing_cost, tracing_cost_text
 
         if self.untraced_ns is None:

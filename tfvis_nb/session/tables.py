@@ -19,9 +19,9 @@ _SIGNATURE = "id, kind, label, fetches, targets, feeds, options"
 
 
 def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, dict[int, Counts]]:
-    """Return for each process its counts by signature, up to the last run that ended."""
+    """Return the counts of each process by signature, up to the last run that ended."""
     running = stored_rows.running_writers(connection)
-    # Before the rows, because a process that ends in between has its last counts there.
+    # Before the rows, because a process that ends in between writes its last counts there.
     ledgers = {writer: read_ledger(ledger_path(path, writer)) for writer in running}
     found: dict[int, dict[int, Counts]] = {}
     query = f"SELECT writer, signature, slot, {selected(connection, Counts._fields)} FROM counts"  # noqa: S608 - constants
@@ -35,7 +35,7 @@ def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, di
 
 
 def total_times(counted: Mapping[int, Mapping[int, Counts]]) -> dict[int, int]:
-    """Return for each signature the time of its runs in all processes, in ns."""
+    """Return the total time of runs of each signature in all processes, in ns."""
     took: dict[int, int] = {}
     for by_signature in counted.values():
         for number, counts in by_signature.items():
@@ -46,7 +46,7 @@ def total_times(counted: Mapping[int, Mapping[int, Counts]]) -> dict[int, int]:
 def processes_by_signature(
     connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
 ) -> dict[int, int]:
-    """Return how many processes have run each signature; one that recorded several times counts once."""
+    """Return the number of processes that ran each signature; one with several recordings counts once."""
     process = process_numbers(connection)
     by_signature: dict[int, set[int]] = {}
     for writer, counts in counted.items():
@@ -56,7 +56,7 @@ def processes_by_signature(
 
 
 def process_numbers(connection: sqlite3.Connection) -> dict[int, int]:
-    """Return the number of each writer's process, which is that of its first one: each ``fit()`` adds one."""
+    """Return the process number of each writer: that of the first writer, because each ``fit()`` adds one."""
     query = connection.execute("SELECT id, host, pid FROM writers ORDER BY id")
     first: dict[tuple[Any, ...], int] = {}
     rows = validate_rows(query, whole, text, whole)
@@ -72,7 +72,7 @@ def signature_rows(connection: sqlite3.Connection, after: int = 0) -> list[tuple
 def signature_table(
     connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
 ) -> pd.DataFrame:
-    """Return one row a signature; see `tfvis_nb.session.SavedSession.signatures`."""
+    """Return one row per signature; see `tfvis_nb.session.SavedSession.signatures`."""
     known = signature_rows(connection)
     traces = stored_rows.numbers_by_signature(connection, "traces")
     rules = {
@@ -129,7 +129,7 @@ def signature_table(
 
 
 def summed(each: Iterable[Counts]) -> Counts:
-    """Add up what several processes counted of one signature."""
+    """Add up the counts of one signature from several processes."""
     each = list(each)
     begun = [counts.first_ns for counts in each if counts.first_ns]
     untraced = [counts for counts in each if counts.runs > counts.traced]
@@ -146,7 +146,7 @@ def summed(each: Iterable[Counts]) -> Counts:
 
 
 def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
-    """Return one row a trace; see `tfvis_nb.session.SavedSession.traces`."""
+    """Return one row per trace; see `tfvis_nb.session.SavedSession.traces`."""
     columns = ["trace", "signature", "label", "process", "run", "start", "duration_ns"]
     columns += [*OF_TRACED_RUN, "format", "bytes"]
     query = (
@@ -163,7 +163,7 @@ def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
 
 
 def tracing_cost_table(traces: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a signature; see `tfvis_nb.session.SavedSession.tracing_costs`."""
+    """Return one row per signature; see `tfvis_nb.session.SavedSession.tracing_costs`."""
     rows = []
     for number, own in traces[traces["untraced_ns"].fillna(0) > 0].groupby("signature"):
         untraced, traced = (own[name].to_numpy("int64") for name in ("untraced_ns", "duration_ns"))
@@ -175,15 +175,15 @@ def tracing_cost_table(traces: pd.DataFrame) -> pd.DataFrame:
 
 
 def writer_rows(connection: sqlite3.Connection, where: str = "") -> Iterator[tuple[Any, ...]]:
-    """Yield number, host, pid, start and end of processes, in the order of their numbers."""
+    """Yield number, host, pid, start and end of processes, ordered by number."""
     query = f"SELECT id, host, pid, started_ns, ended_ns FROM writers {where} ORDER BY id"  # noqa: S608
     return validate_rows(connection.execute(query), count, text, whole, count, count_or_none)
 
 
 def writer_table(connection: sqlite3.Connection, ended: Mapping[int, int]) -> pd.DataFrame:
-    """Return one row a process; see `tfvis_nb.session.SavedSession.processes`.
+    """Return one row per process; see `tfvis_nb.session.SavedSession.processes`.
 
-    `ended` has when those ended, in epoch nanoseconds, that the session has as running and are not.
+    `ended` has the end times, in epoch nanoseconds, of ended processes that the session lists as running.
     """
     rows = [
         (number, *known, ended.get(number) if ended_ns is None else ended_ns)

@@ -1,4 +1,4 @@
-"""Checking requests to a session before its file is touched."""
+"""Check requests to a session before its file is touched."""
 
 import math
 import numbers
@@ -23,7 +23,7 @@ def whole(value: Any, name: str, what: str) -> int:
 
 
 def file_path(value: Any) -> Path:
-    """Return the whole path of a file, from the folder that is the current one now."""
+    """Return the absolute path of a file, relative to the current folder at this time."""
     message = Text("path_no_path", value=value)
     if value == "":
         raise ValueError(message)
@@ -31,7 +31,7 @@ def file_path(value: Any) -> Path:
         path = Path(value).expanduser().absolute()
     except TypeError:
         raise TypeError(message) from None
-    # Not Path.is_dir, which may raise PermissionError: whoever opens the path reports that.
+    # Not Path.is_dir, which may raise PermissionError: opening the path reports that later.
     if os.path.isdir(path):  # noqa: PTH112
         raise IsADirectoryError(Text("session_is_folder", path=str(path)))
     return path

@@ -1,4 +1,4 @@
-"""Which layer of a model, and which line of the user's code, buffers were allocated for."""
+"""The layer of a model and the line of the user's code that buffers were allocated for."""
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,11 @@ ORIGINS: dict[str, str] = {
 
 
 def buffer_origins(trace: Trace, buffers: pd.DataFrame) -> pd.DataFrame:
-    """Return ``layer`` and ``line`` (str), as in `ORIGINS`, of some rows of `tensor_lifetimes`."""
+    """Return ``layer`` and ``line`` (str), as in `ORIGINS`, for rows of `tensor_lifetimes`."""
     event = buffers["event"].to_numpy(np.int64)
     nodes = [str(name) for name in buffers["name"].unique()]
     known = runs_of(trace, nodes)
-    # An allocation in a profile is an event of its own, within a run of its op.
+    # An allocation in a profile is a separate event, nested in a run of its op.
     run = known[pd.Index(nodes).get_indexer(pd.Index(buffers["name"]))] if nodes else event
     layer, _ = event_layers(trace)
     layers = _first(_texts(layer), event, run)
@@ -56,7 +56,7 @@ def _texts(column: pa.DictionaryArray) -> np.ndarray:
 
 
 def _first(texts: np.ndarray, *rows: np.ndarray) -> np.ndarray:
-    """Take the texts of the first rows that have any; row -1 is empty."""
+    """Take texts from the first candidate row that has one; row -1 is empty."""
     texts = np.append(texts, "")
     found: np.ndarray = texts[rows[0]]
     for others in rows[1:]:

@@ -1,8 +1,8 @@
-"""Estimates how long the outputs of ops lived if TensorFlow did not record it, from the ops that read them.
+"""Estimate the lifetimes of outputs that TensorFlow did not record, from the ops that read them.
 
 Traces before TensorFlow 1.5, and files of ``timeline.py``, have the sizes and addresses of outputs, but no
-allocations. An output is taken to be allocated when its op starts, and freed when the last op that reads it
-ends.
+allocations. Outputs are assumed to be allocated when their op starts, and freed when the last op that reads
+them ends.
 """
 
 import numpy as np
@@ -17,11 +17,11 @@ _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 
 
 def estimated_allocations(trace: Trace) -> pd.DataFrame | None:
-    """Return one row per buffer, by ``alloc_ns``; None where no output has a size and an allocator.
+    """Return one row per buffer, by ``alloc_ns``; None if no output has a size and an allocator.
 
-    Outputs at one address of an allocator share a buffer, while it lives. One that no op reads, and that of a
-    variable, is not known to be freed: ``free_ns`` is `NEVER`. ``slot`` is the output's; ``aliases`` the
-    other outputs, ``node`` or ``node:slot``, joined by ", ".
+    Outputs at the same address of an allocator share a buffer while it lives. If no op reads an output, or it
+    belongs to a variable, its end is unknown and ``free_ns`` is `NEVER`. ``slot`` is that of the output;
+    ``aliases`` are the other outputs, ``node`` or ``node:slot``, joined by ", ".
     """
     outputs = recorded_outputs(trace)
     most = MOST_IN_ALL // max(len(outputs), 1)
@@ -50,7 +50,7 @@ def estimated_allocations(trace: Trace) -> pd.DataFrame | None:
 
 
 def _last_reads(trace: Trace) -> np.ndarray:
-    """Return for each event when the last that reads an output of it ends; `NEVER` where none does."""
+    """Return for each event the end of the last event that reads its outputs; `NEVER` if there is none."""
     edges = trace.edges
     reads = edges["kind"].isin(["data", "transfer"]).to_numpy()
     source, target = (edges[name].to_numpy("i8")[reads] for name in ("source", "target"))
@@ -62,7 +62,7 @@ def _last_reads(trace: Trace) -> np.ndarray:
 
 
 def _first_at_address(table: pd.DataFrame) -> np.ndarray:
-    """Return for each output, in the order of time, the row of the one that its buffer was allocated for."""
+    """Return for each output, ordered by time, the row of the output that its buffer was allocated for."""
     first = np.arange(len(table))
     alive: dict[tuple[object, ...], tuple[int, int]] = {}
     columns = ("step", "task", "allocator", "ptr", "alloc_ns", "free_ns")

@@ -21,12 +21,12 @@ _REQUESTED = re.compile(r"(?:^| )requested_bytes=(\d{1,18})(?= |$)")
 
 
 def memory_events(trace: Trace) -> pd.DataFrame | None:
-    """Return the allocations and deallocations of a profile in the order of time, None without any.
+    """Return the allocations and deallocations of a profile, ordered by time; None if there are none.
 
     Columns: ``event``, ``task``, ``allocator`` (``device 0`` without a name), ``ns`` (epoch), ``is_free``,
-    ``bytes`` (0 when freed), ``requested``, ``in_use`` and ``available`` (bytes; NA where that is not an
-    amount; the last two: allocated after it, and still free), ``fragmentation`` (float64; NaN where that is
-    not a fraction), ``address``, ``node`` (of the graph).
+    ``bytes`` (0 when freed), ``requested``, ``in_use`` and ``available`` (bytes; NA if invalid; the last two:
+    allocated after it, and still free), ``fragmentation`` (float64; NaN if it is not a fraction),
+    ``address``, ``node`` (of the graph).
     """
     events = trace.events
     codes = events["op"].cat.codes.to_numpy()
@@ -54,9 +54,9 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
 
 
 def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
-    """Return one row per buffer that a profile saw allocated, by ``alloc_ns``; None when it has no addresses.
+    """Return one row per buffer allocated in a profile, by ``alloc_ns``; None if it has no addresses.
 
-    ``event`` is the allocation, ``free_ns`` `tfvis_nb.analysis.memory.from_run_metadata.NEVER` where the
+    ``event`` is the allocation, ``free_ns`` is `tfvis_nb.analysis.memory.from_run_metadata.NEVER` if the
     buffer outlived the profile.
     """
     table = memory_events(trace)
@@ -64,7 +64,7 @@ def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
         return None
     address = table["address"].to_numpy(np.int64, na_value=0)
     keys = (address, table["allocator"].cat.codes.to_numpy(), table["task"].cat.codes.to_numpy())
-    # An address is allocated again after it was freed: an allocation ends at the next event there.
+    # Addresses are reused after a free, so an allocation ends at the next event at its address.
     order = np.lexsort(keys)
     same = np.ones(len(order) - 1, bool)
     for key in keys:
@@ -79,8 +79,8 @@ def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
 
 
 def _distinct(column: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Return the distinct texts of some rows, and which of them each has."""
-    # Numbering all texts of the column is quicker than taking those of the rows out of it.
+    """Return the distinct texts of rows, and the index of each row's text."""
+    # Numbering all texts of the column is faster than selecting those of the rows.
     numbered = pa.array(column, pa.large_string()).dictionary_encode()
     if isinstance(numbered, pa.ChunkedArray):
         numbered = numbered.unify_dictionaries().combine_chunks()
@@ -117,7 +117,7 @@ def _fragmentation(trace: Trace, rows: np.ndarray) -> np.ndarray:
 
 
 def _named(names: list[str], which: np.ndarray) -> pd.Categorical:
-    """Make categories of names that may repeat, and for each row which of them it has."""
+    """Make categories of names that may repeat, and the index of each row's category."""
     codes, distinct = pd.factorize(pd.Series(names, dtype=object))
     return coded(codes[which], distinct.tolist())
 

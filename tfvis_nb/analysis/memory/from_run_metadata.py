@@ -1,4 +1,4 @@
-"""Every buffer that a traced step allocated: its lifetime, its op, and the op's output in it.
+"""The buffers that traced steps allocated: their lifetime, op, and output.
 
 TensorFlow's executor records each allocation and each free of an op's tracking allocator, including frees
 long after the op. They are paired here; a profile's allocations are in
@@ -16,7 +16,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import MOST_IN_ALL
 
 NEVER = np.iinfo(np.int64).max
-"""Instead of a time: not while the trace lasted."""
+"""Instead of a time: not during the trace."""
 
 _DAY_NS = 86_400 * 10**9
 _LARGEST_MICROS = 2**53
@@ -25,14 +25,14 @@ _LARGEST_MICROS = 2**53
 def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
     """Return one row per allocated buffer of ``RunMetadata``, by ``alloc_ns``; None without allocations.
 
-    Each allocation of an op is paired with the op's next free of as many bytes from the same
-    allocator, first come first freed. Which of several buffers of one size a free belongs to is not
-    recorded, and makes no difference to how much is allocated when. These are ignored: a free without an
-    allocation before it, a record more than a day away from its op, and one so large that the sum would
-    overflow 64 bits.
+    Each allocation of an op is paired with the op's next free of the same number of bytes from the same
+    allocator, first allocated first freed. If several buffers have the same size, the record does not show
+    which one a free belongs to, but this does not affect the curve. Ignored are frees without an earlier
+    allocation, records more than a day away from their op, and records so large that the sum would overflow
+    64 bits.
 
-    ``bytes`` are as allocated, not as requested; ``alloc_ns`` and ``free_ns`` (epoch ns) have microsecond
-    resolution; ``free_ns`` is `NEVER` where the buffer outlived the step.
+    ``bytes`` is the allocated, not the requested size. ``alloc_ns`` and ``free_ns`` (epoch ns) have
+    microsecond resolution; ``free_ns`` is `NEVER` if the buffer outlived the step.
     """
     records = _records(trace)
     if records is None:
@@ -45,7 +45,7 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
     begins[1:] = (np.diff(event) != 0) | (np.diff(code) != 0) | (np.diff(size) != 0)
     group = np.cumsum(begins) - 1
     first = np.flatnonzero(begins)
-    # How many are alive; a free that none is alive for takes the count below all that came before.
+    # The number alive; a free without a live buffer takes the count below all earlier ones.
     alive = np.cumsum(change)
     alive -= (alive - change)[first][group]
     least = pd.Series(np.minimum(alive, 0)).groupby(group).cummin().to_numpy()
@@ -53,7 +53,7 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
     made, freed = np.flatnonzero(change > 0), np.flatnonzero((change < 0) & (least == before))
     if not len(made):
         return None
-    # The k-th allocation of a group ends with its k-th free.
+    # The k-th free of a group ends its k-th allocation.
     number = np.arange(len(made)) - np.searchsorted(group[made], group[made])
     frees = np.bincount(group[freed], minlength=len(first))
     ends = number < frees[group[made]]
@@ -72,7 +72,7 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
 
 
 class _Records(NamedTuple):
-    """Every record as it is, ordered only within an op, as in the source."""
+    """All records unchanged, ordered only within an op, as in the source."""
 
     event: np.ndarray
     allocator: pd.Categorical
@@ -89,7 +89,7 @@ def _records(trace: Trace) -> _Records | None:
     owners, records = exploded(pc.struct_field(uses, "records"))
     event, size = events[owners], numbers(records, "bytes")
     ns = np.clip(numbers(records, "micros"), -_LARGEST_MICROS, _LARGEST_MICROS) * 1000
-    # No machine has buffers so large that their sum does not fit 64 bits.
+    # No machine has buffers whose sum exceeds 64 bits.
     most = MOST_IN_ALL // max(len(size), 1)
     used = (size != 0) & (size >= -most) & (size <= most)
     used &= np.abs(ns - trace.events["start_ns"].to_numpy()[event]) < _DAY_NS
@@ -104,10 +104,10 @@ def _records(trace: Trace) -> _Records | None:
 
 
 def bytes_in_use(trace: Trace) -> pd.DataFrame:
-    """Return the ``bytes`` that allocators themselves reported as allocated, each time an op was done.
+    """Return the allocated ``bytes`` reported by allocators each time an op was done.
 
-    That includes everything they allocated, even for variables and before the step. Without rows where no
-    allocator counts, such as TensorFlow's plain one for CPUs.
+    They include all allocations, even for variables and before the step. There are no rows if no allocator
+    counts, such as TensorFlow's plain CPU allocator.
     """
     if trace.nested is None or "memory" not in trace.nested.column_names:
         nothing = np.zeros(0, np.int64)

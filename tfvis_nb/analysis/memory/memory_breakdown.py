@@ -1,4 +1,4 @@
-"""Use of an allocator's memory, at its peak or at any other time."""
+"""The buffers in an allocator's memory, at its peak or at any other time."""
 
 import pandas as pd
 
@@ -21,8 +21,8 @@ FIGURES: dict[str, str] = {
 }
 
 BY = ("op", "scope", "name", "layer", "line")
-"""What buffers can be added up by: the type of the op that allocated them, its scope, the tensor, the layer
-or the line of code that the op is of."""
+"""Groupings of buffers: by the type or scope of the op that allocated them, by tensor, or by the op's layer
+or line of code."""
 
 _COLUMNS = {
     "step": "int32",
@@ -48,15 +48,14 @@ def memory_breakdown(trace: Trace, by: str = "op") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``step``, ``task``, ``allocator`` as of `tfvis_nb.analysis.memory_peaks`; the column `by`
-        (str; empty where it is not known), ``bytes`` and ``count`` (int64) of the buffers alive at the
-        peak, ``share`` (float64) of their bytes; of each allocator the most bytes first. `cannot_say` where
-        buffers are not known.
+        ``step``, ``task``, ``allocator`` as in `tfvis_nb.analysis.memory_peaks`; the column `by` (str; empty
+        if unknown), ``bytes`` and ``count`` (int64) of the buffers alive at the peak, ``share`` (float64) of
+        their bytes; for each allocator the most bytes first. `cannot_say` if buffers are unknown.
 
     Raises
     ------
     ValueError
-        If `by` is not one of these.
+        If `by` is not one of `BY`.
 
     Examples
     --------
@@ -93,7 +92,7 @@ def memory_breakdown(trace: Trace, by: str = "op") -> pd.DataFrame:
 def live_buffers(
     trace: Trace, time_ns: int, *, allocator: str, step: int | None = None, task: str | None = None
 ) -> pd.DataFrame:
-    """Return the buffers that were allocated at a time, the largest first.
+    """Return the buffers allocated at a given time, the largest first.
 
     Parameters
     ----------
@@ -102,15 +101,15 @@ def live_buffers(
     time_ns
         Epoch nanoseconds, such as ``at_ns`` of `tfvis_nb.analysis.memory_peaks`.
     allocator
-        Whose.
+        Name of the allocator.
     step, task
-        Of which curve, as in `tfvis_nb.analysis.memory_usage`; None for all of them.
+        Curve, as in `tfvis_nb.analysis.memory_usage`; None for all.
 
     Returns
     -------
     pandas.DataFrame
         Rows of `tfvis_nb.analysis.tensor_lifetimes`, with ``layer`` and ``line`` (str) as in `FIGURES`, and
-        ``share`` (float64) of their bytes. `cannot_say` as there.
+        ``share`` (float64) of their bytes. `cannot_say` as in `tfvis_nb.analysis.tensor_lifetimes`.
 
     Examples
     --------

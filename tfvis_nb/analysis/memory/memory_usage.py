@@ -1,8 +1,7 @@
-"""How much memory each allocator had allocated over time, and at most.
+"""Memory of each allocator over time, and its peaks.
 
-TensorFlow's ``timeline.py`` adds up the outputs of ops from the start of the op that made them,
-and so counts a buffer that is handed on from op to op once for each, and variables at every read.
-Here allocations and frees are added up as they were recorded.
+TensorFlow's ``timeline.py`` adds up the outputs of ops from the start of their op, so it counts a buffer once
+for each op that hands it on, and variables at every read. Here recorded allocations and frees are added up.
 """
 
 import numpy as np
@@ -59,7 +58,7 @@ _PEAKS = {
 
 @validate_input
 def memory_usage(trace: Trace) -> pd.DataFrame:
-    """Return how much each allocator had allocated, whenever that changed.
+    """Return the allocated bytes of each allocator at each change.
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
         ``step`` (int32; `NO_STEP` for a profile, whose curve does not restart at a step), ``task`` and
         ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and, starting at that time, ``bytes``
         (int64), ``free_bytes`` (Int64) and ``fragmentation`` (Float64), ordered by step, task, allocator and
-        time. `cannot_say` when neither was recorded.
+        time. `cannot_say` if neither was recorded.
 
     Examples
     --------
@@ -141,12 +140,12 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``step``, ``task``, ``allocator`` as of `memory_usage`; ``peak_bytes`` and ``at_ns`` (int64), the
-        first of several equal ones; ``at_step`` (Int64), as ``step`` is `NO_STEP` of a profile, whose peaks
-        are of all of it; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
-        buffers alive then, NA where those are not known; ``requested_share`` (Float64) of them;
-        ``free_bytes`` (Int64) and ``fragmentation`` (Float64) at the peak; ``in_use_bytes`` (Int64), NA where
-        the allocator does not count. `cannot_say` when there is no curve.
+        ``step``, ``task``, ``allocator`` as in `memory_usage`; ``peak_bytes`` and ``at_ns`` (int64), the
+        first of several equal peaks; ``at_step`` (Int64), because ``step`` is `NO_STEP` for profiles, whose
+        peaks cover the whole profile; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the buffers
+        alive at that time, NA if unknown; their ``requested_share`` (Float64); ``free_bytes`` (Int64) and
+        ``fragmentation`` (Float64) at the peak; ``in_use_bytes`` (Int64), NA if the allocator does not count.
+        `cannot_say` if there is no curve.
 
     Examples
     --------
@@ -180,7 +179,7 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
 
 
 def _during(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
-    """Return the step of each peak: its own, or the last to begin of those during which it is reached."""
+    """Return the step of each peak: its own, or the last one to start among those running at the peak."""
     steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
     number, start, end = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
     step = peaks["step"].to_numpy(np.int64, copy=True)
@@ -192,9 +191,9 @@ def _during(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
 
 
 def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
-    """Return for each buffer of `tensor_lifetimes` the row of `peaks` at whose time it is alive, else -1.
+    """Return for each buffer of `tensor_lifetimes` the row of `peaks` during which it is alive, else -1.
 
-    `peaks` has one row of each curve at most.
+    `peaks` has at most one row per curve.
     """
     if buffers.empty or peaks.empty:
         return np.full(len(buffers), -1)
@@ -225,7 +224,7 @@ def _most_in_use(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
 def curve_numbers(table: pd.DataFrame) -> np.ndarray:
     """Number the curve of each row of a table, by step, task and allocator; int64.
 
-    Tables of one trace number them alike.
+    Tables of the same trace use the same numbers.
     """
     number = table["step"].to_numpy(np.int64) + 1
     for name in WHERE[1:]:

@@ -1,4 +1,4 @@
-"""The allocation that failed and ended the recording, and the buffers allocated then."""
+"""The failed allocation that ended the recording, and the buffers allocated at that time."""
 
 from __future__ import annotations
 
@@ -66,22 +66,22 @@ _FIRST = re.compile(r"\[(\d{1,18})(?:, \d+)*\]")
 
 @validate_input
 def out_of_memory(trace: Trace) -> pd.DataFrame:
-    """Return the allocation that failed and ended the recording.
+    """Return the failed allocation that ended the recording.
 
     Parameters
     ----------
     trace
-        A recording, a failed run of a session, or a Parquet file of one: other files do not have the error.
+        A recording, a failed session run, or a Parquet file of one; other files lack the error.
 
     Returns
     -------
     pandas.DataFrame
-        One row, or several in merged traces: ``step`` and ``event`` (int64), the op that asked, -1 where it
-        has no row; ``node``, ``op``, ``layer``, ``shape``, ``dtype``, ``device``, ``allocator`` (str, empty
-        if not known); the line of the user's code: ``file``, ``function``, ``text`` (str), ``line``
-        (Int64); ``time_ns``, when memory ran out, and ``at_ns``, when the allocator had the most
-        allocated while the op ran (Int64 epoch ns); the `FIGURES` (Int64; ``fragmentation`` Float64).
-        `cannot_say` where no such error was recorded.
+        One row, or several in merged traces: ``step`` and ``event`` (int64), the op that requested memory, -1
+        if it has no row; ``node``, ``op``, ``layer``, ``shape``, ``dtype``, ``device``, ``allocator`` (str,
+        empty if unknown); the line of the user's code: ``file``, ``function``, ``text`` (str), ``line``
+        (Int64); ``time_ns``, when memory ran out, and ``at_ns``, the allocator's peak while the op ran (Int64
+        epoch ns); the `FIGURES` (Int64; ``fragmentation`` Float64). `cannot_say` if no such error was
+        recorded.
 
     Examples
     --------
@@ -127,19 +127,19 @@ def _failure(trace: Trace, row: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _event(trace: Trace, node: str, op: str) -> int:
-    """Return the last event of an op by its node, or of an eager one by its type; -1 without any."""
+    """Return the last event of an op by its node, or of an eager op by its type; -1 if there is none."""
     events = trace.events
     is_named = events["name"] == (node or op)
-    if node:  # The function that is inlined around an op stands in front of the op's name.
+    if node:  # The name of an inlined op starts with the function it was inlined from.
         is_named |= events["name"].str.endswith(f"/{node}")
     named = is_named.fillna(value=False).to_numpy(bool)
-    # Rows with a time of scheduling are from earlier session runs: a run that fails has no rows.
+    # Rows with a scheduling time are from earlier session runs, because failed runs have no rows.
     rows = np.flatnonzero(named & is_kind(events, "op") & events["scheduled_ns"].isna().to_numpy())
     return int(rows[-1]) if (node or op) and len(rows) else -1
 
 
 def _blocks(trace: Trace, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the free bytes and the largest free block, with the memory that may still be claimed."""
+    """Return the free bytes and the largest free block, including memory that can still be claimed."""
     in_use, free, largest = (
         int(found[name]) for name in ("in_use_bytes", "free_bytes", "largest_free_bytes")
     )
@@ -159,7 +159,7 @@ def _heap(trace: Trace, event: int, allocator: str) -> dict[str, Any]:
     start = int(trace.events["start_ns"].iloc[event])
     end = start + int(trace.events["duration_ns"].iloc[event])
     before = curve[curve["time_ns"] <= start].tail(1)
-    # Memory that the op frees when it fails was still allocated when it asked.
+    # Memory that the op frees on failure was still allocated at the request.
     during = pd.concat([before, curve[(curve["time_ns"] > start) & (curve["time_ns"] <= end)]])
     if during.empty:
         return {}
@@ -172,7 +172,7 @@ def _heap(trace: Trace, event: int, allocator: str) -> dict[str, Any]:
 
 @validate_input
 def live_at_failure(trace: Trace) -> pd.DataFrame:
-    """Return the buffers that were allocated when an allocation failed, the largest first.
+    """Return the buffers that were allocated at the time of a failed allocation, the largest first.
 
     Parameters
     ----------
@@ -182,13 +182,12 @@ def live_at_failure(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``name``, ``op``, ``layer``, ``line`` and ``allocator`` (str, empty if not known), ``event`` (int64;
-        the allocation or op, -1 where it has no row), ``bytes`` (int64), ``requested_bytes`` (Int64) and
-        ``share`` (float64), as in `FIGURES`. They are the largest blocks of the allocator if it recorded
-        them, without a name if they were allocated before the recording; otherwise the recorded buffers of
-        the allocator that failed, or those in TensorFlow's error, which lists them for session runs, or the
-        variables and eager tensors that the program held on the CPU.
-        `cannot_say` without either.
+        ``name``, ``op``, ``layer``, ``line`` and ``allocator`` (str, empty if unknown), ``event`` (int64; the
+        allocation or op, -1 if it has no row), ``bytes`` (int64), ``requested_bytes`` (Int64) and ``share``
+        (float64), as in `FIGURES`. These are the largest blocks of the allocator if it recorded them, without
+        names if they were allocated before the recording. Otherwise they are the recorded buffers of the
+        failed allocator, or those in TensorFlow's error, which lists them for session runs, or the variables
+        and eager tensors that the program held on the CPU. `cannot_say` without any of these.
 
     Examples
     --------
@@ -218,9 +217,9 @@ def live_at_failure(trace: Trace) -> pd.DataFrame:
 
 
 def _listed(trace: Trace, listed: pd.DataFrame, in_use: int) -> pd.DataFrame:
-    """Return the buffers that an error or an allocator lists, as `live_at_failure` does.
+    """Return the buffers listed by an error or an allocator, for `live_at_failure`.
 
-    `in_use` are the bytes of all, as far as known.
+    `in_use` is the total of all, if known.
     """
     listed = listed.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
     allocation, nodes = _allocations(trace, listed)
@@ -255,7 +254,7 @@ def _allocations(trace: Trace, listed: pd.DataFrame) -> tuple[np.ndarray, np.nda
     found = memory_events(trace) if listed["address"].notna().any() else None
     if found is None:
         return np.full(len(listed), -1), np.full(len(listed), "", object)
-    # A block that was in use has not been allocated again since.
+    # A block in use has not been allocated again since.
     last = found[~found["is_free"] & found["address"].notna()].drop_duplicates(keys[:2], keep="last")
     last = last.astype({"allocator": event_table.TEXT, "node": event_table.TEXT, "bytes": "Int64"})
     blocks = listed[keys].merge(last[[*keys, "event", "node"]], how="left", on=keys)

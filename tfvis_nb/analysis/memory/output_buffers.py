@@ -1,4 +1,4 @@
-"""Which outputs of ops lie in which recorded buffer: their own, or one that was handed on to them."""
+"""The recorded buffer of each output: its own, or one handed on to it."""
 
 from typing import NamedTuple
 
@@ -14,18 +14,18 @@ _MICROSECOND = 1000
 class OutputBuffers(NamedTuple):
     """The tensors in some buffers."""
 
-    slot: np.ndarray  # The output of its op that a buffer was allocated for; -1 where it was for none
+    slot: np.ndarray  # The output of its op that a buffer was allocated for; -1 if none
     # The outputs that a buffer was handed on to, ``node`` or ``node:slot``, joined by ", "
     aliases: list[str]
-    requested: np.ndarray  # The bytes that its op requested for it; 0 where that is not known
+    requested: np.ndarray  # The bytes that its op requested for it; 0 if unknown
 
 
 def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     """Find the outputs that lie in recorded buffers.
 
-    A buffer is an output's when the op's output has its bytes and allocator; of several equal buffers
-    the one that lives longest is the first output's, because buffers freed within their op were scratch. An
-    output without such a buffer was handed on: it lies in the live buffer that has its address.
+    A buffer belongs to an output of its op with the same bytes and allocator. Of several equal buffers, the
+    one that lives longest belongs to the first output, because buffers freed within their op were scratch. An
+    output without such a buffer was handed on: it is in the live buffer with its address.
     """
     produced = recorded_outputs(trace).sort_values(["event", "slot"], ignore_index=True)
     keys = ["event", "allocator", "bytes"]
@@ -69,7 +69,7 @@ def _aliases(trace: Trace, buffers: pd.DataFrame, handed_on: pd.DataFrame) -> li
     held = placed(buffers.assign(buffer=np.arange(len(buffers))), buffers["alloc_ns"].to_numpy())
     held = held.loc[held["ptr"] > 0, ["step", "task", "allocator", "ptr", "when", "free_ns", "buffer"]]
     found = pd.merge_asof(wanted, held, on="when", by=["step", "task", "allocator", "ptr"])
-    # Frees are in whole microseconds, rounded down; an op's start is not.
+    # Frees are rounded down to microseconds; starts of ops are not.
     found = found[found["buffer"].notna() & (found["free_ns"] + _MICROSECOND > found["start"])]
     names = events["name"].to_numpy()
     for buffer, event, slot in zip(found["buffer"].astype(int), found["event"], found["slot"], strict=True):

@@ -1,4 +1,4 @@
-"""From when to when each tensor's buffer was allocated, and which tensors lived in it."""
+"""The lifetime of each buffer, and the tensors in it."""
 
 import numpy as np
 import pandas as pd
@@ -64,25 +64,24 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     ----------
     trace
         Any trace; allocation records are in a ``RunMetadata`` of TensorFlow 1.5 and later and in profiles.
-        For a trace without any, lifetimes are estimated from outputs and their readers.
+        Without them, lifetimes are estimated from outputs and their readers.
 
     Returns
     -------
     pandas.DataFrame
-        Ordered by ``alloc_ns``. ``step`` (int32; `NO_STEP` in a profile, where buffers live on from step to
-        step), ``task`` and ``allocator`` (category); ``event`` (int64, the op that allocated or, in a
-        profile, the allocation; -1 where a part of a trace does not hold it), ``name`` (str; the
-        tensor, ``node`` or ``node:slot``, or the node of what is not an output), ``op`` (category; its
-        type), ``scope`` (str; its name without the last part), ``role`` (category of `ROLES`),
-        ``bytes`` (int64), ``requested_bytes`` (Int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns``
-        (Int64), ``aliases`` (str; the other tensors that were handed the buffer on, joined by ", "),
-        ``estimated`` (bool; the same for all buffers of a trace). `cannot_say` when nothing of it was
-        recorded.
+        Ordered by ``alloc_ns``. ``step`` (int32; `NO_STEP` in a profile, where buffers outlive steps),
+        ``task`` and ``allocator`` (category); ``event`` (int64, the op that allocated or, in a profile, the
+        allocation; -1 if a part of a trace does not contain it), ``name`` (str; the tensor, ``node`` or
+        ``node:slot``, or the node if it is not an output), ``op`` (category; its type), ``scope`` (str; its
+        name without the last part), ``role`` (category of `ROLES`), ``bytes`` (int64), ``requested_bytes``
+        (Int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str; other
+        tensors to which the buffer was handed on, joined by ", "), ``estimated`` (bool; the same for all
+        buffers of a trace). `cannot_say` if nothing was recorded.
 
     Notes
     -----
-    How allocations and frees are paired: `tfvis_nb.analysis.memory.from_run_metadata`; how buffers
-    and outputs are: `tfvis_nb.analysis.memory.output_buffers`.
+    `tfvis_nb.analysis.memory.from_run_metadata` describes how allocations and frees are paired,
+    `tfvis_nb.analysis.memory.output_buffers` how buffers and outputs are.
 
     Examples
     --------
@@ -113,7 +112,7 @@ def no_allocations(trace: Trace) -> Text:
 
 
 def concat_tables(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """Lay tables with the same columns behind one another; categories stay categories."""
+    """Concatenate tables with the same columns; categories stay categories."""
     columns = {}
     for name in tables[0].columns:
         parts = [table[name] for table in tables]
@@ -140,7 +139,7 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
     done = np.where(known, here["compute_end_ns"].to_numpy(np.int64, na_value=0), end)
     found = output_buffers(trace, buffers)
     is_output = found.slot >= 0
-    # Records are in whole microseconds, rounded down; an op's end is not.
+    # Records are rounded down to microseconds; ends of ops are not.
     temporary = ~is_output & (buffers["free_ns"].to_numpy() <= done)
     return pd.DataFrame(
         {
@@ -169,7 +168,7 @@ def _estimated(trace: Trace) -> pd.DataFrame | None:
 
 
 def _of_ops(trace: Trace, buffers: pd.DataFrame, slot: np.ndarray) -> dict[str, object]:
-    """Describe the ops and tensors of buffers, by the output each was allocated for or -1."""
+    """Describe the ops and tensors of buffers, given the output each was allocated for, or -1."""
     row = buffers["event"].to_numpy()
     here = trace.events[["step", "task", "name", "op"]].take(row)
     names = here["name"].fillna("").to_numpy(object)

@@ -1,1 +1,1 @@
-"""The layers of models that lived while a trace was recorded, and which events they made."""
+"""The layers of live models during a recording, and their events."""

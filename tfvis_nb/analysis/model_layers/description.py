@@ -1,4 +1,4 @@
-"""The layers of models, described without holding on to them, also as text for files."""
+"""Descriptions of model layers that hold no references to them, also as text for files."""
 
 import json
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 class LiveLayer:
     """A layer or a whole model.
 
-    - `name`: As in the name scope of its ops.
+    - `name`: Its name in the scope of its ops.
     - `kind`: Its class.
-    - `path`: Its name within the outermost model that has it, such as ``model/block/dense``.
-    - `weights`: Bytes of each weight, including those of the layers in it, by the weight's id.
-    - `parts`: The layers in it.
+    - `path`: Its name in the outermost model that contains it, such as ``model/block/dense``.
+    - `weights`: Bytes of each weight, by id, including those of nested layers.
+    - `parts`: The layers directly in it.
     """
 
     name: str
@@ -23,7 +23,7 @@ class LiveLayer:
     parts: list["LiveLayer"] = field(default_factory=list)
 
     def inner(self) -> list["LiveLayer"]:
-        """Return the layers in it, at any depth."""
+        """Return the nested layers, at any depth."""
         found: dict[int, LiveLayer] = {}
         todo = [*self.parts]
         while todo:
@@ -35,7 +35,7 @@ class LiveLayer:
 
 
 def to_json(models: Sequence[LiveLayer]) -> str:
-    """Write models as JSON: their layers, each within one other, after the one that it is within.
+    """Write models as JSON: their layers, each after the layer that contains it.
 
     >>> dense = LiveLayer("dense", "Dense", "net/dense", {7: 64})
     >>> text = to_json([LiveLayer("net", "Net", "net", {7: 64}, [dense])])
@@ -58,7 +58,7 @@ def to_json(models: Sequence[LiveLayer]) -> str:
 def from_json(text: str) -> list[LiveLayer]:
     """Return the models that `to_json` wrote.
 
-    AttributeError, OverflowError, TypeError, ValueError or RecursionError if it wrote something else.
+    AttributeError, OverflowError, TypeError, ValueError or RecursionError for any other text.
     """
     layers: list[LiveLayer] = []
     models: list[LiveLayer] = []

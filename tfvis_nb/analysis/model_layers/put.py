@@ -1,4 +1,4 @@
-"""The layers of models, put into the trace of their runs."""
+"""Add model layers to the trace of their runs."""
 
 import contextlib
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ def put_layers(trace: Trace, models: Sequence[LiveLayer]) -> None:
     }
     taken = {name: column.take(of_event) for name, column in columns.items()}
     trace.nested = with_columns(trace.nested, taken)
-    # The layers that it keeps are those of scopes.
+    # Cached layers are those from scopes.
     vars(trace).pop("_cache", None)
 
 
 def put_stored_layers(trace: Trace, models: str) -> None:
-    """Give the events of a trace the layers of models that a file describes; the description is untrusted."""
+    """Give the events of a trace the model layers described in a file, which is untrusted."""
     with contextlib.suppress(AttributeError, OverflowError, TypeError, ValueError, RecursionError):
         put_layers(trace, from_json(models))

@@ -1,6 +1,6 @@
 """The live layers behind the name scopes of ops.
 
-TensorFlow numbers scopes of a name that was used: ``net_1/dense_2`` may be of the layer ``dense`` of ``net``.
+TensorFlow numbers repeated scope names: ``net_1/dense_2`` may belong to the layer ``dense`` of ``net``.
 """
 
 import re
@@ -14,7 +14,7 @@ _NUMBERED = re.compile(r"_\d+", re.ASCII)
 
 
 class Scope:
-    """A name scope and those in it, by their last part."""
+    """A name scope and its nested scopes, by their last part."""
 
     def __init__(self) -> None:
         self.inside: dict[str, Scope] = {}
@@ -23,7 +23,7 @@ class Scope:
 class LayerFacts(NamedTuple):
     """The layer of a scope: its path and class, and the bytes of its weights.
 
-    Weights of layers in it that have a scope of their own are not counted.
+    Weights of nested layers with their own scope do not count.
     """
 
     path: str
@@ -35,7 +35,7 @@ _Found = dict[tuple[str, ...], LiveLayer]
 
 
 def layers_of(scopes: Iterable[str], models: Sequence[LiveLayer]) -> dict[str, LayerFacts]:
-    """Return the layer of each scope that is within one, the innermost; nothing of ambiguous ones.
+    """Return the innermost layer of each scope; ambiguous scopes are left out.
 
     >>> dense = LiveLayer("dense", "Dense", "net/dense", {1: 64})
     >>> net = LiveLayer("net", "Net", "net", {1: 64, 2: 8}, [dense])
@@ -50,7 +50,7 @@ def layers_of(scopes: Iterable[str], models: Sequence[LiveLayer]) -> dict[str, L
         for part in parts:
             at = at.inside.setdefault(part, Scope())
     found = _matched(root, models)
-    # A part of a model may have run by itself.
+    # A part of a model may have run on its own.
     inner = [layer for model in models for layer in model.inner()]
     for part, scope in root.inside.items():
         alone = Scope()
@@ -75,7 +75,7 @@ def _facts(layer: LiveLayer, named: set[int]) -> LayerFacts:
 
 
 def _matched(scope: Scope, layers: Sequence[LiveLayer]) -> _Found:
-    """Return the layer of each scope within `scope` by its path from there, where only one is likely."""
+    """Return the layer of each scope in `scope`, by relative path, if only one is likely."""
     likely = {
         name: found
         for name, inner in scope.inside.items()
@@ -83,7 +83,7 @@ def _matched(scope: Scope, layers: Sequence[LiveLayer]) -> _Found:
     }
     result: _Found = {}
     used: set[int] = set()
-    # A scope that can be of one layer alone leaves the other layers to the others.
+    # A scope that fits only one layer excludes that layer for the others.
     for name in sorted(likely, key=lambda name: len(likely[name])):
         free = [each for each in likely[name] if id(each[0]) not in used] or likely[name]
         most = max(len(inside) for _, inside in free)
@@ -95,7 +95,7 @@ def _matched(scope: Scope, layers: Sequence[LiveLayer]) -> _Found:
         result |= {(name,): layer, **{(name, *path): part for path, part in inside.items()}}
     for name, inner in scope.inside.items():
         if name not in likely:
-            # The scope of a loop, of a replica, or one that the layer's own code opened.
+            # The scope of a loop or a replica, or one opened by the code of the layer.
             result |= {(name, *path): layer for path, layer in _matched(inner, layers).items()}
     return result
 
@@ -105,6 +105,6 @@ def _may_be(scope: str, name: str) -> bool:
 
 
 def _signature(layer: LiveLayer, inside: _Found) -> tuple[object, ...]:
-    """Return the facts about a layer and those in it: equal ones are interchangeable."""
+    """Return the facts about a layer and its nested layers; layers with equal facts are interchangeable."""
     parts = ((path, part.path, part.kind, sum(part.weights.values())) for path, part in inside.items())
     return layer.path, layer.kind, sum(layer.weights.values()), *parts

@@ -22,13 +22,13 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 _MUCH = 0.5
-"""Tuning that takes this share of step time leads the headline."""
+"""The share of step time from which tuning leads the headline."""
 _WELL_USED = 0.5
-"""Devices that are busy for this share of step time wait for nothing worth a headline."""
+"""The busy share of step time above which waits are not worth a headline."""
 
 
 def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
-    """Return one or two sentences from the figures of an overview; why memory ran out, if it did."""
+    """Return one or two sentences from the figures of an overview; if memory ran out, the reason."""
     failure = ended(trace)
     found = Text("headline_ended", ended=failure) if failure else _of_steps(trace, facts)
     predicted = prediction_sentence(trace)
@@ -58,7 +58,7 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
 
 
 def _first_problem(trace: Trace) -> str:
-    """Return the sentence of the finding that leads the list, if it is a problem and has one."""
+    """Return the sentence of the first finding, if it is a problem and has one."""
     found = trace.findings[trace.findings["kind"] != OUT_OF_MEMORY.kind]
     if not len(found) or found["level"].iloc[0] != PROBLEM:
         return ""
@@ -68,7 +68,7 @@ def _first_problem(trace: Trace) -> str:
 
 
 def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
-    """Sum up how busy devices were, and the first problem, or what they waited for most."""
+    """Describe how busy devices were, and the first problem or the main cause of idle time."""
     total = max(int(table["step_ns"].sum()), 1)
     busy = int(table["busy_ns"].sum()) / total
     noun = _noun(table)
@@ -110,7 +110,7 @@ def _noun(table: pd.DataFrame) -> str:
 
 
 def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
-    """Name the largest part of the median step of the task that idles least."""
+    """Name the largest part of the median step for the task that idles least."""
     steps, first, middle = facts["steps"], facts["first_step"], facts["median_step"]
     tasks = [task["parts"] for task in middle["tasks"]]
     busiest = min(tasks, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))

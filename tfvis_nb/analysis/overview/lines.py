@@ -1,4 +1,4 @@
-"""The overview in words: the same lines in a terminal, a notebook and the panels."""
+"""The overview as lines of text, the same in a terminal, a notebook and the panels."""
 
 import html
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _MOST_PARTS = 4
 _MOST_ALLOCATORS = 3
 _LONGEST_NAME = 40
 _LEFT = 'style="text-align: left"'
-"""Notebooks align cells to the right by a rule that counts more than an ``align`` of a cell."""
+"""Overrides the notebook style that aligns cells to the right, which an ``align`` attribute does not."""
 
 
 class Line(NamedTuple):
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
-    """Return the figures of an overview as people read them."""
+    """Return the figures of an overview, formatted for people."""
     return [
         *_step_lines(facts),
         *_device_lines(facts),
@@ -77,7 +77,7 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
         if device["cause"]:
             value += f", idle {format_percent(device['cause_share'])} {while_idle(device['cause'])}"
         name = lane_label(device["task"], device["device"], "")
-        # Devices of unlike runs may have one label, which lacks the job localhost.
+        # Devices of different runs may share a label, because labels leave out the job localhost.
         job = device["task"].partition("job:")[2].partition("/")[0] if names.count(name) > 1 else ""
         name = printable(" \N{MIDDLE DOT} ".join(filter(None, (job, name))), _LONGEST_NAME)
         about = (
@@ -96,7 +96,7 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
 
 
 def parts_term(facts: Mapping[str, Any]) -> str:
-    """Return the names of the parts of the median step, or of the only one."""
+    """Return the label of the parts of the median step, or of a single step."""
     return "Median step by activity" if facts["steps"]["count"] > 1 else "Step by activity"
 
 

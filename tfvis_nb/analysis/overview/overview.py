@@ -1,4 +1,4 @@
-"""The figures that answer first: step time, where it went, how busy devices were, and the top ops."""
+"""The key figures: step time, where it went, how busy devices were, and the top ops."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _WRAPPING = ("none", "runtime")
 
 
 class Overview(Mapping[str, Any]):
-    """The figures of `overview`, by name; a notebook shows them as a table."""
+    """The figures of `overview`, by name; notebooks show them as a table."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = dict(facts)
@@ -103,8 +103,7 @@ def overview(trace: Trace) -> Overview:
     Overview
         A mapping with the keys ``headline``, ``steps``, ``first_step``, ``median_step``, ``clocks``,
         ``devices``, ``outside``, ``host_ns``, ``top_ops``, ``top_lines``, ``memory`` and ``notes``, as in
-        `FIGURES`: times in ns, sizes in bytes, shares from 0 to 1, None for values that the trace does not
-        show.
+        `FIGURES`: times in ns, sizes in bytes, shares from 0 to 1, None for unknown values.
 
     Examples
     --------
@@ -189,7 +188,7 @@ def _outside(trace: Trace) -> dict[str, Any] | None:
 
 
 def _host_ns(trace: Trace, step: int) -> int:
-    """Return how long the host of any task ran Python or the runtime around ops in a step."""
+    """Return the time in which any host ran Python or the runtime around ops in a step."""
     here = step_devices(trace)
     assert here is not None
     at = here.table["step"].to_numpy()[here.device_row] == step

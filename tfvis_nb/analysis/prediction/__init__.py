@@ -1,1 +1,1 @@
-"""What a change would bring: the dependencies of a trace, replayed with other durations."""
+"""Predict the effect of changes: replay the dependencies of a trace with other durations."""

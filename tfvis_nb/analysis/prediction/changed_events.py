@@ -1,4 +1,4 @@
-"""Which events a change is about: by op, kernel, layer, line of code or activity."""
+"""Select the events of a change: by op, kernel, layer, line of code or activity."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 _NOT_WORK = ("none", "runtime", "launch")
-"""Activities that calling an op takes, not the op itself."""
+"""Activities of calling an op, as opposed to the op itself."""
 
 
 def of_ops(trace: Trace, pattern: str) -> np.ndarray:
-    """Return which events belong to ops of a type (bool)."""
+    """Return a mask of the events of ops of a type."""
     return map_categories(trace.events["op"], _matcher(pattern))
 
 
 def of_kernels(trace: Trace, pattern: str) -> np.ndarray:
-    """Return which events are kernels of a name (bool)."""
+    """Return a mask of the kernels of a name."""
     match, runs = _matcher(pattern), kernel_runs(trace)
     found = np.zeros(len(trace.events), bool)
     fits = {name: match(name) for name in runs["name"].unique()}
@@ -38,7 +38,7 @@ def of_kernels(trace: Trace, pattern: str) -> np.ndarray:
 
 
 def of_layers(trace: Trace, pattern: str) -> np.ndarray:
-    """Return which events belong to a layer and to those in it (bool)."""
+    """Return a mask of the events of a layer and its nested layers."""
     match = _matcher(pattern)
     layer, _ = event_layers(trace)
     fits = np.array([_within(match, name or "") for name in layer.dictionary.to_pylist()], bool)
@@ -47,7 +47,7 @@ def of_layers(trace: Trace, pattern: str) -> np.ndarray:
 
 
 def of_lines(trace: Trace, pattern: str) -> np.ndarray:
-    """Return which events belong to a line of code (bool), such as ``train.py:12``."""
+    """Return a mask of the events of a line of code, such as ``train.py:12``."""
     if trace.stacks is None:
         return np.zeros(len(trace.events), bool)
     match = _matcher(pattern)
@@ -59,7 +59,7 @@ def of_lines(trace: Trace, pattern: str) -> np.ndarray:
 
 
 def of_activities(trace: Trace, name: str) -> np.ndarray:
-    """Return which events have an activity (bool); see `tfvis_nb.analysis.events.activity.activity`."""
+    """Return a mask of the events with an activity; see `tfvis_nb.analysis.events.activity.activity`."""
     if name not in ACTIVITIES[1:]:
         choices = ", ".join(ACTIVITIES[1:])
         raise ValueError(
@@ -70,22 +70,22 @@ def of_activities(trace: Trace, name: str) -> np.ndarray:
 
 
 def work_of(trace: Trace, chosen: np.ndarray) -> np.ndarray:
-    """Return which of the events of ops are their work (bool): their kernels, or else the ops themselves."""
+    """Return a mask of the events that are the work of ops: their kernels, or else the ops themselves."""
     active, op = activity(trace), trace.events["op"].cat.codes.to_numpy()
     runs = np.zeros(len(trace.events["op"].cat.categories) + 1, bool)
     runs[op[locations(trace.events) == LOCATIONS.index("device")]] = True
-    # An op of a GPU without kernels works on the host.
+    # A GPU op without kernels works on the host.
     on_host = (active == NUMBER["launch"]) & is_kind(trace.events, "op") & ~runs[op]
     work: np.ndarray = chosen & (on_host | ~np.isin(active, [NUMBER[name] for name in _NOT_WORK]))
     return work
 
 
 def with_nested(trace: Trace, chosen: np.ndarray) -> np.ndarray:
-    """Return the chosen events and all that lie within them on their threads (bool)."""
+    """Return a mask of the chosen events and all events nested in them on their threads."""
     parent = backtracker(trace).times.parent
     found = chosen.copy()
     outer = np.where(parent >= 0, parent, np.arange(len(parent)))
-    # Each round looks at twice as many enclosing events as the one before.
+    # Each round doubles the number of enclosing events.
     while True:
         deeper = found | found[outer]
         further = outer[outer]
@@ -100,13 +100,13 @@ def _within(match: Callable[[str], bool], layer: str) -> bool:
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
-    """Return whether a name is the pattern, or fits it with ``*`` and ``?`` as in the names of files."""
+    """Return a test for names that equal the pattern, or match it with ``*`` and ``?`` as in file names."""
     fits = re.compile(translate(pattern)).match
     return lambda name: name == pattern or fits(name) is not None
 
 
 OF_OPS = ("ops", "layers", "lines")
-"""What has events of ops besides their work, such as those that launch it."""
+"""Subjects whose events include more than the work of ops, such as launches."""
 
 SELECTORS: Mapping[str, Callable[[Trace, str], np.ndarray]] = {
     "ops": of_ops,
@@ -118,7 +118,7 @@ SELECTORS: Mapping[str, Callable[[Trace, str], np.ndarray]] = {
 
 
 def names_of(trace: Trace, subject: str) -> Iterable[str]:
-    """Return the names of a trace that a change of a subject, a key of `SELECTORS`, can fit."""
+    """Return the names in a trace that a change of a subject, a key of `SELECTORS`, can match."""
     match subject:
         case "ops":
             found = trace.events["op"].cat.categories.tolist()

@@ -1,4 +1,4 @@
-"""What a change would save at most, as a share of step time."""
+"""The most that a change would save, as a share of step time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ UNKNOWN = float("nan")
 
 
 def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int]) -> float:
-    """Return the share of the time of some steps that a change saves, from 0 to 1.
+    """Return the share of step time that a change saves, from 0 to 1.
 
-    `changes` has the arguments of `tfvis_nb.analysis.what_if`. `UNKNOWN` if that predicts nothing, if the
-    trace is large, or if the steps take no time.
+    `changes` has the arguments of `tfvis_nb.analysis.what_if`. `UNKNOWN` if nothing can be predicted, the
+    trace is large, or the steps take no time.
     """
     if len(trace.events) > MOST_EVENTS:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""How long ops on a CPU would take on a GPU of the trace."""
+"""The time that CPU ops would take on a GPU of the trace."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tfvis_nb.texts import Text
 
 
 def gpu_factors(trace: Trace, chosen: np.ndarray, name: str) -> np.ndarray:
-    """Return the factors of all events (float64) with which chosen ops on a CPU run at the speed of a GPU.
+    """Return factors for all events (float64) with which chosen CPU ops run at the speed of a GPU.
 
-    The factor of an op is that of its type: the mean time of the kernels of a run on the trace's GPUs / the
-    mean duration on the CPU. If the type does not run on a GPU, it is the least time that the GPU needs
-    for the op's operations and bytes / its duration.
+    The factor of an op is that of its type: the mean kernel time per run on the trace's GPUs / the mean
+    duration on the CPU. If the type never runs on a GPU, it is the minimum time that the GPU needs for the
+    op's operations and bytes / its duration.
 
     Raises
     ------
     ValueError
-        If none of the chosen events is an op on a CPU, or the speed of one is not known.
+        If none of the chosen events is a CPU op, or the GPU speed of one is unknown.
     """
     events = trace.events
     launching = trace.edges["source"][trace.edges["kind"] == "launch"].to_numpy(np.int64)
@@ -45,7 +45,7 @@ def gpu_factors(trace: Trace, chosen: np.ndarray, name: str) -> np.ndarray:
 
 
 def _recorded(trace: Trace) -> pd.Series:
-    """Return the mean time of the kernels of a run of each op type on GPUs, in ns."""
+    """Return the mean kernel time per run of each op type on GPUs, in ns."""
     events = trace.events
     computes = activity(trace) == NUMBER["device_compute"]
     called = is_kind(events, "op") & accelerators(events)
@@ -57,14 +57,14 @@ def _recorded(trace: Trace) -> pd.Series:
 
 
 def _bounds(trace: Trace) -> pd.Series:
-    """Return the least time that a GPU needs for each op whose work is known, in ns, by event."""
+    """Return the minimum time that a GPU needs for each op with known work, in ns, by event."""
     work = op_work(trace).set_index("event")
     for device in trace.devices["device"]:
         rates, bandwidth = ceilings(trace, str(device))
         if not rates or np.isnan(bandwidth):
             continue
         of_type = {kind: rate.flops for rate in reversed(rates) for kind in rate.types}
-        # What has no type does not use floats.
+        # Ops without a type do not use floats.
         flops = work["flops"] / work["type"].map(of_type).fillna(rates[0].flops)
         return (work["bytes"] / bandwidth).clip(lower=flops) * 1e9
     return pd.Series(dtype="float64")

@@ -1,4 +1,4 @@
-"""A late task that comes to its barriers when the last of the others does."""
+"""Predict a late task that arrives at its barriers together with the last of the others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from tfvis_nb.texts import Text
 
 
 def early_factors(trace: Trace, task: str) -> np.ndarray:
-    """Return the factor of each event with which the task comes as late as the last of the others.
+    """Return the factor of each event with which the task arrives together with the last of the others.
 
-    Not all that passes before a task arrives is its own work. So what a first guess changes shows what
-    is left to change.
+    Not all time before a task arrives is its own work, so the effect of a first guess determines the rest.
     """
     late = stragglers(trace)
     late = late[(late["task"].astype(str) == task).to_numpy()]

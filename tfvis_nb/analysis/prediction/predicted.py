@@ -28,7 +28,7 @@ FIGURES: dict[str, str] = {
 
 _MOVED = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
 _WITH_TIMES = ("memory", "in_use_bytes", "available_bytes", "fragmentation", "address")
-"""Nested columns of allocations, which have times of their own."""
+"""Nested columns of allocations, which have their own times."""
 
 
 class Predicted(Trace):
@@ -39,12 +39,12 @@ class Predicted(Trace):
     recorded
         The trace as recorded.
     rows
-        The event of ``recorded`` that each event is (int64).
+        The event of ``recorded`` for each event (int64).
     times
         One row per step: ``step`` (int64), and as in `FIGURES` ``recorded_ns``, ``replayed_ns``,
         ``predicted_ns``, ``saved_ns`` (int64) and ``saved_share`` (float64).
     drift
-        How far off the steps are if they are replayed without a change, as a share of their time.
+        The error of a replay without a change, as a share of step time.
     """
 
     recorded: Trace
@@ -69,7 +69,7 @@ class Predicted(Trace):
 
 
 def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) -> Predicted:
-    """Make a trace of replayed times; `changes` is what was changed."""
+    """Make a trace of replayed times; `changes` are the changes made."""
     times = backtracker(trace).times
     kept = np.flatnonzero(times.counts)
     origin = int(times.start[0])
@@ -82,7 +82,7 @@ def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) 
         events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns")
     )
     events["start_ns"], events["duration_ns"] = start, duration
-    # What lies before an event stays as long as it was; what lies within keeps its share.
+    # The wait before an event keeps its length; times within it keep their share.
     stretch = np.divide(duration, recorded_duration, out=np.zeros(len(rows)), where=recorded_duration > 0)
     for name in _MOVED:
         offset = events[name].astype("Int64") - recorded_start
@@ -145,9 +145,10 @@ def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float]:
 
 
 def lengthened(times: pd.DataFrame, altered: Altered) -> float:
-    """Return by how much a step gets longer at most, as a share of it, although no work does.
+    """Return the largest lengthening of a step, as a share of it, although no work gets longer.
 
-    Then the trace lacks dependencies: some of its work moves, and other work that waits for it does not.
+    A lengthening means that the trace lacks dependencies: work moves, but other work that waits for it does
+    not.
     """
     if (altered.factor > 1).any() or (altered.lag_factor > 1).any():
         return 0.0

@@ -1,4 +1,4 @@
-"""Runs the dependencies of a trace forward in time with other durations."""
+"""Replay the dependencies of a trace forward in time with other durations."""
 
 from typing import NamedTuple
 
@@ -22,20 +22,20 @@ class Replayed(NamedTuple):
 
 
 class Altered(NamedTuple):
-    """What is different in a replay."""
+    """The changes in a replay."""
 
     factor: np.ndarray
-    """Of the own work of each event (float64, at least 0)."""
+    """Factor of each event's own work (float64, at least 0)."""
     lag_factor: np.ndarray
-    """Of the lag of each dependency (float64, at least 0)."""
+    """Factor of each dependency's lag (float64, at least 0)."""
     hidden: np.ndarray
-    """Events that only others of them wait for (bool)."""
+    """Events for which only other hidden events wait (bool)."""
     met: np.ndarray
-    """Dependencies that hold nothing up (bool)."""
+    """Dependencies without effect (bool)."""
 
 
 def no_change(trace: Trace) -> Altered:
-    """Return the change that leaves everything as it is."""
+    """Return the change that changes nothing."""
     events, count = len(trace.events), len(backtracker(trace).dependencies.source)
     return Altered(np.ones(events), np.ones(count), np.zeros(events, bool), np.zeros(count, bool))
 
@@ -49,23 +49,23 @@ def unchanged(trace: Trace) -> Replayed:
 def replay(trace: Trace, altered: Altered) -> Replayed:
     """Return when each event would run after a change.
 
-    Events go on as soon as what they depended on allows, in a sweep forward in time that meets two times of
-    each dependency, first the earlier one:
+    Events continue as soon as their dependencies allow. A sweep forward in time meets two times of each
+    dependency, first the earlier one:
 
         source  ====|released_at
                      | lag: what lies between
         target            satisfied_at|=======
 
-    * Released: the source has done its own work up to there, `factor` times as long as it took.
-    * Satisfied: the target goes on when the last of what it waited for at that time has been released and
-      the lag has passed. Before that it waited; it had no work of its own since its last point.
+    * Released: the source has done its own work up to there, in `factor` times the recorded time.
+    * Satisfied: the target continues when the last dependency it waited for at that time has been released
+    and its lag has passed. Before that it waited, without work of its own since its last point.
     * Lags: a dependency takes at least as long as the shortest of its kind in the trace (the 5 % quantile,
-      as of launching a kernel). The one that would have come last by that is taken for the one that decided:
-      it keeps its recorded lag, the others the least one. All lags are multiplied by `lag_factor`.
+      as for launching a kernel). The one that would be last with these lags is assumed to be the decisive
+      one: it keeps its recorded lag, the others get the shortest. All lags are multiplied by `lag_factor`.
     * Hidden events and others do not wait for each other. They start with the others of their step.
 
-    An event that depends on nothing starts as recorded. Without a change every event keeps its times,
-    except among events that wait for each other in a circle within one nanosecond.
+    An event without dependencies starts as recorded. Without a change every event keeps its times, except
+    events that wait for each other in a cycle within one nanosecond.
     """
     table, times, hidden = backtracker(trace).dependencies, backtracker(trace).times, altered.hidden
     released = np.where(altered.met, float(_NOT_YET), np.nan)
@@ -73,7 +73,7 @@ def replay(trace: Trace, altered: Altered) -> Replayed:
         factor = np.where(hidden, 0.0, altered.factor)
         lag_factor = np.where(hidden[table.target], 0.0, altered.lag_factor)
         leaves = hidden[table.source] & ~hidden[table.target]
-        # Nor does hidden work of a step wait for that of another: it would fall behind from step to step.
+        # Hidden work does not wait for that of other steps, or it would fall behind from step to step.
         crosses = times.step[table.source] != times.step[table.target]
         enters = hidden[table.target] & (~hidden[table.source] | crosses)
         free, free_released = _sweep(trace, factor, lag_factor, released)
@@ -88,13 +88,13 @@ def replay(trace: Trace, altered: Altered) -> Replayed:
 def _sweep(
     trace: Trace, factor: np.ndarray, lag_factor: np.ndarray, released: np.ndarray
 ) -> tuple[Replayed, np.ndarray]:
-    """Return the new times, and when each dependency lets its target go on: `released` unless NaN there."""
+    """Return the new times, and when each dependency releases its target: `released` unless NaN there."""
     times, table = backtracker(trace).times, backtracker(trace).dependencies
     count, is_known = len(released), ~np.isnan(released)
-    # What passes between steps is nobody's work.
+    # Time between steps is no event's work.
     lag_factor = np.where(times.step[table.source] == times.step[table.target], lag_factor, 1.0)
     lag = np.where(is_known, released, _lags(table) * lag_factor).tolist()
-    # What is known is released by an event without time or work.
+    # Known releases come from an event without time or work.
     source = np.where(is_known, len(times.start), table.source)
     dependency = np.concatenate([np.arange(count)] * 2)
     is_satisfied = np.repeat([False, True], count)
@@ -114,7 +114,7 @@ def _sweep(
                 start[event] = now[event]
         else:
             if now[event] == _NOT_YET:
-                # In a circle something has to begin.
+                # In a cycle, one event has to start.
                 now[event] = start[event] = float(time)
             now[event] += (time - at[event]) * speed[event]
             lag[one] += now[event]
@@ -125,13 +125,13 @@ def _sweep(
 
 
 def _lags(table: Dependencies) -> np.ndarray:
-    """Return how long after its release each dependency lets its target go on, in ns (float64)."""
+    """Return the lag of each dependency from its release until its target continues, in ns (float64)."""
     recorded = (table.satisfied_at - table.released_at).astype(np.float64)
     least = np.zeros(len(recorded))
     for kind in np.unique(table.kind).tolist():
         of_kind = table.kind == kind
         least[of_kind] = np.quantile(recorded[of_kind], _LEAST, method="lower")
-    # What each dependency alone allowed, the last of each point at its end.
+    # The time each dependency alone would allow, the last one of each point at its end.
     order = np.lexsort((table.released_at + least, table.satisfied_at, table.target))
     target, satisfied_at = table.target[order], table.satisfied_at[order]
     is_last = np.append((target[1:] != target[:-1]) | (satisfied_at[1:] != satisfied_at[:-1]), True)

@@ -1,4 +1,4 @@
-"""What a change of durations would bring: the dependencies of a trace, run forward in time again."""
+"""Predict the effect of changed durations by replaying the dependencies of a trace."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tfvis_nb.events import LATEST_NS, MOST_IN_ALL, NO_STEP
 from tfvis_nb.texts import Text
 
 Changes = Mapping[str, float | str]
-"""Names, or patterns of names with ``*`` and ``?``, to how what they fit changes: a factor of its duration,
+"""Names, or patterns with ``*`` and ``?``, to the change of matching events: a factor of their duration,
 ``"hidden"`` or ``"gpu"``."""
 
 MOST_DRIFT = 0.1
-"""If the replay of the recorded durations is further off, nothing is predicted."""
+"""If the replay of the recorded durations is off by more, nothing is predicted."""
 
 _MOST_TASKS = 8
 
@@ -52,49 +52,47 @@ def what_if(
     """Predict the steps of a trace if some of its events took longer or shorter.
 
     A change is a factor of a duration, ``{"MatMul": 0.5}``, or one of two words. The factor of an op, a layer
-    or a line scales its work: if that is kernels, the host takes as long as before to launch them. Only a
-    factor of 0 removes the launches as well. ``"hidden"`` is perfect overlap, as of work for the next step:
-    it takes as long as it did from the start of its step, and neither waits for other work nor has it wait.
-    ``"gpu"`` gives ops on a CPU the speed of a GPU of the trace: that of the same type of op there, or else
-    the least time that the GPU needs for the op's operations and bytes. Copies to and from the op stay as
-    they are.
+    or a line scales its work. If that work is kernels, launching them still takes the host as long as before;
+    only a factor of 0 also removes the launches. ``"hidden"`` is perfect overlap, like work for the next
+    step: it starts with its step, keeps its duration, waits for no other work and delays none. ``"gpu"``
+    gives CPU ops the speed of a GPU of the trace: that of the same op type there, or else the minimum time
+    that the GPU needs for the op's operations and bytes. Copies to and from the op do not change.
 
     Parameters
     ----------
     trace
         Any trace with steps.
     ops, kernels, layers, lines
-        Which work changes, by type of op, name of kernel, layer (with those in it) or line of code, such as
-        ``train.py:12``. With a factor of 0 it is removed, with the calls that launch it and what passed
-        before it started.
+        Changed work, by op type, kernel name, layer (with nested layers) or line of code, such as
+        ``train.py:12``. A factor of 0 removes it, with the calls that launch it and the time before its
+        start.
     activities
-        Likewise by activity. Launches are free with ``{"launch": 0}``, with the time from a launch to its
-        kernel. Input is free with ``{"input": 0}``: no step waits for it. Communication is hidden with
-        ``{"communication": "hidden"}``; its factor is also that of the time from the end of an op until its
-        tensor is on its way. ``h2d``, ``d2h`` and ``d2d`` are copies.
+        Likewise by activity. ``{"launch": 0}`` makes launches free, including the time from a launch to its
+        kernel. ``{"input": 0}`` makes input free: no step waits for it. ``{"communication": "hidden"}`` hides
+        communication; its factor also applies to the time from the end of an op until its tensor is sent.
+        ``h2d``, ``d2h`` and ``d2d`` are copies.
     on_time
-        A task that is as early at each barrier as the last of the others, however late it came.
+        A task that arrives at each barrier no later than the last of the others.
 
     Returns
     -------
     Predicted
-        A trace of the predicted times, with those of its steps, the drift of the replay and the new critical
-        path.
+        A trace of predicted times, with step times, the drift of the replay and the new critical path.
 
     Raises
     ------
     TypeError
         If the changes of ops, kernels, layers, lines or activities are not a mapping.
     ValueError
-        If a name fits no event, a factor is no number of 0 or more or makes times too large for int64, the
-        speed of an op on a GPU is not known, the task is at no barrier, or the trace cannot be replayed: it
-        has no steps, the replay of the recorded times is off by more than `MOST_DRIFT`, or less work makes a
-        step longer by more than that.
+        If a name matches no event, a factor is negative or makes times too large for int64, the speed of an
+        op on a GPU is unknown, the task is at no barrier, or the trace cannot be replayed: it has no steps,
+        the replay of the recorded times is off by more than `MOST_DRIFT`, or less work makes a step longer by
+        more than that.
 
     Notes
     -----
-    `tfvis_nb.analysis.prediction.replay.replay` is the model. It keeps the order of the recorded work on each
-    thread and stream, and starts nothing sooner than what it depends on allows.
+    `tfvis_nb.analysis.prediction.replay.replay` is the model. It keeps the order of work on each thread and
+    stream, and starts nothing before its dependencies allow.
 
     Examples
     --------
@@ -127,7 +125,7 @@ def what_if(
 
 
 def _checked(subject: str, given: Any) -> dict[str, Any]:
-    """Return the changes of a subject if they are what `what_if` takes."""
+    """Return the changes of a subject if they are valid for `what_if`."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -142,7 +140,7 @@ def _checked(subject: str, given: Any) -> dict[str, Any]:
 
 
 def _check_task(trace: Trace, task: str) -> None:
-    """Refuse what is not a task of a trace, naming those at its barriers."""
+    """Reject an unknown task; the message names those at barriers."""
     known = stragglers(trace)["task"].astype(str).unique().tolist()
     if known and task not in trace.events["task"].cat.categories.tolist():
         raise ValueError(Text("no_such_task", task=task, known=some_of(known, _MOST_TASKS)))
@@ -158,7 +156,7 @@ def _listed(changes: Mapping[str, Mapping[str, Any]], on_time: str | None) -> li
 
 
 def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: str | None = None) -> Altered:
-    """Return what `what_if` changes in a trace; `changes` has its arguments by name."""
+    """Return the changes of `what_if` for a trace, given its arguments by name."""
     if not (trace.events["step"] != NO_STEP).any():
         raise ValueError(Text("no_steps"))
     altered, table = no_change(trace), backtracker(trace).dependencies
@@ -199,14 +197,14 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
 
 
 def _unlaunched(table: Dependencies) -> np.ndarray:
-    """Return what made work wait for its stream whose launch is not recorded (bool): that was late."""
+    """Return a mask of stream dependencies of work without a recorded launch, which counts as late."""
     launched = table.target[table.kind == KIND["launch"]]
     late: np.ndarray = (table.kind == KIND["stream"]) & ~np.isin(table.target, launched)
     return late
 
 
 def _around(trace: Trace, removed: np.ndarray) -> np.ndarray:
-    """Return which work removed calls launch, and which calls launch nothing but removed work (bool)."""
+    """Return a mask of work that removed calls launch, and of calls that only launch removed work."""
     edges = trace.edges[(trace.edges["kind"] == "launch").to_numpy()]
     call, work = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
     launched, found = removed.copy(), np.zeros(len(removed), bool)

@@ -1,1 +1,1 @@
-"""Programs that XLA compiled: the instructions that ran, what they compute and access, and their memory."""
+"""Compiled XLA programs: executed instructions, their operations and bytes, and memory."""

@@ -31,7 +31,7 @@ _MOST = 10_000
 
 @validate_input
 def fused_instructions(trace: Trace, program: str, hlo_op: str) -> pd.DataFrame:
-    """Return what an instruction of a compiled program, such as a fusion, consists of.
+    """Return the instructions inside an instruction of a compiled program, such as a fusion.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def fused_instructions(trace: Trace, program: str, hlo_op: str) -> pd.DataFrame:
     pandas.DataFrame
         One row per instruction inside, in the program's order: ``hlo_op``, ``category``, ``op_name``,
         ``source``, ``expression`` (str) and ``flops`` (Int64) as in `FIGURES`. Instructions that only pass
-        values on are left out: parameters, constants and tuples. No rows for an instruction that calls no
-        others; `cannot_say` where the trace does not have the program or the instruction.
+        values on (parameters, constants and tuples) are left out. No rows for an instruction that calls no
+        others; `cannot_say` if the trace does not have the program or the instruction.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def fused_instructions(trace: Trace, program: str, hlo_op: str) -> pd.DataFrame:
 
 
 def inside(module: HloModule, instruction: Any) -> list[tuple[Computation, Any]]:
-    """Return the instructions that one calls, without those that only pass values on."""
+    """Return the instructions that an instruction calls, without those that only pass values on."""
     called = module.called(instruction) if instruction.opcode in (b"fusion", b"call", b"async-start") else []
     found = [
         (computation, one)

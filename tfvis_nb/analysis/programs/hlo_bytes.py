@@ -15,14 +15,14 @@ _FREE = frozenset(
 """Instructions that touch no memory."""
 
 _UNKNOWN = frozenset((b"while", b"conditional", b"call"))
-"""Instructions whose memory is that of what they call."""
+"""Instructions whose memory is that of the instructions they call."""
 
 _PART = frozenset((b"slice", b"dynamic-slice", b"gather"))
-"""Instructions that read no more of their first operand than they return."""
+"""Instructions that read only as much of their first operand as they return."""
 
 
 def accessed_bytes(module: HloModule, computation: Computation, instruction: Any) -> int | None:
-    """Return the bytes that one run of an instruction reads and writes; None where not known.
+    """Return the bytes that one run of an instruction reads and writes; None if unknown.
 
     Each operand is read once and the result is written once. If the instruction or its fusion only slices,
     gathers or updates part of an array, only that part counts.
@@ -75,7 +75,7 @@ def _parameters(computation: Computation) -> Mapping[int, Any]:
 
 
 def _read_of(computation: Computation, parameter: Any) -> int | None:
-    """Return how much of a parameter its users within a fusion read: all of it, unless all read parts."""
+    """Return the bytes of a parameter that its users in a fusion read: all, unless each reads only a part."""
     whole, parts = size_bytes(parameter.shape), 0
     for user in computation.users.get(parameter.id, ()):
         operands = computation.operands(user)

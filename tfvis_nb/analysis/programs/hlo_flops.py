@@ -11,7 +11,7 @@ from tfvis_nb.analysis.programs.hlo_products import PRODUCTS, product
 from tfvis_nb.analysis.programs.hlo_shapes import elements, is_floating
 
 _DEEPEST = 32
-"""Computations that call each other are followed so far."""
+"""Depth to which computations that call each other are followed."""
 
 ARITHMETIC = frozenset(
     b"abs acos acosh add asin asinh atan2 atanh cbrt ceil cosh cosine divide erf exponential"
@@ -19,7 +19,7 @@ ARITHMETIC = frozenset(
     b" real reduce-precision remainder round-nearest-afz round-nearest-even rsqrt sign sine sinh sqrt"
     b" subtract tan tanh".split()
 )
-"""Instructions that compute each element of their result by one operation."""
+"""Instructions that compute each element of the result with one operation."""
 
 _NONE = frozenset(
     b"add-dependency after-all all-gather all-gather-done all-gather-start all-to-all and bitcast"
@@ -43,7 +43,7 @@ class Flops:
         self._depth = 0
 
     def of(self, computation: Computation, instruction: Any) -> int | None:
-        """Return the floating-point operations of one run of an instruction; None where not known."""
+        """Return the floating-point operations of one run of an instruction; None if unknown."""
         opcode = instruction.opcode
         if opcode in _NONE:
             return 0
@@ -82,7 +82,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 def _times(operands: Sequence[Any], instruction: Any) -> int | None:
-    """Return how often one run applies what it calls; None where not known, such as for a loop."""
+    """Return how often one run applies the called computation; None if unknown, as for a loop."""
     match instruction.opcode:
         case b"fusion" | b"call" | b"async-start":
             return 1

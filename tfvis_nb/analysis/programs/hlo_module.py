@@ -16,11 +16,11 @@ from tfvis_nb.reading.protobuf.wire import text
 from tfvis_nb.reading.xspace.hlo_program import Program
 
 _LARGEST = 1 << 27
-"""Bytes; larger programs, of which none is known, are not decoded."""
+"""In bytes; larger programs, of which none is known, are not decoded."""
 
 
 class Computation:
-    """The instructions of one computation, by their ids; references to nothing are left out."""
+    """The instructions of one computation, by id; dangling references are left out."""
 
     def __init__(self, proto: Any) -> None:
         self.instructions: dict[int, Any] = {one.id: one for one in proto.instructions}
@@ -38,7 +38,7 @@ class Computation:
 
     @cached_property
     def users(self) -> Mapping[int, list[Any]]:
-        """For the id of each instruction the instructions that take its result."""
+        """For the id of each instruction, the instructions that use its result."""
         found: dict[int, list[Any]] = {}
         for one in self.instructions.values():
             for number in dict.fromkeys(one.operand_ids):
@@ -62,22 +62,22 @@ class HloModule:
         return self._decoded.get(number)
 
     def computations(self) -> list[Computation]:
-        """Return all computations, in the order of the program: the one that calls the others is the last."""
+        """Return all computations in the order of the program; the entry computation comes last."""
         found = map(self.computation, self._computations)
         return [one for one in found if one is not None]
 
     def find(self, name: str) -> tuple[Computation, Any] | None:
-        """Return an instruction by its name, and the computation that it is in."""
+        """Return an instruction by name, and its computation."""
         number, key = self._named.get(name, (0, 0))
         computation = self.computation(number) if name in self._named else None
         return None if computation is None else (computation, computation.instructions[key])
 
     def defining(self, number: int, name: str) -> Any | None:
-        """Return the instruction that defines a buffer, by its name or else its number."""
+        """Return the instruction that defines a buffer, by name or else by number."""
         if name:
             place = self.find(name)
             return None if place is None else place[1]
-        # A number is that of the computation and that in it, or the same in the whole program.
+        # The number combines those of computation and instruction, or is unique in the whole program.
         computation = self.computation(number >> 32)
         local = None if computation is None else computation.instructions.get(number & 0xFFFFFFFF)
         return local or self._numbered.get(number)
@@ -103,7 +103,7 @@ class HloModule:
 
 
 class Modules:
-    """The programs of a trace, each decoded when it is asked for."""
+    """The programs of a trace, each decoded on demand."""
 
     def __init__(self, programs: Mapping[str, bytes]) -> None:
         self._programs = programs
@@ -111,21 +111,21 @@ class Modules:
         self._origins: dict[str, Program | None] = {}
 
     def __reduce__(self) -> tuple[type[Modules], tuple[Mapping[str, bytes]]]:
-        # The decoded program cannot be pickled, and is quickly decoded again.
+        # Decoded programs cannot be pickled, and decoding again is fast.
         return Modules, (self._programs,)
 
     def get(self, name: str) -> HloModule | None:
-        """Return a program by its name, None if it is not known or damaged."""
+        """Return a program by name, None if it is unknown or damaged."""
         if name not in self._decoded:
             self._decoded[name] = _decoded(self._programs.get(name, b""))
         return self._decoded[name]
 
     def source(self, name: str, instruction: str) -> str:
-        """Return file and line of the user's code that made an instruction; empty if not known."""
+        """Return file and line of the user's code that made an instruction; empty if unknown."""
         try:
             with gate("HloProto"):
                 if name not in self._origins:
-                    # One that is damaged is not tried again.
+                    # Damaged programs are not tried again.
                     self._origins[name] = None
                     self._origins[name] = Program(self._programs[name])
                 origin = self._origins[name]
@@ -136,14 +136,14 @@ class Modules:
 
 
 def without_sources(data: bytes) -> bytes:
-    """Return an ``HloProto`` with only the fields read here, so without lines; empty if it is damaged."""
+    """Return an ``HloProto`` with only the fields used here, so without lines; empty if damaged."""
     try:
         with gate("HloProto"):
             proto = hlo_class().FromString(data)
             proto.DiscardUnknownFields()
             for computation in proto.hlo_module.computations:
                 for one in computation.instructions:
-                    # Other configurations hold programs of their own.
+                    # Other configurations contain whole programs.
                     if one.custom_call_target not in GEMMS:
                         one.ClearField("backend_config")
             kept: bytes = proto.SerializeToString()

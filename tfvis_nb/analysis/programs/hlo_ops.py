@@ -1,4 +1,4 @@
-"""How long each instruction of a compiled program took, what it computes and what it accesses."""
+"""Instructions of compiled programs: their times, operations and bytes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _ASYNCHRONOUS = "Async XLA Ops"
 
 
 class _Instruction(NamedTuple):
-    """The program's record of an instruction; empty or None where it has nothing."""
+    """The program's record of an instruction; empty or None if it has none."""
 
     category: str = ""
     expression: str = ""
@@ -84,15 +84,15 @@ def hlo_ops(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per program and instruction, the largest self time first: ``program``, ``hlo_op``,
-        ``category``, ``op_name``, ``source``, ``cost`` and ``expression`` (str, empty where not known),
+        ``category``, ``op_name``, ``source``, ``cost`` and ``expression`` (str, empty if unknown),
         ``count``, ``total_ns``, ``self_ns`` (int64), ``share`` (float64), ``flops``, ``bytes_accessed``
         (Int64) as in `FIGURES`, and ``longest`` (int64), the event with the longest duration.
-        `cannot_say` where no event ran an instruction of a compiled program.
+        `cannot_say` if no event ran an instruction of a compiled program.
 
     Notes
     -----
-    XLA compiles equal instructions to one kernel. In a command buffer only the kernel is known: all of them
-    count to the first instruction of that kernel, whose work is the same.
+    XLA compiles equal instructions to one kernel. In a command buffer only the kernel is known, so its runs
+    count toward the first instruction of that kernel, which does the same work.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def instruction_events(trace: Trace) -> np.ndarray:
 
 
 def _described(trace: Trace, table: pd.DataFrame) -> dict[str, Any]:
-    """Return the columns that describe the instruction of each row, apart from its times."""
+    """Return the columns that describe the instruction of each row, without its times."""
     found = instructions(trace, table["program"].tolist(), table["hlo_op"].tolist())
     rows = table["longest"].to_numpy()
     recorded = [_numbers(trace, name, rows) for name in (FLOPS, BYTES_ACCESSED)]
@@ -195,7 +195,7 @@ def _described_by(module: HloModule, counters: dict[str, Flops], program: str, n
 
 
 def texts_of(trace: Trace, name: str) -> np.ndarray:
-    """Return a nested column of texts (object), empty where there is none."""
+    """Return a nested column of texts (object), empty if there is none."""
     if trace.nested is None or name not in trace.nested.column_names:
         return np.full(len(trace.events), "", object)
     found: np.ndarray = pc.fill_null(trace.nested[name].cast(pa.string()), "").to_numpy(zero_copy_only=False)
@@ -210,7 +210,7 @@ def _numbers(trace: Trace, name: str, rows: np.ndarray) -> Any:
 
 
 def _sources(trace: Trace, rows: np.ndarray) -> list[str]:
-    """Return file and line of the innermost frame of the user's own code of some events."""
+    """Return file and line of each event's innermost frame of the user's own code."""
     if trace.stacks is None:
         return [""] * len(rows)
     frame = np.append(trace.stacks.own_frame(), -1)[event_stacks(trace)[rows]].tolist()

@@ -15,17 +15,17 @@ _MOST_POSITIONS = 1 << 22
 """Limit on the positions of a convolution's kernel, in one dimension, that are examined one by one."""
 
 GEMMS = (b"__cublas$gemm", b"__cublas$lt$matmul", b"__cublas$lt$matmul$f8")
-"""Calls of cuBLAS whose configuration has the dimensions they multiply."""
+"""cuBLAS calls whose configuration contains the multiplied dimensions."""
 
 
 def product(*counts: int | None) -> int | None:
-    """Multiply counts; None if one is not known."""
+    """Multiply counts; None if one is unknown."""
     known = [count for count in counts if count is not None]
     return math.prod(known) if len(known) == len(counts) else None
 
 
 def _dot(operands: Sequence[Any], instruction: Any) -> int | None:
-    """Count a multiplication and an addition for each element and each index that is summed over."""
+    """Count a multiplication and an addition for each element and each summed index."""
     contracting = instruction.dot_dimension_numbers.lhs_contracting_dimensions
     return _contraction(operands, instruction, list(contracting))
 
@@ -40,7 +40,7 @@ def _contraction(operands: Sequence[Any], instruction: Any, dimensions: Sequence
 
 
 def _library(operands: Sequence[Any], instruction: Any) -> int | None:
-    """Count a call of a library: a matrix product of cuBLAS; all others are not known."""
+    """Count a library call: matrix products of cuBLAS; all others are unknown."""
     if instruction.custom_call_target not in GEMMS:
         return None
     try:
@@ -52,7 +52,7 @@ def _library(operands: Sequence[Any], instruction: Any) -> int | None:
 
 
 def _convolution(operands: Sequence[Any], instruction: Any) -> int | None:
-    """Count as for a dot, for the positions of the kernel that are on the input and not on its padding."""
+    """Count like a dot, for the positions of the kernel on the input, not on its padding."""
     named = instruction.convolution_dimension_numbers
     if len(operands) != 2:
         return None
@@ -78,7 +78,7 @@ def _convolution(operands: Sequence[Any], instruction: Any) -> int | None:
 
 
 def _positions(size: int, kernel: int, result: int, window: Any) -> int | None:
-    """Count the pairs of an index of the kernel and one of the result that meet an element of the input."""
+    """Count the pairs of kernel index and result index that meet an element of the input."""
     if min(size, kernel, result) < 0 or kernel * result > _MOST_POSITIONS:
         return None
     stride, dilation, base = (
@@ -99,4 +99,4 @@ PRODUCTS: Mapping[bytes, Callable[[Sequence[Any], Any], int | None]] = {
     b"convolution": _convolution,
     b"custom-call": _library,
 }
-"""For each instruction that is a product what counts its operations, given its operands and itself."""
+"""For each product instruction, the function that counts its operations, given its operands and itself."""

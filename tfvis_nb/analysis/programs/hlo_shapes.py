@@ -1,4 +1,4 @@
-"""Shapes of an HLO program: elements, bytes, and how XLA writes them."""
+"""Shapes in HLO programs: elements, bytes, and XLA's notation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPES = (
     ("f8e3m4", 8), ("s1", 1), ("u1", 1), ("f4e2m1fn", 4), ("f8e8m0fnu", 8),
 )
 # fmt: on
-"""XLA's ``PrimitiveType`` by number: its name, and the bits of an element."""
+"""XLA's ``PrimitiveType`` by number: name, and bits per element."""
 
 _TUPLE = 13
 _MOST = 1 << 63
@@ -25,7 +25,7 @@ _PARTS_SHOWN = 6
 
 
 def elements(shape: Any) -> int | None:
-    """Return how many elements an array has, or the first array of a tuple; None if that makes no sense.
+    """Return the number of elements of an array, or of the first array of a tuple; None if invalid.
 
     >>> from tfvis_nb.reading.protobuf.schema import hlo_class
     >>> hlo = hlo_class()()
@@ -45,7 +45,7 @@ def elements(shape: Any) -> int | None:
 
 
 def size_bytes(shape: Any) -> int | None:
-    """Return how many bytes an array takes, or all arrays of a tuple; None if that makes no sense."""
+    """Return the bytes of an array, or of all arrays of a tuple; None if invalid."""
     total = 0
     for number, array in enumerate(_arrays(shape)):
         count = elements(array)
@@ -56,13 +56,13 @@ def size_bytes(shape: Any) -> int | None:
 
 
 def is_floating(shape: Any) -> bool:
-    """Return whether elements are floating-point or complex numbers: those of the first array for a tuple."""
+    """Return whether elements are floats or complex numbers; for a tuple, those of its first array."""
     first = next(_arrays(shape), None)
     return first is not None and _type(first)[0].startswith(("f", "bf", "c"))
 
 
 def shape_text(shape: Any) -> str:
-    """Write a shape as XLA does, without its layout."""
+    """Format a shape like XLA, without its layout."""
     if shape.element_type == _TUPLE:
         parts = [shape_text(part) for part in shape.tuple_shapes[:_PARTS_SHOWN]]
         return f"({', '.join([*parts, *['...'][: len(shape.tuple_shapes) - len(parts)]])})"
@@ -70,7 +70,7 @@ def shape_text(shape: Any) -> str:
 
 
 def _arrays(shape: Any) -> Iterator[Any]:
-    """Yield the arrays of a shape. Protobuf has no messages nested deeper than Python can follow."""
+    """Yield the arrays of a shape. Protobuf limits nesting to less than Python's recursion limit."""
     if shape.element_type == _TUPLE:
         for part in shape.tuple_shapes:
             yield from _arrays(part)

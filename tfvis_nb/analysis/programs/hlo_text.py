@@ -1,4 +1,4 @@
-"""Instructions of an HLO program in words: as XLA writes them, and their kinds of work."""
+"""HLO instructions as text: XLA's notation, and their kinds of work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def category(instruction: Any) -> str:
 
 
 def expression(computation: Computation, instruction: Any) -> str:
-    """Write an instruction as XLA does: result, opcode and operands, without layouts."""
+    """Format an instruction like XLA: result, opcode and operands, without layouts."""
     operands = computation.operands(instruction)
     shown = [f"{shape_text(one.shape)} {text(one.name)}" for one in operands[:_MOST_OPERANDS]]
     arguments = ", ".join([*shown, *["..."][: len(operands) - len(shown)]])

@@ -1,4 +1,4 @@
-"""Which events made what an instruction of a compiled program used."""
+"""The events that made the operands of instructions of compiled programs."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import text
 
 MOST_LINKS = 1_000_000
-"""Links beyond this number are not found."""
+"""The limit on the number of links."""
 
 _PASSED_ON = frozenset((b"tuple", b"get-tuple-element", b"bitcast", b"opt-barrier"))
 _NOT_RUN = _PASSED_ON | {b"parameter", b"constant"}
 
 Alike = list[list[Any]]
 Ran = dict[int, np.ndarray]
-"""For instructions of one computation, by their ids, the events that ran them."""
+"""The events that ran the instructions of one computation, by instruction id."""
 
 
 @per_trace
 def operand_links(trace: Trace) -> pd.DataFrame:
-    """Return which events made the operands of others: ``source`` and ``target`` (int64), ordered by target.
+    """Return the events that made operands of others: ``source`` and ``target`` (int64), ordered by target.
 
     The latest run of the operand before it on the same device and in the same step counts. Instructions that
-    only pass values on have no events of their own and are replaced by their operands. The parameters of a
-    program or loop have none.
+    only pass values on have no events, so their operands replace them. Parameters of a program or loop have
+    no links.
     """
     rows = instruction_events(trace)
     place = trace.events[["task", "device"]].take(rows).astype(str).reset_index(drop=True)
@@ -52,7 +52,7 @@ def operand_links(trace: Trace) -> pd.DataFrame:
 
 
 def _links(module: HloModule, ran: pd.DataFrame, step: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield sources and targets (2, n) of the events of one program."""
+    """Yield sources and targets (2, n) among the events of one program."""
     places = [
         {str(name): events.to_numpy() for name, events in here.groupby("name", sort=False)["event"]}
         for _, here in ran.groupby(["task", "device"], sort=False)
@@ -75,7 +75,7 @@ def _links_within(computation: Computation, ran: Ran, step: np.ndarray) -> Itera
 
 
 def _producers(computation: Computation, instruction: Any, ran: Ran) -> set[int]:
-    """Return the ids of the instructions that ran and made what another used."""
+    """Return the ids of the executed instructions that made the operands of another."""
     found: set[int] = set()
     seen: set[int] = set()
     left = [(instruction, operand) for operand in computation.operands(instruction)]
@@ -83,7 +83,7 @@ def _producers(computation: Computation, instruction: Any, ran: Ran) -> set[int]
         user, one = left.pop()
         if one.id in ran:
             found.add(one.id)
-        # Which element of a tuple is taken is not kept.
+        # The element taken from a tuple is not kept.
         elif one.id not in seen and (user.opcode, one.opcode) != (b"get-tuple-element", b"tuple"):
             seen.add(one.id)
             if one.opcode in _PASSED_ON or one.opcode.endswith(b"-done"):
@@ -94,8 +94,8 @@ def _producers(computation: Computation, instruction: Any, ran: Ran) -> set[int]
 def _runs(computation: Computation, alike: Alike, named: Mapping[str, np.ndarray], step: np.ndarray) -> Ran:
     """Find the events that ran each instruction.
 
-    XLA compiles equal instructions to one kernel and names it after one of them. Their order distinguishes
-    them if each needs the one before; otherwise none of them is known.
+    XLA compiles equal instructions to one kernel and names it after one of them. Their order identifies them
+    if each needs the previous one; otherwise none is identified.
     """
     shared = [each for each in alike if 0 < sum(text(one.name) in named for one in each) < len(each)]
     place = {one.id: at for at, one in enumerate(one for each in shared for one in each)}
@@ -119,7 +119,7 @@ def _runs(computation: Computation, alike: Alike, named: Mapping[str, np.ndarray
 
 
 def _alike(computation: Computation) -> Alike:
-    """Group the instructions that may have the same kernel."""
+    """Group the instructions that may share a kernel."""
     found: dict[tuple[bytes, ...], list[Any]] = {}
     for one in computation.instructions.values():
         if one.opcode not in _NOT_RUN:
@@ -130,11 +130,11 @@ def _alike(computation: Computation) -> Alike:
 
 
 def _needed(computation: Computation, place: Mapping[int, int]) -> dict[int, int]:
-    """For each instruction those of `place` that it needs, directly or not, as the bits of a number."""
+    """Return the instructions of `place` that each one needs directly or indirectly, as bits of a number."""
     found: dict[int, int] = {}
     for number, one in computation.instructions.items():
         found[number] = 1 << place[number] if number in place else 0
-        # Operands come first; those that do not, in damaged programs, count as not needed.
+        # Operands come first; in damaged programs, operands that come later count as not needed.
         for operand in one.operand_ids:
             found[number] |= found.get(operand, 0)
     return found

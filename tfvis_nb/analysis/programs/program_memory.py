@@ -1,4 +1,4 @@
-"""The memory that a compiled program was given: the buffers that are alive when it needs most."""
+"""The memory of compiled programs: the buffers alive at their peak."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ FIGURES: dict[str, str] = {
 
 _COLUMNS = {name: "int64" if name in ("bytes", "memory_space") else "str" for name in FIGURES}
 _FREE, _SHARE_WITH = 1, 2
-"""Kinds of events of a simulation; all others allocate."""
+"""Kinds of simulation events; all others allocate."""
 
 
 class _Buffer(NamedTuple):
-    """A buffer: its kind, the logical buffer that is in it, its size and its kind of memory."""
+    """A buffer: its kind, its logical buffer, its size and its kind of memory."""
 
     kind: str
     logical: int
@@ -43,11 +43,11 @@ class _Buffer(NamedTuple):
 
 @validate_input
 def program_memory(trace: Trace) -> pd.DataFrame:
-    """Return the buffers of each compiled program that are alive when it needs most memory.
+    """Return the buffers of each compiled program that are alive at its memory peak.
 
-    XLA assigns all buffers of a program when it compiles it. Parameters, constants and outputs are there as
-    long as it runs; temporaries are those alive at the peak of XLA's own simulation of the program, of each
-    kind of memory.
+    XLA assigns all buffers of a program at compile time. Parameters, constants and outputs live as long as
+    the program runs. Temporaries are those alive at the peak of XLA's own simulation, for each kind of
+    memory.
 
     Parameters
     ----------
@@ -58,13 +58,14 @@ def program_memory(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per buffer: ``program``, ``kind``, ``hlo_op``, ``shape``, ``op_name``, ``source`` (str),
-        ``bytes`` and ``memory_space`` (int64) as in `FIGURES`. The program that needs most comes first, and
-        of each the largest buffers. `cannot_say` where the trace has no program with its buffer assignment.
+        ``bytes`` and ``memory_space`` (int64) as in `FIGURES`. The program with the most memory comes first,
+        and within each the largest buffers. `cannot_say` if the trace has no program with its buffer
+        assignment.
 
     Notes
     -----
-    The sum over a program is its need at its peak, without gaps between temporaries. Programs share buffers
-    when the output of one is the parameter of another: their sums do not add up.
+    The sum over a program is its memory at the peak, without gaps between temporaries. Programs share buffers
+    if the output of one is the parameter of another, so sums of programs do not add up.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def program_memory(trace: Trace) -> pd.DataFrame:
 
 
 def _row(trace: Trace, program: str, module: HloModule, buffer: _Buffer, place: Any | None) -> dict[str, Any]:
-    """Describe a buffer by the instruction that defines its content, at `place`."""
+    """Describe a buffer by the instruction at `place` that defines its content."""
     one = None if place is None else module.defining(place.instruction_id, text(place.instruction_name))
     shape = None if one is None else one.shape
     for index in () if place is None else place.shape_index:
@@ -107,7 +108,7 @@ def _row(trace: Trace, program: str, module: HloModule, buffer: _Buffer, place: 
 
 
 def _buffers(assignment: Any) -> Iterator[_Buffer]:
-    """Yield the buffers that are alive at the peak; those of single threads have no memory of their own."""
+    """Yield the buffers alive at the peak; thread-local buffers have no memory of their own."""
     sizes = {one.id: max(one.size, 0) for one in assignment.logical_buffers}
     temporary: dict[int, int] = {}
     for allocation in assignment.buffer_allocations:
@@ -129,10 +130,10 @@ def _buffers(assignment: Any) -> Iterator[_Buffer]:
 
 
 def _held(allocation: Any, kind: str) -> int:
-    """Return the logical buffer that an allocation is for; -1 if there is none."""
+    """Return the logical buffer of an allocation; -1 if there is none."""
     largest = max((one.size for one in allocation.assigned), default=0)
     numbers = [one.logical_buffer_id for one in allocation.assigned if one.size == largest]
-    # A parameter comes before whatever reuses its memory, an output after.
+    # A parameter comes before the buffers that reuse its memory, an output after them.
     return (min if kind == "parameter" else max)(numbers, default=-1)
 
 
@@ -145,7 +146,7 @@ def _kind(allocation: Any) -> str:
 
 
 def _at_peak(events: Sequence[Any], sizes: Mapping[int, int]) -> list[int]:
-    """Play a simulation of the heap, and return which of some buffers are alive when they take most."""
+    """Replay a heap simulation, and return the buffers that are alive at their peak."""
     totals = [total for total, _ in _played(events, sizes)]
     if max(totals, default=0) == 0:
         return []
@@ -154,7 +155,7 @@ def _at_peak(events: Sequence[Any], sizes: Mapping[int, int]) -> list[int]:
 
 
 def _played(events: Sequence[Any], sizes: Mapping[int, int]) -> Iterator[tuple[int, dict[int, int]]]:
-    """Yield after each event how much the buffers alive take, and how many share each of them."""
+    """Yield after each event the bytes of live buffers, and how many share each of them."""
     buffer_of: dict[int, int] = {}
     shared_by: dict[int, int] = {}
     total = 0

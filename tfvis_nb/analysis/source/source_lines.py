@@ -1,4 +1,4 @@
-"""How long each line of the user's code took, on the devices, on the host and in the network."""
+"""Time by line of the user's code, on devices, the host and the network."""
 
 from collections.abc import Collection
 
@@ -20,7 +20,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FRAMES = ("own", "all")
-"""Which frame of a stack counts in `source_lines`."""
+"""The frames of a stack that can count in `source_lines`."""
 
 FIGURES: dict[str, str] = {
     "reason": f"Why events are of no line. {REASON_MEANING}. Empty for lines.",
@@ -66,17 +66,17 @@ def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | Non
         Any trace.
     frames
         ``"own"``: the innermost frame of the user's own code on each stack. ``"all"``: the innermost frame,
-        of installed packages too.
+        including installed packages.
     steps
         Numbers of the steps to add up; None for all events, including those outside steps.
 
     Returns
     -------
     pandas.DataFrame
-        One row per line and phase, and one per reason for which events are of no line, with an NA ``line``:
+        One row per line and phase, and one per reason why events belong to no line, with an NA ``line``:
         ``file``, ``function``, ``text``, ``phase`` and ``reason`` (str), ``line`` (Int64), the other columns
         as in `FIGURES` (int64; shares float64). The most device time first, then host time; reasons last.
-        `cannot_say` where there are no events, or no stacks.
+        `cannot_say` if there are no events or no stacks.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | Non
 
     Notes
     -----
-    The times add up to the self times of `op_statistics` of their side exactly.
+    The times add up exactly to the self times of their side in `op_statistics`.
 
     Examples
     --------
@@ -136,11 +136,11 @@ def _groups(
 ) -> tuple[np.ndarray, pd.DataFrame]:
     """Number the groups of events, and describe each: its line and phase, or the reason why it has no line.
 
-    `frame` is the one of each event, -1 without any.
+    `frame` is the frame of each event, -1 if it has none.
     """
     table = stacks.frames
     files = np.array([*stacks.files["name"].to_pylist(), ""], object)
-    # The last row is that of events without a frame.
+    # The last row is for events without a frame.
     lines = pd.DataFrame(
         {
             "file": files[np.append(table["file"].to_numpy(), len(files) - 1)],
@@ -148,7 +148,7 @@ def _groups(
             **{name: [*table[name].fill_null("").to_pylist(), ""] for name in ("function", "text")},
         }
     )
-    # Frames are few: events are compared by numbers alone.
+    # There are few frames, so events are compared only by number.
     line = lines.groupby([*lines], sort=False).ngroup().to_numpy()[frame]
     part, parts = pd.factorize(np.where(frame >= 0, phase, reason))
     group, keys = pd.factorize(line * len(parts) + part)
@@ -166,7 +166,7 @@ def _phases(trace: Trace, rows: np.ndarray) -> np.ndarray:
 
 
 def event_figures(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
-    """Return what each of some events adds to its line: columns as in `FIGURES`, int64."""
+    """Return the contribution of each event to its line: columns as in `FIGURES`, int64."""
     own, known = self_times_of(trace)
     side, size = locations(trace.events)[rows], trace.events["bytes"].to_numpy(np.int64, na_value=0)[rows]
     time, copied = np.where(known, own, 0)[rows], is_kind(trace.events, "memcpy")[rows]

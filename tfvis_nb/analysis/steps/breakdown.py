@@ -1,4 +1,4 @@
-"""The breakdown of step time: input, launching, communicating, computing, or nothing."""
+"""The breakdown of step time into activities, such as input, launching, communication and computing."""
 
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ FIGURES: dict[str, str] = {
 }
 
 PARTS = tuple(FIGURES)[1:]
-"""The columns whose sum is ``step_ns``, NA left out, to the nanosecond; the first win over the later ones."""
+"""The columns whose sum without NA is exactly ``step_ns``; earlier ones take precedence over later ones."""
 
 _OF_TRACER = ("device_compute_ns", "d2h_ns", "d2d_ns", "h2d_ns", "idle_ns")
 _COLUMNS = {"step": "int64", "task": "category", "device": "category", "step_ns": "int64"} | {
@@ -53,9 +53,9 @@ _COLUMNS = {"step": "int64", "task": "category", "device": "category", "step_ns"
 
 @validate_input
 def breakdown(trace: Trace) -> pd.DataFrame:
-    """Divide each step among the activities that took its time; the parts add up to it exactly.
+    """Divide the time of each step among its activities; the parts add up exactly to the step.
 
-    At each point in time the step has one activity: if several happen, the highest in the order of
+    At each point in time the step has one activity: if several run, the highest in the order of
     `tfvis_nb.analysis.events.activity.ACTIVITIES`. So ``communication_ns`` is communication that no kernel
     hides, and ``launch_ns`` is launching while the device is idle.
 
@@ -67,17 +67,17 @@ def breakdown(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per step and task, with an empty ``device``, over all that the task did, and one per device,
-        over what happened on it. ``step`` (int64), ``task`` and ``device`` (category), ``step_ns`` (int64)
-        and `PARTS` (int64 and Int64 nanoseconds). All rows of a step have the same ``step_ns``: the time a
-        task waits for others before its first event and after its last is part of its step. Parts that only a
+        One row per step and task, with an empty ``device``, for all work of the task, and one per device, for
+        the events on it. ``step`` (int64), ``task`` and ``device`` (category), ``step_ns`` (int64) and
+        `PARTS` (int64 and Int64 nanoseconds). All rows of a step have the same ``step_ns``: the time a task
+        waits for others before its first event and after its last is part of its step. Parts that only a
         GPU's tracer could measure, and ``idle_ns``, are NA on tasks whose GPUs ran ops but have no rows of
-        kernels or copies; their combined time is then ``unknown_ns``. Events of no step count nowhere, except
-        as `during_steps` defines. `cannot_say` where no event belongs to a step.
+        kernels or copies; their combined time is then ``unknown_ns``. Events outside steps do not count,
+        except as defined by `during_steps`. `cannot_say` if no event belongs to a step.
 
     Notes
     -----
-    The division is that of XProf: ``ToNonOverlappedEvents`` in ``xprof/utils/event_span.cc``, and
+    The breakdown follows XProf: ``ToNonOverlappedEvents`` in ``xprof/utils/event_span.cc``, and
     ``ConvertStepDetailsToStepInfo`` in ``xprof/convert/step_events_to_steps_db.cc`` for the rest.
 
     Examples
@@ -122,10 +122,10 @@ def activity_times(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``step`` (int64), ``task`` and ``device`` (category) as of `breakdown`, ``start_ns`` and
-        ``duration_ns`` (int64), ``activity`` (category of `ACTIVITIES`; ``none`` where nothing happens).
-        The rows of a step, task and device cover the step without gaps and overlaps; in this order.
-        `cannot_say` where no event belongs to a step.
+        ``step`` (int64), ``task`` and ``device`` (category) as in `breakdown`, ``start_ns`` and
+        ``duration_ns`` (int64), ``activity`` (category of `ACTIVITIES`; ``none`` if nothing happens). The
+        rows of a step, task and device are ordered by time and cover the step without gaps or overlaps.
+        `cannot_say` if no event belongs to a step.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def _sweep(trace: Trace) -> _Swept | None:
     if here is None:
         return None
     on_device = priority_union(here.device_row, here.start, here.end, activity(trace)[here.event])
-    # A task's activity is that of its devices, whose segments are fewer than the events.
+    # Combine the devices of a task, because their segments are fewer than the events.
     on_task = priority_union(here.whole[on_device.group], on_device.start, on_device.end, on_device.level)
     both = Segments(*(np.concatenate(pair) for pair in zip(on_device, on_task, strict=True)))
     shown = ~here.nowhere

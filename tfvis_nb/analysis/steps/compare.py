@@ -1,4 +1,4 @@
-"""Compares two traces, or two steps of one: which parts take longer, and by how much."""
+"""Compare two traces, or two steps of one: which parts take longer, and by how much."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 GROUPINGS = ("op", "name", "scope", "device", "layer", "line")
-"""What `compare` can add up by."""
+"""The groupings of `compare`."""
 _BY_NUMBER = frozenset(("layer", "line"))
 CHANGES = ("added", "removed", "longer", "shorter", "same")
 
@@ -96,15 +96,15 @@ def compare(a: Side, b: Side, by: str = "op", steps: tuple[Steps, Steps] = (None
     Parameters
     ----------
     a, b
-        Two traces, or one and the same. Either may be several traces that repeat the same steps, such as a
-        list or a session: their steps count together.
+        Two traces, or the same one twice. Either may be several traces that repeat the same steps, such as a
+        list or a session; their steps are combined.
     by
         One of `GROUPINGS`: ``op`` type, ``name`` of the node, ``scope``, ``device``, ``layer`` of
         `tfvis_nb.analysis.layers`, or ``line`` of the user's code, as ``file:line``.
     steps
-        Which steps of both: a number, several, or None for all events, including those outside steps. To
-        compare two steps of one trace: ``compare(trace, trace, steps=(7, 13))``; two halves of it:
-        ``steps=(range(30), range(30, 60))``.
+        The steps of each side: a number, several, or None for all events, including those outside steps.
+        ``compare(trace, trace, steps=(7, 13))`` compares two steps of one trace, ``steps=(range(30),
+        range(30, 60))`` two halves.
 
     Returns
     -------
@@ -112,15 +112,14 @@ def compare(a: Side, b: Side, by: str = "op", steps: tuple[Steps, Steps] = (None
         One row per value of `by` (the first column, str), kind and side: ``kind``, ``side`` and ``change``
         (category of `CHANGES`); ``typical_difference_ns``, ``low_ns``, ``high_ns``, ``typical_ratio``,
         ``low_ratio``, ``high_ratio`` (float64), ``shown`` (boolean); ``count_a``, ``count_b``,
-        ``total_a_ns``, ``total_b_ns``, ``difference_ns``
-        (int64), ``mean_a_ns``, ``mean_b_ns``, ``ratio``, ``step_difference_ns`` (float64, NaN where
-        undefined), ``self_a_ns``, ``self_b_ns``, ``self_difference_ns`` (Int64), as in `FIGURES`,
-        ``longest_a`` and ``longest_b`` (Int64), the longest event of each, and ``p_value`` (float64). By the
-        absolute ``step_difference_ns``, largest first; rows without one by ``difference_ns`` behind them.
-        ``attrs["steps"]`` is how many steps of both were compared, at least 1 each, ``attrs["step_time"]``
-        the `tfvis_nb.analysis.steps.difference.Difference` of their durations. If one has a single
-        step, ``attrs["no_interval"]`` says so. `cannot_say` if neither trace has events, or `by` is ``line``
-        and one has no stacks.
+        ``total_a_ns``, ``total_b_ns``, ``difference_ns`` (int64), ``mean_a_ns``, ``mean_b_ns``, ``ratio``,
+        ``step_difference_ns`` (float64, NaN where undefined), ``self_a_ns``, ``self_b_ns``,
+        ``self_difference_ns`` (Int64), as in `FIGURES`, ``longest_a`` and ``longest_b`` (Int64), the longest
+        event of each, and ``p_value`` (float64). Ordered by the absolute ``step_difference_ns``, largest
+        first, then rows without one by ``difference_ns``. ``attrs["steps"]`` has the number of compared steps
+        of each side, at least 1, ``attrs["step_time"]`` the `tfvis_nb.analysis.steps.difference.Difference`
+        of their durations. If a side has a single step, ``attrs["no_interval"]`` is set. `cannot_say` if
+        neither trace has events, or `by` is ``line`` and one has no stacks.
 
     Raises
     ------
@@ -181,7 +180,7 @@ def compare(a: Side, b: Side, by: str = "op", steps: tuple[Steps, Steps] = (None
 
 
 def _groups(side: ComparedSteps, by: str, rows: np.ndarray) -> Groups:
-    """Return the groups of the events of a side."""
+    """Return the groups of events of a side."""
     trace = side.trace
     if by == "layer":
         layer, _ = event_layers(trace)
@@ -209,7 +208,7 @@ def _step_times(trace: Trace, rows: np.ndarray, found: Groups, longest: pd.Serie
 
 
 def _beside(by: str, found: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the figures of both, side by side, 0 for missing ones."""
+    """Return the figures of both sides next to each other, 0 for missing ones."""
     key = [by, "kind", "side"]
     parts = [
         table.astype({"kind": str, "side": str, "count": "Int64", "total_ns": "Int64"}) for table in found

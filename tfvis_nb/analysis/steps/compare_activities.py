@@ -1,4 +1,4 @@
-"""Compares the activities of the steps of two traces: what their time was spent on."""
+"""Compare the activities in the steps of two traces."""
 
 from typing import NamedTuple
 
@@ -28,23 +28,22 @@ _COLUMNS = {
 
 @validate_input
 def compare_activities(a: Side, b: Side, steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
-    """Return how long each activity took in the steps of two traces, and the differences.
+    """Return the time of each activity in the steps of two traces, and the differences.
 
     Parameters
     ----------
     a, b, steps
-        As of `compare`; None is all steps, and events of no step count as in
-        `tfvis_nb.analysis.breakdown`, of which these are the sums.
+        As in `compare`; None means all steps. Times are sums of `tfvis_nb.analysis.breakdown`, and events
+        outside steps count as there.
 
     Returns
     -------
     pandas.DataFrame
-        One row per task and activity that took time in one of them: ``task`` and ``activity`` (str; the
-        latter one of `tfvis_nb.analysis.steps.breakdown.PARTS` without ``_ns``), ``a_ns``, ``b_ns`` and
-        ``difference_ns`` (Int64, NA where not known), ``ratio`` (float64), and whether the difference is
-        more than chance, as of `compare`. The largest difference of a task
-        comes first. The tasks of two traces with one task each are taken for the same, whatever they are
-        called. `cannot_say` where no event of either belongs to a step.
+        One row per task and activity that takes time in either: ``task`` and ``activity`` (str; one of
+        `tfvis_nb.analysis.steps.breakdown.PARTS` without ``_ns``), ``a_ns``, ``b_ns`` and ``difference_ns``
+        (Int64, NA if unknown), ``ratio`` (float64), and whether the difference is more than chance, as in
+        `compare`. The largest difference of a task comes first. If both traces have a single task, these
+        match under any names. `cannot_say` if no event of either belongs to a step.
 
     Raises
     ------
@@ -56,7 +55,7 @@ def compare_activities(a: Side, b: Side, steps: tuple[Steps, Steps] = (None, Non
 
     Notes
     -----
-    The differences of a task add up to that of its steps' durations exactly, where nothing is NA.
+    The differences of a task add up exactly to the difference of step durations, if nothing is NA.
 
     Examples
     --------
@@ -87,7 +86,7 @@ def compare_activities(a: Side, b: Side, steps: tuple[Steps, Steps] = (None, Non
     for letter, part in zip(SIDES, parts, strict=True):
         first = np.array([first_row[task] for task in part.task], np.int64)
         row = first[:, None] + np.arange(len(PARTS))
-        # A task missing from one trace took no time in it.
+        # A task missing in one trace took no time there.
         total, unknown = np.zeros(len(table), np.int64), np.zeros(len(table), bool)
         np.add.at(total, row, part.ns)
         np.logical_or.at(unknown, row, part.unknown)

@@ -16,7 +16,7 @@ from tfvis_nb.reading.concat import concatenate, first_steps
 from tfvis_nb.texts import Text
 
 Steps = int | Collection[int] | None
-"""Which steps of a trace: one, several or, as None, all."""
+"""The steps of a trace: one, several, or None for all."""
 
 
 class ComparedSteps(NamedTuple):
@@ -27,7 +27,7 @@ class ComparedSteps(NamedTuple):
     numbers: list[int] | None
     """The chosen steps in order; None for all events, including those outside steps."""
     recordings: list[np.ndarray]
-    """The steps of each recording that repeat each other: without a first one that is set apart."""
+    """The steps of each recording that repeat each other, without a first step that is set apart."""
 
     @property
     def step_count(self) -> int:
@@ -39,21 +39,21 @@ class ComparedSteps(NamedTuple):
 
     @property
     def repeats(self) -> bool:
-        """Whether two or more steps show how much they vary."""
+        """Whether there are enough steps to show their variation: two or more."""
         return sum(map(len, self.recordings)) > 1
 
     def durations(self) -> list[np.ndarray]:
-        """Return the duration of each of the repeated steps in ns, of each recording."""
+        """Return the durations of the repeated steps of each recording, in ns."""
         duration = self.trace.steps.set_index("step")["duration_ns"]
         return [duration.loc[steps].to_numpy(np.int64) for steps in self.recordings]
 
 
 Side = Trace | Iterable[Trace] | ComparedSteps
-"""A side of a comparison as callers name it."""
+"""A side of a comparison as given by callers."""
 
 
 def compared_pair(a: Side, b: Side, steps: Any, function: str = "compare") -> list[ComparedSteps]:
-    """Return the steps of both sides; errors as of `compared_steps`, and TypeError if `steps` is no pair.
+    """Return the steps of both sides; errors as in `compared_steps`, and TypeError if `steps` is not a pair.
 
     Examples
     --------
@@ -69,9 +69,9 @@ def compared_pair(a: Side, b: Side, steps: Any, function: str = "compare") -> li
 
 
 def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -> ComparedSteps:
-    """Return the steps of a trace, or of traces that repeat each other, such as those of a session.
+    """Return the steps of a trace, or of several that repeat each other, such as those of a session.
 
-    The first step of a recording is set apart as in the overview. Recordings that overlap in time are moved
+    The first step of a recording is set apart as in the overview. Recordings that overlap in time are placed
     one after the other.
 
     Raises
@@ -79,7 +79,7 @@ def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -
     TypeError
         If it is neither a trace nor several (the message names the `function`), or `steps` has no numbers.
     ValueError
-        If there is no trace, `steps` is empty, or there is no step of a number in it.
+        If there is no trace, `steps` is empty, or a step in it does not exist.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -
 
 
 def _in_turn(traces: list[Trace]) -> list[Trace]:
-    """Return traces of which none begins before the end of the one before."""
+    """Return traces that do not start before the end of the previous one."""
     found: list[Trace] = []
     end = 0
     for trace in traces:

@@ -18,20 +18,20 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _CLOSE = 0.02
-"""Times that differ by less than this share are called equal."""
+"""Times that differ by less than this share count as equal."""
 _LARGE = 10
-"""A larger share is written without decimals."""
+"""Larger shares are written without decimals."""
 _SMALL = 1.2
-"""A smaller ratio is written with two decimals."""
+"""Smaller ratios are written with two decimals."""
 _LEAST_PART = 0.1
-"""An activity that explains a smaller share of the difference is not named."""
+"""Activities that explain a smaller share of the difference are not named."""
 _MOST_PARTS = 3
 
 
 class _Side(NamedTuple):
     trace: Trace
     took: np.ndarray  # The durations of the compared steps in ns; of the whole trace if it has no steps
-    step: int | None  # The one of median duration; None without steps
+    step: int | None  # The step of median duration; None without steps
 
     @property
     def median(self) -> int:
@@ -43,10 +43,9 @@ def comparison_headline(
 ) -> list[Text]:
     """Describe how much longer or shorter steps of B take and, in a second sentence, in which activities.
 
-    `a`, `b` and `steps` are as of `compare`. If both have several steps, typical ones are compared, with the
-    interval of their ratio; otherwise medians, and a last sentence says that chance is not ruled out.
-    Without `parts` the second sentence, which needs the breakdown of both, is left out. Empty if one took
-    no time.
+    `a`, `b` and `steps` are as in `compare`. If both have several steps, typical steps are compared, with the
+    interval of their ratio; otherwise medians, with a last sentence that chance is not ruled out. Without
+    `parts` there is no second sentence, which needs the breakdown of both. Empty if one took no time.
     """
     both = [compared_steps(side, step) for side, step in zip((a, b), steps, strict=True)]
     if found := _typical(both, parts):
@@ -66,7 +65,7 @@ def comparison_headline(
 
 
 def _typical(sides: list[ComparedSteps], parts: bool) -> list[Text]:
-    """Describe the difference of typical steps; empty if the steps do not show its interval."""
+    """Describe the difference of typical steps; empty if its interval is unknown."""
     found = differences(*([took[None] for took in side.durations()] for side in sides))
     a, b, shift_low, shift_high, low, high, _ = (float(values[0]) for values in found)
     if not (a > 0 and b > 0 and np.isfinite(low)):
@@ -83,7 +82,7 @@ def _typical(sides: list[ComparedSteps], parts: bool) -> list[Text]:
 
 
 def _shown_parts(sides: list[ComparedSteps], difference_ns: float) -> str:
-    """Name the activities whose typical step differs most, where that is shown; of tasks their mean."""
+    """Name the activities with the largest shown differences in a typical step; for tasks, their mean."""
     table = compare_activities(sides[0], sides[1])
     tasks = max(table["task"].nunique(), 1)
     shown = table[table["shown"].fillna(False).to_numpy(bool)]
@@ -146,7 +145,7 @@ def _basis(a: _Side, b: _Side) -> Text:
 
 
 def _parts(a: _Side, b: _Side) -> str:
-    """Name the activities whose time in the median step changed most; of several tasks their mean."""
+    """Name the activities that changed most in the median step; for several tasks, their mean."""
     before, after = _activities(a), _activities(b)
     return _largest({name: after[name] - before[name] for name in after}, b.median - a.median)
 

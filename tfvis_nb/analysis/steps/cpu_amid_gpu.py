@@ -1,4 +1,4 @@
-"""Ops that ran on a CPU between kernels of a GPU, and the small copies they need."""
+"""Ops that ran on a CPU between GPU kernels, and the small copies they need."""
 
 import re
 from collections.abc import Collection
@@ -23,7 +23,7 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 WHERE = ("CPU", "host memory", "GPU")
-"""Where an op did its work; see `cpu_amid_gpu`."""
+"""Locations of an op's work; see `cpu_amid_gpu`."""
 
 FIGURES: dict[str, str] = {
     "where": "CPU: an op placed on a CPU; host memory: an op placed on a GPU that launched nothing and "
@@ -59,18 +59,18 @@ _PASSIVE = re.compile(
     r"(?:Host)?Const$|NoOp$|ControlTrigger$|\w*HandleOp$|Identity|StopGradient$|LoopCond$"
     r"|(?:Ref)?(?:Switch|Merge|Enter|Exit|NextIteration)$"
 )
-"""Op types that compute nothing: only where they take copies do they matter."""
+"""Op types that compute nothing: they only matter if they need copies."""
 
 _FED = re.compile(r"_(?:Device)?(?:Arg|Retval)$|Placeholder|_?(?:Host)?(?:Send|Recv)$")
-"""Op types that hand a step's inputs and results in and out."""
+"""Op types that feed inputs to a step and fetch its results."""
 
 _HANDLES = (DATA_TYPES.index("RESOURCE"), DATA_TYPES.index("VARIANT"))
-"""These are always in the host's memory."""
+"""Data types that are always in host memory."""
 
 
 @validate_input
 def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
-    """Return the ops that ran on a CPU between kernels of their step and task, and the copies they took.
+    """Return the ops that ran on a CPU between kernels of their step and task, and their copies.
 
     Parameters
     ----------
@@ -82,16 +82,16 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     Returns
     -------
     pandas.DataFrame
-        One row per node and where it did its work, the one during which GPUs were idle for longest first:
-        ``task``, ``device`` (category; where the node was placed), ``op`` (category), ``name`` (str),
-        ``where`` (category of `WHERE`), the amounts of `FIGURES` (int64) and ``longest`` (int64), its
-        event with the longest duration. `cannot_say` where no kernels are known, or no devices of ops.
+        One row per node and location of its work, the longest idle time of GPUs first: ``task``, ``device``
+        (category; where the node was placed), ``op`` (category), ``name`` (str), ``where`` (category of
+        `WHERE`), the amounts of `FIGURES` (int64) and ``longest`` (int64), its longest event. `cannot_say` if
+        no kernels or no devices of ops are known.
 
         * ``CPU``: the op was placed on a CPU.
-        * ``host memory``: it was placed on a GPU, which has only kernels for it that run on the
-          host, as for integers that are shapes. It launched nothing and its outputs are in the
-          host's memory, or where that is not recorded, a copy took them to the GPU, or brought inputs.
-        * ``GPU``: it launched kernels, but had inputs or parts of its work copied to or from the host.
+        * ``host memory``: the op was placed on a GPU but its kernel runs on the host, as for integers that
+        are shapes. It launched nothing and its outputs are in host memory. If that is not recorded, a copy
+        took them to the GPU or brought inputs.
+        * ``GPU``: the op launched kernels, but inputs or parts of its work were copied to or from the host.
 
     Raises
     ------
@@ -100,8 +100,8 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
 
     Notes
     -----
-    Each copy counts once. Everything before the first kernel, copies of fed and fetched tensors, waiting for
-    input, and ops that compute nothing, such as ``Const``, are left out, unless they need copies.
+    Each copy counts once. Left out are all events before the first kernel, copies of fed and fetched tensors,
+    waits for input, and ops that compute nothing, such as ``Const``, unless they need copies.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class _Copies(NamedTuple):
 
 
 def _copies(trace: Trace) -> _Copies:
-    """Return how ops and copies between host and GPU belong together.
+    """Return the edges between ops and copies between host and GPU.
 
     read:      copy to the host  --->  op that used what it brought
     written:   op                --->  copy to a GPU of what it made
@@ -182,11 +182,10 @@ def _where(trace: Trace, between: np.ndarray, copies: _Copies) -> np.ndarray:
     The table has these events between the kernels of a step and task:
 
     * ops placed on a CPU that compute;
-    * ops placed on a GPU that launched nothing and have their outputs in host memory, or where that is
-      not recorded, read copies to the host or had theirs copied to the GPU;
-    * ops that launched work on their GPU and made copies or read some.
-
-    Ops that compute nothing count if they read copies or had theirs copied.
+    * ops placed on a GPU that launched nothing and have their outputs in host memory, or if that is not
+    recorded, read copies to the host or had their outputs copied to the GPU; * ops that launched work on
+    their GPU and made or read copies. Ops that compute nothing count if they read copies or had their outputs
+    copied.
     """
     events = trace.events
     count = len(events)
@@ -208,7 +207,7 @@ def _where(trace: Trace, between: np.ndarray, copies: _Copies) -> np.ndarray:
 
 
 def _caused(where: np.ndarray, copies: _Copies) -> pd.DataFrame:
-    """Return each ``copy`` once, with the first ``op`` of the table that used or made it."""
+    """Return each ``copy`` once, with the first ``op`` in the table that used or made it."""
     on_host = np.isin(where, (WHERE.index("CPU"), WHERE.index("host memory")))
     read = where[copies.read[1]] >= 0
     written = on_host[copies.written[0]]
@@ -223,12 +222,12 @@ def _caused(where: np.ndarray, copies: _Copies) -> pd.DataFrame:
             ),
         }
     )
-    # The first op to start comes first: events are in the order of time.
+    # Events are ordered by time, so the first op to start comes first.
     return pairs.sort_values("op", kind="stable").drop_duplicates("copy")
 
 
 def _made_in_host_memory(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
-    """Return which events have all their outputs in host memory, and of which that is recorded."""
+    """Return masks of events with all outputs in host memory, and of those where that is recorded."""
     count = len(trace.events)
     if trace.nested is None or "outputs" not in trace.nested.column_names:
         return np.zeros(count, bool), np.zeros(count, bool)
@@ -242,7 +241,7 @@ def _made_in_host_memory(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _table(trace: Trace, where: np.ndarray, copies: pd.DataFrame, group: np.ndarray) -> pd.DataFrame:
-    """Add up by node and where it worked; `group` numbers the step and task of each event."""
+    """Add up by node and location of its work; `group` numbers the step and task of each event."""
     events = trace.events
     rows = np.flatnonzero(where >= 0)
     duration = events["duration_ns"].to_numpy(np.int64)
@@ -276,7 +275,7 @@ def _table(trace: Trace, where: np.ndarray, copies: pd.DataFrame, group: np.ndar
 
 
 def _nodes(frame: pd.DataFrame) -> np.ndarray:
-    """Number the distinct rows of a frame, by first appearance."""
+    """Number the distinct rows of a frame, in order of appearance."""
     keys = [frame[name].cat.codes.to_numpy(np.int64) for name in ("task", "device", "op", "where")]
     keys.append(pd.factorize(frame["name"])[0])
     grouped = pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False)
@@ -291,7 +290,7 @@ def _sums(node: np.ndarray, amount: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def _idle(events: pd.DataFrame, rows: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how long no GPU of its step and task ran in each row, and the part no earlier row covers."""
+    """Return the time in each row when no GPU of its step and task ran, and the part not in earlier rows."""
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     ran = (
@@ -301,7 +300,7 @@ def _idle(events: pd.DataFrame, rows: np.ndarray, group: np.ndarray) -> tuple[np
     running = union(group[busy], start[busy], end[busy])
     begin, until, where = start[rows], end[rows], group[rows]
     idle = until - begin - overlap(running, where, begin, until)
-    # Rows come by start: time that an earlier one of the step and task still covers counts there.
+    # Rows are ordered by start: time still covered by an earlier row of the step and task counts there.
     latest_end = pd.Series(until).groupby(where).cummax()
     before = latest_end.groupby(where).shift(1, fill_value=np.iinfo(np.int64).min)
     since = np.maximum(begin, before.to_numpy(np.int64))

@@ -7,17 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 TRIM = 0.2
-"""The longest and the shortest fifth of the steps do not count in the mean of the typical steps."""
+"""The share of the longest, and of the shortest, steps left out of the mean of typical steps."""
 _NORMAL = 1.959964
 """95 % of a normal distribution lie within this many standard deviations."""
 _ENOUGH = 4
-"""Fewer steps without any spread may be equal by chance."""
+"""Fewer steps without spread may be equal by chance."""
 _LEAST_SPREAD = 0.5
-"""Variance that each side has at least, relative to that of both: a few steps may be alike by chance."""
+"""Minimum variance of each side, relative to that of both, because a few steps may be alike by chance."""
 _MOST_CORRELATED = 0.9
 
 Runs = np.ndarray | Sequence[float] | Sequence[np.ndarray]
-"""Times of steps in recorded order (last axis), or of several recordings one such array each."""
+"""Times of steps in recorded order (last axis), or one such array for each of several recordings."""
 
 
 class Difference(NamedTuple):
@@ -26,7 +26,7 @@ class Difference(NamedTuple):
     ratio: float
     """Typical step time of the second divided by that of the first."""
     low: float
-    """Lower end of its 95 % interval; NaN if the steps do not show it."""
+    """Lower end of its 95 % interval; NaN if unknown."""
     high: float
     """Upper end; infinite if the first may be 0."""
     shown: bool
@@ -34,14 +34,14 @@ class Difference(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """The differences of many rows; float64 arrays of one value per row, times in the unit of the steps."""
+    """The differences of many rows: float64 arrays with a value per row, times in the unit of the steps."""
 
     a: np.ndarray
     """Typical time of a step in the first: the mean without the longest and shortest fifth of the steps."""
     b: np.ndarray
     """The same in the second."""
     low: np.ndarray
-    """Lower end of the 95 % interval of b - a; NaN if the steps do not show it."""
+    """Lower end of the 95 % interval of b - a; NaN if unknown."""
     high: np.ndarray
     """Upper end of that interval."""
     ratio_low: np.ndarray
@@ -49,7 +49,7 @@ class Differences(NamedTuple):
     ratio_high: np.ndarray
     """Upper end of that interval."""
     p_value: np.ndarray
-    """How likely a difference of this size is by chance, not corrected for the number of rows."""
+    """The p-value of the difference, not corrected for the number of rows."""
 
 
 class _Side(NamedTuple):
@@ -67,18 +67,19 @@ def difference(a: Runs, b: Runs) -> Difference:
     Parameters
     ----------
     a, b
-        Times of the steps in recorded order, such as in ns, or a list with one array per recording. Steps
-        that are no repetition, such as a warm-up step, have to be left out.
+        Times of the steps in recorded order, such as in ns, or a list with one array per recording. Leave out
+        steps that are not repetitions, such as a warm-up step.
 
     Returns
     -------
     Difference
-        Of b / a. Without two steps a side, or four if no time varies, ``low`` and ``high`` are NaN.
+        The difference of b / a. With fewer than two steps per side, or four if no time varies, ``low`` and
+        ``high`` are NaN.
 
     Notes
     -----
-    The interval is that of `differences`. It holds for runs like the recorded ones: how runs of different
-    processes or days vary, it only shows if each side has several of them.
+    The interval is that of `differences`. It holds for runs like the recorded ones. It covers the variation
+    between processes or days only if each side has several of them.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def difference(a: Runs, b: Runs) -> Difference:
 def typical(times: np.ndarray) -> float:
     """Return the typical time of a step: the mean without the longest and the shortest fifth of the steps.
 
-    In the unit of the times (float64 or int64); NaN without any.
+    In the unit of the times (float64 or int64); NaN without steps.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def differences(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Differences
     Returns
     -------
     Differences
-        Intervals and p-values are NaN where the steps do not show them.
+        Intervals and p-values are NaN if the steps are too few.
 
     Notes
     -----
@@ -145,12 +146,12 @@ def differences(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Differences
     independent ones; r is that of both sides, corrected for its bias in short series (Kendall 1954), and at
     least 0. A side has at least half the variance of both together. The interval of the ratio is that of
     Fieller (1954), which excludes 1 exactly if the interval of the difference excludes 0. The p-value is the
-    larger one of this test and of Wilcoxon's rank sums, which does not take a few equal times for certainty.
+    larger one of this test and of Wilcoxon's rank sums, which is not misled by a few equal times.
 
-    For 10 to 60 steps that differ by chance alone, the interval excludes 0 in at most 6 % of cases, also if
-    they are skewed, have pauses, alternate between two speeds or correlate by 0.6, and in up to 7.5 % if they
-    correlate by 0.8. A bootstrap of blocks of steps reports a difference in 12 to 28 % of cases if steps
-    correlate by 0.6.
+    For 10 to 60 steps that differ by chance alone, the interval excludes 0 in at most 6 % of cases, even if
+    they are skewed, have pauses, alternate between two speeds or correlate by 0.6. If they correlate by 0.8
+    it does in up to 7.5 %. A bootstrap of blocks of steps reports a difference in 12 to 28 % of cases if
+    steps correlate by 0.6.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def differences(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Differences
 def false_discovery_rates(p_values: np.ndarray) -> np.ndarray:
     """Return the p-values of rows corrected for their number, after Benjamini and Hochberg (1995).
 
-    Of the rows below 0.05, at most 5 % differ by chance only, on average. NaN where a p-value is NaN.
+    On average, at most 5 % of the rows below 0.05 differ only by chance. NaN where a p-value is NaN.
 
     Examples
     --------
@@ -244,7 +245,7 @@ def _side(runs: Sequence[np.ndarray]) -> _Side:
 
 
 def _rank_p_value(a: np.ndarray, b: np.ndarray, inflation: np.ndarray) -> np.ndarray:
-    """Return the p-value of each row by Wilcoxon's rank sums, of `inflation` times the variance."""
+    """Return the p-value of each row by Wilcoxon's rank sums, with `inflation` times the variance."""
     times = np.concatenate([a, b], axis=1)
     count = times.shape[1]
     order = np.argsort(times, axis=1, kind="stable")
@@ -267,7 +268,7 @@ def _rank_p_value(a: np.ndarray, b: np.ndarray, inflation: np.ndarray) -> np.nda
 def _fieller(
     a: np.ndarray, b: np.ndarray, around_a: np.ndarray, around_b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return all ratios for which b - ratio * a may be 0; `around` are squares of half intervals."""
+    """Return the range of ratios for which b - ratio * a may be 0; `around` are squares of half intervals."""
     with np.errstate(divide="ignore", invalid="ignore"):
         square = a**2 - around_a
         root = np.sqrt(np.maximum((a * b) ** 2 - square * (b**2 - around_b), 0))
@@ -277,18 +278,18 @@ def _fieller(
 
 
 def _p_value(t: np.ndarray, freedom: np.ndarray) -> np.ndarray:
-    """Return how much of Student's distribution lies beyond t and -t, as Wallace (1959) approximates it."""
+    """Return the share of Student's distribution beyond t and -t, in Wallace's approximation (1959)."""
     normal = (8 * freedom + 1) / (8 * freedom + 3) * np.sqrt(freedom * np.log1p(t**2 / freedom))
     return _beyond(normal)
 
 
 def _beyond(normal: np.ndarray) -> np.ndarray:
-    """Return how much of the normal distribution lies beyond a value and its negative."""
+    """Return the share of the normal distribution beyond a value and its negative."""
     return np.array([math.erfc(one) for one in (normal / math.sqrt(2)).tolist()])
 
 
 def _quantile(freedom: np.ndarray) -> np.ndarray:
-    """Return the t that is exceeded by 5 % of Student's distribution on both sides."""
+    """Return the two-sided 5 % quantile of Student's t."""
     normal = _NORMAL * (8 * freedom + 3) / (8 * freedom + 1)
     found: np.ndarray = np.sqrt(freedom * np.expm1(normal**2 / freedom))
     return found

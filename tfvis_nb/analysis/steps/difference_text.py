@@ -1,4 +1,4 @@
-"""How a difference of step times reads."""
+"""Format differences of step times."""
 
 import math
 
@@ -6,12 +6,12 @@ from tfvis_nb.core.format import format_percent, format_ratio
 from tfvis_nb.texts import Text
 
 _TIMES = 2
-"""Larger ratios read as multiples, smaller ones as shares."""
+"""Larger ratios are written as multiples, smaller ones as percentages."""
 _NO_DECIMALS = 0.0995
 
 
 def amount_text(ratio: float) -> Text:
-    """Write how much longer or shorter something takes.
+    """Format how much longer or shorter something takes.
 
     >>> str(amount_text(1.081)), str(amount_text(0.5)), str(amount_text(12))
     ('8.1 % longer', '50 % shorter', '12.0 times as long')
@@ -23,7 +23,7 @@ def amount_text(ratio: float) -> Text:
 
 
 def interval_text(ratio: float, low: float, high: float) -> str:
-    """Write the ends of the interval of a ratio in the unit of `amount_text`.
+    """Format the ends of the interval of a ratio in the style of `amount_text`.
 
     >>> interval_text(1.08, 1.05, 1.11) == "5.0\N{EN DASH}11 %"
     True
@@ -38,7 +38,7 @@ def interval_text(ratio: float, low: float, high: float) -> str:
 
 
 def difference_text(ratio: float, low: float, high: float, *, shown: bool) -> str:
-    """Write a difference with its interval, or that none is shown.
+    """Format a difference with its interval, or state that none is shown.
 
     >>> difference_text(1.081, 1.05, math.inf, shown=True), difference_text(1.02, 0.98, 1.06, shown=False)
     ('8.1 % longer (5.0 % or more)', 'no difference shown')
@@ -49,6 +49,6 @@ def difference_text(ratio: float, low: float, high: float, *, shown: bool) -> st
 
 
 def _percent(ratio: float) -> str:
-    """Write how far a ratio is from 1, in percent with two digits."""
+    """Format the distance of a ratio from 1, in percent with two digits."""
     share = abs(ratio - 1)
     return f"{100 * share:.0f}" if share >= _NO_DECIMALS else format_percent(share).removesuffix(" %")

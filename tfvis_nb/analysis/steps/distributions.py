@@ -9,23 +9,23 @@ from tfvis_nb.analysis.steps.sorted_durations import SortedDurations
 from tfvis_nb.core.trace import Trace
 
 BINS = 12
-"""A histogram has at most this many bins: they fit into a cell of a table."""
+"""The maximum number of bins that fits into a table cell."""
 
 
 class Histogram(NamedTuple):
-    """How the durations of a group are spread over bins of equal width on a logarithmic axis."""
+    """Durations of a group in bins of equal width on a logarithmic axis."""
 
     edges: list[int]
-    """In ns, rising. A bin includes its lower edge; the last one includes both."""
+    """In ns, ascending. A bin includes its lower edge; the last one includes both."""
     events: list[np.ndarray]
     """The events of each bin, the longest first."""
 
 
 def histograms(trace: Trace, by: str, members: np.ndarray) -> list[Histogram]:
-    """Return the histogram of some groups of `op_statistics`, each named by one of its events.
+    """Return the histograms of groups of `op_statistics`, each identified by one of its events.
 
-    The edges are ``min * (max / min) ** (k / BINS)``, rounded to ns, of which equal ones are one; an
-    event without length counts as one of 1 ns here.
+    The edges are ``min * (max / min) ** (k / BINS)``, rounded to ns, without duplicates. Events without
+    length count as 1 ns.
     """
     duration = trace.events["duration_ns"].to_numpy()
     group, keys, _ = groups(trace, by, np.arange(len(duration)))

@@ -20,7 +20,7 @@ from tfvis_nb.texts import Text
 FRAMES = ("scope", "layer", "stack", "thread")
 """Kinds of frames of a flame graph."""
 SIDES = ("device", "host")
-"""Whose time a flame graph can show."""
+"""The sides whose time a flame graph can show."""
 
 FIGURES: dict[str, str] = {
     "events": "Number of events in the frame and in the frames within it.",
@@ -46,10 +46,10 @@ def flame_graph(
     trace
         Any trace.
     by
-        One of `FRAMES`: ``scope``, the parts of the nodes' names; ``layer``, the layers of
-        `tfvis_nb.analysis.layers` in each other, with op types in the innermost ones; ``stack``, the lines of
-        the user's own code that made the ops, outermost first, with op types in the innermost ones;
-        ``thread``, lanes and the events within each other on them.
+        One of `FRAMES`: ``scope``, the parts of the nodes' names; ``layer``, the nested layers of
+        `tfvis_nb.analysis.layers`, with op types in the innermost ones; ``stack``, the lines of the user's
+        own code that made the ops, outermost first, with op types in the innermost ones; ``thread``, lanes
+        and their nested events.
     side
         One of `SIDES`: ``device`` for kernels, copies and memsets, ``host`` for ops and calls on CPUs.
     steps
@@ -58,12 +58,12 @@ def flame_graph(
     Returns
     -------
     pandas.DataFrame
-        One row per frame. Each row comes right before those within it, of which the one with the largest
-        ``total_ns`` is the first. ``frame`` (str; empty for the first row, which holds all), ``parent``
-        (int64; a row number, -1 for the first row), ``depth`` (int64; 0 for the first row) and the columns of
-        `FIGURES` (int64; ``share`` float64, NaN of nothing). Frames deeper than 256 count as part of the one
-        above them, and scopes deeper than 32 stay together. `cannot_say` where the side has no events, or
-        for stacks, where none was recorded.
+        One row per frame, in tree order: each row is followed by its nested rows, the one with the largest
+        ``total_ns`` first. ``frame`` (str; empty for the first row, the root), ``parent`` (int64; a row
+        number, -1 for the first row), ``depth`` (int64; 0 for the first row) and the columns of `FIGURES`
+        (int64; ``share`` float64, NaN if the total is 0). Frames deeper than 256 count as part of their
+        parent, and scopes deeper than 32 stay together. `cannot_say` if the side has no events or, for
+        stacks, none was recorded.
 
     Raises
     ------
@@ -74,9 +74,9 @@ def flame_graph(
 
     Notes
     -----
-    The total of a row is its self time plus the totals of the rows right below it, to the nanosecond. Of
-    layers, stacks and threads, the total of the first row is the sum of ``self_ns`` of the side in
-    `op_statistics`; of scopes, it is that of `scope_tree`.
+    The total of a row is exactly its self time plus the totals of its children. For layers, stacks and
+    threads, the total of the first row is the sum of ``self_ns`` of the side in `op_statistics`; for scopes,
+    it is that of `scope_tree`.
 
     Examples
     --------

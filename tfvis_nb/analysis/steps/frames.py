@@ -1,4 +1,4 @@
-"""The frames of a flame graph: under which frame each event counts, and with how much time."""
+"""The frames of a flame graph: the frame of each event, and its time there."""
 
 from typing import NamedTuple
 
@@ -19,15 +19,14 @@ from tfvis_nb.core.stacks import StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 
 NO_LAYER = "(no layer)"
-"""The frame of events of no layer. Those of no line have one of their reason, such as ``(waiting)``."""
+"""The frame of events outside layers. Events outside lines are under their reason, such as ``(waiting)``."""
 
 _MOST_DEPTH, _MOST_PARTS = 256, 32
-"""Deeper frames count as a part of their frame at this depth; a layer's path has at most this many
-parts."""
+"""Deeper frames count as part of their ancestor at this depth; a layer's path has at most this many parts."""
 
 
 class Frames(NamedTuple):
-    """A tree of frames, and for some events (rows of the table) their frame and their self time in ns."""
+    """A tree of frames, and the frame and self time (ns) of events (rows of the table)."""
 
     tree: Tree
     events: np.ndarray
@@ -36,7 +35,7 @@ class Frames(NamedTuple):
 
 
 def events_of(trace: Trace, by: str, side: str, rows: np.ndarray) -> np.ndarray:
-    """Return those of `rows` that are in a flame graph."""
+    """Return the `rows` that are part of a flame graph."""
     here = locations(trace.events) == LOCATIONS.index(side)
     if by == "scope":
         here &= ~is_kind(trace.events, "host")
@@ -64,14 +63,14 @@ def frames(trace: Trace, by: str, side: str, rows: np.ndarray) -> Frames:
 
 
 class _Builder:
-    """Makes a tree frame by frame."""
+    """Builds a tree frame by frame."""
 
     def __init__(self) -> None:
         self.part, self.parent, self.depth = [""], [0], [0]
         self._known: dict[tuple[int, object], int] = {}
 
     def frame(self, parent: int, key: object, text: str) -> int:
-        """Return the frame of a key within another one; the same for the same key."""
+        """Return the frame of a key inside a parent frame; always the same one for the same key."""
         found = self._known.setdefault((parent, key), len(self.part))
         if found == len(self.part):
             self.part.append(text)
@@ -80,7 +79,7 @@ class _Builder:
         return found
 
     def frames(self, parent: np.ndarray, label: np.ndarray, texts: list[str]) -> np.ndarray:
-        """Return the frame of each of many labels (numbers of texts) within others."""
+        """Return the frames of many labels (numbers of texts) inside parent frames."""
         distinct, of_each = np.unique(parent * len(texts) + label, return_inverse=True)
         pairs = zip(*(each.tolist() for each in np.divmod(distinct, len(texts))), strict=True)
         return np.array([self.frame(above, texts[at], texts[at]) for above, at in pairs], np.int64)[of_each]
@@ -106,7 +105,7 @@ def _by_stack(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
 
 
 def _by_layer(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
-    """Return frames of the layers within each other, with op types in the innermost ones."""
+    """Return frames of nested layers, with op types in the innermost ones."""
     found = _Builder()
     layer, _ = event_layers(trace)
     distinct, of_event = np.unique(np.asarray(layer.indices)[rows], return_inverse=True)
@@ -114,7 +113,7 @@ def _by_layer(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     for path in layer.dictionary.take(pa.array(distinct)).to_pylist():
         at = 0
         for part in (path or NO_LAYER).split("/", _MOST_PARTS - 1):
-            # An op type may have the name of a layer.
+            # Op types and layers may have the same name.
             at = found.frame(at, (part,), part)
         innermost.append(at)
     label, texts = _labels(trace.events, rows)
@@ -123,7 +122,7 @@ def _by_layer(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
 
 
 class _Walk:
-    """From stacks to the frames of the user's code in them."""
+    """Maps stacks to frames of the user's code."""
 
     def __init__(self, table: StackTable | None, found: _Builder) -> None:
         self._found = found
@@ -157,7 +156,7 @@ class _Walk:
 
 
 def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
-    """Return frames of lanes, in them those of their events within each other."""
+    """Return frames of lanes and their nested events."""
     found = _Builder()
     columns = ["task", "device", "lane"]
     lane = events.groupby(columns, observed=True, dropna=False, sort=False).ngroup().to_numpy(np.int64)
@@ -179,7 +178,7 @@ def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray
         now, todo = todo[ready], todo[~ready]
         within = np.where(outer[now] < 0, top[lane[now]], frame[outer[now]])
         frame[now] = found.frames(within, label[now], texts)
-    # Each event refers to one above it, twice as far up after each round.
+    # Each round doubles how far up each event refers.
     above = np.where(frame >= 0, np.arange(len(frame)), outer)
     while len(todo):
         above = above[above]
@@ -189,7 +188,7 @@ def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray
 
 
 def _labels(events: pd.DataFrame, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Return the op type of some events, or the name of one without, as a number and the text of each."""
+    """Return the label of each event as a number, and the texts: its op type, or its name if it has none."""
     types = [str(text) for text in events["op"].cat.categories]
     label = events["op"].cat.codes.to_numpy(np.int64)[rows]
     unnamed = np.flatnonzero(~np.array([*map(bool, types), False])[label])

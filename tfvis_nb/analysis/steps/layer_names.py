@@ -20,13 +20,13 @@ _OF_OPS = re.compile(
     r"(?:(?:Batch)?MatMul(?:V\d)?|Conv\dD\w*|DepthwiseConv\w+|BiasAdd|FusedBatchNorm\w*|Tensordot|Relu6?"
     r"|(?:Sparse)?SoftmaxCrossEntropyWithLogits|convolution|moments|batchnorm|add)(?:_\d+)?"
 )
-"""Scopes that TensorFlow makes for an op or a function of its own, even where that op was fused."""
+"""Scopes that TensorFlow creates for its own ops or functions, even if the op was fused."""
 
 
 def layer_of(name: str, phase: str, nodes: Collection[str]) -> str:
-    """Return the layer of a node, the scope that it is in, or an empty text.
+    """Return the layer of a node, which is its scope, or an empty text.
 
-    `nodes` are the names of all nodes: an op in the scope of a node is a part of it. Ops of an optimizer
+    `nodes` are the names of all nodes: an op in the scope of a node is part of that node. Ops of an optimizer
     belong to the layer whose variable they update if their name has it, otherwise to the optimizer.
 
     >>> layer_of("gradient_tape/model/dense_1/MatMul/MatMul_1", "backward", {"model/dense_1/MatMul"})

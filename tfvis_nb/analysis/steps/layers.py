@@ -1,4 +1,4 @@
-"""How long the layers of a model took in each phase of training."""
+"""Times of the layers of a model in each phase of training."""
 
 from __future__ import annotations
 
@@ -73,10 +73,9 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per layer and phase, the largest ``device_ns``, then ``host_ns`` first. ``layer`` and
-        ``class`` (str), ``phase`` (category; NA where not known), the other `FIGURES` (int64;
-        ``output_bytes`` and ``parameter_bytes`` Int64; shares float64, NaN of nothing) and ``longest``
-        (int64), the event of the row with the longest self time. `cannot_say` where there
-        are no events.
+        ``class`` (str), ``phase`` (category; NA if unknown), the other `FIGURES` (int64; ``output_bytes`` and
+        ``parameter_bytes`` Int64; shares float64, NaN if the total is 0) and ``longest`` (int64), the event
+        of the row with the longest self time. `cannot_say` if there are no events.
 
     Raises
     ------
@@ -87,10 +86,9 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
 
     Notes
     -----
-    `tfvis_nb.trace` looks for the layers of live models of Keras and of ``tf.Module``. In other traces
-    layers are name scopes: those of Keras and of Flax have the layer's path in the model,
-    ``variable_scope`` that of its variables. The rows add up to the totals of `op_statistics` on the device
-    and on the host.
+    `tfvis_nb.trace` finds the layers of live Keras models and ``tf.Module`` objects. In other traces, layers
+    are name scopes: those of Keras and Flax contain the layer's path in the model, ``variable_scope`` that of
+    its variables. The rows add up to the totals of `op_statistics` on the device and on the host.
 
     Examples
     --------
@@ -142,7 +140,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     counted = own[rows] * ((side[rows] == _DEVICE) | (side[rows] == _HOST))
     by_length = np.argsort(counted, kind="stable")
     longest = np.zeros(len(keys), np.int64)
-    # The last one that is written stays.
+    # The last one written stays.
     longest[group[by_length]] = rows[by_length]
     table["longest"] = longest
     order = np.lexsort((-table["host_ns"].to_numpy(), -table["device_ns"].to_numpy()))
@@ -157,7 +155,7 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     names, code = distinct_nodes(events, np.arange(len(events)))
     op = events["op"].cat.codes.to_numpy().astype(np.int64)
     ops = [*(str(text) for text in events["op"].cat.categories), ""]
-    # Calls on host threads belong to no node, whatever their names.
+    # Calls on host threads belong to no node, regardless of their names.
     code = np.where(is_kind(events, "host") | is_kind(events, "sync"), len(names), code)
     names = [*names, ""]
     made_of = _nested(trace, OP_NAME)
@@ -195,7 +193,7 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
 def _described(
     trace: Trace, rows: np.ndarray, group: np.ndarray, groups: int
 ) -> tuple[pd.api.extensions.ExtensionArray, pd.arrays.IntegerArray]:
-    """Return class and parameter bytes of the layer of each group of `rows`, where all agree."""
+    """Return class and parameter bytes of the layer of each group of `rows`, if all agree."""
     kinds, size = np.full(groups, "", object), pd.array([None] * groups, "Int64")
     kind = _nested(trace, LAYER_CLASS)
     if kind is not None:
@@ -210,7 +208,7 @@ def _described(
 
 
 def _agreed(values: np.ndarray, known: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-    """Return for each group its one known value, -1 where there is none or there are several."""
+    """Return the single known value of each group; -1 if there is none or several."""
     least, most = np.full(groups, np.iinfo(np.int64).max), np.full(groups, -1)
     np.minimum.at(least, group[known], values[known])
     np.maximum.at(most, group[known], values[known])
@@ -226,13 +224,13 @@ def _nested(trace: Trace, name: str) -> pa.DictionaryArray | None:
 
 
 def _codes(column: pa.DictionaryArray) -> np.ndarray:
-    """Return the index of each text, -1 where there is none."""
+    """Return the index of each text; -1 if there is none."""
     codes: np.ndarray = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
 
 
 def _output_bytes(trace: Trace) -> np.ndarray:
-    """Return the bytes of the outputs of each event, 0 where none are recorded."""
+    """Return the bytes of the outputs of each event; 0 if none are recorded."""
     outputs = recorded_outputs(trace)
     size = np.zeros(len(trace.events), np.int64)
     most = event_table.MOST_IN_ALL // max(len(outputs), 1)

@@ -1,4 +1,4 @@
-"""How often each op ran and how long it took, on the devices and on the host."""
+"""Runs and times of each op, on devices and on the host."""
 
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 GROUPINGS = ("op", "name", "scope", "device")
-"""What `op_statistics` can add up by."""
+"""The groupings of `op_statistics`."""
 
 _XPROF = "XProf's framework op statistics"
 
@@ -63,7 +63,7 @@ _REPEATED = LOCATIONS.index("repeated")
 
 
 class Groups(NamedTuple):
-    """The group of each of some events, the key of each group, and the labels that keys count."""
+    """The group of each event, the key of each group, and the labels that keys index."""
 
     of_row: np.ndarray
     keys: np.ndarray
@@ -79,8 +79,8 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     trace
         Any trace.
     by
-        One of `GROUPINGS`: ``op`` type; ``name`` of the node, or function; ``scope``, the name up
-        to its last slash, empty without one; ``device``.
+        One of `GROUPINGS`: ``op`` type; ``name`` of the node, or function; ``scope``, the name up to its last
+        slash, empty if it has none; ``device``.
     steps
         Numbers of the steps to add up; None for all events, including those outside steps.
 
@@ -100,8 +100,8 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
 
     Notes
     -----
-    The self times of a side add up to its total exactly. Times of ops are those of threads: an op that waits
-    for its device waits in its own time, and ten ops at once for a second are ten seconds.
+    The self times of a side add up exactly to its total. Times of ops are thread times: the time of an op
+    includes waits for its device, and ten simultaneous ops of one second take ten seconds.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
 
 
 def group_statistics(trace: Trace, by: str, rows: np.ndarray, grouped: Groups) -> pd.DataFrame:
-    """Return the table of `op_statistics` for groups of events, whose texts are in the column `by`."""
+    """Return the table of `op_statistics` for groups of events, with their texts in the column `by`."""
     if not len(rows):
         return cannot_say({by: "str"} | _COLUMNS, Text("no_events"))
     own, known = self_times_of(trace)
@@ -174,7 +174,7 @@ def _labels(column: pd.Series, by: str) -> tuple[np.ndarray, pa.Array]:
     """Return the number of each event's group, and the text of each number."""
     if by in ("op", "device"):
         texts = pa.array([*(str(text) for text in column.cat.categories), ""], pa.large_string())
-        # Missing values have the code -1, which is the last; some may have an empty text.
+        # Missing values have the code -1, which indexes the last element; some texts may be empty.
         merged = texts.dictionary_encode()
         codes = np.asarray(merged.indices)[column.cat.codes.to_numpy()]
         return codes.astype(np.int64), merged.dictionary
@@ -190,12 +190,12 @@ def _labels(column: pd.Series, by: str) -> tuple[np.ndarray, pa.Array]:
 def _added_up(
     rows: np.ndarray, group: np.ndarray, count: int, duration: np.ndarray, own: np.ndarray, known: np.ndarray
 ) -> pd.DataFrame:
-    """Return sums, extremes and percentiles of the events of each group; `own` is 0 where it is not known."""
+    """Return sums, extremes and percentiles of the events of each group; `own` is 0 if unknown."""
     durations = SortedDurations(group, count, duration)
     most = durations.percentile(100)
     longest = np.zeros(count, np.int64)
     as_long = np.flatnonzero(duration == most[group])[::-1]
-    # If there are several, the first one stays because it is written last.
+    # Of several, the first one stays because it is written last.
     longest[group[as_long]] = rows[as_long]
     total = durations.sums(duration)
     unknown = np.bincount(group[known], minlength=count) == 0
@@ -214,7 +214,7 @@ def _added_up(
 
 
 def _shares(self_ns: pd.Series, side: np.ndarray) -> np.ndarray:
-    """Return each row's part of the self time of its side, NaN where it is not known or counts elsewhere."""
+    """Return each row's share of the self time of its side; NaN if unknown or counted elsewhere."""
     own = self_ns.fillna(0).to_numpy(np.int64)
     whole = np.zeros(len(LOCATIONS), np.int64)
     np.add.at(whole, side, own)

@@ -1,4 +1,4 @@
-"""The steps of a trace without a first one that is not typical of them."""
+"""The steps of a trace without an atypical first step."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -29,7 +29,7 @@ def is_set_apart(first: Mapping[str, Any] | None) -> bool:
 @validate_input
 @per_trace
 def other_steps(trace: Trace) -> Trace:
-    """Return the trace without its first step if that is set apart, and else the trace itself.
+    """Return the trace without its first step if that is set apart, otherwise the trace itself.
 
     Shares of step time in findings and the overview refer to these steps.
 

@@ -40,7 +40,7 @@ class OutsideSteps(NamedTuple):
 @validate_input
 @per_trace
 def outside_steps(trace: Trace) -> OutsideSteps | None:
-    """Return how much of a run lies outside its steps; None where no event belongs to a step.
+    """Return how much of a run lies outside its steps; None if no event belongs to a step.
 
     Parameters
     ----------

@@ -58,12 +58,12 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        One row per scope, node and, with an empty name, all of them. Each row comes right before those
-        within it, of which the one with the largest ``device_ns``, then ``host_ns``, is the
-        first. ``scope`` (str; the whole name), ``part`` (str; of it what follows the last slash),
-        ``parent`` (int64; a row number, -1 for the first row), ``depth`` (int64; 0 for the first row),
-        ``events`` and the times of `FIGURES` (int64), shares (float64; NaN of nothing). The last parts of a
-        name that has more than 32 stay together. `cannot_say` if no event belongs to a node.
+        One row per scope and node, and one with an empty name for the root. Rows are in tree order: each is
+        followed by its nested rows, the one with the largest ``device_ns``, then ``host_ns``, first.
+        ``scope`` (str; the whole name), ``part`` (str; the name after the last slash), ``parent`` (int64; a
+        row number, -1 for the first row), ``depth`` (int64; 0 for the first row), ``events`` and the times of
+        `FIGURES` (int64), shares (float64; NaN if the total is 0). If a name has more than 32 parts, the last
+        ones stay together. `cannot_say` if no event belongs to a node.
 
     Raises
     ------
@@ -74,10 +74,10 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
 
     Notes
     -----
-    The time of a row is its own plus those of the rows right below it, to the nanosecond. Rows of host
-    threads that are not ops have no scope; rows that repeat others are left out, and so is the time of
-    functions and loops as a whole in an executor's lane, whose ops have rows of their own. A copy counts to
-    the node whose tensor it moves; kernels of unknown nodes count to the first row alone.
+    The time of a row is exactly its own plus those of its children. Rows of host threads that are not ops
+    have no scope. Rows that repeat others are left out, and so is the time of whole functions and loops in an
+    executor's lane, whose ops have their own rows. A copy counts toward the node whose tensor it moves;
+    kernels of unknown nodes only count toward the first row.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
 
 
 def distinct_nodes(events: pd.DataFrame, rows: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Return the distinct nodes of some events, and the number of each event's node."""
+    """Return the distinct nodes of events, and the number of each event's node."""
     texts = pa.chunked_array(pa.array(events["name"])).combine_chunks()
     names = pc.fill_null(texts.cast(pa.large_string()).take(pa.array(rows)), "").dictionary_encode()
     nodes = pc.struct_field(pc.extract_regex(names.dictionary, PARTITIONED), "node")

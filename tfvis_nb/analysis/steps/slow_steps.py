@@ -1,4 +1,4 @@
-"""Each step against the median one: how much longer it took, how much more its devices did, and why."""
+"""Compare each step with the median one: its extra time, the extra work of its devices, and the cause."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median_low
@@ -46,9 +46,9 @@ FIGURES: dict[str, str] = {
 }
 
 _FEWEST = 3
-"""Steps that show which of them is typical."""
+"""The minimum number of steps that show a typical one."""
 _WRAPPING = ("none", "runtime")
-"""Activities of what wraps others or waits for them."""
+"""Activities of events that wrap others or wait for them."""
 _COLUMNS = {
     "step": "int64",
     "label": "str",
@@ -74,8 +74,8 @@ _COLUMNS = {
 def median_step(trace: Trace) -> int | None:
     """Return the number of the step of median duration; None without steps.
 
-    For an even number of steps it is the shorter of the two in the middle, of several as long the first:
-    a step that was really run, so that differences to it add up.
+    For an even number of steps it is the shorter of the two in the middle; of several equal ones, the first.
+    It is a real step, so that differences to it add up.
     """
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     if steps.empty:
@@ -90,14 +90,14 @@ class FirstStep(NamedTuple):
     step: int
     first_ns: int
     median_ns: int
-    """The median of the other steps; of an even number the shorter of the two in the middle."""
+    """The median of the other steps; for an even number, the shorter of the two in the middle."""
     others: int
     share: float
     """Its excess over that median, divided by the time of all steps."""
 
 
 def times_median(first: Mapping[str, Any]) -> str:
-    """Write how many times the median of the others a first step takes."""
+    """Format the duration of a first step as a multiple of the median of the others."""
     return format_ratio(first["first_ns"] / max(first["median_ns"], 1))
 
 
@@ -106,8 +106,8 @@ def times_median(first: Mapping[str, Any]) -> str:
 def slow_first_step(trace: Trace) -> FirstStep | None:
     """Return the first step if it takes `SLOW_STEP_RATIO` times the median of the others; else None.
 
-    With fewer than three steps there is none: two steps do not show which of them is typical. Nor is
-    there one if no other step runs kernels: those steps are no repetition of the first.
+    None with fewer than three steps, because two do not show which one is typical. Also None if no other step
+    runs kernels, because those steps do not repeat the first.
     """
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     if len(steps) < _FEWEST:
@@ -140,13 +140,13 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
         ``duration_ns``, ``median_step``, ``excess_ns`` (int64), ``ratio`` (float64), ``work_ns`` (Int64) and
         ``work_ratio`` (float64; NA and NaN without kernels), ``slow`` (bool), ``more_work`` (boolean),
         ``activity`` with its ``activity_task`` (str), ``activity_ns`` (Int64), ``op`` with its ``op_kind``
-        (str), ``op_ns`` and ``op_event`` (Int64); the last ones are empty and NA where nothing differs.
-        `cannot_say` where there are not at least two steps.
+        (str), ``op_ns`` and ``op_event`` (Int64); the last ones are empty and NA if nothing differs.
+        `cannot_say` with fewer than two steps.
 
     Notes
     -----
-    ``compare_activities(trace, trace, (median_step, step))`` and `tfvis_nb.analysis.compare` show everything
-    that made a step slow.
+    ``compare_activities(trace, trace, (median_step, step))`` and `tfvis_nb.analysis.compare` show all
+    differences.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def _ratio(value: np.ndarray, base: int) -> np.ndarray:
 
 
 def _step_rows(table: pd.DataFrame, trace: Trace) -> np.ndarray:
-    """Return the row of each event's step; behind the last row for those of no step."""
+    """Return the row of each event's step; events outside steps get the index after the last row."""
     numbers = table["step"].to_numpy(np.int64)
     step = trace.events["step"].to_numpy(np.int64)
     return np.where(step == event_table.NO_STEP, len(table), np.searchsorted(numbers, step))
@@ -199,7 +199,7 @@ def _add_work(table: pd.DataFrame, trace: Trace) -> None:
 
 
 def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:
-    """Add the part that differs most, of all tasks."""
+    """Add the activity that differs most, over all tasks."""
     parts = trace.breakdown
     parts = parts[(parts["device"] == "").to_numpy()]
     task, tasks = pd.factorize(parts["task"].astype(str), sort=True)
@@ -220,7 +220,7 @@ def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:
 
 
 class _OpTypes(NamedTuple):
-    """Events that work, and their op types: pairs of op and kind."""
+    """Working events, and their op types: pairs of op and kind."""
 
     event: np.ndarray
     number: np.ndarray  # of the op type of each event
@@ -228,7 +228,7 @@ class _OpTypes(NamedTuple):
 
 
 def _op_types(trace: Trace, known: np.ndarray) -> _OpTypes:
-    """Return the events that neither repeat nor only wrap others, by op type."""
+    """Return the events that neither repeat nor merely wrap others, by op type."""
     events = trace.events
     works = known & (locations(events) != LOCATIONS.index("repeated"))
     works &= ~np.isin(activity(trace), [NUMBER[name] for name in _WRAPPING])
@@ -236,9 +236,9 @@ def _op_types(trace: Trace, known: np.ndarray) -> _OpTypes:
     ops = [*(str(name) for name in events["op"].cat.categories), ""]
     kinds = event_table.KINDS
     kind = map_categories(events["kind"], lambda name: kinds.index(name) if name else 0).astype(np.int64)
-    # A missing op has the code -1, which is the last of `ops`.
+    # A missing op has the code -1, which indexes the last of `ops`.
     pair = (events["op"].cat.codes.to_numpy(np.int64) % len(ops)) * len(kinds) + kind
-    # Where nothing works, all steps do as little of something.
+    # If no event works, one op type with 0 in all steps keeps the matrix valid.
     number, distinct = pd.factorize(np.append(pair[event], 0))
     names = [(ops[pair // len(kinds)], kinds[pair % len(kinds)]) for pair in distinct.tolist()]
     return _OpTypes(event, number[:-1], names)
@@ -247,8 +247,8 @@ def _op_types(trace: Trace, known: np.ndarray) -> _OpTypes:
 def _add_op(table: pd.DataFrame, trace: Trace, base: int) -> None:
     """Add the op type whose self times differ most from the median step, and its longest event.
 
-    Self times are added up to a matrix of steps and op types. Its rows minus that of the median step are
-    the differences; of each the one that differs most in the direction of the step's excess is taken.
+    Self times are summed in a matrix of steps and op types. The differences are its rows minus that of the
+    median step; from each row the largest difference in the direction of the step's excess counts.
     """
     own, known = self_times_of(trace)
     step = _step_rows(table, trace)
@@ -277,9 +277,9 @@ def _texts(names: Sequence[str], known: np.ndarray) -> pd.Series:
 
 
 def _most(more: np.ndarray, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each step the column that differs most in the direction of its excess, and by how much."""
+    """Return the column of each step that differs most in the direction of its excess, and the difference."""
     direction = np.where(table["excess_ns"].to_numpy() < 0, -1, 1)
     column = (more * direction[:, None]).argmax(axis=1)
     found = more[np.arange(len(more)), column]
-    # Where all differ in the other direction, nothing explains it.
+    # If all differ in the other direction, nothing explains the excess.
     return column, np.where(found * direction > 0, found, 0)

@@ -1,4 +1,4 @@
-"""Durations of events in order, group by group, with their percentiles."""
+"""Sorted durations of events by group, with percentiles."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ class SortedDurations:
     Parameters
     ----------
     group
-        The group of each event, from 0 to `count` - 1. Each group has an event.
+        The group of each event, from 0 to `count` - 1. No group is empty.
     count
         Number of groups.
     duration
@@ -21,7 +21,7 @@ class SortedDurations:
 
     def __init__(self, group: np.ndarray, count: int, duration: np.ndarray) -> None:
         shortest_first = np.argsort(duration)
-        # Numpy sorts 16 bits in linear time.
+        # Numpy sorts 16-bit integers in linear time.
         narrow = group.astype(np.uint16) if count <= 1 << 16 else group
         self.order = shortest_first[np.argsort(narrow[shortest_first], kind="stable")]
         """Indexes of the events: group by group, in each the shortest first."""
@@ -36,6 +36,6 @@ class SortedDurations:
         return found
 
     def sums(self, amount: np.ndarray) -> np.ndarray:
-        """Return the sum over each group of an amount that each event has."""
+        """Return the sum of an amount of each event by group."""
         summed: np.ndarray = np.add.reduceat(amount[self.order], self.starts)
         return summed

@@ -1,4 +1,4 @@
-"""The columns of a comparison that show whether rows differ by more than chance."""
+"""The columns of a comparison that show whether differences are more than chance."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,7 +35,7 @@ _MOST_CELLS = 1 << 22
 
 
 class StepTimes(NamedTuple):
-    """Parts of the rows' times in the repeated steps of one side."""
+    """Partial times of rows in the repeated steps of one side."""
 
     row: np.ndarray
     """The row of each part (int64)."""
@@ -48,10 +48,10 @@ class StepTimes(NamedTuple):
 def add_differences(
     table: pd.DataFrame, sides: Sequence[ComparedSteps], times: Sequence[StepTimes], unknown: np.ndarray
 ) -> None:
-    """Add `COLUMNS` and `P_VALUE` to a table; `unknown` are rows whose time is not known in all steps.
+    """Add `COLUMNS` and `P_VALUE` to a table; `unknown` are rows whose time is unknown in some steps.
 
-    Rows are NaN if they are part of so few steps on both sides that a typical step has none of their time,
-    and all are if one of the sides has a single step: then ``attrs["no_interval"]`` is the reason.
+    Rows are NaN if they are in so few steps on both sides that a typical step has none of their time. All
+    rows are NaN if one side has a single step; ``attrs["no_interval"]`` then has the reason.
     ``attrs["step_time"]`` is the `Difference` of the steps' durations.
     """
     table.attrs["step_time"] = step_time(*sides)
@@ -76,7 +76,7 @@ def step_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
 
 
 def _in_order(side: ComparedSteps, times: StepTimes) -> StepTimes:
-    """Number steps by their order among the repeated ones, and leave out the others."""
+    """Number the repeated steps in order, and drop the others."""
     steps = np.concatenate(side.recordings)
     place = np.minimum(np.searchsorted(steps, times.step), len(steps) - 1)
     kept = (times.row >= 0) & (steps[place] == times.step)
@@ -89,8 +89,7 @@ def _fill(
     counts = [[len(steps) for steps in side.recordings] for side in sides]
     often = np.zeros(len(unknown), bool)
     for part, count in zip(cells, counts, strict=True):
-        # Most rows of large traces are in few steps. Matrices of the others have no more than some cells
-        # per event.
+        # Most rows of large traces are in few steps. Matrices for the others have only a few cells per event.
         often |= np.bincount(part.row, minlength=len(unknown)) > int(sum(count) * TRIM)
     rows = np.flatnonzero(often & ~unknown)
     parts = -(-len(rows) * max(map(sum, counts)) // _MOST_CELLS)
@@ -110,7 +109,7 @@ def _fill(
 
 
 def ratio_of(b: pd.Series, a: pd.Series) -> np.ndarray:
-    """Return b / a, NaN where a is not above 0."""
+    """Return b / a; NaN if a is not above 0."""
     numerator, denominator = (
         column.astype("Float64").to_numpy(np.float64, na_value=np.nan) for column in (b, a)
     )

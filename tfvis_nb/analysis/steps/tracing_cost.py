@@ -1,4 +1,4 @@
-"""What tracing cost: step times with tracing against those of the same code without it."""
+"""The cost of tracing: step times of the same code with and without it."""
 
 import math
 from typing import NamedTuple
@@ -27,7 +27,7 @@ FIGURES: dict[str, str] = {
 
 
 class TracingCost(NamedTuple):
-    """Step times with and without tracing, as in `FIGURES`, and of how many steps they are."""
+    """Step times with and without tracing, as in `FIGURES`, and the number of steps."""
 
     traced_ns: int
     untraced_ns: int
@@ -46,10 +46,10 @@ class TracingCost(NamedTuple):
 @validate_input
 @per_trace
 def tracing_cost(trace: Trace) -> TracingCost | None:
-    """Return how much longer steps took because they were traced; None where that is not known.
+    """Return how much longer steps took because of tracing; None if unknown.
 
-    ``%%trace --calibrate`` measures it, and traces of a `tfvis_nb.TraceSession` have the times of untraced
-    runs before them.
+    ``%%trace --calibrate`` measures it, and traces of a `tfvis_nb.TraceSession` include the times of earlier
+    untraced runs.
 
     Parameters
     ----------
@@ -59,8 +59,7 @@ def tracing_cost(trace: Trace) -> TracingCost | None:
     Returns
     -------
     TracingCost or None
-        Times in ns, and their ratio with its 95 % interval; ``low`` is NaN if the steps do not show it, as
-        in `FIGURES`.
+        Times in ns, and their ratio with its 95 % interval, as in `FIGURES`; ``low`` is NaN if unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scopes or frames within each other, and amounts added up over them."""
+"""Trees of scopes or frames, and sums over them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_PARTS = 32
 
 
 class Tree(NamedTuple):
-    """Scopes or frames, each after the one it is in; the first has no name and holds all."""
+    """Scopes or frames, each after its parent; the first is the root and has no name."""
 
     part: list[str]
     parent: np.ndarray
@@ -19,7 +19,7 @@ class Tree(NamedTuple):
 
     @classmethod
     def of_names(cls, names: Sequence[str]) -> tuple[Tree, np.ndarray]:
-        """Make the tree of the scopes in some names; return also the index of each."""
+        """Make the tree of the scopes in names; also return the index of each name."""
         row_of: dict[tuple[int, str], int] = {}
         part, parent, depth = [""], [0], [0]
         found = np.zeros(len(names), np.int64)
@@ -44,7 +44,7 @@ class Tree(NamedTuple):
         return found
 
     def added_up(self, amounts: np.ndarray) -> np.ndarray:
-        """Add to the amounts of each scope those of all scopes in it."""
+        """Add the amounts of nested scopes to each scope."""
         within = amounts.copy()
         for level in range(int(self.depth.max()), 0, -1):
             there = np.flatnonzero(self.depth == level)
@@ -53,12 +53,12 @@ class Tree(NamedTuple):
         return within
 
     def preorder(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the scopes in the order of the tree; of the parts of one the larger comes first."""
+        """Return the scopes in tree order; among siblings, the larger comes first."""
         count = len(self.part)
         size = self.added_up(np.ones((1, count), np.int64))[0]
         below = np.lexsort((-second[1:], -first[1:], self.parent[1:])) + 1
         before = np.cumsum(size[below]) - size[below]
-        # Where those of another parent begin, one counts from nothing again.
+        # The count starts again from 0 for each parent.
         again = np.append(True, np.diff(self.parent[below]) > 0)[: len(below)]
         offset = np.zeros(count, np.int64)
         offset[below] = before - np.maximum.accumulate(np.where(again, before, 0))

@@ -1,4 +1,4 @@
-"""The utilisation of devices in each step: how busy, with how much at once, and how long work waited."""
+"""The utilisation of devices in each step: busy time, parallelism, and queueing."""
 
 import numpy as np
 import pandas as pd
@@ -62,19 +62,19 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per step, task and device: ``step`` (int64), ``task``, ``device`` (category),
-        ``step_ns`` (int64), ``busy_ns`` and ``idle_ns`` (Int64; together ``step_ns``; NA on a GPU whose
-        ops are known and whose kernels are not), ``utilisation`` and ``parallelism`` (float64, NaN where
-        not known or nothing ran), ``queued`` (int64), ``queueing_ns`` (Int64, NA where no event shows when
-        it was ready), ``queueing_mean_ns`` (float64), and Holistic Trace Analysis' figures ``hta_..._ns``
-        (Int64, NA on a CPU and where nothing ran). `cannot_say` where no event of a step has a device.
+        One row per step, task and device: ``step`` (int64), ``task``, ``device`` (category), ``step_ns``
+        (int64), ``busy_ns`` and ``idle_ns`` (Int64; together ``step_ns``; NA on a GPU with known ops but
+        unknown kernels), ``utilisation`` and ``parallelism`` (float64, NaN if unknown or nothing ran),
+        ``queued`` (int64), ``queueing_ns`` (Int64, NA if no event shows when it was ready),
+        ``queueing_mean_ns`` (float64), and the metrics of Holistic Trace Analysis, ``hta_..._ns`` (Int64, NA
+        on a CPU or if nothing ran). `cannot_say` if no event of a step has a device.
 
     Notes
     -----
-    The rows that an executor has of a GPU record when the host launched an op, not what the GPU did;
-    Python, waiting for input and for other tasks keep no CPU busy. Holistic Trace Analysis measures from
-    the first kernel to the last (``hta/analyzers/breakdown_analysis.py``), which hides a GPU that waits
-    at the start of each step.
+    Executor rows of a GPU record when the host launched an op, not the work of the GPU. Python, and waits for
+    input and other tasks, do not keep a CPU busy. Holistic Trace Analysis measures from the first kernel to
+    the last (``hta/analyzers/breakdown_analysis.py``), which hides a GPU that waits at the start of each
+    step.
 
     Examples
     --------
@@ -132,9 +132,9 @@ def utilisation(trace: Trace) -> pd.DataFrame:
 
 @validate_input
 def busiest_accelerator(trace: Trace) -> dict[int, int | None]:
-    """Return for how long (ns) the busiest accelerator of each step was busy; None where that is unknown.
+    """Return the busy time (ns) of the busiest accelerator of each step; None if unknown.
 
-    Steps that use no accelerator are left out.
+    Steps without accelerators are left out.
     """
     if not accelerators(trace.events).any():
         return {}
@@ -147,10 +147,10 @@ def busiest_accelerator(trace: Trace) -> dict[int, int | None]:
 
 @validate_input
 def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
-    """Return which events that count to a step kept its device busy."""
+    """Return a mask of the events in steps that kept their device busy."""
     events = trace.events
     executor = map_categories(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
-    # An op that the input pipeline runs keeps a CPU busy, its bookkeeping does not.
+    # Ops of the input pipeline keep a CPU busy, its bookkeeping does not.
     pipeline = is_kind(events, "op") & (activity(trace) == NUMBER["preprocessing"])
     mask: np.ndarray = np.where(
         accelerators(events),

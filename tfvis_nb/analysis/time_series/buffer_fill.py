@@ -10,9 +10,9 @@ COUNTER = "tf.data buffer"
 
 
 def buffer_fill(trace: Trace) -> pd.DataFrame:
-    """Return the elements in the buffer of each stage whenever it was called, as a table of counters.
+    """Return the number of elements in the buffer of each stage at each call, as a table of counters.
 
-    Stages with equal names in several datasets get the dataset after their name.
+    Stages with the same name in several datasets get the dataset appended.
 
     Examples
     --------

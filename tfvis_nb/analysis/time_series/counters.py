@@ -1,4 +1,4 @@
-"""Values over time: the counters that a trace recorded, and the buffer levels that its events record."""
+"""Values over time: recorded counters, and buffer levels derived from events."""
 
 import numpy as np
 import pandas as pd
@@ -37,15 +37,15 @@ def counters(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        Any trace. Chrome traces have counters as events ``"ph": "C"``, profiles where a device was sampled
-        and where a tf.data pipeline has buffers.
+        Any trace. Chrome traces have counters as events ``"ph": "C"``; profiles have them if a device was
+        sampled or a tf.data pipeline has buffers.
 
     Returns
     -------
     pandas.DataFrame
-        One row per value: ``task``, ``device``, ``counter``, ``series``, ``unit`` (category; empty where not
-        known), ``time_ns`` (int64 epoch nanoseconds) and ``value`` (float64), ordered by series and time.
-        `cannot_say` where there are none.
+        One row per value: ``task``, ``device``, ``counter``, ``series``, ``unit`` (category; empty if
+        unknown), ``time_ns`` (int64 epoch nanoseconds) and ``value`` (float64), ordered by series and time.
+        `cannot_say` if there are none.
 
     Examples
     --------
@@ -63,26 +63,26 @@ def counters(trace: Trace) -> pd.DataFrame:
 
 @validate_input
 def counter_statistics(trace: Trace, time_range: tuple[int, int] | None = None) -> pd.DataFrame:
-    """Return the least, mean and most of each series of counters in a range of time.
+    """Return the minimum, mean and maximum of each counter series in a time range.
 
     Parameters
     ----------
     trace
         Any trace; see `counters`.
     time_range
-        Start and end in epoch nanoseconds; None for from the first event's start to the last event's end.
+        Start and end in epoch nanoseconds; None for the whole trace, from the first start to the last end.
 
     Returns
     -------
     pandas.DataFrame
         One row per series with a value in the range: ``task``, ``device``, ``counter``, ``series``, ``unit``
         (category), ``changes`` (int64), ``least``, ``mean`` and ``most`` (float64) as in `FIGURES`.
-        `cannot_say` where the trace has no counters.
+        `cannot_say` if the trace has no counters.
 
     Raises
     ------
     ValueError
-        If `time_range` is not a pair of whole numbers in order.
+        If `time_range` is not a pair of ordered whole numbers.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def counter_statistics(trace: Trace, time_range: tuple[int, int] | None = None) 
     lasts = (until - time).astype(np.float64)
     known = np.add.reduceat(lasts, first)
     least, most = np.minimum.reduceat(value, first), np.maximum.reduceat(value, first)
-    # Sums of shares of the largest value stay finite, however large that is.
+    # Scale by the largest value, so that sums stay finite.
     scale = np.maximum(np.abs(least), np.abs(most))
     scale[scale == 0] = 1
     share = value / np.repeat(scale, changes) * lasts / np.repeat(np.maximum(known, 1), changes)

@@ -1,4 +1,4 @@
-"""Why a GPU's rows may be missing: whether TensorFlow can open and use CUPTI, their source.
+"""Why GPU rows may be missing: whether TensorFlow can open and use CUPTI, their source.
 
 TensorFlow opens the library when it first profiles, and reports only in its log that it could not.
 """
@@ -21,7 +21,7 @@ _STATUS = Path("/proc/self/status")
 _CAP_SYS_ADMIN = 21
 _TOOLKITS = ("/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64")
 GPU_KINDS = ("kernel", "memcpy", "memset")
-"""The rows that come from CUPTI."""
+"""Kinds of rows that come from CUPTI."""
 
 
 class Fault(NamedTuple):
@@ -35,15 +35,15 @@ class Fault(NamedTuple):
 
 
 def gpus() -> int:
-    """Count the GPUs that NVIDIA's driver has on this machine; 0 without the driver."""
+    """Count the GPUs of this machine according to NVIDIA's driver; 0 without the driver."""
     folder = DRIVER / "gpus"
     return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
 def library(major: str) -> tuple[Path | None, str]:
-    """Open CUPTI for the CUDA version `major` as TensorFlow does.
+    """Open CUPTI for the CUDA version `major`, like TensorFlow.
 
-    Return where the library is and ``""``, or None and why it cannot be opened.
+    Return the path of the library and ``""``, or None and the reason why it cannot be opened.
     """
     loaded = _loaded()
     if loaded is not None:
@@ -62,10 +62,10 @@ def library(major: str) -> tuple[Path | None, str]:
 
 
 def _loaded() -> Path | None:
-    """Return the path of the CUPTI that this process has open."""
+    """Return the path of the CUPTI library open in this process."""
     try:
         maps = _MAPS.read_text(errors="replace")
-    except OSError:  # there is no /proc but on Linux
+    except OSError:  # only Linux has /proc
         return None
     found = re.search(r"(/\S*/libcupti\.so[.\d]*)$", maps, re.MULTILINE)
     return Path(found[1]) if found else None
@@ -82,7 +82,7 @@ def missing(major: str, why: str) -> Fault:
     for folder in _TOOLKITS:
         if Path(folder, f"libcupti.so.{major}").is_file():
             return Fault(what, f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH")
-    # Since CUDA 13, the names of NVIDIA's packages contain no version.
+    # Since CUDA 13, NVIDIA's package names contain no version.
     package = "nvidia-cuda-cupti" + (f"-cu{major}" if major.isdecimal() and int(major) < 13 else "")
     return Fault(what, f"pip install {package}")
 
@@ -118,14 +118,14 @@ def _administrator() -> bool:
 
 
 def cuda_major() -> str:
-    """Return the first number of the CUDA that TensorFlow was built for, "" if it was for none."""
+    """Return the major version of the CUDA that TensorFlow was built for, "" if none."""
     from tensorflow.python.platform import build_info
 
     return str(build_info.build_info.get("cuda_version", "")).partition(".")[0]
 
 
 def fault() -> Fault | None:
-    """Find out why this process's TensorFlow gets nothing from CUPTI; None if nothing is wrong."""
+    """Find out why TensorFlow in this process gets nothing from CUPTI; None if nothing is wrong."""
     major = cuda_major()
     if not major:
         return None
@@ -136,8 +136,7 @@ def fault() -> Fault | None:
 def note_of(kinds: set[str], devices: set[str]) -> Text | None:
     """Explain why a recording with these kinds and devices lacks rows of an existing GPU.
 
-    None where there are such rows, there is no GPU, or nothing is found to be wrong: the code may have used
-    the CPU alone.
+    None if there are such rows, there is no GPU, or nothing is wrong: the code may have used only the CPU.
     """
     if kinds & {*GPU_KINDS} or not (any("GPU:" in device for device in devices) or _eager_gpus()):
         return None

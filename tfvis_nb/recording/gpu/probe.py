@@ -1,7 +1,6 @@
-"""Finds out what TensorFlow can record here, by recording something in a separate process.
+"""Find out what TensorFlow can record here, with a test recording in a separate process.
 
-In a process of its own, because the fault may end the process, and TensorFlow reports the reasons only in its
-log.
+A separate process is needed because a fault may end it, and TensorFlow reports reasons only in its log.
 """
 
 import json
@@ -12,21 +11,20 @@ from dataclasses import asdict, dataclass, field
 
 _MARK = "tfvis_nb.recording.gpu.probe: "
 LONGEST_S = 180.0
-"""How long TensorFlow may take to start and to multiply two matrices; a cold disk takes most of a minute."""
+"""How long TensorFlow may take to start and multiply two matrices; with a cold disk almost a minute."""
 
 
 @dataclass
 class Probe:
     """The result of the probe.
 
-    - `version`: TensorFlow's; "" if it could not be imported.
-    - `cuda`: The first number of the version of CUDA it was built for; "" if for none.
+    - `version`: TensorFlow's version; "" if it could not be imported.
+    - `cuda`: The major CUDA version it was built for; "" if none.
     - `gpus`: The GPUs that it sees.
-    - `library`: Where CUPTI was opened; "" if it was not.
-    - `why`: Why it was not.
-    - `events`, `kernels`: How many rows were recorded of a multiplication of matrices, and of them of
-      kernels.
-    - `log`: What TensorFlow wrote to its log, and Python of an error.
+    - `library`: The path of CUPTI; "" if it was not opened.
+    - `why`: Why it was not opened.
+    - `events`, `kernels`: The number of rows, and of kernel rows, recorded for a matrix multiplication.
+    - `log`: TensorFlow's log, and Python's error.
     - `code`: The exit code of the process; None if it did not end in time.
     """
 
@@ -42,8 +40,8 @@ class Probe:
 
 
 def probe(longest_s: float = LONGEST_S) -> Probe:
-    """Record something in another process, for `longest_s` seconds at most, and return the result."""
-    # The log has the reasons, which the user did not mean to silence.
+    """Make a test recording in another process, for at most `longest_s` seconds, and return the result."""
+    # The log has the reasons, which the user did not intend to silence.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}
     command = [sys.executable, "-m", "tfvis_nb.recording.gpu.probe"]
     try:
@@ -64,7 +62,7 @@ def parsed(output: str, log: str, code: int) -> Probe:
     facts: dict[str, object] = {}
     for line in output.splitlines():
         if line.startswith(_MARK):
-            # Each line adds to the one before: a process may end at any of them.
+            # Each line adds to the previous one, because the process may end at any of them.
             facts = json.loads(line.removeprefix(_MARK))
     found = Probe(log=log, code=code)
     vars(found).update({name: value for name, value in facts.items() if name not in ("log", "code")})
@@ -95,7 +93,7 @@ def _run() -> None:
     except EmptyTraceError as error:
         sys.stderr.write(f"{error}\n")
     if found.cuda:
-        # After the profile, with which TensorFlow has opened it, where it can.
+        # After the profile, for which TensorFlow has opened it if it can.
         path, found.why = library(found.cuda)
         found.library = str(path or "")
     _say(found)

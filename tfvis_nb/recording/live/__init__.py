@@ -1,1 +1,1 @@
-"""A job recorded while it runs: TraceSession, its runs and batches, the traces requested of it."""
+"""Record a running job: TraceSession, its runs and batches, and requested traces."""

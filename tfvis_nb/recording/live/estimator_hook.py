@@ -1,4 +1,4 @@
-"""A ``SessionRunHook`` by which a ``MonitoredSession`` or an ``Estimator`` records into a session."""
+"""A ``SessionRunHook`` that records a ``MonitoredSession`` or an ``Estimator`` into a session."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ if TYPE_CHECKING:
 
 
 def session_run_hook(session: TraceSession) -> Any:
-    """Return a hook that records into `session` while its ``MonitoredSession`` is there.
+    """Return a hook that records into `session` while its ``MonitoredSession`` exists.
 
-    It asks nothing of the runs itself: those of initialisers and savers do not pass through
-    hooks, and are recorded all the same.
+    The hook itself requests nothing of runs: those of initialisers and savers do not pass through hooks, but
+    are also recorded.
     """
     from tensorflow.python.training import session_run_hook
 
     class Recording(session_run_hook.SessionRunHook):  # type: ignore[misc] # tensorflow has no types
-        """Starts the recording before the session is made, and ends it with the session."""
+        """Starts the recording before the session is created, and ends it with the session."""
 
         def begin(self) -> None:
             session.start(self)
 
         def after_create_session(self, made: Any, coord: Any) -> None:  # noqa: ARG002 - of its threads
-            session.start(self)  # again, if a worker was lost and the session is recreated
+            session.start(self)  # called again if a worker was lost and the session is recreated
             close = made.close
 
             def closing() -> None:

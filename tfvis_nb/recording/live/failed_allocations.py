@@ -1,4 +1,4 @@
-"""A session's records of runs and batches that ran out of memory."""
+"""Record runs and batches of a session that ran out of memory."""
 
 import contextlib
 import dataclasses
@@ -23,9 +23,9 @@ from tfvis_nb.texts import Text
 def failure_of(error: BaseException, graphs: list[Any], functions: Callable[[], dict[str, Any]]) -> Metadata:
     """Return the facts about the failed allocation behind an error; nothing for other errors.
 
-    Unlike in a recording, the error's causes do not count: the program may have survived them.
+    Unlike in a recording, causes of the error do not count, because the program may have survived them.
     """
-    # It runs on in the user's own error, which must not be replaced.
+    # The user's error is being raised and must not be replaced.
     with contextlib.suppress(Exception):
         if is_out_of_memory(error):
             return out_of_memory(error, functions, graphs)
@@ -33,7 +33,7 @@ def failure_of(error: BaseException, graphs: list[Any], functions: Callable[[], 
 
 
 def with_failure(recording: Recording, failure: Metadata, label: str) -> Recording | None:
-    """Return a run that failed, with its profile or no data, as a whole trace; None if that is impossible."""
+    """Return a failed run, with its profile or no data, as a complete trace; None if that is impossible."""
     with contextlib.suppress(Exception):
         from tfvis_nb.analysis.findings.out_of_memory import ended
 
@@ -54,31 +54,31 @@ def _trace_of(recording: Recording, label: str) -> Trace:
 
 
 class FailedAllocations:
-    """The last allocation that failed in each thread between `begin` and `take`: Keras reports no errors."""
+    """The last failed allocation of each thread between `begin` and `take`: Keras reports no errors."""
 
     def __init__(self) -> None:
         self._failed: dict[int, Metadata] = {}
 
     def install(self, replacements: Replacements) -> None:
-        """Begin to note errors when TensorFlow makes them: they may be gone when a batch is given up."""
+        """Start to note errors when TensorFlow creates them: they may be gone when a batch is given up."""
         from tensorflow.python.framework import errors
 
         for kind in (errors.ResourceExhaustedError, errors.InvalidArgumentError):
             replacements.put(kind, "__init__", self._noting)
 
     def begin(self) -> None:
-        """Note what fails in this thread, starting now."""
+        """Start to note failures in this thread."""
         self._failed[threading.get_ident()] = {}
 
     def take(self, thread: int) -> Metadata:
-        """Return the notes of a thread, and stop noting."""
+        """Return the failures of a thread, and stop noting them."""
         return self._failed.pop(thread, {})
 
     def _noting(self, original: Any) -> Any:
         def init(error: Any, *args: Any, **kwargs: Any) -> None:
             original(error, *args, **kwargs)
             thread = threading.get_ident()
-            # Keras and TensorFlow replace the error by one with a longer message, farther from the op.
+            # Keras and TensorFlow replace the error by one with a longer message, further from the op.
             is_first = not isinstance(sys.exception(), type(error))
             if is_first and thread in self._failed:
                 self._failed[thread] = failure_of(error, [], graphs_of_functions)

@@ -1,4 +1,4 @@
-"""Counting Keras's batches, and profiling the requested ones."""
+"""Count Keras's batches, and profile the requested ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Batch:
-    """A batch under way, with its profile if it is traced."""
+    """A running batch, with its profile if it is traced."""
 
     counted: SignatureStats
     model: Any
@@ -51,8 +51,8 @@ class BatchObserver:
         self._under_way: dict[str, _Batch] = {}
 
     def begin(self, phase: str, model: Any, of_epoch: int) -> None:
-        """Note that a batch, by its number in its epoch, begins, and profile it if it is asked for."""
-        self.drop(phase)  # one that an exhausted data set left without an end
+        """Note the start of a batch, given its number in the epoch, and profile it if requested."""
+        self.drop(phase)  # one that never ended because its data set was exhausted
         now = time.perf_counter_ns()
         self._book.look(now)
         counted = self._book.counted(Signature(phase, f"{phase} {model.name}", targets=model.name))
@@ -67,7 +67,7 @@ class BatchObserver:
         self._under_way[phase] = batch
 
     def end(self, phase: str) -> None:
-        """Note that the batch has ended, and keep its profile."""
+        """Note the end of the batch, and keep its profile."""
         batch = self._under_way.pop(phase, None)
         if batch is None:
             return
@@ -87,7 +87,7 @@ class BatchObserver:
                 self._ended(batch)
 
     def fail(self, phase: str) -> None:
-        """Note that the batch under way, if there is one, has failed."""
+        """Note that the running batch, if any, has failed."""
         batch = self._under_way.pop(phase, None)
         if batch is None:
             return
@@ -124,7 +124,7 @@ class BatchObserver:
         if batch.profile is None or batch.order is None:
             return
         ended = time.perf_counter_ns()
-        # An untraced batch waits for no device, so this is not its own time.
+        # An untraced batch does not wait for devices, so this is not its own time.
         finish_devices()
         batch.mark.set_metadata(step_num=batch.number, _r=1)
         recorded = self._ended(batch)
@@ -162,7 +162,7 @@ class BatchObserver:
 
 
 def _layers(model: Any) -> str | None:
-    """Describe the layers of a model, which may run their own code for that; None if that fails."""
+    """Describe the layers of a model, which may run their code; None if that fails."""
     with contextlib.suppress(Exception):
         return to_json([layers_of_model(model)])
     return None
@@ -179,12 +179,12 @@ class PhaseRecorder:
         self._phases: dict[str, FrameType | None] = {}
 
     def under_way(self) -> dict[str, FrameType | None]:
-        """Return the phases that have begun and not ended, with the functions of Keras that run them."""
+        """Return the running phases, with the Keras functions that run them."""
         with self._lock:
             return dict(self._phases)
 
     def begin(self, phase: str) -> None:
-        """Note that a phase begins."""
+        """Note the start of a phase."""
         keras_phases.drop_abandoned(phase)
         with self._lock:
             self.thread = threading.get_ident()
@@ -195,7 +195,7 @@ class PhaseRecorder:
             self._observer = BatchObserver(book)
 
     def end(self, phase: str) -> None:
-        """Note that a phase has ended."""
+        """Note the end of a phase."""
         with self._lock:
             if self._observer is not None:
                 self._observer.drop(phase)
@@ -204,7 +204,7 @@ class PhaseRecorder:
             self.session.stop(self)
 
     def give_up(self, phase: str) -> None:
-        """Note that an error has ended a phase, and with it the batch under way."""
+        """Note that an error has ended a phase and its running batch."""
         with self._lock:
             if self._observer is not None:
                 self._observer.fail(phase)
@@ -213,26 +213,26 @@ class PhaseRecorder:
             self.session.stop(self)
 
     def let_go(self) -> None:
-        """End all phases of this thread: the session is closed."""
+        """End all phases of this thread, because the session is closed."""
         keras_phases.drop_abandoned()
         if self.thread == threading.get_ident():
             for phase in self.under_way():
                 self.end(phase)
 
     def batch_begin(self, phase: str, model: Any, of_epoch: int) -> None:
-        """Note that a batch begins."""
+        """Note the start of a batch."""
         observer = self._observer
         if observer is not None:
             observer.begin(phase, model, of_epoch)
 
     def batch_end(self, phase: str) -> None:
-        """Note that a batch has ended."""
+        """Note the end of a batch."""
         observer = self._observer
         if observer is not None:
             observer.end(phase)
 
     def _without(self, phase: str) -> bool:
-        """Take a phase away; return whether it was the last one."""
+        """Remove a phase; return whether it was the last one."""
         known = phase in self._phases
         self._phases.pop(phase, None)
         if self._phases or not known:
@@ -260,9 +260,9 @@ def keras_callback(session: TraceSession) -> Any:
 
 
 def inject_callback(session: TraceSession, replacements: Replacements) -> None:
-    """Give every ``fit``, ``evaluate`` and ``predict`` the callback of `session`, if Keras is there."""
+    """Give every ``fit``, ``evaluate`` and ``predict`` the callback of `session`, if Keras is imported."""
     try:
-        # Keras 2 and 3 have it there; where they define it differs.
+        # Keras 2 and 3 both have it there, but define it in different places.
         module = importlib.import_module("keras.callbacks")
     except ImportError:
         return
@@ -271,7 +271,8 @@ def inject_callback(session: TraceSession, replacements: Replacements) -> None:
         def init(made: Any, callbacks: Any = None, *args: Any, **kwargs: Any) -> None:
             given = _flat(callbacks)
             if session.recording and not any(getattr(one, "session", None) is session for one in given):
-                # Set with the others: Keras 2 checks once, here, which of them want batch events.
+                # Set together with the others: Keras 2 checks only once, here, which of them want batch
+                # events.
                 given.append(keras_callback(session))
             original(made, given, *args, **kwargs)
 
@@ -281,7 +282,7 @@ def inject_callback(session: TraceSession, replacements: Replacements) -> None:
 
 
 def _flat(callbacks: Any) -> list[Any]:
-    """Return the callbacks that Keras is given, one or lists of lists of them."""
+    """Return the callbacks given to Keras: one, or nested lists."""
     if isinstance(callbacks, (list, tuple)):
         return [one for part in callbacks for one in _flat(part)]
     return [] if callbacks is None else [callbacks]

@@ -1,4 +1,4 @@
-"""Counts runs and decides which to trace, for sessions and for Keras batches."""
+"""Count runs and decide which to trace, for sessions and Keras batches."""
 
 import logging
 import sqlite3
@@ -20,23 +20,23 @@ from tfvis_nb.session.file.writer import RUN_S, Writer
 from tfvis_nb.texts import Text
 
 LOOK_NS = 100_000_000
-"""How often to look for orders of other processes; only when something runs."""
+"""How often to check for requests of other processes, only when something runs."""
 
 SAVE_NS = 2_000_000_000
-"""How often the counts go into the database."""
+"""How often the counts are written to the database."""
 
 RECENT = 64
 ENOUGH = 8
-"""A run is slow compared with the median of the last `RECENT` traced runs, if there are `ENOUGH`.
+"""Slow runs are found by comparison with the median of the last `RECENT` traced runs, if there are `ENOUGH`.
 
-The cost of tracing is a trace compared with the median of the last `RECENT` untraced runs.
+The cost of tracing compares a trace with the median of the last `RECENT` untraced runs.
 """
 
 MOST_WAITING = 64_000_000
-"""Bytes of traces that wait in memory while another process locks the file."""
+"""Maximum bytes of traces that wait in memory while another process locks the file."""
 
 UNNUMBERED = -1
-"""The number of a signature that is not in the file yet."""
+"""The number of a signature that is not yet in the file."""
 
 NONE = Counts()
 
@@ -59,14 +59,14 @@ class SignatureStats:
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """An order to trace a run: for a request, or to keep the trace only if the run is slow."""
+    """A decision to trace a run: for a request, or to keep the trace only if the run is slow."""
 
     request: int | None = None
     factor: float = 0.0
 
 
 class RunRegistry:
-    """The runs of one process, for a session. An error of the file ends the recording, never the run."""
+    """The runs of one process in a session. File errors end the recording, never the run."""
 
     def __init__(self, writer: Writer) -> None:
         self.open = True
@@ -87,7 +87,7 @@ class RunRegistry:
         self._dropped = False
 
     def counted(self, signature: Signature) -> SignatureStats | None:
-        """Return the entry of a signature; None when recording has stopped."""
+        """Return the entry of a signature; None if recording has stopped."""
         key = (signature.kind, *signature[2:])
         with self._lock:
             found = self._signatures.get(key)
@@ -114,7 +114,7 @@ class RunRegistry:
         return found
 
     def look(self, now_ns: int) -> None:
-        """Look for orders and save the counts if it is time to; `now_ns` is from ``perf_counter_ns``."""
+        """Check for requests and save the counts if due; `now_ns` is from ``perf_counter_ns``."""
         if now_ns < self.look_at:
             return
         with self._lock:
@@ -135,7 +135,7 @@ class RunRegistry:
                     self._writer.save_counts(self._counts())
 
     def _write(self, write: Callable[[], None], size: int = 0) -> bool:
-        """Write now, or later if another process locks the file; False if too much waits already."""
+        """Write now, or later if another process locks the file; False if too much is already waiting."""
         if self._waiting_bytes + size > MOST_WAITING:
             if not self._dropped:
                 self._dropped = True
@@ -147,7 +147,7 @@ class RunRegistry:
         return True
 
     def _catch_up(self) -> None:
-        """Write what waits. Only the first run waits for the process that locks the file; later runs try."""
+        """Write waiting data. Only the first run waits for a process that locks the file; others try once."""
         while self._waiting:
             write, size = self._waiting[0]
             try:
@@ -168,29 +168,29 @@ class RunRegistry:
 
     @contextmanager
     def _border(self) -> Iterator[None]:
-        """Keep errors of the file from the run: they end the recording."""
+        """Keep file errors away from the run: they end the recording."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever it is, the training goes on
             self.stop(error)
 
     def look_now(self) -> None:
-        """Look for orders before the next run."""
+        """Check for requests before the next run."""
         self.look_at = 0
 
     def begin(self, counted: SignatureStats) -> int:
-        """Return the number of a run that begins now, from 1; unique across threads."""
+        """Return the number of a run that starts now, from 1; unique across threads."""
         with self._lock:
             counted.begun += 1
             return counted.begun
 
     def not_begun(self, counted: SignatureStats) -> None:
-        """Take back the last number that was given: there was no such run."""
+        """Take back the last number: that run did not happen."""
         with self._lock:
             counted.begun -= 1
 
     def order(self, counted: SignatureStats, run: int) -> TraceRequest | None:
-        """Return how to trace a run that begins now, or None; call it only if the signature is `wanted`."""
+        """Return how to trace a run that starts now, or None; only call it if the signature is `wanted`."""
         with self._lock:
             if not self.open:
                 return None
@@ -205,9 +205,9 @@ class RunRegistry:
             return TraceRequest(factor=value) if kind == "slower" else None
 
     def ran(self, counted: SignatureStats, began_ns: int, duration_ns: int, *, traced: bool = False) -> None:
-        """Count a run that began at an epoch time.
+        """Count a run that started at an epoch time.
 
-        Every run waits for this, with cold caches: the code is inline because calls would cost more.
+        Every run waits for this, with cold caches, so the code is inline to avoid the cost of calls.
         """
         with self._lock:
             if self.open:
@@ -248,7 +248,7 @@ class RunRegistry:
                 self._held.discard(order.request)
 
     def traced(self, counted: SignatureStats, order: TraceRequest, recording: Recording) -> None:
-        """Keep a trace. It is in the file when this returns, unless another process locks that."""
+        """Keep a trace. It is in the file on return, unless another process locks the file."""
         with self._lock:
             if not self.open or not self._is_kept(counted, order, recording.duration_ns):
                 return
@@ -264,14 +264,14 @@ class RunRegistry:
                     self.not_traced(order)
                     return
             if order.request is not None:
-                # It stays held: as long as it is in the file, its trace waits to be written.
+                # It stays claimed in the file until its trace is written.
                 for requests in self._orders.requests.values():
                     requests[:] = [request for request in requests if request[0] != order.request]
                 for each in self._signatures.values():
                     each.wanted = self._is_wanted(each.number)
 
     def stop(self, error: Exception) -> None:
-        """Stop recording because of an error of the file, with one warning."""
+        """Stop recording because of a file error, with one warning."""
         with self._lock:
             if self.open:
                 self.open = False
@@ -297,7 +297,7 @@ class RunRegistry:
                     _log.warning(Text("recording_not_ended", reason=self.problem))
 
     def forget(self) -> None:
-        """Stop in a forked process: the file and its locks are the parent's."""
+        """Stop in a forked process, because the file and its locks belong to the parent."""
         self.open = False
         self._writer.forget()
 
@@ -324,7 +324,7 @@ class RunRegistry:
     def _is_kept(self, counted: SignatureStats, order: TraceRequest, duration_ns: int) -> bool:
         if not order.factor:
             return True
-        # Not compared with untraced runs: tracing alone would make it look slow.
+        # Not compared with untraced runs, because tracing alone would make it look slow.
         if len(counted.traced) < ENOUGH:
             return False
         return duration_ns > order.factor * statistics.median(counted.traced)
@@ -332,7 +332,7 @@ class RunRegistry:
 
 @contextmanager
 def _later_if_held() -> Iterator[None]:
-    """Do nothing if another process locks the file: the next run tries again."""
+    """Skip if another process locks the file: the next run tries again."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -341,6 +341,6 @@ def _later_if_held() -> Iterator[None]:
 
 
 def warn_stopped(why: str) -> None:
-    """Warn that nothing is recorded any more."""
-    # Not through `warnings`: made into errors there, it would end the training.
+    """Warn that recording has stopped."""
+    # Not through `warnings`: turned into an error, it would end the training.
     _log.warning(Text("recording_stopped", reason=why))

@@ -1,4 +1,4 @@
-"""Counting every run of every ``tf.compat.v1`` session, and tracing the requested ones."""
+"""Count all runs of all ``tf.compat.v1`` sessions, and trace the requested ones."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -14,11 +14,11 @@ from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.texts import Text
 
 REMEMBERED = 10_000
-"""Of how many runs the signature is known by their tensors; a program may make new ones all the time."""
+"""How many signatures are cached by tensors; a program may create new tensors all the time."""
 
 
 class _OwnTime:
-    """Times a call of TensorFlow's method, without the work around it to trace it."""
+    """Times a call of TensorFlow's method, without the overhead of tracing."""
 
     def __init__(self, original: Any) -> None:
         self._original = original
@@ -33,7 +33,7 @@ class _OwnTime:
 
 
 class RunObserver:
-    """Counts the session runs between `install` and `remove`, in every thread."""
+    """Counts the session runs between `install` and `remove`, in all threads."""
 
     def __init__(self, book: RunRegistry, options: TraceOptions) -> None:
         self._book = book
@@ -46,7 +46,7 @@ class RunObserver:
         self._replacements = Replacements()
 
     def install(self) -> None:
-        """Replace TensorFlow's methods by ones that count."""
+        """Replace TensorFlow's methods by counting ones."""
         base, put = self._module.BaseSession, self._replacements.put
         self._tracer.users.install(self._replacements)
         self._book.allocations.install(self._replacements)
@@ -55,7 +55,7 @@ class RunObserver:
         put(base._Callable, "__call__", self._counting_call)  # noqa: SLF001
 
     def remove(self) -> None:
-        """Put TensorFlow's own methods back."""
+        """Restore TensorFlow's methods."""
         self._replacements.undo()
         self._callables.release()
         self._known.clear()
@@ -70,7 +70,7 @@ class RunObserver:
             if not book.open or session._session is None:  # noqa: SLF001
                 return original(session, options, feeds, fetches, targets, metadata)
             options_bytes = b"" if options is None else bytes(client.TF_GetBuffer(options))
-            # The tensors themselves, of which TensorFlow has one object each: names would take longer.
+            # By tensor objects, which are unique in TensorFlow: names would be slower.
             key = (tuple(fetches), tuple(targets), tuple(feeds), options_bytes)
             counted = known.get(key) or self._new(key)
             if counted is None:
@@ -108,7 +108,8 @@ class RunObserver:
     def _run(self, original: Any, options_bytes: bytes, *arguments: Any) -> tuple[Any, bytes]:
         metadata = arguments[-1]
         if metadata is not None and self._module.config_pb2.RunOptions.FromString(options_bytes).trace_level:
-            # Traced already, by the program or a recording around it: one at a time can have the profiler.
+            # Already traced by the program or an enclosing recording: only one at a time can have the
+            # profiler.
             result = original(*arguments)
             return result, bytes(self._client.TF_GetBuffer(metadata))
         return self._tracer.run(original, *arguments)
@@ -116,7 +117,7 @@ class RunObserver:
     def _counting_call(self, original: Any) -> Any:
         def call(made: Any, *args: Any, **kwargs: Any) -> Any:
             book, options = self._book, self._callables.options(made)
-            # The fetches of one made before are not known.
+            # The fetches of one made earlier are unknown.
             if not book.open or options is None:
                 return original(made, *args, **kwargs)
             counted = book.counted(self._signature(options.fetch, options.target, options.feed, b""))
@@ -159,7 +160,7 @@ class RunObserver:
             self._failed(counted, number, error, began, graph, order)
             raise
         tracing = time.perf_counter_ns() - began - own.duration_ns
-        # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
+        # TensorFlow writes fields in order, so step_stats comes first if it is not empty.
         if metadata[:1] == b"\n" and metadata[1:2] != b"\0":
             new = [why for why, count in lowered.items() if count > before.get(why, 0)]
             note = "; ".join(Text("run_without_gpu_rows", why=Text(why)) for why in new)
@@ -187,7 +188,7 @@ class RunObserver:
         graph: Any,
         order: TraceRequest | None = None,
     ) -> None:
-        """Count a run that raised, and keep the facts about it if it ran out of memory."""
+        """Count a run that raised, and keep the facts if it ran out of memory."""
         duration = time.perf_counter_ns() - began
         self._book.failed(counted, order)
         if failure := failure_of(error, [graph], dict):

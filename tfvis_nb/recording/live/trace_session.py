@@ -1,4 +1,4 @@
-"""`TraceSession`: everything a job runs, counted in a file, and traced on request."""
+"""`TraceSession`: counts all runs of a job in a file, and traces them on request."""
 
 from __future__ import annotations
 
@@ -32,28 +32,27 @@ _of_parents: list[object] = []
 
 
 class TraceSession(SavedSession):
-    """Counts every ``session.run`` and every batch of Keras in a file, and traces runs on request.
+    """Counts every ``session.run`` and every Keras batch in a file, and traces runs on request.
 
-    The file is the session: it is written as the job runs, so that a job that is killed
-    loses at most the run under way, and any process may read it and choose what to trace by
-    `tfvis_nb.open_session`. A file that cannot be written, or is deleted in the meantime, ends the
-    recording with one warning in the log, never the job: after that `problem` gives the reason, requests do
-    nothing, and the tables show whatever can still be read. Invalid requests raise, and so do `read` and
-    `save` if they fail.
+    The file is the session. It is written while the job runs, so a killed job loses at most the current run.
+    Any process can read it and request traces with `tfvis_nb.open_session`. If the file cannot be written or
+    is deleted, the recording ends with one warning in the log, but the job continues. Then `problem` has the
+    reason, requests do nothing, and the tables show what can still be read. Invalid requests raise, and so do
+    `read` and `save` if they fail.
 
     It records in a ``with`` block, from `hook` in a ``MonitoredSession`` or ``Estimator``, from
-    `keras_callback` in ``fit``, or starting with `record_process`. All of them see the runs of every session
-    in the process, those of initialisers and savers too.
+    `keras_callback` in ``fit``, or starting with `record_process`. All of these see the runs of every session
+    in the process, including those of initialisers and savers.
 
     Parameters
     ----------
     path
-        The file, customarily ``*.tfvis``. One that is there is continued. None makes
-        ``run-DATE-TIME-PID.tfvis`` in the current folder.
+        The file, usually ``*.tfvis``. An existing one is continued. None creates ``run-DATE-TIME-PID.tfvis``
+        in the current folder.
     keep
-        How many traces to keep of each signature, the newest; None keeps all.
+        How many of the newest traces to keep for each signature; None keeps all.
     level
-        Of session runs, as for `tfvis_nb.trace`.
+        Trace level of session runs, as in `tfvis_nb.trace`.
     partition_graphs
         Whether to keep the executed graphs with the traces of session runs.
 
@@ -110,7 +109,7 @@ class TraceSession(SavedSession):
 
     @property
     def problem(self) -> str:
-        """Why recording has stopped, such as a full disk; empty if it has not."""
+        """Why recording has stopped, such as a full disk; otherwise empty."""
         book = self._book
         return (book.problem if book is not None else "") or self._problem
 
@@ -118,28 +117,28 @@ class TraceSession(SavedSession):
     def hook(self) -> Any:
         """A new ``SessionRunHook`` for ``MonitoredTrainingSession(hooks=[...])`` or ``Estimator.train``.
 
-        It records from before the session is made until it is closed.
+        It records from before the session is created until it is closed.
         """
         from tfvis_nb.recording.live.estimator_hook import session_run_hook
 
         return session_run_hook(self)
 
     def keras_callback(self) -> Any:
-        """Return a new callback for ``fit``, ``evaluate`` and ``predict``: each batch is counted.
+        """Return a new callback for ``fit``, ``evaluate`` and ``predict`` that counts each batch.
 
-        A batch that is traced is profiled by ``tf.profiler``, unless that is in use just then.
+        A traced batch is profiled by ``tf.profiler``, unless that is in use.
         """
         from tfvis_nb.recording.live.keras_batches import keras_callback
 
         return keras_callback(self)
 
     def start(self, user: object = None) -> RunRegistry | None:
-        """Begin to record, until `stop` was called for every user that began; None if it cannot.
+        """Start recording, until `stop` has been called for each user that started it; None if it cannot.
 
         Parameters
         ----------
         user
-            Who needs it; any object.
+            Any object that identifies the caller.
         """
         with self._switching:
             if not any(user is one for one in self._users):
@@ -149,19 +148,19 @@ class TraceSession(SavedSession):
             return self._book
 
     def stop(self, user: object = None) -> None:
-        """End what `start` began for a user."""
+        """End the recording for a user that called `start`."""
         with self._switching:
             self._users = [one for one in self._users if one is not user]
             if not self._users:
                 self._end()
 
     def close(self) -> None:
-        """End the recording whoever began it, and close the file."""
+        """End the recording for all users, and close the file."""
         from tfvis_nb.recording.live.keras_batches import PhaseRecorder
 
         for user in list(self._users):
             if isinstance(user, PhaseRecorder):
-                user.let_go()  # which ends its profile, and waits for no thread that waits for this
+                user.let_go()  # ends its profile, without waiting for threads that wait for this one
         with self._switching:
             self._users = []
             self._end()
@@ -194,7 +193,7 @@ class TraceSession(SavedSession):
         _open.add(self)
 
     def _inject(self) -> None:
-        """Also record Keras's training without a callback."""
+        """Also record Keras training without a callback."""
         from tfvis_nb.recording.live.keras_batches import inject_callback
 
         with self._switching:
@@ -216,7 +215,7 @@ class TraceSession(SavedSession):
             return
         try:
             if self._book is None and self._is_unmade():
-                # If training does not return, requests come before it starts.
+                # If training does not return, requests are made before it starts.
                 connect(self.path, create=True).close()
             super()._write(write)
         except FILE_ERRORS as error:
@@ -228,13 +227,13 @@ class TraceSession(SavedSession):
 
     def _table(self, made: Callable[[Guarded], pd.DataFrame]) -> pd.DataFrame:
         try:
-            # Before its first use there need not be a file.
+            # Before its first use the file need not exist.
             if self._book is not None or not self._is_unmade():
                 return super()._table(made)
         except FILE_ERRORS as error:
             self._stop_for(error)
         except TraceFormatError:
-            # If it was recorded into, its file has been emptied since, which was reported.
+            # If it was recorded into, the file has since been emptied, which was reported.
             if not self.problem:
                 raise
         connection = empty_session()
@@ -244,7 +243,7 @@ class TraceSession(SavedSession):
             connection.close()
 
     def _is_unmade(self) -> bool:
-        """Whether there is no file, or an empty one, such as those of `tempfile`."""
+        """Whether the file does not exist or is empty, like those of `tempfile`."""
         return not self.path.exists() or (self.path.is_file() and self.path.stat().st_size == 0)
 
     def _stop_for(self, error: Exception) -> None:
@@ -257,7 +256,7 @@ class TraceSession(SavedSession):
                 warn_stopped(self._problem)
 
     def _forked(self) -> None:
-        """Drop the parent's handles in a child process; a connection may not even be closed."""
+        """Drop the parent's handles in a child process; a connection must not even be closed."""
         if self._book is not None:
             self._book.forget()
         _of_parents.append((self._book, self._reader))
@@ -265,20 +264,20 @@ class TraceSession(SavedSession):
 
 
 def record_process(path: str | Path | None = None, **options: Any) -> TraceSession:
-    """Record every session of this process, starting now, without a change in the code that runs them.
+    """Record every session of this process, starting now, without changing the code that runs them.
 
     Keras's ``fit``, ``evaluate`` and ``predict`` are recorded as with `TraceSession.keras_callback`.
 
     Parameters
     ----------
     path, options
-        As for `TraceSession`.
+        As in `TraceSession`.
 
     Returns
     -------
     TraceSession
-        Recording already. Its ``close()``, or the end of a ``with`` block around it, undoes
-        everything; the end of the process closes it as well.
+        Already recording. Its ``close()`` or the end of a ``with`` block undoes everything; the end of the
+        process also closes it.
 
     Examples
     --------

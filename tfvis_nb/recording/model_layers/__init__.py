@@ -1,1 +1,1 @@
-"""The layers of the models that live in this process, and which events they made."""
+"""The layers of live models in this process, and their events."""

@@ -16,25 +16,25 @@ Found = TypeVar("Found")
 
 
 def put_live_layers(trace: Trace, graphs: Iterable[Any] = ()) -> None:
-    """Give the events of a recording the path, class and weights of their layer, if its model still lives.
+    """Give the events of a recording the path, class and weights of their layer, if its model still exists.
 
-    `graphs` are those of all functions that ran; without them, all models may have run.
+    `graphs` are those of all executed functions; without them, all models may have run.
     """
-    # Layers run code of their own when asked for their parts: a recording without layers is better than none.
+    # Layers run their own code when asked for their parts: a recording without layers is better than none.
     with contextlib.suppress(Exception):
         if models := _that_ran(live_layers(), graphs):
             put_layers(trace, models)
 
 
 def _that_ran(models: list[LiveLayer], graphs: Iterable[Any]) -> list[LiveLayer]:
-    """Leave out models with weights that no function used, if some used those of other models.
+    """Leave out models whose weights no function used, if some function used those of other models.
 
-    Ops of a model that is gone, or of no model, may have scopes of the same names.
+    Ops of a deleted model, or of none, may have scopes with the same names.
     """
     used: set[int] = set()
     for graph in graphs:
         variables = [known() for known in getattr(graph, "_weak_variables", ())]
-        # A model has the variable of all replicas.
+        # A model has the distributed variable of all replicas.
         wholes = [getattr(variable, "_distributed_container", None) for variable in variables]
         used |= {id(variable) for variable in variables} | {id(whole()) for whole in wholes if whole}
     ran = [model for model in models if not model.weights or not used.isdisjoint(model.weights)]
@@ -42,7 +42,7 @@ def _that_ran(models: list[LiveLayer], graphs: Iterable[Any]) -> list[LiveLayer]
 
 
 def live_layers() -> list[LiveLayer]:
-    """Describe the models in this process: the layers that are in no other one."""
+    """Describe the models in this process: layers that are in no other layer."""
     kinds = _kinds()
     if not kinds:
         return []
@@ -60,7 +60,7 @@ def layers_of_model(model: Any) -> LiveLayer:
 
 
 def _kinds() -> set[type]:
-    """Return the classes of layers and modules in imported packages, and all that derive from them."""
+    """Return the classes of layers and modules in imported packages, and their subclasses."""
     bases = [("keras", "Layer"), ("tf_keras", "layers", "Layer"), ("tensorflow", "Module")]
     todo = [kind for module, *names in bases if (kind := _class(sys.modules.get(module), names)) is not None]
     kinds: set[type] = set()
@@ -74,13 +74,13 @@ def _kinds() -> set[type]:
 
 def _class(module: Any, names: list[str]) -> type | None:
     for name in names:
-        # Modules that are not imported yet stay so, although TensorFlow imports Keras when asked for it.
+        # Do not import modules: TensorFlow imports Keras on attribute access.
         module = vars(module).get(name) if module is not None else None
     return module if isinstance(module, type) else None
 
 
 def _asked(question: Callable[[Any], Found], layer: Any, otherwise: Found) -> Found:
-    """Return the result of a layer's own code, which may fail: a model that is not built raises."""
+    """Return the result of a layer's own code, which may fail: unbuilt models raise."""
     try:
         return question(layer)
     except Exception:  # noqa: BLE001 - the code of any layer
@@ -124,5 +124,5 @@ def _size(weight: Any) -> int:
     for length in weight.shape:
         count *= int(length)
     dtype = weight.dtype
-    # TensorFlow's types know their size; those of Keras on JAX are names, and NumPy knows JAX's.
+    # TensorFlow's types know their size; those of Keras on JAX are names, which NumPy resolves.
     return count * int(dtype.size if hasattr(dtype, "size") else np.dtype(dtype).itemsize)

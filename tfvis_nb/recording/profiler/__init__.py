@@ -1,1 +1,1 @@
-"""Recording of TensorFlow 2 by its profiler."""
+"""Recording of TensorFlow 2 with its profiler."""

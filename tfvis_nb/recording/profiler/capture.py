@@ -1,4 +1,4 @@
-"""One profile of TensorFlow's: from its start to its XSpace, through a folder that does not stay."""
+"""A TensorFlow profile, from its start to its XSpace, through a temporary folder."""
 
 import tempfile
 import time
@@ -14,9 +14,9 @@ from tfvis_nb.texts import Text
 
 @dataclass(frozen=True)
 class XSpace:
-    """A serialised ``XSpace``, and when the profile started, in epoch ns as Python's clock had it.
+    """A serialised ``XSpace``, and the start of the profile in epoch ns of Python's clock.
 
-    TensorFlow 2.15 leaves the start out of its message; later versions' own figure is the better one.
+    TensorFlow 2.15 leaves the start out of its message; the figure of later versions is better.
     """
 
     data: bytes
@@ -24,7 +24,7 @@ class XSpace:
 
 
 class _Level:
-    """A tracer's level. TensorFlow 2.21 takes an int for a bool, which it ignores, but not an index."""
+    """A tracer's level. TensorFlow 2.21 mistakes an int for a bool and ignores it, but not an index."""
 
     def __init__(self, level: int) -> None:
         self._level = level
@@ -34,24 +34,24 @@ class _Level:
 
 
 class Profile:
-    """A profile that runs from now until `stop`; TensorFlow raises AlreadyExistsError if another one runs.
+    """A profile that runs until `stop`; TensorFlow raises AlreadyExistsError if another one runs.
 
     `levels` are those of `TraceOptions.profiler_levels`.
 
-    TensorFlow hands a profile out as a file only. The folder for it is a temporary one,
-    removed by `stop`, or with the object.
+    TensorFlow only provides a profile as a file. It is written to a temporary folder, which `stop` or
+    deleting the object removes.
     """
 
     def __init__(self, levels: Mapping[str, int]) -> None:
         from tensorflow.python.profiler.internal import _pywrap_profiler
 
         self._folder = tempfile.TemporaryDirectory(prefix="tfvis_nb-", ignore_cleanup_errors=True)
-        # Not through tf.profiler.experimental, whose state of a running profile belongs to the user.
+        # Not through tf.profiler.experimental, whose running profile belongs to the user.
         self._session: Any = _pywrap_profiler.ProfilerSession()
         options = {name: _Level(level) for name, level in levels.items()}
         try:
             with without_profiler_log():
-                # TensorFlow looks at the clock before it readies the GPU.
+                # TensorFlow reads the clock before it prepares the GPU.
                 self._epoch_ns = time.time_ns()
                 self._session.start(self._folder.name, options)
         except BaseException:
@@ -64,7 +64,7 @@ class Profile:
 
         session, self._session = self._session, None
         try:
-            # It takes about as long as what it profiled, when that was many thousands of ops a second.
+            # It takes about as long as the profiled code, if that ran many thousands of ops per second.
             with progress_after("TensorFlow is writing its profile"), without_profiler_log():
                 session.export_to_tb()
             return written(Path(self._folder.name), self._epoch_ns)
@@ -75,8 +75,8 @@ class Profile:
 
 
 def written(folder: Path, epoch_ns: int) -> XSpace:
-    """Read the newest profile that was written below `folder` since `epoch_ns`; OSError if there is none."""
-    # The times of files are coarser than the clock.
+    """Read the newest profile written in `folder` since `epoch_ns`; OSError if there is none."""
+    # File times are coarser than the clock.
     since = epoch_ns - 1_000_000_000
     files = [(path.stat().st_mtime_ns, path) for path in folder.glob("plugins/profile/*/*.xplane.pb")]
     recent = [file for file in files if file[0] >= since]

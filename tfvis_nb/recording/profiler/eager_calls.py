@@ -1,10 +1,9 @@
-"""Noticing the first op that TensorFlow runs eagerly, before it runs.
+"""Notice the first op that TensorFlow runs eagerly, before it runs.
 
-Eager ops, calls of a ``tf.function`` and all that Keras does end in three C functions,
-which TensorFlow's Python calls as attributes of one module. Around the calls of a function,
-and where the code marks its steps, there is an event already that only a running profiler
-records. Until a recording has what it waits for, all of these are replaced; a replaced one
-costs a fraction of a microsecond.
+Eager ops, calls of a ``tf.function`` and all work of Keras end in three C functions, which TensorFlow's
+Python calls as attributes of one module. Calls of functions and marks of steps also have an outer event that
+only a running profiler records. All of these are replaced until the recording no longer needs them; a
+replaced one costs a fraction of a microsecond.
 """
 
 from collections.abc import Callable
@@ -36,7 +35,7 @@ class EagerCalls:
         self._replacements.put(Trace, "__init__", self._telling_of_marks)
 
     def end(self) -> None:
-        """Put TensorFlow's own functions back."""
+        """Restore TensorFlow's functions."""
         self._watching = False
         self._replacements.undo()
 

@@ -1,7 +1,7 @@
-"""The graphs of the functions that TensorFlow instantiates while a recording is on.
+"""The graphs of functions that TensorFlow instantiates during a recording.
 
-``run_metadata`` of the eager context has had no times since TensorFlow 2.1, but it has
-the graphs: of each function when it is first run, after placement and optimisation.
+``run_metadata`` of the eager context has had no times since TensorFlow 2.1, but it has the graph of each
+function when it first runs, after placement and optimisation.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ class FunctionGraph(NamedTuple):
 
 
 class FunctionGraphs:
-    """Collects graphs from `collect` to `taken`, unless the user's own code collects them."""
+    """Collects graphs between `collect` and `taken`, unless the user's code collects them itself."""
 
     def __init__(self) -> None:
         self._context: Any = None
 
     def collect(self) -> None:
-        """Begin. This initialises TensorFlow's eager context, if it is not."""
+        """Start collecting. This initialises TensorFlow's eager context if needed."""
         from tensorflow.python.eager import context
 
         if self._context is None and not _user_collects():
@@ -37,7 +37,7 @@ class FunctionGraphs:
             self._context.enable_graph_collection()
 
     def taken(self) -> list[FunctionGraph]:
-        """End, and return the collected graphs, one per function and device."""
+        """Stop, and return the collected graphs, one per function and device."""
         eager, self._context = self._context, None
         if eager is None or _user_collects():
             return []
@@ -53,10 +53,10 @@ class FunctionGraphs:
 
 
 def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[FunctionGraph]) -> list[list[FunctionGraph]]:
-    """Give each step of a profile those of the graphs that its ops are nodes of.
+    """Give each step of a profile the graphs that contain its ops.
 
-    A profile does not show of which function an op is. So a step gets the graph that has
-    most of its ops, then the one with most of the others, while a graph has any two of them.
+    A profile does not show the function of an op. So a step gets the graph with most of its ops, then the one
+    with most of the remaining ops, as long as a graph has at least two of them.
     """
     from tensorflow.core.framework import graph_pb2
 

@@ -1,7 +1,7 @@
-"""Running phases of Keras, and those ended by an error, which Keras does not report to callbacks.
+"""Running Keras phases, and those ended by an error, which Keras does not report to callbacks.
 
-A phase goes on for as long as the function of Keras that runs it is on the stack of a thread.
-Its batch under way would otherwise keep TensorFlow's one profiler, and its recording never end.
+A phase runs as long as its Keras function is on the stack of a thread. Otherwise its running batch would keep
+TensorFlow's only profiler, and its recording would never end.
 """
 
 import os
@@ -15,17 +15,17 @@ from typing import Protocol
 from tfvis_nb.recording.thread_frames import frames_of_threads
 
 LOOK_S = 1.0
-"""How often to look whether phases are still under way; whoever needs the profiler looks at once."""
+"""How often to check whether phases still run; code that needs the profiler checks immediately."""
 
 _FUNCTIONS = {"fit", "evaluate", "predict"}
 _PACKAGES = {"keras", "tf_keras"}
 
 
 class Phases(Protocol):
-    """The recorders of phases, each with the Keras function that runs it, or None."""
+    """Recorders of phases, each with the Keras function that runs it, or None."""
 
     def under_way(self) -> dict[str, FrameType | None]:
-        """Return the phases that have begun and not ended."""
+        """Return the running phases."""
 
     def give_up(self, phase: str) -> None:
         """End a phase that an error has ended."""
@@ -36,14 +36,14 @@ class Phases(Protocol):
 
 
 _all: dict[Phases, bool] = {}
-"""With whether the functions of Keras that run them are known."""
+"""All recorders, and whether the Keras functions that run their phases are known."""
 
 _lock = threading.Lock()
 _watching = False
 
 
 def watch(phases: Phases) -> None:
-    """Have phases given up when an error has ended them, until `forget`."""
+    """Watch phases until `forget`, to give up those that an error has ended."""
     global _watching  # noqa: PLW0603 - one thread is enough for all
     known = any(function is not None for function in phases.under_way().values())
     with _lock:
@@ -55,13 +55,13 @@ def watch(phases: Phases) -> None:
 
 
 def forget(phases: Phases) -> None:
-    """Forget phases of which none is under way."""
+    """Stop watching phases, none of which runs any more."""
     with _lock:
         _all.pop(phases, None)
 
 
 def running_function() -> FrameType | None:
-    """Return the function of Keras that has called this one, if it is known which functions those are."""
+    """Return the Keras function that called this one, if the Keras functions are known."""
     for frame, _ in traceback.walk_stack(sys._getframe()):  # noqa: SLF001
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if frame.f_code.co_name in _FUNCTIONS and package in _PACKAGES:
@@ -73,15 +73,15 @@ def drop_abandoned(begins: str | None = None) -> None:
     """Give up the phases that an error has ended.
 
     A phase of the kind `begins` starts now in this thread, so an earlier one of that kind has ended there.
-    This is the only sign for phases whose function is not known.
+    This is the only sign for phases with an unknown function.
     """
     with _lock:
         known = list(_all)
-    # Without the lock: who ends a phase holds that of the phases, and forgets them.
+    # Without the lock: code that ends a phase holds the lock of the phases, and forgets them.
     found = [(phases, *one) for phases in known for one in phases.under_way().items()]
     if not found:
         return
-    # After these: a function that begins in between is in neither.
+    # After the phases: a function that starts in between is in neither.
     going_on = frames_of_threads()
     for phases, phase, function in found:
         if function is None:

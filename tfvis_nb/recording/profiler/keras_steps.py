@@ -1,7 +1,7 @@
 """The batches of Keras's ``fit``, ``evaluate`` and ``predict`` as steps of a profile.
 
-Keras 2 marked them itself, Keras 3 does not. For a batch it runs one function and some eager ops around it,
-and a profile records neither how they belong together nor the batch's number.
+Keras 2 marked them itself, Keras 3 does not. It runs one function per batch with eager ops around it, and a
+profile records neither that they belong together nor the number of the batch.
 """
 
 import itertools
@@ -20,14 +20,14 @@ _BACKEND = "keras.src.backend.config"
 
 
 class KerasSteps:
-    """Marks the batches while it is in place.
+    """Marks the batches while it is installed.
 
     Parameters
     ----------
     backend
         The backend of Keras whose batches are marked.
     mark
-        Begins a mark of the framework's profiler; it has ``set_metadata`` and ends with ``__exit__``.
+        Starts a mark of the framework's profiler, which has ``set_metadata`` and ends with ``__exit__``.
     """
 
     def __init__(self, backend: str, mark: Callable[[str], Any]) -> None:
@@ -39,7 +39,7 @@ class KerasSteps:
         self._marking = False
 
     def install(self) -> bool:
-        """Begin to mark, if Keras is loaded; return whether it is."""
+        """Start marking if Keras is loaded; return whether it is."""
         module = sys.modules.get(MODULE)
         callbacks = getattr(module, "CallbackList", None)  # absent while the module is being imported
         if callbacks is None:
@@ -53,7 +53,7 @@ class KerasSteps:
         return True
 
     def remove(self) -> None:
-        """Put Keras's own methods back."""
+        """Restore Keras's methods."""
         self._marking = False
         self._replacements.undo()
         self._begun.clear()
@@ -62,7 +62,7 @@ class KerasSteps:
         def make(original: Any) -> Any:
             def on_batch_begin(callbacks: Any, batch: Any, logs: Any = None) -> Any:
                 if self._marking:
-                    # Replaces one that an exhausted data set or an error left without an end.
+                    # Replaces one that never ended because of an exhausted data set or an error.
                     self._begun[id(callbacks), phase] = self._mark(phase)
                 return original(callbacks, batch, logs)
 
@@ -76,7 +76,7 @@ class KerasSteps:
                 result = original(callbacks, batch, logs)
                 mark = self._begun.pop((id(callbacks), phase), None)
                 if mark is not None:
-                    # Only now, because an unfinished batch does not count.
+                    # Only now, because unfinished batches do not count.
                     mark.set_metadata(step_num=next(self._numbers[phase]), _r=1)
                     mark.__exit__(None, None, None)
                 return result

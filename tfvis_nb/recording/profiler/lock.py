@@ -1,11 +1,9 @@
-"""Which level a run can be traced at: TensorFlow has one GPU profiler a process.
+"""Choose the trace level of a run, because TensorFlow has one GPU profiler per process.
 
-Two runs traced at ``HARDWARE_TRACE`` or above at the same time, or one while
-``tf.profiler`` is active, end in ``AlreadyExistsError`` *after* the step was
-executed: its updates are applied, its results lost. So such a run holds a lock,
-and a run that cannot have it is traced at ``SOFTWARE_TRACE``, which has no such
-limit and misses only the GPU's own rows. A profile that is recorded with the runs
-holds the same lock, and has those rows.
+Two runs traced at ``HARDWARE_TRACE`` or above at the same time, or one while ``tf.profiler`` is active, end
+in ``AlreadyExistsError`` *after* the step was executed: its updates are applied, but its results are lost. So
+such a run holds a lock. A run that cannot get it is traced at ``SOFTWARE_TRACE``, which has no such limit and
+only misses GPU rows. A profile recorded together with the runs holds the same lock, and has those rows.
 """
 
 import sys
@@ -23,17 +21,17 @@ from tfvis_nb.recording.profiler.keras_phases import drop_abandoned
 SOFTWARE, FULL = LEVELS["software"], LEVELS["full"]
 
 LONGEST_WAIT_S = 2.0
-"""How long a run waits for another traced one to end. It may be waiting for *this* one."""
+"""How long a run waits for another traced run to end, which may be waiting for *this* one."""
 
 LOOK_S = 0.02
-"""How often a run that waits looks whether it still needs to."""
+"""How often a waiting run checks whether it still has to wait."""
 
 
 _PROFILER = threading.Lock()
 
 
 class ProfilerSlot:
-    """Grants trace levels to the runs of one recording, and counts those that got less.
+    """Grants trace levels to the runs of one recording, and counts those with a lowered level.
 
     `level` is the number in ``RunOptions.TraceLevel`` that every run should have. With `profiled`, a profile
     is recorded during the runs and has the GPU's rows. ``lowered`` counts the runs without GPU rows by
@@ -50,15 +48,15 @@ class ProfilerSlot:
 
     @contextmanager
     def level(self, session: Any, user_level: int, *, blocking: bool, exact: bool = False) -> Iterator[int]:
-        """Yield the level at which a run of `session` is traced, and hold the profiler during it.
+        """Yield the trace level for a run of `session`, and hold the profiler during the run.
 
-        A higher level in the user's own ``RunOptions`` is kept. A `blocking` run fills a queue, and so waits
-        for other runs while it is full. With `exact`, the program keeps the trace itself, and so must get its
-        level.
+        A higher level in the user's own ``RunOptions`` is kept. A `blocking` run fills a queue, so it waits
+        for other runs while the queue is full. With `exact`, the program keeps the trace itself, so it must
+        get its level.
         """
         granted = user_level if exact else max(self._level, user_level)
         if session._target:  # noqa: SLF001
-            # A cluster's workers answer to FULL_TRACE only, and pass over a profiler that is taken.
+            # Workers of a cluster only respond to FULL_TRACE, and ignore a taken profiler.
             held = hold_profiler(0)
             granted = granted if exact else FULL
         elif granted <= SOFTWARE or not self._has_accelerator(session):
@@ -90,13 +88,13 @@ class ProfilerSlot:
         else:
             lowered = "profiler_busy"
             self._wait_s = (
-                0.0  # the runs of this program depend on each other: the next wait would be as vain
+                0.0  # the runs of this program depend on each other, so waiting again would not help
             )
         self.lowered[lowered] += 1
         return False
 
     def _waited(self) -> bool:
-        """Wait for the profiler, but not for a profile, which may have got it first: that lasts."""
+        """Wait for the profiler, but not for a long-running profile that may hold it."""
         if hold_profiler(0):
             return True
         until = time.monotonic() + self._wait_s
@@ -114,15 +112,15 @@ class ProfilerSlot:
 
 
 def hold_profiler(wait_s: float) -> bool:
-    """Keep full traces from running until `release_profiler`; False if one did not end within `wait_s`."""
+    """Block full traces until `release_profiler`; return False if one did not end within `wait_s`."""
     if _PROFILER.acquire(blocking=False):
         return True
-    drop_abandoned()  # a batch of Keras may have it that an error has ended
+    drop_abandoned()  # a Keras batch ended by an error may hold it
     return _PROFILER.acquire(timeout=wait_s)
 
 
 def release_profiler() -> None:
-    """Let full traces run again."""
+    """Allow full traces again."""
     _PROFILER.release()
 
 

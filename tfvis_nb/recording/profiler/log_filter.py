@@ -1,7 +1,7 @@
-"""Leaving out the lines that TensorFlow's profiler logs at its start and end, which notebooks show in red.
+"""Filter the lines that TensorFlow's profiler logs at its start and end, which notebooks show in red.
 
-TensorFlow's C++ code writes its log to the file descriptor 2, and its level cannot be changed once it is
-loaded. So that descriptor is a pipe while the profiler starts or ends, and all other lines are passed on.
+TensorFlow's C++ code logs to file descriptor 2, and its log level cannot be changed after loading. So that
+descriptor is a pipe while the profiler starts or ends, and all other lines are passed on.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-# For TensorFlow 2.16 and later, and for earlier versions; informational lines only.
+# For TensorFlow 2.16 and later, and for earlier versions; only informational lines.
 _OWN = re.compile(
     rb"(?:I\d{4} [\d:.]+\s+\d+ |\d{4}-\d\d-\d\d [\d:.]+: I )"
     rb"(?:\S*/)?(?:profiler_session|save_profile|cupti_\w+|gpu_tracer|device_tracer_\w+)\.cc:\d+\] "
@@ -24,8 +24,7 @@ _STDERR = 2
 class _Filter:
     """A pipe that replaces a file descriptor, and the thread that forwards its output.
 
-    Both stay as long as the process does: a program that was started in the meantime goes on writing to the
-    pipe.
+    Both exist as long as the process, because a program started in the meantime keeps writing to the pipe.
     """
 
     def __init__(self) -> None:
@@ -36,7 +35,7 @@ class _Filter:
 
     @contextlib.contextmanager
     def put(self) -> Iterator[None]:
-        """Stand in for the descriptor, unless it does so already."""
+        """Replace the descriptor, unless that is already done."""
         if self._target != _STDERR:
             yield
             return
@@ -56,7 +55,7 @@ class _Filter:
         held = b""
         while held := held + os.read(self._reading, 1 << 16):
             *lines, held = held.splitlines(keepends=True)
-            # A line that has not ended may be a progress bar.
+            # An unfinished line may be a progress bar.
             if held.endswith(b"\n") or not _MAY_BE_OWN.match(held):
                 lines, held = [*lines, held], b""
             for line in lines:
@@ -73,16 +72,16 @@ class _Filter:
                 text = text[os.write(self._target, text) :]
 
 
-# Whatever is collected as garbage in between may end another profile.
+# Garbage collected in between may end another profile.
 _lock = threading.RLock()
 _filters: dict[int, _Filter] = {}
 
 
 @contextlib.contextmanager
 def without_profiler_log() -> Iterator[None]:
-    """Leave out the profiler's own informational lines in this block, and nothing else."""
+    """Leave out only the profiler's informational lines in this block."""
     with _lock, contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # a daemon may have no descriptor 2
+        with contextlib.suppress(OSError):  # daemons may lack descriptor 2
             os.fstat(_STDERR)
             # A forked process has the pipe, but not the thread.
             if os.getpid() not in _filters:

@@ -1,8 +1,8 @@
-"""Profiling eager code, ``tf.function`` and Keras, in every thread.
+"""Profile eager code, ``tf.function`` and Keras, in all threads.
 
-The profiler starts with the first eager call, not before: if only sessions run, their full traces have more
-detail, and the two exclude each other. While it runs, sessions are traced at ``SOFTWARE_TRACE``, and the
-profile has the kernels they launch.
+The profiler only starts at the first eager call: if only sessions run, their full traces have more detail,
+and the two exclude each other. While it runs, sessions are traced at ``SOFTWARE_TRACE``, and the profile has
+their kernels.
 """
 
 import threading
@@ -20,17 +20,17 @@ from tfvis_nb.recording.profiler.user_profiler import Bindings
 from tfvis_nb.texts import Text
 
 RETRY_S = 0.1
-"""How long to let a profiler that is not ours go on before asking for it again."""
+"""How long to wait before asking again for a profiler that someone else holds."""
 
 PATIENCE_S = 0.5
-"""How long the first eager call waits for a traced session run to end. That may be waiting for *it*."""
+"""How long the first eager call waits for a traced session run to end, which may be waiting for *it*."""
 
 
 class ProfileTracer:
-    """Profiles from the first eager call after `install` until `remove`.
+    """Profiles between the first eager call after `install` and `remove`.
 
-    ``recorded`` has the profiles in their order, ``graphs`` the graphs of the functions that were
-    instantiated, ``remarks`` the missing data and data from elsewhere, each once.
+    ``recorded`` has the profiles in order, ``graphs`` the graphs of instantiated functions, ``remarks`` the
+    notes about missing data and data from elsewhere, each once.
     """
 
     def __init__(self, options: TraceOptions) -> None:
@@ -42,7 +42,7 @@ class ProfileTracer:
         self._keras = KerasSteps("tensorflow", _mark)
         self._functions = FunctionGraphs()
         self._replacements = Replacements()
-        # Reentrant: the user's profile may be let go of, and ours go on, wherever Python collects garbage.
+        # Reentrant: garbage collection may release the user's profile, and resume ours, anywhere.
         self._lock = threading.RLock()
         self._profile: Profile | None = None
         self._holds = False
@@ -54,11 +54,11 @@ class ProfileTracer:
 
     @property
     def active(self) -> bool:
-        """Whether a profile runs, ours or one of the cell's own that has the profiler from us."""
+        """Whether a profile runs: ours, or one of the cell that borrowed the profiler."""
         return self._holds
 
     def install(self) -> None:
-        """Wait for the first eager call, or begin at once where the profiler alone is to record."""
+        """Wait for the first eager call, or start immediately if only the profiler records."""
         if self._options.mode == "session":
             return
         from tensorflow.python.profiler import profiler_v2
@@ -70,7 +70,7 @@ class ProfileTracer:
             self._begin()
 
     def remove(self) -> None:
-        """End the profile, and put everything back."""
+        """End the profile, and restore everything."""
         self._calls.end()
         self._keras.remove()
         self._replacements.undo()
@@ -83,16 +83,16 @@ class ProfileTracer:
                 self.graphs = self._functions.taken()
 
     def lend(self) -> None:
-        """End the profile: one that the user's code starts needs the profiler."""
+        """End the profile, because one that the user's code starts needs the profiler."""
         with self._lock:
             self._lent, self._goes_on = self._open, self._profile is not None
             self._end()
             if self._lent and not self._holds:
-                # A full trace of a session run would refuse theirs.
+                # A full trace of a session run would block theirs.
                 self._holds = lock.hold_profiler(lock.LONGEST_WAIT_S)
 
     def take_back(self, recorded: XSpace | None) -> None:
-        """Go on profiling: the user's own has ended."""
+        """Resume profiling, because the user's profile has ended."""
         with self._lock:
             if not self._lent:
                 return
@@ -106,7 +106,7 @@ class ProfileTracer:
                 self._calls.watch()
 
     def _before_call(self) -> bool:
-        """Begin if necessary; return whether eager calls need not be watched any more."""
+        """Start if necessary; return whether eager calls no longer need to be watched."""
         with self._lock:
             if not self._open:
                 return True
@@ -130,7 +130,7 @@ class ProfileTracer:
 
     def _put_off(self, why: str) -> None:
         self.remarks[why] = None
-        self._wait_s = 0.0  # its holder may be waiting for this very call
+        self._wait_s = 0.0  # its holder may be waiting for this call
         self._retry_at = time.monotonic() + RETRY_S
 
     def _start(self) -> bool:
@@ -166,14 +166,14 @@ def _mark(name: str) -> Any:
 
 
 def finish_devices() -> None:
-    """Wait until the accelerators are done: unfinished work would be missing in the profile."""
+    """Wait for the accelerators, because unfinished work would be missing in the profile."""
     from tensorflow.python.eager import context
     from tensorflow.python.framework import errors, ops
     from tensorflow.python.ops import gen_sync_ops
 
     eager: Any = context.context()
     if eager._context_handle is None:  # noqa: SLF001
-        return  # no eager work was given to any, and asking for them would initialise TensorFlow
+        return  # they have no eager work, and listing them would initialise TensorFlow
     with context.eager_mode():
         for device in eager.list_logical_devices():
             if "CPU" in device.device_type:
@@ -182,4 +182,4 @@ def finish_devices() -> None:
                 with ops.device(device.name):
                     gen_sync_ops.sync_device()
             except errors.OpError:
-                continue  # its own work has failed, which the user's code hears of
+                continue  # its work has failed, which the user's code also sees

@@ -1,8 +1,8 @@
-"""Giving way to profiles of the user's own code, because a process has only one profiler.
+"""Give way to profiles of the user's code, because a process has only one profiler.
 
-``tf.profiler.experimental``, ``tf.summary.trace_on`` and Keras's TensorBoard callback all
-make their profiler in one module. There a stand-in answers while a recording is on: the
-recording's own profile ends before theirs starts, and continues when theirs has ended.
+``tf.profiler.experimental``, ``tf.summary.trace_on`` and Keras's TensorBoard callback all create their
+profiler in one module. A stand-in replaces it there during a recording: the recording's profile ends before
+theirs starts, and continues when theirs has ended.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from tfvis_nb.recording.profiler.capture import XSpace, written
 
 
 class ProfilerHandover(Protocol):
-    """Who has the profiler, and lends it."""
+    """The owner of the profiler, who lends it."""
 
     def lend(self) -> None:
-        """End the own profile: the user's starts."""
+        """End our profile, because the user's starts."""
 
     def take_back(self, recorded: XSpace | None) -> None:
-        """Continue: the user's profile has ended, and this is its recording, if that was saved."""
+        """Resume: the user's profile has ended; this is its recording, if it was saved."""
 
 
 class Bindings:
-    """Stands in for TensorFlow's ``_pywrap_profiler`` where the user's code gets its profiler."""
+    """Replaces TensorFlow's ``_pywrap_profiler`` where the user's code gets its profiler."""
 
     def __init__(self, original: Any, lender: ProfilerHandover) -> None:
         self._original = original
@@ -35,7 +35,7 @@ class Bindings:
         return getattr(self._original, name)
 
     def ProfilerSession(self) -> _UsersProfile:  # noqa: N802 - TensorFlow's name
-        """Return a profiler as the user's code expects it."""
+        """Return a profiler with the interface that the user's code expects."""
         return _UsersProfile(self._original.ProfilerSession(), self._lender)
 
 
@@ -66,17 +66,17 @@ class _UsersProfile:
         self._give_back(self._saved())
 
     def __del__(self) -> None:
-        # stop(save=False) only lets go of it.
+        # stop(save=False) only releases it.
         self._give_back(None)
 
     def _saved(self) -> XSpace | None:
         try:
             return written(Path(self._folder), self._epoch_ns)
         except OSError:
-            return None  # in a folder that is not of this machine's
+            return None  # in a folder that is not on this machine
 
     def _give_back(self, recorded: XSpace | None) -> None:
         if self._borrowed:
             self._borrowed = False
-            self._session = None  # with which the process's profiler is free again
+            self._session = None  # which frees the profiler of the process
             self._lender.take_back(recorded)

@@ -1,1 +1,1 @@
-"""Other processes, also on other machines -> Trace, through the profiler service that TensorFlow has."""
+"""Record other processes, also on other machines, through TensorFlow's profiler service."""

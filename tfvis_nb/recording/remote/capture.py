@@ -1,4 +1,4 @@
-"""Records running processes from outside, such as the workers of a cluster, all at the same time."""
+"""Record running processes from outside, such as the workers of a cluster, all at the same time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ADDRESS = re.compile(r"(?:grpc://)?([^\s/:]+|\[[0-9a-f:.]+\]):(\d{1,5})/?", re.
 _MOST_WORKERS = 512
 _LONGEST = 200
 _SMALL = 1 << 16
-"""Bytes; the profile of a worker that runs nothing holds some facts of its host and is smaller."""
+"""In bytes; the profile of an idle worker only has facts about its host and is smaller."""
 
 
 def capture(
@@ -40,7 +40,7 @@ def capture(
 ) -> Trace:
     """Record running TensorFlow processes, on this or other machines, all at the same time.
 
-    Each has to run TensorFlow's profiler service: ``tf.profiler.experimental.server.start(6009)`` in its
+    Each must run TensorFlow's profiler service: ``tf.profiler.experimental.server.start(6009)`` in its
     code, or the port of a TensorFlow Serving or TPU worker. TensorFlow need not be installed here.
 
     Parameters
@@ -50,22 +50,22 @@ def capture(
     seconds
         How long to record.
     tries
-        How often to record again if a worker ran nothing meanwhile or has another profiler running.
+        How often to record again if a worker ran nothing or has another profiler running.
     python, shapes, device_level
-        What to record, as for `trace`.
+        What to record, as in `trace`.
     title
         A short name for the picture; by default the address of the first worker that was recorded.
 
     Returns
     -------
     Trace
-        With a task for each worker, and their clocks aligned as far as possible. A note names the workers
+        A trace with a task for each worker, and their clocks aligned as far as possible. A note names workers
         that could not be recorded.
 
     Raises
     ------
     ConnectionError
-        If no worker could be recorded; it names each with the reason.
+        If no worker could be recorded; the message names each with the reason.
     EmptyTraceError
         If none of them ran anything.
     ImportError
@@ -119,7 +119,7 @@ def _read(answers: Mapping[str, Answer], title: str | None) -> tuple[Trace, list
 
 
 class _Profile(io.BytesIO):
-    """A profile as a file that is called like its worker."""
+    """A profile as a file named after its worker."""
 
     def __init__(self, name: str, content: bytes) -> None:
         super().__init__(content)
@@ -127,7 +127,7 @@ class _Profile(io.BytesIO):
 
 
 def addresses_of(workers: Sequence[str]) -> list[str]:
-    """Return each worker once as ``host:port``; ValueError for one that is no address, and for too many."""
+    """Return each worker once as ``host:port``; ValueError for an invalid address, and for too many."""
     found = [(worker, _ADDRESS.fullmatch(worker.strip())) for worker in workers]
     for worker, match in found:
         if match is None or not 0 < int(match[2]) < 1 << 16:
@@ -159,7 +159,7 @@ def _recorded(
 
 
 def _ask(address: str, seconds: float, options: TraceOptions) -> Answer:
-    """Record a worker; a profile without events is none."""
+    """Record a worker; a profile without events counts as none."""
     with tempfile.TemporaryDirectory(prefix="tfvis-nb-capture-") as folder:
         answer = ask(address, seconds, options, Path(folder))
     return _checked(address, answer) if len(answer.profile) < _SMALL else answer

@@ -1,8 +1,8 @@
-"""TensorFlow's profiler service: what is asked of a worker over gRPC, and what it answers.
+"""TensorFlow's profiler service: requests to workers over gRPC, and their responses.
 
-``tf.profiler.experimental.client.trace`` asks the same, but lets each worker write its profile into a folder
-that all of them share. If it is told to (``emit_xspace``), the service of TensorFlow 2.21 returns the profile
-instead. That of 2.15 writes it in any case, into its working folder if no other is given.
+``tf.profiler.experimental.client.trace`` sends the same request, but lets each worker write its profile to a
+shared folder. With ``emit_xspace``, the service of TensorFlow 2.21 returns the profile instead. That of 2.15
+always writes it, by default to its working folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _METHOD = "/tensorflow.ProfilerService/Profile"
 _CONNECT_S = 5.0
 _COLLECT_S = 60.0
-"""How long a worker may take to collect what it recorded; a large host needs several seconds."""
+"""How long a worker may take to collect its recording; a large host needs several seconds."""
 
 # ProfileRequest of profiler_service.proto and ProfileOptions of profiler_options.proto, TensorFlow 2.21.
 _DURATION_MS, _OPTIONS, _REPOSITORY_ROOT, _EMIT_XSPACE = 1, 4, 5, 9
@@ -37,7 +37,7 @@ _EMPTY_TRACE, _XSPACE = 7, 8
 
 
 class Outcome(Enum):
-    """What came of asking a worker."""
+    """The outcome of a request to a worker."""
 
     RECORDED = "recorded"
     EMPTY = "worker_idle"
@@ -50,7 +50,7 @@ class Outcome(Enum):
 
 
 class Answer(NamedTuple):
-    """What a worker answered: its profile, or why it has none; `reason` is in words of gRPC."""
+    """A worker's response: its profile, or the outcome without one; `reason` is gRPC's text."""
 
     outcome: Outcome
     profile: bytes = b""
@@ -60,7 +60,7 @@ class Answer(NamedTuple):
 def request(seconds: float, options: TraceOptions, folder: Path) -> bytes:
     """Return a ``ProfileRequest``; a worker that does not return its profile writes it to `folder`."""
     duration = round(seconds * 1000)
-    # Without version 1, or with the duration in the request alone, a worker takes its own defaults.
+    # Without version 1, or with the duration only in the request, a worker uses its defaults.
     values = {**options.profiler_levels, "version": 1, "enable_hlo_proto": 1, "duration_ms": duration}
     packed = b"".join(whole_number(_OPTION[name], value) for name, value in values.items())
     parts = [
@@ -73,7 +73,7 @@ def request(seconds: float, options: TraceOptions, folder: Path) -> bytes:
 
 
 def answered(response: bytes, folder: Path) -> Answer:
-    """Return what a ``ProfileResponse`` holds, or what the worker has written to `folder`."""
+    """Return the content of a ``ProfileResponse``, or of the file that the worker wrote to `folder`."""
     try:
         found = {one.number: response[one.start : one.end] for one in fields(response)}
     except DamageError as error:
@@ -82,7 +82,7 @@ def answered(response: bytes, folder: Path) -> Answer:
         return Answer(Outcome.RECORDED, found[_XSPACE])
     if any(found.get(_EMPTY_TRACE, b"")):
         return Answer(Outcome.EMPTY)
-    # The file of a worker on this machine; that of another lies there.
+    # Only workers on this machine write to this disk.
     written = next(folder.rglob("*.xplane.pb"), None)
     return Answer(Outcome.KEPT) if written is None else Answer(Outcome.RECORDED, written.read_bytes())
 
@@ -90,7 +90,7 @@ def answered(response: bytes, folder: Path) -> Answer:
 def ask(address: str, seconds: float, options: TraceOptions, folder: Path) -> Answer:
     """Record a worker for some seconds, and return its answer when it has collected everything.
 
-    `folder` is an empty one, for this worker alone.
+    `folder` is empty and only for this worker.
     """
     grpc = _grpc()
     unlimited = [("grpc.max_receive_message_length", -1)]

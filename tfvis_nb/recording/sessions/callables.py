@@ -1,7 +1,7 @@
-"""Tracing the callables of ``BaseSession._make_callable_from_options``, which Keras's graph mode uses.
+"""Trace callables of ``BaseSession._make_callable_from_options``, which Keras's graph mode uses.
 
-Their run options are fixed when they are made, so tracing one takes a twin of
-it with raised options. The original stays as it was and costs nothing later.
+Their run options are fixed at creation, so tracing one needs a twin with raised options. The original stays
+unchanged and costs nothing later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CallableTracer:
-    """Traces the calls of the callables that are made while it is in place."""
+    """Traces the calls of callables that are created while it is installed."""
 
     def __init__(self, tracer: SessionTracer) -> None:
         self._tracer = tracer
@@ -57,11 +57,11 @@ class CallableTracer:
         return call
 
     def options(self, made: Any) -> Any:
-        """Return the ``CallableOptions`` a callable was made with; None if that was before."""
+        """Return the ``CallableOptions`` a callable was made with; None if it was made earlier."""
         return self._options.get(made)
 
     def release(self) -> None:
-        """Let the twins go."""
+        """Release the twins."""
         self._twins.clear()
 
     def call(

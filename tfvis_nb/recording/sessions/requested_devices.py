@@ -1,4 +1,4 @@
-"""The devices that a session's graph requests: a run's own graphs only have the assigned ones."""
+"""The devices requested by a session's graph, because the graphs of a run only have the assigned ones."""
 
 import threading
 from typing import Any
@@ -16,7 +16,7 @@ class RequestedDevices:
     def of(self, graph: Any) -> bytes:
         """Return a serialised RunMetadata with the names, op types and devices of a ``tf.Graph``.
 
-        They are in a function's graph before optimisation. Empty if the program requested no device.
+        They are stored as a function's graph before optimisation. Empty if the program requested no device.
         """
         with self._lock:
             version, described = self._known.get(graph, (-1, b""))

@@ -1,4 +1,4 @@
-"""The arguments with which a ``session.run`` records itself."""
+"""The arguments that make a ``session.run`` record itself."""
 
 import importlib
 from typing import Any
@@ -7,7 +7,7 @@ from tfvis_nb.texts import Text
 
 
 def full_trace() -> tuple[Any, Any]:
-    """Return the ``RunOptions`` that ask for everything, and an empty ``RunMetadata`` to be filled."""
+    """Return ``RunOptions`` that request everything, and an empty ``RunMetadata`` to be filled."""
     config_pb2 = _messages()
     options = config_pb2.RunOptions(
         trace_level=config_pb2.RunOptions.FULL_TRACE, output_partition_graphs=True

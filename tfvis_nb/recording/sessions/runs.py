@@ -1,4 +1,4 @@
-"""Tracing every run of every ``tf.compat.v1`` session, whoever calls it.
+"""Trace every run of every ``tf.compat.v1`` session, no matter who calls it.
 
 ``Session.run``, ``Tensor.eval``, ``Operation.run``, ``make_callable``, savers,
 initialisers and ``MonitoredSession`` all end in one method,
@@ -22,7 +22,7 @@ from tfvis_nb.recording.sessions.run_options import tensorflow_module
 from tfvis_nb.recording.sessions.user_run_metadata import UsersMetadata, as_requested
 
 LABEL_NAMES = 3
-"""How many names a run's label has before it only counts the rest."""
+"""How many names the label of a run shows before it only counts the rest."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Run:
 
 
 class SessionTracer:
-    """Traces the session runs between `install` and `remove`, in every thread.
+    """Traces the session runs between `install` and `remove`, in all threads.
 
     The user's own ``RunOptions`` keep their effect. With `profiled`, a profile is recorded during the runs.
     """
@@ -63,7 +63,7 @@ class SessionTracer:
         self._replacements = Replacements()
 
     def install(self) -> None:
-        """Replace TensorFlow's methods by ones that trace."""
+        """Replace TensorFlow's methods by tracing ones."""
         base, put = self._module.BaseSession, self._replacements.put
         self._open = True
         self.users.install(self._replacements)
@@ -73,7 +73,7 @@ class SessionTracer:
         put(base._Callable, "__call__", self._callables.calling)  # noqa: SLF001
 
     def remove(self) -> None:
-        """Put TensorFlow's own methods back; a run still in progress is not recorded any more."""
+        """Restore TensorFlow's methods; a run still in progress is not recorded."""
         with self._lock:
             self._open = False
             if self._running:
@@ -88,14 +88,15 @@ class SessionTracer:
 
     @property
     def runs(self) -> list[Run]:
-        """The recorded runs, in the order in which they began."""
+        """The recorded runs, ordered by start."""
         with self._lock:
             return sorted(self._runs, key=lambda run: run.number)
 
     def raised_options(self, requested: Any, level: int, *, exact: bool = False) -> Any:
         """Return a copy of the program's ``RunOptions`` that asks for a trace at `level`.
 
-        With `exact`, the program traces the run itself: it gets what it asks for, and so do we.
+        With `exact`, the program traces the run itself: it gets exactly what it requests, and so does the
+        recording.
         """
         raised = type(requested)()
         raised.CopyFrom(requested)
@@ -120,7 +121,7 @@ class SessionTracer:
     def record(self, label: str, run: Callable[[], tuple[Any, bytes]], graph: Any = None) -> Any:
         """Execute `run`, keep the ``RunMetadata`` it returns under `label`, and return its result.
 
-        `graph` is the session's, where that is known.
+        `graph` is that of the session, if known.
         """
         with self._lock:
             number = next(self._numbers)
@@ -160,7 +161,7 @@ class SessionTracer:
     def _unrecorded(
         self, original: Any, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
     ) -> Any:
-        """Run as the user asked, but at a level that goes with the profile; a higher one would fail."""
+        """Run as the user requested, but at a level compatible with the profile; a higher one would fail."""
         if options is not None:
             requested = self._module.config_pb2.RunOptions.FromString(self._client.TF_GetBuffer(options))
             if requested.trace_level > SOFTWARE:
@@ -170,7 +171,7 @@ class SessionTracer:
     def run(
         self, original: Any, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
     ) -> tuple[Any, bytes]:
-        """Run with raised options. `options` and `metadata` are C buffers, or None; so are ours."""
+        """Run with raised options. `options` and `metadata` are C buffers or None."""
         client = self._client
         requested = self._module.config_pb2.RunOptions()
         if options is not None:
@@ -205,7 +206,7 @@ class SessionTracer:
 
 
 def label_of(fetches: Iterable[str], targets: Iterable[str]) -> str:
-    """Name a run by the ops it ran, such as the train op, and what it fetched (``:0`` left out)."""
+    """Name a run by its ops, such as the train op, and its fetches (without ``:0``)."""
     names = [*targets, *(name.removesuffix(":0") for name in fetches)]
     more = [f"{len(names) - LABEL_NAMES} more"] if len(names) > LABEL_NAMES else []
     return ", ".join(names[:LABEL_NAMES] + more)

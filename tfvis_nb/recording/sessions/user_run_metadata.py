@@ -1,7 +1,7 @@
-"""Fills the program's own ``RunMetadata`` in a traced run, as without a recording.
+"""Fill the program's own ``RunMetadata`` in a traced run, as without a recording.
 
-A run that is traced for a recording fills a buffer of the recording's. The program reads its
-own through two functions of TensorFlow's client, which are replaced while a recording is on.
+A run traced for a recording fills the recording's buffer. The program reads its own buffer through two
+functions of TensorFlow's client, which are replaced during a recording.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from tfvis_nb.recording.patches import Replacements
 
 
 def as_requested(recorded: Any, options: Any) -> Any:
-    """Take out of a ``RunMetadata`` what the program's ``RunOptions`` do not ask for, and return it."""
+    """Return a ``RunMetadata`` without the parts that the program's ``RunOptions`` do not request."""
     if not options.trace_level:
         recorded.ClearField("step_stats")
     if not options.output_partition_graphs:
@@ -19,20 +19,20 @@ def as_requested(recorded: Any, options: Any) -> Any:
 
 
 class UsersMetadata:
-    """The contents of buffers that TensorFlow left empty; `client` is the module that sessions call."""
+    """The contents for buffers that TensorFlow left empty; `client` is the module that sessions call."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        # With the buffers themselves, so that no other buffer gets their ids.
+        # Keeps the buffers, so that no other buffer gets their ids.
         self._held: dict[int, tuple[Any, bytes]] = {}
 
     def install(self, replacements: Replacements) -> None:
-        """Let the program read what is put here."""
+        """Let the program read the contents put here."""
         replacements.put(self._client, "TF_GetBuffer", self._getting)
         replacements.put(self._client, "TF_DeleteBuffer", self._deleting)
 
     def put(self, buffer: Any, content: bytes) -> None:
-        """Let a buffer have a content until it is deleted."""
+        """Set the content of a buffer until it is deleted."""
         if content:
             self._held[id(buffer)] = buffer, content
 

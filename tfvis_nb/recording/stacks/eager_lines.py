@@ -1,4 +1,4 @@
-"""The line of each eager call, noted when the call begins.
+"""The line of each eager call, noted at the start of the call.
 
 The profiler records a row for each of these calls, on the same clock.
 """
@@ -17,30 +17,30 @@ from tfvis_nb.recording.stacks.phases import phase_of_frame
 from tfvis_nb.recording.stacks.source_files import SourceFiles
 
 _MOST = 1_000_000
-"""Calls that are noted."""
+"""Maximum number of noted calls."""
 
 _MOST_EARLY_NS = 500_000
 _SPREAD_US = 8
-"""No call takes less than this."""
+"""The shortest duration of a call."""
 _NEXT_CALLS = 16
-"""Calls after the start of a row that it may be of."""
+"""How many calls after the start of a row it may belong to."""
 
 CONSTANT = "_EagerConst"
-"""The op that makes a tensor of a Python value; it has a row, but the call around it does not."""
+"""The op that makes a tensor from a Python value; it has a row, but the call around it does not."""
 
 Line = tuple[CodeType, int]
-"""Code, and the instruction in it."""
+"""Code, and an instruction in it."""
 
 
 class EagerCall(NamedTuple):
-    """The user's own frames of a call, the innermost first, and the phase of training that they are in."""
+    """The user's own frames of a call, innermost first, and their phase of training."""
 
     lines: tuple[Line, ...]
     phase: str | None
 
 
 class EagerLines:
-    """Notes the calls between `watch` and `end`, in every thread."""
+    """Notes the calls between `watch` and `end`, in all threads."""
 
     def __init__(self) -> None:
         self._own: dict[str, bool] = {}
@@ -50,7 +50,7 @@ class EagerLines:
         self._replacements = Replacements()
 
     def watch(self) -> None:
-        """Begin to note."""
+        """Start noting."""
         from tensorflow.python import pywrap_tfe
         from tensorflow.python.framework import constant_op
 
@@ -59,11 +59,11 @@ class EagerLines:
             self._replacements.put(pywrap_tfe, name, self._noting)
 
     def end(self) -> None:
-        """Put TensorFlow's own functions back."""
+        """Restore TensorFlow's functions."""
         self._replacements.undo()
 
     def noted(self) -> tuple[list[int], list[EagerCall]]:
-        """Return when each call began (epoch ns), and the calls."""
+        """Return the start of each call (epoch ns), and the calls."""
         calls = list(self._calls)
         return self._began[: len(calls)], calls[: len(self._began)]
 
@@ -88,7 +88,7 @@ class EagerLines:
             if mine:
                 lines.append((code, frame.f_lasti))
             elif lines:
-                break  # callers of the user's code are not worth the time it takes to look through them
+                break  # callers of the user's code are not worth the time to inspect them
             elif phase is None:
                 phase = phase_of_frame(code.co_filename, code.co_name)
             frame = frame.f_back
@@ -96,9 +96,9 @@ class EagerLines:
 
 
 def earliness(rows: np.ndarray, noted: np.ndarray) -> int:
-    """Return by how many ns rows begin too early, up to `_MOST_EARLY_NS`: that most are right after calls.
+    """Return how early rows start, in ns, up to `_MOST_EARLY_NS`: the shift that puts most right after calls.
 
-    Rows of a profile with an estimated start begin before their calls. `noted` is sorted.
+    Rows of a profile with an estimated start may start before their calls. `noted` is sorted.
 
     >>> earliness(np.array([70_000, 95_000, 170_000]), np.array([100_000, 125_000, 200_000]))
     31000

@@ -1,4 +1,4 @@
-"""Whether a file still has the code that ran: files are edited while a process has loaded them."""
+"""Check whether a file still has the code that ran, because loaded files may be edited."""
 
 import gc
 import linecache
@@ -14,18 +14,18 @@ import psutil
 from tfvis_nb.recording.thread_frames import frames_of_threads
 
 _Codes = dict[int, set[CodeType]]
-"""Code by the lines it has."""
+"""Code by its lines."""
 
 
 class FileText(NamedTuple):
-    """The text of a file, empty if not available, and whether other code than this ran."""
+    """The text of a file, empty if unavailable, and whether other code than this ran."""
 
     text: str
     edited: bool
 
 
 def text_of(file: str, lines: Collection[int]) -> FileText:
-    """Return the text of a file of which `lines` ran: as Python remembers it, or as it is now."""
+    """Return the text of a file whose `lines` ran: as cached by Python, or the current one."""
     text = _remembered(file)
     if not _written_since_start(file) or _is_of(text, file, lines):
         return FileText(text, edited=False)
@@ -40,13 +40,13 @@ def _remembered(file: str) -> str:
 
 @cache
 def _process_start() -> float:
-    # Linux counts from its boot time, which it gives in whole seconds.
+    # Linux counts from the boot time, which has a resolution of one second.
     started: float = psutil.Process().create_time()
     return started + 1
 
 
 def _written_since_start(file: str) -> bool:
-    """Whether a file was written, or replaced another, in this process's time."""
+    """Whether a file was written or replaced since the start of this process."""
     try:
         found = Path(file).stat()
     except (OSError, ValueError):
@@ -55,7 +55,7 @@ def _written_since_start(file: str) -> bool:
 
 
 def _is_of(text: str, file: str, lines: Collection[int]) -> bool:
-    """Whether a text compiles to the code that this process has loaded of these lines."""
+    """Whether a text compiles to the loaded code of these lines."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -63,14 +63,15 @@ def _is_of(text: str, file: str, lines: Collection[int]) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     loaded, written = _by_line(_loaded(file)), _by_line(compiled)
-    # A module's own code is gone after its import: all that can be checked is whether there is such a line.
+    # The top-level code of a module is gone after the import, so only the existence of the line can be
+    # checked.
     return all(not compiled.isdisjoint(loaded[line]) if line in loaded else line in written for line in lines)
 
 
 def _loaded(file: str) -> Iterator[CodeType]:
-    """Yield the code of a file that functions have, or that runs now."""
+    """Yield the code of a file in functions and running frames."""
     for each in gc.get_objects():
-        # By type alone, as asking an object for its class may run its code.
+        # Only by type, because accessing __class__ may run code of the object.
         if type(each) is FunctionType and each.__code__.co_filename == file:
             yield from _within(each.__code__)
     for frame in frames_of_threads():

@@ -1,4 +1,4 @@
-"""Which op of which graph each event of a recording is an execution of."""
+"""Find the graph op that each event of a recording executed."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,18 +19,18 @@ _TRANSFERRED = re.compile(r"edge_\d+_")
 _MADE = [
     re.compile(pattern, re.DOTALL)
     for pattern in (
-        r"_(?:arg|retval)_(.+)_\d+_\d+",  # a value that is fed or fetched
-        r"_send_(.+)_\d+",  # one that leaves a function
-        r"(.+?)(?:/_\d+|_S\d+)",  # the copy of a value that another device gets
-        r"Func/(.+)/(?:input|output)(?:_control_node)?/_\d+",  # what a function took or gave that was inlined
-        r"(.+)__cf__\d+",  # a value that does not change
+        r"_(?:arg|retval)_(.+)_\d+_\d+",  # a fed or fetched value
+        r"_send_(.+)_\d+",  # an output of a function
+        r"(.+?)(?:/_\d+|_S\d+)",  # a copy of a value for another device
+        r"Func/(.+)/(?:input|output)(?:_control_node)?/_\d+",  # an input or output of an inlined function
+        r"(.+)__cf__\d+",  # a constant value
         r"ConstantFolding/(.+?)(?:-[\w-]+|_const_axis)",
     )
 ]
-"""What TensorFlow calls nodes that it makes of others."""
+"""Matches names of nodes that TensorFlow derives from others."""
 
 _MODULE = re.compile(r"hlo_module=a_inference_(\w+?_\d+)__")
-"""What XLA calls the program of a function."""
+"""Matches XLA's name of the program of a function."""
 
 _INPUT_PIPELINE = re.compile("tf_data")
 
@@ -39,8 +39,8 @@ class FoundOps(NamedTuple):
     """The ops of events.
 
     - `rows`: Events, int64.
-    - `number`: The index of the op of each in `ops`.
-    - `ops`: Operations of TensorFlow.
+    - `number`: The index in `ops` of each event's op.
+    - `ops`: TensorFlow operations.
     """
 
     rows: np.ndarray
@@ -61,7 +61,7 @@ class EventOps:
         self._nodes = nodes
 
     def of_sessions(self, trace: Trace, graphs: Sequence[Any]) -> FoundOps:
-        """Return the ops of events; each step has run the graph of its number."""
+        """Return the ops of events; each step ran the graph with its number."""
         every = {id(graph): graph for graph in graphs if graph is not None}
         numbers = {number: at for at, number in enumerate(every)}
         of_step = np.array([numbers.get(id(graph), -1) for graph in graphs] + [-1])
@@ -71,10 +71,9 @@ class EventOps:
         return self._found(trace, rows, node, ran, [[graph] for graph in every.values()])
 
     def of_profile(self, trace: Trace, functions: Mapping[str, Any], graphs: Sequence[Any]) -> FoundOps:
-        """Return the ops of events: of the function that was called last before each.
+        """Return the ops of events, in the last function called before each event.
 
-        Names that it does not have are looked for in the other functions that ran, and in the `graphs` of
-        sessions.
+        Names missing there are searched in the other functions that ran, and in the `graphs` of sessions.
         """
         events = trace.events
         rows = np.flatnonzero(_has_node(events) & ~events["detail"].str.startswith("Eager").fillna(False))
@@ -111,7 +110,7 @@ class EventOps:
         ran: np.ndarray,
         candidates: Sequence[Sequence[Any]],
     ) -> FoundOps:
-        """Return the ops of some rows; `ran` has the number of the graphs where each node may be, or -1."""
+        """Return the ops of rows; `ran` has the numbers of the graphs that may contain each node, or -1."""
         code, texts = _numbered(node)
         pair, distinct = pd.factorize(np.where(ran < 0, -1, ran * len(texts) + code))
         ops = [
@@ -142,8 +141,8 @@ def _has_node(events: pd.DataFrame) -> np.ndarray:
 
 
 def _node_names(events: pd.DataFrame, rows: np.ndarray) -> pd.Series:
-    """Return the node of each of some events: of received or copied ones, that which made the tensor."""
-    # Labels are the most of a table's bytes.
+    """Return the node of each event; for received or copied tensors, the node that made them."""
+    # Labels are most of the bytes of a table.
     events = events[["kind", "name", "tensor"]].iloc[rows]
     moved = is_kind(events, "transfer") | is_kind(events, "memcpy")
     tensor = events["tensor"][moved].astype(object).dropna()
@@ -156,7 +155,7 @@ def _node_names(events: pd.DataFrame, rows: np.ndarray) -> pd.Series:
 
 
 def _with_compiled(trace: Trace, rows: np.ndarray, node: pd.Series) -> tuple[pd.Series, np.ndarray]:
-    """Name events of compiled code by their nodes; return the function of each as well, empty if unknown."""
+    """Name events of compiled code by their nodes; also return the function of each, empty if unknown."""
     function = np.full(len(rows), "", object)
     if trace.nested is None or OP_NAME not in trace.nested.column_names:
         return node, function
@@ -168,7 +167,7 @@ def _with_compiled(trace: Trace, rows: np.ndarray, node: pd.Series) -> tuple[pd.
 
 
 def _numbered(texts: pd.Series) -> tuple[np.ndarray, list[str]]:
-    """Number texts: the number of each row, and the distinct ones; a missing one is empty."""
+    """Return the number of each row's text, and the distinct texts; missing ones are empty."""
     code, distinct = pd.factorize(texts)
     return np.where(code < 0, len(distinct), code), [*map(str, distinct), ""]
 
@@ -182,7 +181,7 @@ def _variants(name: str) -> Iterator[str]:
 
 
 def _originals(trace: Trace) -> dict[str, list[str]]:
-    """Return the nodes that nodes were made from, where TensorFlow's optimiser noted them."""
+    """Return the original nodes of nodes, if TensorFlow's optimiser noted them."""
     from tensorflow.core.framework import graph_pb2
 
     found = {}

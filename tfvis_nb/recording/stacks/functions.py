@@ -1,4 +1,4 @@
-"""The functions that TensorFlow makes or calls while a recording is on."""
+"""The functions that TensorFlow creates or calls during a recording."""
 
 import gc
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ from tfvis_nb.recording.stacks.graph_nodes import graph_of
 
 
 class SeenFunctions:
-    """Holds functions between `watch` and `end`: their graphs know the stacks of their ops.
+    """Keeps functions between `watch` and `end`, because their graphs know the stacks of their ops.
 
-    The user's code may let go of them before the recording ends.
+    The user's code may release them before the recording ends.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class SeenFunctions:
         self._replacements = Replacements()
 
     def watch(self) -> None:
-        """Begin to remember."""
+        """Start keeping functions."""
         from tensorflow.python.client.session import BaseSession
         from tensorflow.python.eager.polymorphic_function.atomic_function import AtomicFunction
 
@@ -33,11 +33,11 @@ class SeenFunctions:
         self._replacements.undo()
 
     def graphs(self) -> dict[str, Any]:
-        """Return the graph of each function by its name, those included that they call."""
+        """Return the graphs of functions by name, including the functions that they call."""
         return _with_called(self._seen.values())
 
     def session_graphs(self) -> list[Any]:
-        """Return the graphs of sessions that ran callables, as Keras of TensorFlow 1 does."""
+        """Return the graphs of sessions that ran callables, like Keras in TensorFlow 1."""
         return list(self._called_graphs.values())
 
     def _making(self, original: Any) -> Any:
@@ -64,12 +64,12 @@ class SeenFunctions:
 
 
 def graphs_of_functions() -> dict[str, Any]:
-    """Return the graphs of all functions that exist by their names, which takes long."""
+    """Return the graphs of all existing functions by name, which takes long."""
     return _with_called(_living())
 
 
 def pipeline_graphs() -> list[Any]:
-    """Return the graphs of the functions of tf.data that exist; most were made before a recording began."""
+    """Return the graphs of existing tf.data functions; most were created before the recording."""
     functions = [one for one in _living() if is_pipeline(name_of(one))]
     return [graph for graph in map(graph_of, functions) if graph is not None]
 
@@ -95,7 +95,7 @@ def _with_called(functions: Iterable[Any]) -> dict[str, Any]:
 
 
 def is_pipeline(name: str) -> bool:
-    """Whether a function of this name is one of tf.data."""
+    """Whether a function name belongs to tf.data."""
     return name.startswith("__inference_Dataset_")
 
 

@@ -1,8 +1,7 @@
-"""The op of a graph that an event is an execution of, found by the event's name.
+"""Find the op of a graph that an event executed, by the event's name.
 
-TensorFlow inlines functions and lowers loops before it runs them: the ops of a function that the node
-``PartitionedCall`` calls are then named ``PartitionedCall/<op>``, those of a loop's body
-``while/body/_4/<op>``.
+TensorFlow inlines functions and lowers loops before it runs them: ops of a function called by the node
+``PartitionedCall`` are then named ``PartitionedCall/<op>``, those of a loop's body ``while/body/_4/<op>``.
 """
 
 import re
@@ -15,7 +14,7 @@ _BODIES = {
     **dict.fromkeys(("If", "StatelessIf"), ("then_branch", "else_branch")),
     **dict.fromkeys(("Case", "StatelessCase"), ("branches",)),
 }
-"""The attributes that name the functions a node calls, by its op type."""
+"""The attributes that name the functions called by a node, by op type."""
 
 _LOWERED = re.compile(r"(?:body|cond|then|else|branch\d+)/_\d+/")
 
@@ -28,10 +27,10 @@ _GRADIENT_NAMES = (_TAPE, _GRADIENTS, _INNER_GRADIENTS)
 _BACKWARD = re.compile(r"__backward_(.+)_\d+")
 
 _VALUES = ("Const", "Placeholder", "ReadVariableOp", "VariableV2", "Shape", "Arg")
-"""Op types whose values are taken by ops of any line."""
+"""Op types whose values are used by ops of any line."""
 
 _DEEPEST = 64
-"""Gradients of gradients, and functions in functions, that are followed."""
+"""How deep gradients of gradients, and functions in functions, are followed."""
 
 
 class GraphNodes:
@@ -40,7 +39,7 @@ class GraphNodes:
     Parameters
     ----------
     functions
-        The graph of each known function, by its name; graphs know the functions that they call themselves.
+        The graph of each known function, by name; graphs know the functions that they call.
     """
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
@@ -50,14 +49,14 @@ class GraphNodes:
         self._called_by: dict[int, list[Any]] = {}
 
     def node(self, graph: Any, name: str, depth: int = 0) -> Any:
-        """Return the ``Operation`` that runs as `name` in `graph`, or the one that calls it, or None."""
+        """Return the ``Operation`` that runs as `name` in `graph`, or else the one that calls it, or None."""
         key = (id(graph), name)
         if key not in self._found:
             self._found[key] = self._searched(graph, name, depth)
         return self._found[key]
 
     def forward(self, op: Any) -> Any:
-        """Return the forward op of a gradient's `op`: None if it is not part of one, `op` if unknown."""
+        """Return the forward op of a gradient `op`: None if it is not part of a gradient, `op` if unknown."""
         origin = op
         for _ in range(_DEEPEST):
             found = self._forward_once(origin)
@@ -94,7 +93,7 @@ class GraphNodes:
         return named or _taken(op) or op
 
     def _named(self, graph: Any, name: str) -> Any:
-        """Return the op with the longest name that `name` begins with, of the graphs around a gradient's."""
+        """Return the op in the graphs around a gradient's whose name is the longest prefix of `name`."""
         for where in self._around(graph):
             nodes = self._of(where)
             if name in nodes:
@@ -117,7 +116,7 @@ class GraphNodes:
             ahead.append(getattr(one, "outer_graph", None))
 
     def _forward_function(self, graph: Any) -> Any:
-        """Return the graph of the function that a function is the gradient of."""
+        """Return the graph of the forward function of a gradient function."""
         base = _BACKWARD.fullmatch(getattr(graph, "name", ""))
         if base is None:
             return None
@@ -125,7 +124,7 @@ class GraphNodes:
         return next((self._functions[one] for one in self._functions if wanted.fullmatch(one)), None)
 
     def _called(self, op: Any) -> list[Any]:
-        """Return the graphs of the functions that an op calls."""
+        """Return the graphs of functions called by an op."""
         if id(op) not in self._called_by:
             values = [op.get_attr(attribute) for attribute in _BODIES[op.type]]
             names = [one.name for value in values for one in (value if isinstance(value, list) else [value])]
@@ -146,7 +145,7 @@ def _is_backward(op: Any) -> bool:
 
 
 def _taken(op: Any) -> Any:
-    """Return the forward op whose value a gradient takes: ``ReluGrad`` takes that of ``Relu``."""
+    """Return the forward op whose value a gradient uses: ``ReluGrad`` uses that of ``Relu``."""
     makers = [value.op for value in op.inputs]
     makers = [one for one in makers if one.type not in _VALUES and not _is_backward(one)]
     return next((one for one in makers if op.type.startswith(one.type)), makers[0] if makers else None)
@@ -155,13 +154,13 @@ def _taken(op: Any) -> Any:
 def graph_of(function: Any) -> Any:
     """Return the graph that a function of TensorFlow was made from, None if there is none.
 
-    Asked for its ``graph``, TensorFlow would make one from the definition, without stacks.
+    Accessing ``graph`` would make TensorFlow create one from the definition, without stacks.
     """
     return getattr(function, "_cached_graph", None)
 
 
 def _split(name: str) -> Iterator[tuple[str, str]]:
-    """Split a name in two at each of its slashes, the first one first."""
+    """Split a name in two at each of its slashes, from left to right."""
     at = name.find("/")
     while at >= 0:
         yield name[:at], name[at + 1 :]

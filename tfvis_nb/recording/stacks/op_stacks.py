@@ -11,7 +11,7 @@ _GENERATED = "__autograph_generated_file"
 
 
 class CodeLine(NamedTuple):
-    """One frame: the file that the code was compiled from, the line from 1, the function."""
+    """One frame: the file of the code, the line starting at 1, the function."""
 
     file: str
     line: int
@@ -19,18 +19,18 @@ class CodeLine(NamedTuple):
 
 
 class OpStack(NamedTuple):
-    """The frames of an op, the outermost first, and its phase, None if not known."""
+    """The frames of an op, outermost first, and its phase, None if unknown."""
 
     frames: tuple[CodeLine, ...]
     phase: str | None
 
 
 def op_stacks(ops: Sequence[Any], nodes: GraphNodes) -> list[OpStack]:
-    """Return the stack of each op, empty if unknown; a gradient has the stack of its forward op."""
+    """Return the stack of each op, empty if unknown; gradients have the stack of their forward op."""
     origins = [None if op is None else nodes.forward(op) for op in ops]
     sources = [op if origin is None else origin for op, origin in zip(ops, origins, strict=True)]
     frames = _frames({id(op): op for op in sources if op is not None})
-    # Ops share stacks, which take long to compare.
+    # Ops share stacks, which are slow to compare.
     stacks = {id(stack): stack for stack in frames.values()}
     optimizer = {number: _of_optimizer(stack) for number, stack in stacks.items()}
     found = []
@@ -46,7 +46,7 @@ def _of_optimizer(frames: Iterable[CodeLine]) -> bool:
 
 
 def _frames(ops: dict[int, Any]) -> dict[int, tuple[CodeLine, ...]]:
-    """Return the frames of ops. TensorFlow interns them: one by one they would take fifteen times as long."""
+    """Return the frames of ops. TensorFlow interns them; one by one this would take fifteen times as long."""
     from tensorflow.core.framework import graph_debug_info_pb2
     from tensorflow.python.util import _tf_stack
 
@@ -75,10 +75,10 @@ def _frames(ops: dict[int, Any]) -> dict[int, tuple[CodeLine, ...]]:
 def _written_lines() -> dict[tuple[str, int], CodeLine]:
     """Return the user's line of each line of code that AutoGraph generated.
 
-    TensorFlow does so itself, but not for the ops that the threads of a distribution strategy make.
+    TensorFlow does so itself, but not for ops created by threads of a distribution strategy.
     """
     found = {}
-    # Private names, which another release may not have.
+    # Private names, which other releases may lack.
     with contextlib.suppress(AttributeError, ImportError, TypeError):
         from tensorflow.python.autograph.impl.api import _TRANSPILER
 

@@ -1,4 +1,4 @@
-"""Which phase of training an op belongs to, by the files of its stack."""
+"""The training phase of an op, from the files of its stack."""
 
 import re
 from functools import cache
@@ -8,7 +8,7 @@ _OPTIMIZER = re.compile(
     r"|tensorflow[\\/]python[\\/]training[\\/](?:[a-z_]*optimizer[a-z_]*|ada\w+|ftrl|momentum|gradient_descent|rmsprop)\.py$"
 )
 _COMPUTES_GRADIENTS = ("compute_gradients", "minimize", "scale_loss", "get_gradients")
-"""Functions of optimizers that run the model, or call what does."""
+"""Functions of optimizers that run the model, directly or indirectly."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""In which arguments two tracings of a function differ."""
+"""Compare the arguments of two tracings of a function."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -8,11 +8,11 @@ from tfvis_nb.core.tracings import LONGEST_TEXT, MOST_CHANGES
 
 _MOST_COMPARED = 64
 _MOST_PARTS = 256
-"""Earlier tracings, and parts of an argument, that are compared."""
+"""How many earlier tracings, and parts of an argument, are compared."""
 
 
 def nearest_changes(new: Any, earlier: Sequence[Any]) -> list[dict[str, str | None]]:
-    """Return the changes from the most similar of some ``FunctionType``, of which the latest is the last one.
+    """Return the changes from the most similar of several ``FunctionType``, the latest of which is last.
 
     Each is a `tfvis_nb.core.tracings.CHANGE`. Empty if there is no earlier one.
     """
@@ -20,7 +20,7 @@ def nearest_changes(new: Any, earlier: Sequence[Any]) -> list[dict[str, str | No
     if not found:
         return []
     nearest = min(found, key=len)[:MOST_CHANGES]
-    # TensorFlow also distinguishes devices, strategies, and graphs around the call.
+    # TensorFlow also distinguishes devices, strategies, and outer graphs.
     return nearest or [_change("", "context", None, None)]
 
 
@@ -49,7 +49,7 @@ def _differences(name: str, old: Any, new: Any) -> Iterator[dict[str, str | None
         if kind == other:
             continue
         same = type(kind) is type(other)
-        # A shape of unknown rank equals none, not even itself.
+        # A shape of unknown rank equals no other, not even itself.
         pairs = [(what, _part(kind, what), _part(other, what)) for what in ("shape", "dtype") if same]
         differing = [pair for pair in pairs if pair[1] != pair[2]]
         for what, first, second in differing or [("value", _text(kind), _text(other))]:
@@ -57,7 +57,7 @@ def _differences(name: str, old: Any, new: Any) -> Iterator[dict[str, str | None
 
 
 def _leaves(kind: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the leaves of an argument, which are not Python containers, with their paths."""
+    """Yield the leaves of an argument (anything but Python containers), with their paths."""
     from tensorflow.core.function.trace_type import default_types
 
     if isinstance(kind, default_types.List):
@@ -83,7 +83,7 @@ def _leaves(kind: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _text(kind: Any) -> str:
-    """Write an argument as the program knows it: a value, or a tensor's shape and type."""
+    """Format an argument for the user: a value, or the shape and type of a tensor."""
     from tensorflow.core.function.trace_type import default_types
 
     if isinstance(kind, default_types.Literal):
@@ -96,7 +96,7 @@ def _text(kind: Any) -> str:
 
 
 def _part(kind: Any, what: str) -> str | None:
-    """Write the shape or the data type of a tensor's argument, None of others."""
+    """Format the shape or the data type of a tensor argument; None for others."""
     value = getattr(kind, what, None)
     return None if value is None else str(getattr(value, "name", value))
 

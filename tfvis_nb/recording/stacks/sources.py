@@ -1,4 +1,4 @@
-"""The stacks of a recording, put into its traces."""
+"""Add the stacks of a recording to its traces."""
 
 import contextlib
 import linecache
@@ -32,13 +32,13 @@ from tfvis_nb.recording.stacks.watch import SourceWatch
 from tfvis_nb.texts import Text, id_of
 
 LATEST_NS = 1_000_000
-"""A call begins at most this long after it was noted; a row that begins later is of one that was not."""
+"""A call starts at most this long after it was noted; a row that starts later belongs to an unnoted one."""
 _INTERRUPTED_NS = 50_000_000
-"""The first row after a call is its own even then: on a busy machine the thread may not run in between."""
+"""A later limit for the first row after a call, because on a busy machine the thread may be suspended."""
 
 
 class _Recorded(NamedTuple):
-    """The stacks of events: `number`, the index of the stack in `stacks` of each event in `rows`."""
+    """The stacks of events: `number` is the index in `stacks` for each event in `rows`."""
 
     rows: np.ndarray
     number: np.ndarray
@@ -46,14 +46,14 @@ class _Recorded(NamedTuple):
 
 
 def put_session_stacks(trace: Trace, watch: SourceWatch, graphs: Sequence[Any]) -> None:
-    """Give the events of session runs their stacks; each step has run the graph of its number."""
+    """Give the events of session runs their stacks; each step ran the graph with its number."""
     with _noting_failures(trace, watch.failed):
         nodes = GraphNodes(watch.functions.graphs())
         _put(trace, [_recorded(EventOps(nodes).of_sessions(trace, graphs), nodes)])
 
 
 def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) -> None:
-    """Give the events of a profile their stacks; `graphs` are those of sessions that ran in the meantime."""
+    """Give the events of a profile their stacks; `graphs` are those of sessions that ran meanwhile."""
     with _noting_failures(trace, watch.failed):
         watch.tracings.put(trace)
         functions = watch.functions.graphs()
@@ -65,15 +65,15 @@ def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) 
 
 
 def put_program_stacks(trace: Trace) -> None:
-    """Make the stacks that a profile was read with like those of a recording of this process.
+    """Convert the stacks in a profile to those of a recording of this process.
 
-    They begin at the user's own code, and its files have their names there and their texts.
+    They start at the user's own code, and its files get their names and texts.
     """
     if trace.stacks is None:
         return
     with _noting_failures(trace):
         files, builder = SourceFiles(), StackBuilder()
-        # None is -1.
+        # -1 means none.
         used, number = np.unique(event_stacks(trace), return_inverse=True)
         read = [trace.stacks.frames_of(stack)[::-1] if stack >= 0 else [] for stack in used.tolist()]
         lines = [
@@ -94,7 +94,7 @@ def put_program_stacks(trace: Trace) -> None:
 
 @contextlib.contextmanager
 def _noting_failures(trace: Trace, failed: str = "") -> Iterator[None]:
-    """Turn errors into a note: a recording without stacks is worth more than none."""
+    """Turn errors into a note, because a recording without stacks is better than none."""
     try:
         yield
     except Exception as error:  # noqa: BLE001 - graphs of any program, in any release of TensorFlow
@@ -104,7 +104,7 @@ def _noting_failures(trace: Trace, failed: str = "") -> Iterator[None]:
 
 
 def _eager(trace: Trace, watch: SourceWatch) -> _Recorded:
-    """Return the stack of each row of the runtime's: of the last call that was noted before it began."""
+    """Return the stack of each row of the runtime: that of the last call noted before its start."""
     events, (began, calls) = trace.events, watch.lines.noted()
     noted_rows = events["name"].str.startswith("TFE_Py_").fillna(value=False) | (events["name"] == CONSTANT)
     rows = np.flatnonzero(noted_rows.to_numpy(bool))
@@ -119,7 +119,7 @@ def _eager(trace: Trace, watch: SourceWatch) -> _Recorded:
     is_first = np.diff(last[near], prepend=-1) > 0
     near = near[(late < LATEST_NS) | (is_first & (late < _INTERRUPTED_NS))]
     ran = [calls[call] for call in order[last[near]].tolist()]
-    # Code takes long to compare.
+    # Comparing code is slow.
     keys = [(call.phase, *((id(code), at) for code, at in call.lines)) for call in ran]
     distinct = dict(zip(keys, ran, strict=True))
     numbers = {key: number for number, key in enumerate(distinct)}
@@ -137,13 +137,13 @@ def _recorded(ops: FoundOps, nodes: GraphNodes) -> _Recorded:
 
 
 def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
-    """Give a trace the stacks of its events, in addition to those it was read with."""
+    """Add stacks of events to those that a trace already has."""
     files, builder = SourceFiles(), StackBuilder()
-    # Frames take long to compare; ops of one line share them.
+    # Frames are slow to compare, and ops of one line share them.
     stacks = {id(stack.frames): stack.frames for each in recorded for stack in each.stacks}
     kept = {number: _kept(frames, files) for number, frames in stacks.items()}
     shown = {line for frames in kept.values() for line in frames}
-    # Once a file's text is known, its lines are known.
+    # The text of a file includes its lines.
     texts = _texts(((line.file, line.line) for line in shown), files)
     lines = {line: _frame(line, files) for line in shown}
     known = {number: builder.stack([lines[line] for line in stack]) for number, stack in kept.items()}
@@ -156,7 +156,7 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
         trace.notes.append(Text("code_edited", files=", ".join(names)))
     stack, phase = event_stacks(trace), _phases(trace)
     if read is not None:
-        # For compiled code that is not the user's own, the line of the call is more useful.
+        # For compiled code that is not the user's, the line of the call is more useful.
         stack = np.where(np.append(read.own_frame(), -1)[stack] >= 0, stack, -1)
     for rows, number, found in recorded:
         numbers = np.array([known[id(one.frames)] for one in found] + [-1])[number]
@@ -175,7 +175,7 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
 
 
 def _named(table: StackTable, files: SourceFiles) -> StackTable:
-    """Name the files of a table that a profile of this process was read with as those of the recording."""
+    """Rename files in a table from a profile of this process to those of the recording."""
     names = [files.of_profile(name) for name in table.files["name"].to_pylist()]
     frames = table.frames.select(["file", "line"]).to_pylist()
     texts = _texts(((names[frame["file"]], frame["line"]) for frame in frames), files)
@@ -190,7 +190,7 @@ def _named(table: StackTable, files: SourceFiles) -> StackTable:
 
 
 def _texts(places: Iterable[tuple[str, int]], files: SourceFiles) -> dict[str, tuple[str | None, bool]]:
-    """Return `SourceFiles.text` of each of the user's own files that these lines are in."""
+    """Return `SourceFiles.text` for each of the user's own files with these lines."""
     lines: dict[str, set[int]] = {}
     for file, line in places:
         lines.setdefault(file, set()).add(line)
@@ -198,7 +198,7 @@ def _texts(places: Iterable[tuple[str, int]], files: SourceFiles) -> dict[str, t
 
 
 def _phases(trace: Trace) -> np.ndarray:
-    """Return the index in `PHASES` of the phase of each event (int64), -1 where it is not known."""
+    """Return the index in `PHASES` of the phase of each event (int64); -1 if unknown."""
     if trace.nested is None or PHASE not in trace.nested.column_names:
         return np.full(len(trace.events), -1)
     found = pc.index_in(trace.nested[PHASE].cast(pa.string()), pa.array(PHASES))
@@ -207,7 +207,7 @@ def _phases(trace: Trace) -> np.ndarray:
 
 
 def _kept(lines: Sequence[CodeLine], files: SourceFiles) -> Sequence[CodeLine]:
-    """Return a stack's frames for a trace: from the user's outermost frame inwards, without ours."""
+    """Return the frames of a stack for a trace: from the user's outermost frame inwards, without ours."""
     magic = max((at for at, line in enumerate(lines) if is_magic(line.file)), default=-1)
     lines = [line for line in lines[magic + 1 :] if not is_ours(line.file)]
     first = next((at for at, line in enumerate(lines) if files.own(line.file)), 0)

@@ -1,4 +1,4 @@
-"""The functions traced during a recording, and why each was traced again."""
+"""The functions traced during a recording, and the reasons for tracing them again."""
 
 import functools
 import time
@@ -15,11 +15,11 @@ from tfvis_nb.recording.stacks.signatures import nearest_changes
 from tfvis_nb.recording.stacks.source_files import SourceFiles
 
 _MOST = 10_000
-"""Tracings that are noted."""
+"""Maximum number of noted tracings."""
 
 
 class _Tracing(NamedTuple):
-    """The noted start and end of one (epoch ns), the traced code, and facts about it."""
+    """The start and end of a tracing (epoch ns), the traced code, and facts about it."""
 
     began_ns: int
     ended_ns: int
@@ -28,24 +28,24 @@ class _Tracing(NamedTuple):
 
 
 class TracingWatch:
-    """Notes tracings between `watch` and `end`. It never fails the code."""
+    """Notes tracings between `watch` and `end`. It never breaks the code."""
 
     def __init__(self) -> None:
         self._noted: list[_Tracing] = []
         self._replacements = Replacements()
 
     def watch(self) -> None:
-        """Begin to note."""
+        """Start noting."""
         from tensorflow.python.eager.polymorphic_function import tracing_compilation
 
         self._replacements.put(tracing_compilation, "_create_concrete_function", self._creating)
 
     def end(self) -> None:
-        """Put TensorFlow's own function back."""
+        """Restore TensorFlow's function."""
         self._replacements.undo()
 
     def put(self, trace: Trace) -> None:
-        """Give the events of a profile in which functions are traced the notes on those."""
+        """Add the notes on tracings to the events of a profile in which functions are traced."""
         rows = np.flatnonzero(
             (trace.events["op"] == "tf.function-graph_building").fillna(value=False).to_numpy(bool)
         )
@@ -54,7 +54,8 @@ class TracingWatch:
         files = SourceFiles()
         column: list[dict[str, Any] | None] = [None] * len(trace.events)
         for one in sorted(self._noted, key=lambda noted: noted.began_ns):
-            # A noted call lies within its event, the last one that began before; those within end before.
+            # A noted call lies within its event, the last one started before; events nested in it end
+            # earlier.
             at = int(np.searchsorted(start, one.began_ns, side="right")) - 1
             while at >= 0 and (end[at] < one.ended_ns or column[rows[at]] is not None):
                 at -= 1
@@ -88,7 +89,7 @@ class TracingWatch:
 
 
 def _code(function: Any) -> Any:
-    """Return the code of the program's own function, without what TensorFlow and others put around it."""
+    """Return the code of the program's own function, without wrappers of TensorFlow and others."""
     for _ in range(100):
         if isinstance(function, functools.partial):
             function = function.func
@@ -102,7 +103,7 @@ def _code(function: Any) -> Any:
 
 
 def _source(code: Any, files: SourceFiles) -> str | None:
-    """Return where a function of the user's own is defined."""
+    """Return where a function of the user is defined."""
     if code is None or not files.own(code.co_filename):
         return None
     return f"{files.shown(code.co_filename)}:{code.co_firstlineno}"[-LONGEST_TEXT:]

@@ -1,4 +1,4 @@
-"""A recording's notes on the code that runs in it."""
+"""Notes on the code that runs during a recording."""
 
 from tfvis_nb.recording.stacks.eager_lines import EagerLines
 from tfvis_nb.recording.stacks.functions import SeenFunctions
@@ -6,7 +6,7 @@ from tfvis_nb.recording.stacks.tracings import TracingWatch
 
 
 class SourceWatch:
-    """Notes functions, tracings and eager calls between `install` and `remove`. It never fails the code."""
+    """Notes functions, tracings and eager calls between `install` and `remove`. It never breaks the code."""
 
     def __init__(self) -> None:
         self.functions = SeenFunctions()
@@ -15,7 +15,7 @@ class SourceWatch:
         self.failed = ""
 
     def install(self) -> None:
-        """Begin to note."""
+        """Start noting."""
         try:
             self.functions.watch()
             self.lines.watch()
@@ -24,7 +24,7 @@ class SourceWatch:
             self.failed = repr(error)
 
     def remove(self) -> None:
-        """Put TensorFlow back."""
+        """Restore TensorFlow."""
         self.functions.end()
         self.lines.end()
         self.tracings.end()

@@ -1,4 +1,4 @@
-"""The columns of counts and traces that a session's file has: those of earlier versions have fewer."""
+"""The columns of counts and traces in a session file; files of earlier versions have fewer."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -12,21 +12,21 @@ OF_TRACED_RUN = {
     "untraced_runs": count,
     "batch": count_or_none,
 }
-"""Columns about a traced run besides its time, and their checks."""
+"""Columns about a traced run other than its time, and their checks."""
 
 _UNKNOWN = dict.fromkeys(("traced", "traced_ns", "untraced_runs"), "0")
 _UNKNOWN |= dict.fromkeys(("tracing_ns", "untraced_ns", "batch", "layers"), "NULL")
-"""What replaces them in a query of a file that lacks them."""
+"""Replacements in queries of files that lack them."""
 
 
 def stored(connection: sqlite3.Connection, columns: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some columns that the file has."""
+    """Return the columns that the file has."""
     lacked = _lacked(connection)
     return tuple(column for column in columns if column not in lacked)
 
 
 def selected(connection: sqlite3.Connection, columns: Iterable[str], schema: str = "main") -> str:
-    """Return columns as a query asks for them."""
+    """Return columns as expressions of a query."""
     lacked = _lacked(connection, schema)
     return ", ".join(_UNKNOWN[column] if column in lacked else column for column in columns)
 

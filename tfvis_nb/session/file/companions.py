@@ -1,4 +1,4 @@
-"""Companion files of a session: opened only if plain, and read only up to a limit."""
+"""Companion files of a session: only opened if plain, and only read up to a limit."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ from tfvis_nb.session.file.errors import DamagedSessionError, damage
 from tfvis_nb.texts import Text
 
 OWNER_ONLY = 0o600
-"""The permissions of a new session, whatever the umask: traces have names of data and of machines."""
+"""The permissions of a new session, regardless of the umask, because traces name data and machines."""
 
 _LOGS = ("-wal", "-shm")
 _JOURNAL = "-journal"
@@ -26,10 +26,11 @@ def file_at(path: Path) -> tuple[int, int] | None:
 def open_plain(path: Path) -> int:
     """Open a plain file to read, and return its descriptor.
 
-    DamagedSessionError if it is a link, a pipe or a device: to open or read one of these may wait for ever.
+    DamagedSessionError if it is a link, a pipe or a device, because opening or reading these may block
+    forever.
     """
     _check_plain(path, path.lstat())
-    # A file put there in between must not make this wait either.
+    # A file put there in between must not block this either.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _check_plain(path, os.fstat(file))
@@ -40,7 +41,7 @@ def open_plain(path: Path) -> int:
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """Return at most this many first bytes of a plain file; errors are those of `open_plain`."""
+    """Return at most the given number of first bytes of a plain file; errors are those of `open_plain`."""
     with os.fdopen(open_plain(path), "rb") as file:
         return file.read(most)
 
@@ -48,7 +49,7 @@ def read_plain(path: Path, most: int) -> bytes:
 def check_beside(path: Path) -> None:
     """Check the files that SQLite opens with a session.
 
-    DamagedSessionError if one is not a plain file, or is a journal: a session has no journal, and SQLite
+    DamagedSessionError if one is not a plain file, or is a journal: sessions have no journal, but SQLite
     would apply it.
     """
     path = Path(os.path.realpath(path))

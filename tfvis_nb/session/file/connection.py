@@ -1,4 +1,4 @@
-"""A connection to a file that anybody may have written, with limits on its actions and time."""
+"""A connection to an untrusted file, with limits on actions and time."""
 
 import math
 import sqlite3
@@ -12,7 +12,7 @@ QUERY_S = 60.0
 """How long a query of a session may take before it is cancelled."""
 
 _STEPS = 100_000
-"""Of SQLite's machine, some milliseconds: how often the time is looked at."""
+"""Steps of SQLite's virtual machine between checks of the time, a few milliseconds."""
 
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
@@ -27,17 +27,17 @@ _CHANGES = {
     for name, value in vars(sqlite3).items()
     if name.startswith(("SQLITE_CREATE_", "SQLITE_DROP_", "SQLITE_ALTER_")) or name == "SQLITE_RECURSIVE"
 }
-"""Actions that no statement of ours takes on the tables of a session."""
+"""Actions that our statements never take on the tables of a session."""
 
 
 class Guarded(sqlite3.Connection):
-    """A connection that runs our own statements alone: none that the file brings, none without end."""
+    """A connection that only runs our own statements: none from the file, and none without end."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._until = math.inf
         self.reads_only = False
-        # Before the first look at the tables.
+        # Before the first access to the tables.
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
             self.execute(f"PRAGMA {pragma}").fetchall()
         for limit, most in _LIMITS.items():
@@ -48,11 +48,11 @@ class Guarded(sqlite3.Connection):
             self.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
         self.set_authorizer(_authorized)
         self.set_progress_handler(self._is_late, _STEPS)
-        # A damaged name is shown as such rather than hiding everything.
+        # Show a damaged name as such rather than hide everything.
         self.text_factory = partial(bytes.decode, errors="replace")
 
     def allow(self, seconds: float) -> None:
-        """Give up whatever has not ended in this time, with an error of the code ``SQLITE_INTERRUPT``."""
+        """Cancel statements that exceed this time, with the error code ``SQLITE_INTERRUPT``."""
         self._until = time.monotonic() + seconds
 
     def _is_late(self) -> bool:
@@ -72,6 +72,6 @@ def opened(path: Path, mode: str, patience_s: float) -> Guarded:
 
 
 def _authorized(action: int, *named: str | None) -> int:
-    """Refuse access from a trigger or a view, which is named last; a session has neither."""
+    """Reject access from a trigger or view, which is the last argument; sessions have neither."""
     source = named[-1]
     return sqlite3.SQLITE_DENY if source is not None or action in _CHANGES else sqlite3.SQLITE_OK

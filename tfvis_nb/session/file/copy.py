@@ -1,4 +1,4 @@
-"""A copy of a session, whole as of now."""
+"""Copy the complete current content of a session."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +11,9 @@ from tfvis_nb.session.file.schema import check_schema
 
 
 def write_copy(connection: Guarded, counted: Mapping[int, Mapping[int, Counts]], path: Path) -> None:
-    """Write the content of a session into a new file, which is removed if that fails.
+    """Write the content of a session to a new file, which is removed on failure.
 
-    `counted` has its counts, including those that are not in it yet.
+    `counted` has its counts, including those not yet in the file.
     """
     make_private(path)
     try:
@@ -24,7 +24,7 @@ def write_copy(connection: Guarded, counted: Mapping[int, Mapping[int, Counts]],
             with Transaction(copy):
                 for writer, counts in counted.items():
                     save_counts(copy, writer, counts)
-                # Nobody records into the copy.
+                # No process records into the copy.
                 last = "ifnull((SELECT max(last_ns) FROM counts WHERE writer = writers.id), 0)"
                 ended = f"ifnull(nullif({last}, 0), started_ns)"
                 copy.execute(f"UPDATE writers SET ended_ns = {ended} WHERE ended_ns IS NULL")  # noqa: S608

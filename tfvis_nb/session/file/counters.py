@@ -1,10 +1,10 @@
-"""The counts of a running process, in a companion file of the session.
+"""The counts of a running process, in a companion file (ledger) of the session.
 
-Each run that ends writes one record of a fixed size, by one system call of a microsecond or two,
-where a transaction costs tens of them. The kernel holds what was written, so it stays when
-the process is killed; and as nothing is mapped, no change of the file can end the process.
-The counts go to the database from time to time, and the file goes when the process ends;
-that of a killed process is taken in by whoever opens the session next.
+Each run that ends writes one record of fixed size with one system call, which takes a microsecond or two; a
+transaction takes tens. The kernel holds written data, so it survives when the process is killed. Nothing is
+memory-mapped, so no change of the file can crash the process. The counts are saved to the database from time
+to time, and the file is removed when the process ends. The next process to open the session takes in the
+ledger of a killed one.
 """
 
 import os
@@ -18,16 +18,16 @@ from tfvis_nb.session.file.companions import open_plain, read_plain
 from tfvis_nb.texts import Text
 
 SLOTS = 4096
-"""How many signatures a process can count apart."""
+"""How many signatures a process can count separately."""
 
 READINGS = 10
-"""How often to read, until no record is found in the middle of a write; one that was cut short stays so."""
+"""How often to read until no record is in the middle of a write; a truncated write stays incomplete."""
 
 NEW_LEDGER = ".new"
-"""At the end of the name of a ledger which is being made."""
+"""The suffix of a ledger that is being created."""
 
 MOST_COUNT = 1 << 62
-"""The most that is counted, or timed in nanoseconds."""
+"""The maximum of counts, and of times in nanoseconds."""
 
 _RECORD = struct.Struct("<10q")
 _HEAD = b"tfvis_nb counts 2\n".ljust(_RECORD.size, b"\0")
@@ -39,9 +39,9 @@ _LARGEST = len(_HEAD) + SLOTS * _RECORD.size
 class Counts(NamedTuple):
     """Counts of the runs of one signature in one process; times in nanoseconds.
 
-    ``first_ns`` and ``last_ns`` are epoch times of the starts; 0 when there was no run. ``runs`` and
-    ``total_ns`` are of all runs that ended, ``traced`` and ``traced_ns`` of the traced ones among them.
-    ``longest_ns`` is of the untraced ones; of the traced ones where there is no other.
+    ``first_ns`` and ``last_ns`` are epoch times of starts, 0 without runs. ``runs`` and ``total_ns`` cover
+    all runs that ended, ``traced`` and ``traced_ns`` the traced ones among them. ``longest_ns`` is that of
+    untraced runs, or of traced ones if there are no others.
     """
 
     runs: int = 0
@@ -55,7 +55,7 @@ class Counts(NamedTuple):
 
     @property
     def mean_ns(self) -> float | None:
-        """The mean of the untraced runs, or of the traced ones where there is no other; None without runs."""
+        """The mean of the untraced runs, or of the traced ones if there are no others; None without runs."""
         untraced = self.runs - self.traced
         if untraced > 0:
             return (self.total_ns - self.traced_ns) / untraced
@@ -63,19 +63,19 @@ class Counts(NamedTuple):
 
 
 def ledger_path(path: Path, writer: int) -> Path:
-    """Return where the process with the number `writer` counts its runs."""
+    """Return the ledger path of the process with the number `writer`."""
     return path.with_name(f"{path.name}-counts{writer}")
 
 
 def is_ledger(head: bytes) -> bool:
-    """Whether a file that begins like this has counts."""
+    """Whether a file with these first bytes has counts."""
     return head.startswith((_HEAD, _HEAD_BEFORE))
 
 
 class Ledger:
-    """The writer's side; it replaces the file of a process before.
+    """The writer's side; it replaces the file of an earlier process.
 
-    `mode` is the permissions of the session. FileExistsError if something else is there.
+    `mode` is the permissions of the session. FileExistsError if another kind of file is there.
     """
 
     def __init__(self, path: Path, mode: int) -> None:
@@ -90,7 +90,7 @@ class Ledger:
             os.fchmod(self._file, mode)
             fcntl.flock(self._file, fcntl.LOCK_EX)
             os.pwrite(self._file, _HEAD, 0)
-            # Only now: found without its lock it would be taken for that of a killed process.
+            # Only now: without its lock it would look like that of a killed process.
             new.rename(path)
         except BaseException:
             self.close()
@@ -102,11 +102,11 @@ class Ledger:
         self.putting(slot)(*counts)
 
     def putting(self, slot: int) -> Callable[..., None]:
-        """Return what writes the counts of one signature, given the values of `Counts`."""
+        """Return a function that writes the counts of one signature, given the values of `Counts`."""
         write, pack, offset = os.pwrite, _RECORD.pack, len(_HEAD) + slot * _RECORD.size
 
         def put(runs: int, failed: int, total: int, *rest: int) -> None:
-            # Two of them twice: they show a reader that a record is just being written.
+            # Two values twice: if they differ, a reader knows that a record is being written.
             write(self._file, pack(runs, failed, total, *rest, total, runs + failed), offset)
 
         return put
@@ -116,13 +116,13 @@ class Ledger:
         return _counts(os.pread(self._file, _LARGEST, 0))[0]
 
     def close(self) -> None:
-        """Let go of the file, which stays."""
+        """Close the file, which stays."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
 
     def remove(self) -> None:
-        """Delete the file: all of it is in the database."""
+        """Delete the file, because all of it is in the database."""
         try:
             # The file may belong to another session that replaced this one.
             own = os.path.samestat(os.fstat(self._file), self._path.lstat())
@@ -134,7 +134,7 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> dict[int, Counts]:
-    """Read the used slots, none of a missing file; DamagedSessionError if it is not a plain file."""
+    """Read the used slots; none if the file is missing, DamagedSessionError if it is not a plain file."""
     found: dict[int, Counts] = {}
     for _ in range(READINGS):
         now, half_written = _counts(ledger_content(path))
@@ -153,7 +153,7 @@ def ledger_content(path: Path) -> bytes:
 
 
 def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
-    """Return the counts by slot, and whether some are missing that were just being written."""
+    """Return the counts by slot, and whether some are missing because they were being written."""
     found: dict[int, Counts] = {}
     half_written = False
     if not is_ledger(content):
@@ -171,21 +171,21 @@ def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
 
 @contextmanager
 def abandoned(path: Path) -> Iterator[bool | None]:
-    """Yield whether the process that wrote the ledger is gone; hold the ledger in that case.
+    """Yield whether the process that wrote the ledger has ended; if so, hold the ledger.
 
-    None if not known: it is not there, or may not be opened.
+    None if unknown: the ledger does not exist or cannot be opened.
     """
     import fcntl
 
     try:
-        # A lock needs no right to write, which nobody has where the file system is read-only.
+        # A lock needs no write permission, which a read-only file system never grants.
         file = open_plain(path)
     except OSError:
         yield None
         return
     try:
         try:
-            # The kernel unlocks it when the process ends, in whatever way.
+            # The kernel unlocks it when the process ends for any reason.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             gone: bool | None = path.exists()
         except BlockingIOError:

@@ -1,8 +1,8 @@
-"""Making the files of a session, one process at a time, so that leftovers of killed processes are known.
+"""Create the files of a session, one process at a time, so that leftovers of killed processes are known.
 
-A file has a temporary name until it is complete. A process that makes a file holds a lock on the folder, so
-files with such names that are there before belong to no living process. A file is removed only if it has such
-a name and the content that this package or SQLite writes.
+A file has a temporary name until it is complete. A process that creates a file holds a lock on the folder, so
+earlier files with such names belong to no running process. A file is only removed if it has such a name and
+content written by this package or SQLite.
 """
 
 import os
@@ -18,7 +18,7 @@ from tfvis_nb.session.file.errors import DamagedSessionError
 from tfvis_nb.session.file.schema import begins_as_session
 
 NEW = ".new-"
-"""After the name of a session, in that of one which is being made."""
+"""The suffix of a session that is being created."""
 
 _NEW_SESSION = re.compile(re.escape(NEW) + r"[0-9a-f]{32}")
 _NEW_COUNTS = re.compile(r"-counts[0-9]+" + re.escape(NEW_LEDGER))
@@ -32,14 +32,14 @@ _SHARED_VERSION = 3_007_000
 
 @contextmanager
 def making_files(path: Path) -> Iterator[None]:
-    """Make files of the session at `path`, after removing those that killed processes have left unfinished.
+    """Create files of the session at `path`, after removing unfinished ones of killed processes.
 
-    Without a session, files next to its path are a deleted one's and are also removed: SQLite would take the
-    old log for the new session's.
+    Without a session, files next to its path belong to a deleted one and are also removed: SQLite would take
+    the old log for that of the new session.
     """
     try:
         folder = os.open(path.parent, os.O_RDONLY)
-    except OSError:  # creation reports it better
+    except OSError:  # creating files reports this better
         yield
         return
     try:
@@ -57,7 +57,7 @@ def in_the_way(path: Path) -> list[Path]:
 
 
 def _remove_left(path: Path) -> None:
-    """Remove what is left; where that is not allowed, nothing can be made either."""
+    """Remove leftovers; if that is not permitted, nothing can be created either."""
     name = path.name
     try:
         deleted = not path.exists()
@@ -69,11 +69,11 @@ def _remove_left(path: Path) -> None:
 
 
 def _is_left(path: Path, rest: str, *, deleted: bool) -> bool:
-    """Whether a file is ours by the rest of its name and by its content."""
+    """Whether a file is ours, by the rest of its name and its content."""
     unfinished = _NEW_SESSION.fullmatch(rest) or _NEW_COUNTS.fullmatch(rest)
     beside = deleted and (rest in (_LOG, _SHARED) or _COUNTS.fullmatch(rest))
     # Files next to an existing session are not even opened: closing one would drop this process's locks on
-    # it, and the next process to open the session would truncate it under us.
+    # it, and the next process to open the session would truncate it while we use it.
     if not (unfinished or beside):
         return False
     try:

@@ -1,7 +1,7 @@
-"""How the SQLite file of a session is made and opened.
+"""Create and open the SQLite file of a session.
 
-It is in WAL mode: a reader never waits for a writer, and the data of a transaction outlives the process that
-wrote it, however that ended.
+It uses WAL mode: readers never wait for writers, and transactions survive the process that wrote them, no
+matter how it ended.
 """
 
 import os
@@ -21,15 +21,15 @@ PATIENCE_S = 30.0
 """How long a transaction waits for that of another process. Each takes milliseconds."""
 
 _LOOKS = 5
-"""How often to look at a file that others change in the meantime, before it is called damaged."""
+"""How often to check a file that others are changing before it counts as damaged."""
 
 
 def connect(path: Path, *, create: bool = False) -> Guarded:
-    """Open the session at `path`, or create one where there is no file.
+    """Open the session at `path`, or create one if there is no file.
 
-    FileNotFoundError if there is no file and none is to be created, or no folder; FileExistsError if other
-    programs' files have the names of its companions; IsADirectoryError for a folder; TraceFormatError if the
-    file is something else, or damaged: then it is not written.
+    FileNotFoundError if there is no file and none should be created, or no folder; FileExistsError if other
+    programs' files have the names of its companions; IsADirectoryError for a folder; TraceFormatError if it
+    is another kind of file, or damaged: then it is not written.
     """
     if path.is_dir():
         raise IsADirectoryError(Text("session_is_folder", path=str(path)))
@@ -56,10 +56,10 @@ def connect(path: Path, *, create: bool = False) -> Guarded:
     except sqlite3.OperationalError:
         if create or not whole:
             raise
-        # In a read-only folder or on a full disk, companion files cannot exist, and nobody writes it.
+        # In a read-only folder or on a full disk, there can be no companion files and no writers.
         connection = opened(path, "ro&immutable=1", PATIENCE_S)
         check_schema(connection, path)
-    # Not at every transaction: a crash of the machine may lose the last ones, never the file.
+    # Not for every transaction: a crash of the machine may lose the last ones, but never the file.
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
@@ -104,12 +104,12 @@ def _put_new(path: Path) -> None:
         new = path.with_name(f"{path.name}{NEW}{uuid.uuid4().hex}")
         try:
             _write_new(new)
-            # Unlike renaming, this replaces no file of a process that was faster.
+            # Unlike renaming, this does not replace the file of a faster process.
             os.link(new, path)
         except FileExistsError:
             return
         except PermissionError:
-            _write_new(path)  # there are no links here
+            _write_new(path)  # this file system has no links
         finally:
             new.unlink(missing_ok=True)
 
@@ -120,7 +120,7 @@ def _write_new(path: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file that nobody but its owner may read, whatever the umask."""
+    """Create an empty file that only its owner may read, regardless of the umask."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY)
     try:
         os.fchmod(file, OWNER_ONLY)
@@ -129,7 +129,7 @@ def make_private(path: Path) -> None:
 
 
 class Transaction:
-    """A transaction that has the right to write from its beginning; an exception undoes it.
+    """A transaction that may write from its start; an exception rolls it back.
 
     A connection that only reads otherwise writes in the meantime.
     """
@@ -150,7 +150,7 @@ class Transaction:
         try:
             if kind is None:
                 self._connection.execute("COMMIT")
-            elif self._connection.in_transaction:  # a full disk has ended it already
+            elif self._connection.in_transaction:  # a full disk has already ended it
                 self._connection.execute("ROLLBACK")
         finally:
             self._query_only("ON")

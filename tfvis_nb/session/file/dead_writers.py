@@ -1,4 +1,4 @@
-"""Finds processes that ended without closing their recording; reads their last counts."""
+"""Find processes that ended without closing their recording, and read their last counts."""
 
 import os
 import socket
@@ -19,18 +19,18 @@ OPENED_WITHIN_NS = 60_000_000_000
 """How long a process may take from its entry in the file to the creation of its ledger."""
 
 CLOCKS_NS = 60_000_000_000
-"""By how much the start of a process may seem later than it was, as where the clock was set."""
+"""How much later than its real start a process may seem to start, for example after setting the clock."""
 
 
 MOST_AT_ONCE = 1000
-"""How many processes are looked at, of a file that has more; the others the next time."""
+"""How many processes of a file are checked at a time; others are checked the next time."""
 
 
 def take_in_ended(connection: Guarded, path: Path) -> dict[int, int]:
-    """Write the last counts of processes that were killed into the database, and delete their ledgers.
+    """Write the last counts of killed processes to the database, and delete their ledgers.
 
-    Return those of which this cannot be written, as where the folder is read-only, with the epoch
-    nanoseconds of their last run, or of their start.
+    Return the processes for which this fails, for example in a read-only folder, with the epoch nanoseconds
+    of their last run, or of their start.
     """
     unwritten = {}
     query = "SELECT id, host, pid, started_ns FROM writers WHERE ended_ns IS NULL ORDER BY id LIMIT ?"
@@ -53,7 +53,7 @@ def take_in_ended(connection: Guarded, path: Path) -> dict[int, int]:
                 _take_in(connection, writer, counts, last_ns)
                 ledger.unlink(missing_ok=True)
             except (sqlite3.OperationalError, OSError):
-                unwritten[writer] = last_ns  # the ledger's counts are shown anyway
+                unwritten[writer] = last_ns  # the counts in the ledger are shown anyway
     return unwritten
 
 
@@ -67,12 +67,12 @@ def _is_gone(host: str, pid: int, started_ns: int, ledger: Path) -> bool:
     """Whether a process without a ledger lock has ended: it does not exist, or cannot be opened."""
     if host == socket.gethostname():
         try:
-            # Another process, started later, may have the same number.
+            # A process started later may have the same number.
             if psutil.Process(pid).create_time() * 1e9 > started_ns + CLOCKS_NS:
                 return True
         except (psutil.NoSuchProcess, ValueError):
             return True
         except (psutil.Error, OSError):
             pass  # of another user
-    # The file alone was copied, or it is just being opened.
+    # Only the session file was copied, or it is just being opened.
     return not os.path.lexists(ledger) and time.time_ns() > started_ns + OPENED_WITHIN_NS

@@ -1,4 +1,4 @@
-"""Writes of a recording process to its session, and the requests it reads there."""
+"""What a recording process writes to its session, and the requests it reads there."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,7 +9,7 @@ class Signature(NamedTuple):
 
     - `kind`: ``"session"``, or the phase of Keras: ``"train"``, ``"test"`` or ``"predict"``.
     - `label`: A short name.
-    - `fetches`, `targets`, `feeds`: The names of tensors and ops, one a line.
+    - `fetches`, `targets`, `feeds`: The names of tensors and ops, one per line.
     - `options`: The ``RunOptions`` as text.
     """
 
@@ -23,18 +23,18 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True)
 class Recording:
-    """One trace as TensorFlow gave it, or the facts about a run that ran out of memory.
+    """One trace as TensorFlow's message, or the facts about a run that ran out of memory.
 
     - `format`: ``"run_metadata"`` or ``"xspace"``; ``"parquet"`` for a run that ran out of memory.
     - `data`: The serialised message, or the file of `Trace.to_parquet`.
-    - `run`: Which run of the signature in this process it was, from 1.
-    - `start_ns`, `duration_ns`: When it began, in epoch nanoseconds, and how long it took.
-    - `epoch_ns`: When a profile began; 0 for a run.
-    - `note`: Its missing parts, in a sentence.
+    - `run`: The number of the run of the signature in this process, from 1.
+    - `start_ns`, `duration_ns`: Its start in epoch nanoseconds, and its duration.
+    - `epoch_ns`: The start of a profile; 0 for a run.
+    - `note`: A sentence about missing parts.
     - `tracing_ns`: The time, in addition to the run, to start and collect the trace; None if unknown.
-    - `untraced_ns`, `untraced_runs`: The median of that many untraced runs of the signature before it; None
-      and 0 if there was none.
-    - `batch`: Which batch of its epoch it was, from 0; None for a session run.
+    - `untraced_ns`, `untraced_runs`: The median of earlier untraced runs of the signature, and their number;
+    None and 0 if there are none.
+    - `batch`: The number of the batch in its epoch, from 0; None for a session run.
     - `layers`: The layers of the model that ran, as `tfvis_nb.analysis.model_layers` writes them, or None.
     """
 

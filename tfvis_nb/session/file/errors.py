@@ -1,4 +1,4 @@
-"""Errors of a session's file, with its name and advice."""
+"""Errors of session files, with their name and advice."""
 
 import errno
 import sqlite3
@@ -13,7 +13,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _DAMAGE = {
     *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA),
-    # Our own statements do none of these to a file of ours: a wrong name, a refused trigger, no end.
+    # Our statements never cause these on our files: a wrong name, a rejected trigger, an endless query.
     *(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_CONSTRAINT),
     *(sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH),
 }
@@ -27,11 +27,11 @@ class DamagedSessionError(TraceFormatError):
 
 
 FILE_ERRORS = (sqlite3.Error, OSError, DamagedSessionError)
-"""Errors that the file of a session may cause; all others are a mistake in what was asked."""
+"""Errors that a session file may cause; all others are mistakes in a request."""
 
 
 def in_words(error: Exception, path: Path) -> Text:
-    """Describe what is wrong with a session's file: `error` is one of `FILE_ERRORS`."""
+    """Describe the problem of a session file: `error` is one of `FILE_ERRORS`."""
     name = repr(str(path))
     number = error.errno if isinstance(error, OSError) else None
     code = primary(error)
@@ -48,17 +48,17 @@ def in_words(error: Exception, path: Path) -> Text:
         return Text("locked_too_long", name=name)
     if number in _FORBIDDEN or code in _UNWRITABLE:
         return Text("session_unwritable", name=name, reason=reason)
-    # Errors of this package name the file themselves.
+    # Errors of this package already name the file.
     return text_of(error) if str(path) in str(error) else Text("session_failed", name=name, reason=reason)
 
 
 def deleted(path: Path) -> Text:
-    """State that the file is not there any more, and where another is, that this is not it."""
+    """State that the file no longer exists, or that another one has replaced it."""
     return Text("session_deleted", path=str(path))
 
 
 def damage(reason: str) -> Text:
-    """Describe the damage of a session's file."""
+    """Describe the damage of a session file."""
     return Text("session_damaged", reason=reason)
 
 
@@ -69,21 +69,21 @@ def primary(error: Exception) -> int | None:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether SQLite has found the file damaged, or not to be a database."""
-    # Python raises this in place of SQLite's error, where that names something of the file.
+    """Whether SQLite found that the file is damaged or not a database."""
+    # Python raises this instead of SQLite's error if that contains names from the file.
     if isinstance(error, UnicodeDecodeError):
         return True
     return primary(error) in _DAMAGE or getattr(error, "sqlite_errorcode", None) == _CUT_SHORT
 
 
 def is_busy(error: Exception) -> bool:
-    """Whether another process was just writing."""
+    """Whether another process was writing."""
     return primary(error) in _BUSY
 
 
 @contextmanager
 def damage_named(path: Path) -> Iterator[None]:
-    """Raise `DamagedSessionError` where SQLite finds the file damaged."""
+    """Raise `DamagedSessionError` if SQLite finds the file damaged."""
     try:
         yield
     except DamagedSessionError as error:
@@ -102,5 +102,5 @@ def _may_be_folder(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
-        pass  # it exists, and cannot be read
+        pass  # it exists but cannot be read
     return True

@@ -1,4 +1,4 @@
-"""Rows of a session's tables, checked: SQLite keeps any value in any column, whoever wrote it."""
+"""Check rows of a session's tables, because SQLite keeps any value in any column."""
 
 import math
 import sqlite3
@@ -10,7 +10,7 @@ from tfvis_nb.session.file.errors import DamagedSessionError, damage
 from tfvis_nb.texts import Text
 
 MOST_TEXT = 1 << 28
-"""Characters that one query gives: rows of a crafted file may all share one long text."""
+"""Maximum characters that one query returns: rows of a crafted file may all share one long text."""
 
 RULES = ("every", "all", "slower")
 FORMATS = ("run_metadata", "xspace", "parquet")
@@ -27,12 +27,12 @@ def whole_or_none(value: Any) -> bool:
 
 
 def count(value: Any) -> bool:
-    """A number of things, or nanoseconds of a time or a duration."""
+    """A count, or nanoseconds of a time or duration."""
     return type(value) is int and 0 <= value <= MOST_COUNT
 
 
 def count_or_none(value: Any) -> bool:
-    """As `count`, or nothing."""
+    """A `count`, or nothing."""
     return value is None or count(value)
 
 
@@ -52,7 +52,7 @@ def data(value: Any) -> bool:
 
 
 def trace_format(value: Any) -> bool:
-    """How a trace is written."""
+    """The format of a trace."""
     return value in FORMATS
 
 
@@ -62,16 +62,16 @@ def rule(value: Any) -> bool:
 
 
 def factor(value: Any) -> bool:
-    """The number that goes with a rule."""
+    """The number of a rule."""
     return type(value) in (int, float) and 0 <= value < math.inf
 
 
 def validate_rows(
     rows: Iterable[tuple[Any, ...]], *checks: Callable[[Any], bool]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of which each value passes the check of its column.
+    """Yield rows after checking each value of each column.
 
-    DamagedSessionError if one does not, or the texts are too long together.
+    DamagedSessionError if a value is invalid, or the texts are too long in total.
     """
     left = MOST_TEXT
     for row in rows:
@@ -87,7 +87,7 @@ def validate_rows(
 
 
 def numbers_by_signature(connection: sqlite3.Connection, table: str) -> dict[int, int]:
-    """Return how many rows of a table each signature has."""
+    """Return the number of rows of each signature in a table."""
     query = f"SELECT signature, count(*) FROM {table} GROUP BY signature"  # noqa: S608 - our own names
     return dict(validate_rows(connection.execute(query), whole, count))
 

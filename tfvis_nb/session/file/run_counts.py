@@ -1,4 +1,4 @@
-"""The last counts of a process and its end, written into the database."""
+"""Write the last counts of a process, and its end, to the database."""
 
 from collections.abc import Mapping
 
@@ -18,6 +18,6 @@ def save_counts(connection: Guarded, writer: int, counts: Mapping[int, Counts]) 
 
 
 def end_writer(connection: Guarded, writer: int, ended_ns: int) -> None:
-    """Note that a process has ended, and drop its requests; part of a transaction."""
+    """Record the end of a process, and drop its requests; part of a transaction."""
     connection.execute("UPDATE writers SET ended_ns = ? WHERE id = ?", (ended_ns, writer))
     connection.execute("DELETE FROM requests WHERE writer = ?", (writer,))

@@ -1,4 +1,4 @@
-"""The tables of a session, and the check that a file has these and nothing else."""
+"""The tables of a session, and a check that a file has exactly these."""
 
 import functools
 import sqlite3
@@ -12,12 +12,12 @@ from tfvis_nb.texts import Text, text_of
 APPLICATION = 0x74667673
 VERSION = 3
 BEFORE_TRACED_RUNS = 1
-"""The version of files that do not distinguish traced runs; they are read and continued as they are."""
+"""The version of files that do not distinguish traced runs; they are read and continued unchanged."""
 BEFORE_LAYERS = 2
-"""The version of those that do not keep the layers of models."""
+"""The version of files that do not keep the layers of models."""
 
 EVERY = 0
-"""Instead of a signature: all of them."""
+"""Stands for all signatures."""
 
 MAGIC = b"SQLite format 3\0"
 
@@ -28,7 +28,7 @@ _OF_TRACED_RUN = """
         batch INTEGER,"""
 _LAYERS = " layers TEXT,"
 _ADDED = {BEFORE_TRACED_RUNS: (_TRACED_RUNS, _OF_TRACED_RUN, _LAYERS), BEFORE_LAYERS: (_LAYERS,)}
-"""What files of a version lack."""
+"""The columns that files of a version lack."""
 
 TABLES = (
     """CREATE TABLE signatures(
@@ -61,7 +61,7 @@ _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 
 def empty_session(version: int = VERSION) -> Guarded:
-    """Return a session in memory that has the tables of a version, and nothing in them."""
+    """Return a session in memory with the empty tables of a version."""
     connection = sqlite3.connect(":memory:", isolation_level=None, factory=Guarded)
     connection.set_authorizer(None)
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -77,13 +77,14 @@ def new_session() -> bytes:
     connection = empty_session()
     content = bytearray(connection.serialize())
     connection.close()
-    # Bytes 18 and 19 of SQLite's file format, to write and to read: 2 is WAL, which memory does not have.
+    # Bytes 18 and 19 of SQLite's file format, for writing and reading: 2 is WAL, which in-memory databases
+    # lack.
     content[18:20] = b"\2\2"
     return bytes(content)
 
 
 def begins_as_session(head: bytes) -> bool:
-    """Whether these, the first 72 bytes or more of a file, are those of a session."""
+    """Whether the first bytes of a file (at least 72) are those of a session."""
     return head.startswith(MAGIC) and head[68:72] == APPLICATION.to_bytes(4, "big")
 
 
@@ -97,10 +98,10 @@ def _own(version: int) -> frozenset[tuple[str, ...]]:
 
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Check that a file is a session, before anything in it is used.
+    """Check that a file is a session before using anything in it.
 
-    TraceFormatError if it is something else, or of another version; DamagedSessionError if it has other
-    tables, or views or triggers, which would run as if they were ours.
+    TraceFormatError if it is another kind of file or version; DamagedSessionError if it has other tables,
+    views or triggers, which would run as if they were ours.
     """
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -116,7 +117,7 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise TraceFormatError(Text("sqlite_but_no_session", path=path))
     if version not in (*_ADDED, VERSION):
         raise TraceFormatError(Text("session_version", path=path, version=version))
-    # As frozensets, because a repaired copy may have another order. There are no duplicates.
+    # As frozensets, because a repaired copy may have another order; there are no duplicates.
     if len(found) != len(_own(version)) or frozenset(found) != _own(version):
         raise DamagedSessionError(damage(Text("tables_of_others")).named(path))
 

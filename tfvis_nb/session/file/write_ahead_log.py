@@ -7,30 +7,30 @@ from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.errors import is_busy
 
 WAL_PAGES = 4000
-"""How long the file next to the session gets, 16 MB, before it is moved over; that run waits for the disk."""
+"""The length of the log, 16 MB, from which it is moved into the session; that run waits for the disk."""
 
 
 MOST_WAL = 64_000_000
-"""Bytes of that file from which on nothing is written: somebody reads the session without an end."""
+"""The size of the log from which nothing more is written, because some reader never ends."""
 
 CHECKPOINT_NS = 1_000_000_000
 CHECKPOINT_MS = 50
-"""How often to try to move a file over that is too long, and how long to wait for those who read."""
+"""How often to try to move a log that is too long, and how long to wait for readers."""
 
 
 class HeldError(OSError):
-    """The file cannot be written for now: another process keeps it."""
+    """The file cannot be written at the moment, because another process holds it."""
 
 
 class WriteAheadLog:
-    """The log of one connection that writes.
+    """The log of one writing connection.
 
     Parameters
     ----------
     path
         The session.
     connection
-        Moves the log over into the session from time to time.
+        Used to move the log into the session from time to time.
     """
 
     def __init__(self, path: Path, connection: Guarded) -> None:
@@ -41,16 +41,16 @@ class WriteAheadLog:
         connection.execute(f"PRAGMA journal_size_limit = {WAL_PAGES * 4096}")
 
     def keep_short(self, connection: Guarded) -> None:
-        """Move its content over from time to time, if readers have kept SQLite from doing so.
+        """Move the log into the session from time to time, if readers have kept SQLite from doing so.
 
-        Readers that arrive during the move read the session alone, so it waits only for earlier ones. Near
-        the limit that is for as long as a transaction may wait: many short readers whose times overlap must
-        not look like one without end.
+        Readers that arrive during the move only read the session, so it only waits for earlier ones. Near the
+        limit it waits as long as a transaction may, because many short overlapping readers must not look like
+        an endless one.
 
         Raises
         ------
         HeldError
-            If it is too long because a reader does not end.
+            If the log is too long because a reader does not end.
         """
         size, now = self._size(), time.monotonic_ns()
         if size <= MOST_WAL // 2:

@@ -1,4 +1,4 @@
-"""A recording process's side of its session: it counts, stores traces, and looks for requests."""
+"""A recording process's side of its session: count runs, store traces, and check for requests."""
 
 import math
 import os
@@ -26,30 +26,30 @@ from tfvis_nb.session.file.schema import check_schema
 from tfvis_nb.session.file.write_ahead_log import HeldError, WriteAheadLog, is_held
 
 MORE = "runs of more signatures"
-"""Stands for all that a process ran after its first `SLOTS`."""
+"""Stands for all signatures that a process ran after its first `SLOTS`."""
 
 _RECORDED = ("run", "start_ns", "duration_ns", *OF_TRACED_RUN, "format", "epoch_ns", "note", "layers")
 
 RUN_S = 0.5
 WORK_S = 0.9
-"""How long a run may wait for another process, and how long a query may take that it waits for."""
+"""How long a run may wait for another process, or for a query."""
 
 DELETE_NS = 100_000_000
 DELETE_BYTES = 1_000_000
 DELETE_TRACES = 10
-"""How long, of how many bytes in the file, and how many traces beyond what is kept may stay.
+"""Limits for traces beyond those to keep: how long, how many bytes, and how many may stay.
 
-To delete one touches more of the file than to write one, and runs that are all traced wait for both.
+Deleting a trace touches more of the file than writing one, and if all runs are traced, they wait for both.
 """
 
 MOST_ORDERS = 10_000
-"""Rules, and requests, that a process looks at: those of the first signatures, and the oldest."""
+"""How many rules and requests a process reads: those of the first signatures, and the oldest."""
 
 
 class Writer:
     """One process's connection to a session, which is created if there is none.
 
-    `keep` is how many traces of a signature stay; None for all.
+    `keep` is the number of traces to keep per signature; None for all.
     """
 
     def __init__(self, path: Path, keep: int | None) -> None:
@@ -81,19 +81,19 @@ class Writer:
             raise
 
     def wait(self, seconds: float) -> None:
-        """Let all later calls wait this long for another process that writes, then raise."""
+        """Set how long later calls wait for another writing process before they raise."""
         with self._lock:
             self._connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
     def take_slot(self, signature: Signature) -> tuple[Signature, int]:
-        """Return where to count a signature that this process runs for the first time, and under which."""
+        """Return the slot and the signature for counting one that this process runs for the first time."""
         with self._lock:
             slot = min(self._slots, SLOTS - 1)
             self._slots += 1
             return (signature if slot < SLOTS - 1 else Signature("session", MORE)), slot
 
     def add_signature(self, signature: Signature, slot: int | None = None) -> tuple[int, int]:
-        """Return the number of a signature, and its slot: the one taken before, or a new one."""
+        """Return the number of a signature, and its slot: an existing or a new one."""
         with self._lock:
             if slot is None:
                 signature, slot = self.take_slot(signature)
@@ -113,13 +113,13 @@ class Writer:
             return number, slot
 
     def count(self, slot: int, counts: Counts) -> None:
-        """Note the counts of the signature in `slot`."""
+        """Record the counts of the signature in `slot`."""
         self._ledger.put(slot, counts)
 
     def orders(self) -> Orders | None:
-        """Return the requests, if another connection has written since the last time.
+        """Return the requests if another connection has written since the last call.
 
-        FileNotFoundError if the file was deleted or replaced: nobody will read what is written.
+        FileNotFoundError if the file was deleted or replaced, because nobody would read further writes.
         """
         with self._lock:
             self._check_there()
@@ -162,22 +162,22 @@ class Writer:
     def _transaction(self) -> Transaction:
         """Return a transaction for a run to wait for.
 
-        HeldError if the file next to the session has grown too long because a reader does not end.
+        HeldError if the log has grown too long because a reader does not end.
         """
         self._connection.allow(WORK_S)
         self._log.keep_short(self._connection)
         return Transaction(self._connection)
 
     def claim(self, request: int) -> bool:
-        """Take a request that was for any process; False if another one was faster."""
+        """Take a request that any process may serve; False if another one was faster."""
         with self._lock, self._transaction() as connection:
             taken = "UPDATE requests SET writer = ? WHERE id = ? AND writer IS NULL"
             return connection.execute(taken, (self.number, request)).rowcount == 1
 
     def add_trace(self, signature: int, recording: Recording, request: int | None) -> None:
-        """Keep a trace, with which the request is met, and delete the oldest beyond what is kept.
+        """Store a trace, which completes its request, and delete the oldest ones beyond those to keep.
 
-        Where one follows the other, they are deleted together a little later.
+        If traces follow each other quickly, they are deleted together a little later.
         """
         data = compress(recording.data)
         row = {"signature": signature, "writer": self.number, "size": len(recording.data), "data": data}
@@ -213,11 +213,11 @@ class Writer:
         self._delete_at = time.monotonic_ns() + DELETE_NS
 
     def counting(self, slot: int) -> Callable[..., None]:
-        """Return what notes the counts of the signature in `slot`; it takes the values of `Counts`."""
+        """Return a function that records counts of the signature in `slot`, given the values of `Counts`."""
         return self._ledger.putting(slot)
 
     def save_counts(self, counts: Mapping[int, Counts]) -> None:
-        """Write the counts of signatures into the database, unless another process writes just now."""
+        """Write the counts of signatures to the database, unless another process is writing."""
         with self._lock:
             before = self._connection.execute("PRAGMA busy_timeout").fetchone()[0]
             self.wait(0)
@@ -259,14 +259,14 @@ class Writer:
                 with suppress(OSError):
                     self._ledger.remove()
                 with making_files(self.path):
-                    pass  # by which all that is left of it goes, unless there is another one
+                    pass  # this removes all leftovers, unless there is another session
             else:
                 self._ledger.close()
 
     def _complete_moved(self) -> None:
-        """Write all companion data into the file, which may have been moved and be read elsewhere.
+        """Write all companion data to the file, which may have been moved and be read elsewhere.
 
-        SQLite itself would leave that where it is.
+        SQLite itself would leave the data where it is.
         """
         slots = self._ledger.counts()
         with Transaction(self._connection) as connection:
@@ -274,7 +274,7 @@ class Writer:
             counts = {number: slots[slot] for number, slot in rows.fetchall() if slot in slots}
             save_counts(connection, self.number, counts)
             end_writer(connection, self.number, time.time_ns())
-        # Not TRUNCATE: another session at the old path may already use the log there.
+        # Not TRUNCATE, because another session at the old path may already use the log there.
         self._connection.execute("PRAGMA wal_checkpoint(FULL)")
 
     def _check_there(self) -> None:
@@ -282,5 +282,5 @@ class Writer:
             raise FileNotFoundError(deleted(self.path))
 
     def forget(self) -> None:
-        """In a forked process: release handles that would keep the parent's lock after its end."""
+        """In a forked process, release handles that would keep the parent's lock after its end."""
         self._ledger.close()
