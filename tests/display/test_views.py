@@ -14,6 +14,8 @@ from tests.support.texts import raises_id
 from tfvis_nb import Trace, show_dashboard, show_timeline
 from tfvis_nb.display.timeline.widget import TimelineWidget
 
+FIRST = int(real_trace(DATA / "dist_inproc_ps_2workers_step0.pb").events["start_ns"].iloc[0])
+
 
 @pytest.fixture
 def trace() -> Trace:
@@ -21,9 +23,7 @@ def trace() -> Trace:
 
 
 def page_view(page: str) -> Any:
-    found = re.search(r'id="tfvis-options">(.*?)</script>', page)
-    assert found
-    return json.loads(found[1])["view"]
+    return page_options(page)["view"]
 
 
 def lanes(trace: Trace) -> list[tuple[str, ...]]:
@@ -91,7 +91,9 @@ def test_times_are_those_recorded() -> None:
         ({"zoom": 3}, TypeError, "unknown_option", {"name": "zoom"}),
         (5, TypeError, "view_value", {"name": "view", "value": 5}),
         ({"start_ns": "now"}, TypeError, "view_value", {"name": "start_ns", "value": "now"}),
-        ({"start_ns": 9, "end_ns": 9}, ValueError, "view_value", {"name": "end_ns", "value": 9}),
+        ({"start_ns": 1}, ValueError, "view_value", {"name": "start_ns", "value": 1}),
+        ({"end_ns": 2**63}, ValueError, "view_value", {"name": "end_ns", "value": 2**63}),
+        ({"end_ns": FIRST}, ValueError, "view_value", {"name": "end_ns", "value": FIRST}),
         ({"step": 77}, ValueError, "view_value", {"name": "step", "value": 77}),
         ({"step": True}, TypeError, "view_value", {"name": "step"}),
         ({"hidden": [("a", "b", "c")]}, ValueError, "view_value", {"name": "hidden"}),
@@ -109,3 +111,50 @@ def test_what_a_view_cannot_have_is_named_and_changes_nothing(
     with raises_id(error, key, **figures):
         widget.view = changes
     assert widget.view == before
+    for takes in (widget.to_html, trace.to_html):
+        with raises_id(error, key, **figures):
+            takes(view=changes)
+    with raises_id(error, key, **figures):
+        show_timeline(trace, view=changes)
+
+
+def test_a_page_opens_at_the_view_that_it_is_given(trace: Trace) -> None:
+    first, second, *_ = lanes(trace)
+    view = {"start_ns": FIRST + 1000, "end_ns": FIRST + 5000, "hidden": [first], "selection": [3]}
+    expected = {
+        "start": 1000,
+        "end": 5000,
+        "hidden": [[*first]],
+        "pinned": [],
+        "details": True,
+        "graph": False,
+    }
+    expected |= {"step": None, "code": False}
+    widget = show_timeline(trace, view=view, group_by="kind", color_by="op")
+    assert page_view(trace.to_html(view=view)) == page_view(widget.to_html()) == expected
+    assert page_options(widget.to_html())["selection"] == {"events": [3]}
+    assert page_options(trace.to_html(view=view))["selection"] == {"events": [3]}
+    # A part of a view: the rest is what the widget shows.
+    other = {"pinned": [second], "group_by": "none", "selection": None}
+    page = widget.to_html(view=other)
+    assert page_view(page) == {**expected, "pinned": [[*second]]}
+    options = page_options(page)
+    assert (options["group_by"], options["color_by"], options["selection"]) == ("none", "op", None)
+    assert (widget.group_by, widget.view["pinned"]) == ("kind", [])
+    # Times are those of the trace, in a part of it and under other names as well.
+    part = widget.to_html(view=view, time_range=(FIRST + 900, FIRST + 4000))
+    origin = int(
+        trace.events["start_ns"][trace.events["start_ns"] + trace.events["duration_ns"] > FIRST + 900].min()
+    )
+    assert (page_view(part)["hidden"], page_options(part)["selection"]) == ([], None)
+    assert page_view(part)["start"] == FIRST + 1000 - origin
+    hidden = page_view(widget.to_html(view={**view, "lane_filter": "ps"}, anonymize=True))["hidden"]
+    assert hidden == [[*lanes(trace.anonymized())[0]]]
+    assert page_view(trace.to_html(view=view, anonymize=True))["start"] == 1000
+
+
+def page_options(page: str) -> dict[str, Any]:
+    found = re.search(r'id="tfvis-options">(.*?)</script>', page)
+    assert found
+    options: dict[str, Any] = json.loads(found[1])
+    return options

@@ -1,7 +1,7 @@
 """The exported page: a timeline as one HTML file that opens offline, from disk or in a sandboxed frame."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,10 @@ from tfvis_nb.display.options import DEFAULTS, validate_options
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.annotations import Annotation, drawn_annotations
-from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
-from tfvis_nb.display.shaping.selection import selection_of, validate_range
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.shaping.selection import drawn_selection, selection_of, validate_range
 from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, subset
+from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details as write_details
 from tfvis_nb.display.wire.drawn import MOST_LANES
@@ -44,6 +45,7 @@ def html_page(
     title: str | None = None,
     *,
     selection: Any = None,
+    view: Mapping[str, Any] | None = None,
     time_range: tuple[int, int] | None = None,
     max_bytes: int | None = MAX_BYTES,
     source: bool = True,
@@ -51,47 +53,84 @@ def html_page(
     **options: Any,
 ) -> str:
     """Write a trace's timeline as one HTML text; `tfvis_nb.Trace.to_html` has the parameters and errors."""
-    names = [*DEFAULTS, "selection", "title", "time_range", "max_bytes", "source", "anonymize"]
+    names = [*DEFAULTS, "selection", "view", "title", "time_range", "max_bytes", "source", "anonymize"]
     refuse_unknown(options, names)
     check_title(title)
+    values = validate_options(options)
+    if view is not None:
+        # Here the errors name what the user knows.
+        _drawn_view(trace, compress_gaps(trace), view, values, None)
     if anonymize:
-        title, options = title or "", anonymized_options(options)
-        trace, time_range, selection = _anonymized(trace, time_range, selection)
+        title, values = title or "", anonymized_options(values)
+        trace, time_range, selection, view = _anonymized(trace, time_range, selection, view)
     if time_range is not None:
         trace = in_time_range(trace, time_range)
+        if view is not None:
+            view = _with_lanes(view, {lane: lane for lane in _lane_names(trace)})
+            # Events have other numbers in a part.
+            if not isinstance(view.get("selection"), tuple):
+                view.pop("selection", None)
     shown = compress_gaps(trace)
-    if isinstance(selection, tuple):
-        chosen = selection_of(shown.events, shown_range(trace, shown, selection))
-    else:
-        chosen = selection_of(trace.events, selection)
+    now = _drawn_view(trace, shown, view or {}, values, drawn_selection(trace, shown, selection))
     return page_text(
         shown,
         title=title,
-        selection=chosen,
+        selection=now.selection,
         annotations=drawn_annotations(trace, shown),
+        view=None if view is None else now.view,
         max_bytes=max_bytes,
         source=source,
-        **options,
+        **values | now.options,
     )
 
 
-def _anonymized(trace: Trace, time_range: Any, selection: Any) -> tuple[Trace, Any, Any]:
-    """Return an anonymized trace, with a range and a selection of the original in its times."""
+def _anonymized(trace: Trace, time_range: Any, selection: Any, view: Any) -> tuple[Trace, Any, Any, Any]:
+    """Return an anonymized trace, with a range, a selection and a view of the original in its terms."""
     (other,) = anonymized([trace])
     later = (
         int(other.events["start_ns"].iloc[0]) - int(trace.events["start_ns"].iloc[0])
         if len(trace.events)
         else 0
     )
+
+    def chosen(value: Any) -> Any:
+        if isinstance(value, tuple):
+            start, end = validate_range(trace.events, value)
+            return (start + later, end + later)
+        # Rows of tables are compared with the trace that they are of.
+        events = selection_of(trace.events, value)
+        return None if events is None else events["events"]
+
     if time_range is not None:
         start, end = validate_range(trace.events, time_range)
         time_range = (start + later, end + later)
-    if isinstance(selection, tuple):
-        start, end = validate_range(trace.events, selection)
-        return other, time_range, (start + later, end + later)
-    # Rows of tables are compared with the trace that they are of.
-    chosen = selection_of(trace.events, selection)
-    return other, time_range, None if chosen is None else chosen["events"]
+    if view is not None:
+        names = dict(zip(_lane_names(trace), _lane_names(other), strict=True))
+        view = anonymized_options(_with_lanes(view, names))
+        view |= {name: view[name] + later for name in ("start_ns", "end_ns") if name in view}
+        view |= {"selection": chosen(view["selection"])} if "selection" in view else {}
+    return other, time_range, chosen(selection), view
+
+
+def _drawn_view(trace: Trace, shown: Trace, view: Any, options: dict[str, Any], selection: Any) -> Shown:
+    lanes = order_lanes(trace.events, at_most=MOST_LANES)
+    now = Shown({}, {name: options[name] for name in OPTIONS}, selection)
+    return Views(trace, shown, lanes).drawn(view, now)
+
+
+def _lane_names(trace: Trace) -> list[tuple[str, ...]]:
+    """Return the lanes as (task, device, lane), in the order of their first events."""
+    lanes = trace.events[["task", "device", "lane"]].drop_duplicates().astype(str)
+    return list(lanes.itertuples(index=False, name=None))
+
+
+def _with_lanes(view: Mapping[str, Any], names: Mapping[tuple[str, ...], tuple[str, ...]]) -> dict[str, Any]:
+    """Return a view with other names of its lanes and groups, without those that have none here."""
+    known = {lane[:size]: name[:size] for lane, name in names.items() for size in (1, 2, 3)}
+    lanes = {name: view[name] for name in ("hidden", "pinned") if name in view}
+    return {**view} | {
+        name: [known[tuple(lane)] for lane in found if tuple(lane) in known] for name, found in lanes.items()
+    }
 
 
 def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:

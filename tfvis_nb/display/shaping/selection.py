@@ -13,6 +13,8 @@ from pandas.api.types import is_bool_dtype
 
 from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.core.intervals import range_ends
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.shaping.gap_compression import shown_range
 from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.events import COLUMNS
 from tfvis_nb.texts import Text
@@ -87,6 +89,13 @@ def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
     else:
         raise ValueError(Text("cannot_select", type=type(value).__name__, value=value))
     return {"events": ids} if ids else None
+
+
+def drawn_selection(trace: Trace, shown: Trace, value: Any) -> Selection | None:
+    """Convert what `selection_of` takes, in times of `trace`; `shown` has them as drawn."""
+    if isinstance(value, tuple):
+        return selection_of(shown.events, shown_range(trace, shown, value))
+    return selection_of(trace.events, value)
 
 
 def _ids_of_rows(events: pd.DataFrame, table: pd.DataFrame) -> list[int]:

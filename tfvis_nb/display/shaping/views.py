@@ -1,59 +1,132 @@
 """What a timeline shows, converted between the front end's form and that of `TimelineWidget.view`.
 
-The front end (``View`` in ``js/model/view.ts``) has times in nanoseconds from the earliest start drawn.
+The front end (``SavedView`` in ``js/model/view.ts``) has times in nanoseconds from the earliest start drawn.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.core.options import refuse_unknown
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.options import validate_option
 from tfvis_nb.display.shaping.gap_compression import moved_time
+from tfvis_nb.display.shaping.selection import drawn_selection, selected_rows
 from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.texts import Text
 
 View = dict[str, Any]
 
 PANELS = ("details", "graph", "code")
+_TIMES = ("start_ns", "end_ns")
 _LANES = ("hidden", "pinned")
-KEYS = ("start_ns", "end_ns", "step", *_LANES, *PANELS)
+OPTIONS = ("group_by", "color_by", "lane_filter")
+KEYS = (*_TIMES, "step", *_LANES, *PANELS, *OPTIONS, "selection")
 
 
-def recorded_view(view: Mapping[str, Any] | None, trace: Trace, shown: Trace) -> View:
-    """Return the view that the front end last sent, in the trace's terms; None is that of a new one."""
-    origin = origin_ns(shown.events)
-    ends = shown.events["start_ns"] + shown.events["duration_ns"]
-    found = view or {"start": 0, "end": int(ends.max()) - origin if len(ends) else 0, "details": True}
-    start, end = (moved_time(shown, trace, origin + round(found[name])) for name in ("start", "end"))
-    lanes = {name: [tuple(lane) for lane in found.get(name, ())] for name in _LANES}
-    panels = {name: bool(found.get(name, False)) for name in PANELS}
-    return {"start_ns": start, "end_ns": end, "step": found.get("step"), **lanes, **panels}
+class Shown(NamedTuple):
+    """A view for the front end: its option ``view``, the options named in `OPTIONS`, and the selection."""
+
+    view: View
+    options: dict[str, Any]
+    selection: dict[str, Any] | None
+
+    @property
+    def whole(self) -> View:
+        """All in one, as the front end saves it."""
+        return {**self.view, **self.options, "selection": self.selection}
 
 
-def drawn_view(view: Mapping[str, Any], trace: Trace, shown: Trace) -> View:
-    """Return a complete view for the front end; TypeError or ValueError names a value."""
-    times = [_whole(view, name) for name in ("start_ns", "end_ns")]
-    if times[0] >= times[1]:
-        raise ValueError(Text("view_value", name="end_ns", value=times[1], expected=f"more than {times[0]}"))
-    step = None if view["step"] is None else _whole(view, "step")
-    if step is not None and not (trace.events["step"] == step).any():
-        raise ValueError(Text("view_value", name="step", value=step, expected="a step of the trace, or None"))
-    for name in PANELS:
-        if not isinstance(view[name], bool):
-            raise TypeError(Text("view_value", name=name, value=view[name], expected="True or False"))
-    start, end = (moved_time(trace, shown, time) - origin_ns(shown.events) for time in times)
-    lanes = {name: _lanes(view, name, trace) for name in _LANES}
-    return {"start": start, "end": end, "step": step, **lanes, **{name: view[name] for name in PANELS}}
+class Views:
+    """Converts views of a trace; `shown` has its events at the times drawn, in `lanes`."""
 
+    def __init__(self, trace: Trace, shown: Trace, lanes: LaneOrder) -> None:
+        self._trace, self._shown, self._lanes = trace, shown, lanes
+        events = trace.events
+        self._first = origin_ns(events)
+        self._last = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 1
 
-def changed_view(view: View, changes: Any) -> View:
-    """Return a view with some values replaced; TypeError if there is no such value."""
-    if not isinstance(changes, Mapping):
-        raise TypeError(Text("view_value", name="view", value=changes, expected="a dict"))
-    refuse_unknown(map(str, changes), view)
-    return {**view, **changes}
+    def new(self, options: Mapping[str, Any]) -> View:
+        """Return the view of a new timeline with these `OPTIONS`."""
+        lanes: View = {name: [] for name in _LANES}
+        panels = {name: name == "details" for name in PANELS}
+        times = {"start_ns": self._first, "end_ns": max(self._last, self._first + 1)}
+        own = {name: options[name] for name in OPTIONS}
+        return {**times, "step": None, **lanes, **panels, **own, "selection": None}
+
+    def recorded(self, shown: Shown) -> View:
+        """Return a view of the front end in the trace's terms; an empty one is that of a new timeline."""
+        view = self.new(shown.options)
+        if found := shown.view:
+            origin = origin_ns(self._shown.events)
+            for name, end in zip(_TIMES, ("start", "end"), strict=True):
+                view[name] = moved_time(self._shown, self._trace, origin + round(found[end]))
+            view |= {name: [tuple(lane) for lane in found.get(name, ())] for name in _LANES}
+            view |= {name: bool(found.get(name, False)) for name in PANELS}
+            view["step"] = found.get("step")
+        rows = selected_rows(self._shown.events, self._lanes, shown.selection)
+        chosen = rows.attrs.get("range_ns")
+        if chosen is not None:
+            view["selection"] = tuple(moved_time(self._shown, self._trace, time) for time in chosen)
+        elif len(rows):
+            view["selection"] = rows.index.tolist()
+        return view
+
+    def drawn(self, changes: Any, now: Shown) -> Shown:
+        """Return a view for the front end: `now` with some values replaced.
+
+        TypeError or ValueError names a value that a view cannot have.
+        """
+        if not isinstance(changes, Mapping):
+            raise TypeError(Text("view_value", name="view", value=changes, expected="a dict"))
+        refuse_unknown(map(str, changes), KEYS)
+        view = {**self.recorded(now), **changes}
+        times = [self._time(view, name, is_new=name in changes) for name in _TIMES]
+        if times[0] >= times[1]:
+            expected = f"more than {times[0]}"
+            raise ValueError(Text("view_value", name="end_ns", value=times[1], expected=expected))
+        step = None if view["step"] is None else _whole(view, "step")
+        if step is not None and not (self._trace.events["step"] == step).any():
+            expected = "a step of the trace, or None"
+            raise ValueError(Text("view_value", name="step", value=step, expected=expected))
+        for name in PANELS:
+            if not isinstance(view[name], bool):
+                raise TypeError(Text("view_value", name=name, value=view[name], expected="True or False"))
+        options = {name: validate_option(name, view[name]) for name in OPTIONS}
+        origin = origin_ns(self._shown.events)
+        start, end = (moved_time(self._trace, self._shown, time) - origin for time in times)
+        lanes = {name: self._named_lanes(view, name) for name in _LANES}
+        panels = {name: view[name] for name in PANELS}
+        selection = now.selection
+        if "selection" in changes:
+            selection = drawn_selection(self._trace, self._shown, changes["selection"])
+        return Shown({"start": start, "end": end, "step": step, **lanes, **panels}, options, selection)
+
+    def _time(self, view: View, name: str, *, is_new: bool) -> int:
+        value = _whole(view, name)
+        # The view of a short trace beside a long one in a comparison reaches further.
+        room = self._last - self._first
+        least, most = (self._first - room, self._last) if name == "start_ns" else (self._first, 2**63 - 1)
+        if is_new and not least <= value <= most:
+            expected = f"a time of the trace, from {self._first} to {self._last}"
+            raise ValueError(Text("view_value", name=name, value=value, expected=expected))
+        return value
+
+    def _named_lanes(self, view: View, name: str) -> list[list[str]]:
+        """Return lanes and groups by their names: task, device and lane, or the first of these."""
+        table = self._trace.lanes[["task", "device", "lane"]].astype(str)
+        known = {lane[:size] for lane in table.itertuples(index=False, name=None) for size in (1, 2, 3)}
+        found = []
+        for lane in view[name] if isinstance(view[name], list | tuple) else [view[name]]:
+            is_texts = isinstance(lane, list | tuple) and all(isinstance(part, str) for part in lane)
+            # More parts name a track of memory or of a counter.
+            if not is_texts or (len(lane) <= 3 and tuple(lane) not in known):
+                expected = "a list of lanes (task, device, lane), as in trace.lanes"
+                raise ValueError(Text("view_value", name=name, value=lane, expected=expected))
+            found.append(list(lane))
+        return found
 
 
 def _whole(view: Mapping[str, Any], name: str) -> int:
@@ -61,19 +134,3 @@ def _whole(view: Mapping[str, Any], name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(Text("view_value", name=name, value=value, expected="a whole number"))
     return int(value)
-
-
-def _lanes(view: Mapping[str, Any], name: str, trace: Trace) -> list[list[str]]:
-    """Return lanes and groups of a trace by their names: task, device and lane, or the first of these."""
-    table = trace.lanes[["task", "device", "lane"]].astype(str)
-    known = {lane[:size] for lane in table.itertuples(index=False, name=None) for size in (1, 2, 3)}
-    found = []
-    for lane in view[name] if isinstance(view[name], list | tuple) else [view[name]]:
-        is_track = (
-            isinstance(lane, list | tuple) and len(lane) > 3 and all(isinstance(part, str) for part in lane)
-        )
-        if not is_track and (not isinstance(lane, list | tuple) or tuple(lane) not in known):
-            expected = "a list of lanes (task, device, lane), as in trace.lanes"
-            raise ValueError(Text("view_value", name=name, value=lane, expected=expected))
-        found.append(list(lane))
-    return found

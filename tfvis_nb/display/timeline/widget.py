@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, overload
 
@@ -22,10 +22,10 @@ from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, f
 from tfvis_nb.display.pages.static_html import QUICK, static_html
 from tfvis_nb.display.pictures.picture import OPTIONS, Picture, picture
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
-from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
-from tfvis_nb.display.shaping.selection import selected_rows, selection_of, validate_selection
-from tfvis_nb.display.shaping.views import KEYS as VIEW_KEYS
-from tfvis_nb.display.shaping.views import changed_view, drawn_view, recorded_view
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.shaping.selection import drawn_selection, selected_rows, validate_selection
+from tfvis_nb.display.shaping.views import OPTIONS as VIEW_OPTIONS
+from tfvis_nb.display.shaping.views import Shown, Views
 from tfvis_nb.display.stored_output import KEPT_BYTES
 from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
@@ -50,6 +50,8 @@ class TimelineWidget(TimelineView, PictureExport):
     keep
         Whether the notebook's file keeps the timeline itself, for use without a kernel, even if its page is
         larger than 2 MB.
+    view
+        What is in view at first: a dict with some of what `view` has.
     **options
         ``height`` in CSS pixels (160 to 4000, 560 unless given); ``group_by``
         (``"device"``, ``"kind"`` or ``"none"``); ``color_by`` (``"kind"``, ``"op"`` or
@@ -61,7 +63,7 @@ class TimelineWidget(TimelineView, PictureExport):
     TypeError
         If an option is unknown, or the title no text.
     ValueError
-        If an option or the selection has a value it cannot have.
+        If an option, the view or the selection has a value it cannot have.
     FileNotFoundError
         If this is a checkout of the source whose front end is not built.
     """
@@ -75,6 +77,7 @@ class TimelineWidget(TimelineView, PictureExport):
         selection: Any = None,
         title: str | None = None,
         keep: bool = False,
+        view: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         values = checked_options(options)
@@ -84,10 +87,17 @@ class TimelineWidget(TimelineView, PictureExport):
         self._title = trace.title if title is None else title
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
         self._shown = compress_gaps(trace)
+        self._views_of = Views(trace, self._shown, self._lanes)
         self._delivery = Delivery(self._shown, self._lanes, self._title)
+        if view is not None:
+            # Before there is a widget that would have to be closed again.
+            now = {name: values[name] for name in VIEW_OPTIONS}
+            self._views_of.drawn(view, Shown({}, now, None))
         drawn = drawn_annotations(trace, self._shown, self._lanes)
         super().__init__(selection=selection, _annotations=drawn, **values)
         trace.watch_annotations(self, TimelineWidget._show_annotations)
+        if view is not None:
+            self.view = view
 
     @property
     def trace(self) -> Trace:
@@ -111,9 +121,7 @@ class TimelineWidget(TimelineView, PictureExport):
 
     def _selection_of(self, value: Any) -> dict[str, Any] | None:
         """Put what the user names in the front end's terms."""
-        if isinstance(value, tuple):
-            return selection_of(self._shown.events, shown_range(self._trace, self._shown, value))
-        return selection_of(self._trace.events, value)
+        return drawn_selection(self._trace, self._shown, value)
 
     @property
     def annotations(self) -> pd.DataFrame:
@@ -157,26 +165,24 @@ class TimelineWidget(TimelineView, PictureExport):
         >>> {name: widget.view[name] for name in ("start_ns", "end_ns", "selection", "details")}
         {'start_ns': 5, 'end_ns': 20, 'selection': [1], 'details': True}
         """
-        options = {name: getattr(self, name) for name in ("group_by", "color_by", "lane_filter")}
-        rows = self.selection
-        chosen = rows.attrs.get("range_ns") or (rows.index.tolist() if len(rows) else None)
-        return {**recorded_view(self._view, self._trace, self._shown), **options, "selection": chosen}
+        return self._views_of.recorded(self._now())
 
     @view.setter
     def view(self, changes: Any) -> None:
-        wanted = changed_view(self.view, changes)
         # Only what is complete is shown: a wrong value changes nothing.
-        drawn = drawn_view({name: wanted[name] for name in VIEW_KEYS}, self._trace, self._shown)
-        names = ("group_by", "color_by", "lane_filter")
-        options = {name: timeline_options.validate_option(name, wanted[name]) for name in names}
-        selection = self._selection_of(changes["selection"]) if "selection" in changes else self._selection
+        shown = self._views_of.drawn(changes, self._now())
         with self.hold_sync():
-            for name, value in options.items():
+            for name, value in shown.options.items():
                 self.set_trait(name, value)
-            self.set_trait("_selection", selection)
-            self.set_trait("_view", drawn)
+            self.set_trait("_selection", shown.selection)
+            self.set_trait("_view", shown.view)
             # Another one each time: the front end may have left the same one since.
-            self.set_trait("_wanted_view", {**drawn, "wish": uuid.uuid4().hex})
+            self.set_trait("_wanted_view", {**shown.view, "wish": uuid.uuid4().hex})
+
+    def _now(self) -> Shown:
+        """Return what is in view in the front end's form."""
+        options = {name: getattr(self, name) for name in VIEW_OPTIONS}
+        return Shown(self._view or {}, options, self._selection)
 
     def _show_annotations(self) -> None:
         """Take over the annotations of the trace, which this timeline or something else has changed."""
@@ -190,24 +196,24 @@ class TimelineWidget(TimelineView, PictureExport):
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["time_range", "max_bytes", "source", "anonymize"])
+        refuse_unknown(options, ["time_range", "max_bytes", "source", "anonymize", "view"])
         check_title(title)
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
-        anonymize = options.pop("anonymize", False)
-        if anonymize:
-            title, values = title or "", anonymized_options(values)
-        title = self._title if title is None else title
+        anonymize, view = options.pop("anonymize", False), options.pop("view", None)
         limits: dict[str, Any] = {"max_bytes": MAX_BYTES, "source": True} | options
-        if limits.pop("time_range", None) is not None:
-            limits |= {"time_range": options["time_range"], "anonymize": anonymize}
-            return html_page(self._trace, title, **limits, **values)
+        is_part = limits.pop("time_range", None) is not None
+        if is_part or (anonymize and view is not None):
+            title = self._title if title is None and not anonymize else title
+            return html_page(self._trace, title, view=view, anonymize=anonymize, **limits | options, **values)
         if anonymize:
-            shown = compress_gaps(self._trace.anonymized())
-            return page_text(shown, title=title, selection=self._selection, **limits, **values)
+            shown, values = compress_gaps(self._trace.anonymized()), anonymized_options(values)
+            return page_text(shown, title=title or "", selection=self._selection, **limits, **values)
+        title = self._title if title is None else title
         payloads: dict[str, Any] = self._delivery.payloads if title == self._title else {}
-        kept: dict[str, Any] = {"selection": self._selection, "annotations": self._annotations}
-        kept["view"] = self._view
-        return page_text(self._shown, title=title, **kept, **payloads, **limits, **values)
+        now = self._now() if view is None else self._views_of.drawn(view, self._now())
+        kept: dict[str, Any] = {"selection": now.selection, "annotations": self._annotations}
+        kept["view"] = now.view or None
+        return page_text(self._shown, title=title, **kept, **payloads, **limits, **values | now.options)
 
     def _picture(self, **options: Any) -> Picture:
         """Return the picture that `to_svg` writes, by default of the filtered lanes and the selected time."""
@@ -282,6 +288,7 @@ def show_timeline(
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
+    view: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> TimelineWidget: ...
 def show_timeline(
@@ -290,6 +297,7 @@ def show_timeline(
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
+    view: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> TimelineWidget | DatasetTimeline:
     """Show a trace as a timeline; in a notebook, as the last expression of a cell.
@@ -299,7 +307,7 @@ def show_timeline(
     source
         A `Trace`, a `TraceDataset`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
         ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
-    selection, title, keep, **options
+    selection, title, keep, view, **options
         As of `TimelineWidget`; of a dataset also ``run``, ``tasks`` and ``steps``, as of `DatasetTimeline`.
 
     Returns
@@ -312,10 +320,12 @@ def show_timeline(
     TypeError, ValueError, FileNotFoundError
         As of `TimelineWidget`, and whatever reading `source` raises.
     """
+    if view is not None:
+        options = {**options, "view": view}
     if isinstance(source, TraceDataset):
         refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "run", "tasks", "steps"])
         return DatasetTimeline(source, selection=selection, title=title, **options)
-    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "keep"])
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "keep", "view"])
     check_title(title)
     return TimelineWidget(as_trace(source), selection=selection, title=title, keep=keep, **options)
 
