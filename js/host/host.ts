@@ -6,16 +6,16 @@
 
 import type { Annotation } from "../model/annotations";
 import type { Selection } from "../model/types";
-import type { View } from "../model/view";
+import type { NamedView, SavedView, View } from "../model/view";
 
 /** Options that the user can set from Python or in the toolbar; both sides see changes. */
 export interface Options {
   /** Height of the whole widget in CSS pixels. */
   height: number;
   /** How lanes are grouped: "device" (task > device > lane), "kind" or "none". */
-  group_by: "device" | "kind" | "none";
+  group_by: SavedView["group_by"];
   /** The meaning of a bar's colour: "kind", "op" or "device". */
-  color_by: "kind" | "op" | "device";
+  color_by: SavedView["color_by"];
   /** Show only lanes whose "task device lane" text contains this; "" shows all. */
   lane_filter: string;
   /** The selection; null if nothing is selected. */
@@ -24,6 +24,8 @@ export interface Options {
   annotations: readonly Annotation[];
   /** What is in view; null for the view of a new timeline. Of another side only a wish for another one is seen. */
   view: View | null;
+  /** Views that people have named, in the order in which they did. */
+  views: readonly NamedView[];
 }
 
 /** A file the host can make for the user. */

@@ -12,6 +12,7 @@ const TRAITS: Partial<Record<keyof Options, string>> = {
   selection: "_selection",
   annotations: "_annotations",
   view: "_view",
+  views: "_views",
 };
 
 const trait = (key: keyof Options) => TRAITS[key] ?? key;

@@ -10,6 +10,7 @@ const DEFAULTS: Options = {
   selection: null,
   annotations: [],
   view: null,
+  views: [],
 };
 
 /** Sources of the two containers, each requested once. */

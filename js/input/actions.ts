@@ -1,6 +1,5 @@
 /** The user's actions, whichever key, button or link triggers them. */
 
-import type { Annotation } from "../model/annotations";
 import { nameOf } from "../model/lanes/event_text";
 import type { LaneItem } from "../model/lanes/layout";
 import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
@@ -8,38 +7,15 @@ import { eventCount } from "../model/lod/merged";
 import { neighbour } from "../model/search/search";
 import type { Place } from "../model/wire/code";
 import { type Edge, STRONGEST_FIRST } from "../model/wire/dataflow";
-import { draftOf } from "../state/annotations";
 import { dimOthers, eventsOfLine, whyNoCode } from "../state/code";
 import { LOADING, whyNoGraph } from "../state/graph";
-import type { Mark } from "../state/hover_and_marks";
-import { Navigation } from "../state/navigation";
-import type { Store } from "../state/store";
+import { addressOfView, whyNoLink } from "../state/view_link";
 import { whyNoDate } from "../state/wall_clock";
+import { Annotating } from "./annotating";
 
-/** What actions need of the page around the lanes. */
-export interface Surroundings {
-  focusLanes: () => void;
-  focusSearch: () => void;
-  /** Fill the screen, or leave it. */
-  fullScreen: () => Promise<void>;
-  /** Put a text into the clipboard. */
-  copy: (text: string) => Promise<void>;
-  /** Opens the menu of the selection. */
-  openMenu: () => void;
-  /** Show a short message for a while. */
-  hint: (text: string) => void;
-}
-
-export class Actions extends Navigation {
+export class Actions extends Annotating {
   /** Until matches are found. */
   #looking = new AbortController();
-
-  constructor(
-    store: Store,
-    readonly surroundings: Surroundings,
-  ) {
-    super(store);
-  }
 
   /** Give the keys back to the lanes. */
   focusLanes(): void {
@@ -56,14 +32,6 @@ export class Actions extends Navigation {
     else if (store.selection || store.moment) store.select(null);
     else if (store.marks.length) store.setMarks([]);
     else store.setPanel({ graphOpen: false });
-  }
-
-  /** Open the details of the whole run, which a selection or a search would replace. */
-  showOverview(asked: { isAskedForNotes?: true; isAskedForAnnotations?: true } = {}): void {
-    const { store } = this;
-    if (store.searchText) store.setSearch("");
-    store.select(null);
-    store.setPanel({ panelOpen: true, ...asked });
   }
 
   /** Go to the next or previous match; where matches are still being looked for, once they are found. */
@@ -172,12 +140,16 @@ export class Actions extends Navigation {
     this.surroundings.openMenu();
   }
 
-  copy(text: string): void {
-    const { hint, copy } = this.surroundings;
-    copy(text).then(
-      () => hint("Copied"),
-      (error: unknown) => hint(`Not copied: ${error instanceof Error ? error.message : error}`),
-    );
+  /** Open the list of named views, and the form for another one. */
+  openViews(): void {
+    if (!this.surroundings.openViews()) this.surroundings.hint("A comparison has no named views");
+  }
+
+  /** Copy the address of this page at the present view. */
+  copyLink(): void {
+    const reason = whyNoLink(this.store);
+    if (reason) this.surroundings.hint(reason);
+    else this.copy(addressOfView(this.store));
   }
 
   /** Copy the names of the selected events, a line each; false where there are none. */
@@ -222,49 +194,6 @@ export class Actions extends Navigation {
       );
   }
 
-  /** Name and comment what is selected, measured or pointed at. */
-  annotate(): void {
-    const draft = draftOf(this.store);
-    // A cell of a fleet's page shows its timeline for a while only.
-    if (!this.store.host.exports.includes("html"))
-      this.surroundings.hint("To annotate it, open the trace in a timeline of its own");
-    else if (draft) this.store.setPanel({ draft, panelOpen: true });
-    else
-      this.surroundings.hint("To annotate, select an event, drag a range or point at a time, then press N");
-  }
-
-  /** Show the list of all annotations. */
-  listAnnotations(): void {
-    if (this.store.host.get("annotations").length) this.showOverview({ isAskedForAnnotations: true });
-    else this.surroundings.hint("There are no annotations yet: press N to make one");
-  }
-
-  /** Bring what an annotation is about into view, and select it. */
-  visitAnnotation({ kind, start, end, lanes, event }: Annotation): void {
-    const { store } = this;
-    if (event !== null) {
-      this.visitEvent(event);
-      return;
-    }
-    const { whole } = store;
-    if (store.aligned || end < whole.start || start > whole.end) store.showStep(null);
-    store.selectInRun(kind === "mark" ? null : { start, end, lanes, step: null });
-    if (lanes?.length) this.keepLanesInSight(lanes);
-    const { viewport } = store;
-    const span = viewport.end - viewport.start;
-    if (end > start) this.show({ start, end });
-    else if (start < viewport.start || start > viewport.end)
-      this.show({ start: start - span / 2, end: start + span / 2 }, 0);
-  }
-
-  /** Zoom so far in that annotations that share a flag have one each. */
-  showAnnotations(annotations: readonly Annotation[]): void {
-    const starts = annotations.map(({ start }) => start);
-    const [start, end] = [Math.min(...starts), Math.max(...starts)];
-    if (end > start) this.show({ start, end }, 0.4);
-    else this.listAnnotations();
-  }
-
   #firstVisible(): number | null {
     const { store } = this;
     for (const item of store.arrangement.items) {
@@ -277,17 +206,5 @@ export class Actions extends Navigation {
       }
     }
     return null;
-  }
-
-  /** Mark the selected interval; a kept mark stays, a passing one is replaced, marking it again takes it away. */
-  mark(kept: boolean): void {
-    const { store } = this;
-    const span = this.selectedSpan();
-    if (!span && store.marks.length === 0)
-      this.surroundings.hint("To measure, select an event or drag a range, then press M");
-    const isSame = (mark: Mark) => span && mark.start === span.start && mark.end === span.end;
-    const isPresent = store.marks.some((mark) => isSame(mark) && mark.kept === kept);
-    const others = store.marks.filter((mark) => mark.kept && !isSame(mark));
-    store.setMarks(span && !isPresent ? [...others, { ...span, kept }] : others);
   }
 }

@@ -71,6 +71,12 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         label: "previous view; Shift: next",
         run: { Backspace: (actions, isShift) => (isShift ? actions.forward() : actions.back()) },
       },
+      {
+        id: "views",
+        keys: "V",
+        label: "named views; Shift V: copy a link to this view",
+        run: { KeyV: (actions, isShift) => (isShift ? actions.copyLink() : actions.openViews()) },
+      },
       { id: "full-screen", keys: "Shift F", label: "fill the screen; Esc leaves it" },
       {
         id: "scroll",

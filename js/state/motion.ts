@@ -88,12 +88,16 @@ export class Motion {
     }
     if (gestureName !== null) store.setViewport(from, gestureName);
     const began = performance.now();
+    let last = store.viewport;
     const tick = (now: number) => {
+      // Something else has moved the view since.
+      if (store.viewport !== last) return;
       const part = Math.min(Math.max((now - began) / GLIDE_MS, 0), 1);
       const eased = 1 - (1 - part) ** 3;
       const start = from.start + (target.start - from.start) * eased;
       const end = from.end + (target.end - from.end) * eased;
       store.setViewport(part < 1 ? { start, end } : target);
+      last = store.viewport;
       if (part < 1) this.#frame = requestAnimationFrame(tick);
     };
     this.#frame = requestAnimationFrame(tick);

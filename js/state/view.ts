@@ -1,7 +1,8 @@
 /** Restores what a timeline showed: of a page's author, or as Python wishes. */
 
-import { NO_STEP } from "../model/types";
-import type { View } from "../model/view";
+import { eventCount } from "../model/lod/merged";
+import { NO_STEP, type Selection } from "../model/types";
+import { MOST_VIEWS, type NamedView, type SavedView, type View } from "../model/view";
 import type { Store } from "./store";
 
 const parts = (keys: Iterable<string>) => [...keys].map((key) => key.split("\0"));
@@ -29,6 +30,48 @@ export function showView(store: Store, view: View): void {
   store.setViewport({ start: view.start, end: view.end }, "view");
 }
 
+/** Everything that is set up now; steps that are aligned have times of their own, of which no view can be made. */
+export function savedView(store: Store): SavedView {
+  const { host } = store;
+  return {
+    ...((store.aligned && host.get("view")) || viewOf(store)),
+    group_by: host.get("group_by"),
+    color_by: host.get("color_by"),
+    lane_filter: host.get("lane_filter"),
+    selection: host.get("selection"),
+  };
+}
+
+/** Set up what a link or a page names, as far as it is in this trace. */
+export function showSaved(store: Store, view: SavedView): void {
+  for (const key of ["group_by", "color_by", "lane_filter"] as const)
+    if (store.host.get(key) !== view[key]) store.setOption(key, view[key]);
+  store.moment = null;
+  store.selectInRun(isOf(store, view.selection) ? view.selection : null);
+  showView(store, view);
+}
+
+function isOf({ run }: Store, selection: Selection | null): boolean {
+  const [numbers, count] =
+    selection && "events" in selection
+      ? [selection.events, eventCount(run)]
+      : [selection?.lanes ?? [], run.lanes.length];
+  return numbers.every((number) => number >= 0 && number < count);
+}
+
+/** Keep the view under a name, in place of another one of that name. False where there are too many. */
+export function nameView(store: Store, name: string): boolean {
+  const views = store.host.get("views").filter((each) => each.name !== name);
+  if (views.length >= MOST_VIEWS) return false;
+  setViews(store, [...views, { name, ...savedView(store) }]);
+  return true;
+}
+
+export function setViews(store: Store, views: readonly NamedView[]): void {
+  store.host.set("views", views);
+  store.emit("panel");
+}
+
 /** Restore the view that the host has, and tell it of each other one. Aligned steps have times of their own. */
 export function keepView(store: Store): void {
   const { host } = store;
@@ -43,5 +86,7 @@ export function keepView(store: Store): void {
     known = now;
     host.set("view", view);
   });
-  host.watch("view", (view) => view && showView(store, view), store.signal);
+  // After a selection that comes with it, which would be revealed elsewhere.
+  host.watch("view", (view) => view && queueMicrotask(() => showView(store, view)), store.signal);
+  host.watch("views", () => store.emit("panel"), store.signal);
 }

@@ -26,7 +26,7 @@ export function Popover({ text, label, title, disabled, tabIndex, kind, name, ch
   const close = () => box.current?.hidePopover();
   useEffect(() => {
     if (!isOpen) return;
-    box.current?.querySelector<HTMLElement>("[role=menuitem], input:checked, button")?.focus();
+    box.current?.querySelector<HTMLElement>("[role=menuitem], input:checked, input.field, button")?.focus();
     // It would stay where it is while its button moves away.
     const listening = new AbortController();
     const options = { capture: true, signal: listening.signal };

@@ -18,6 +18,7 @@ import { DashboardLink } from "../state/dashboard_link";
 import { loadRest } from "../state/loading";
 import type { Store } from "../state/store";
 import { keepView } from "../state/view";
+import { followLinks } from "../state/view_link";
 import { copyText } from "../ui/clipboard";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
 import { Frame, type FrameTimes } from "./canvas/frame";
@@ -80,6 +81,7 @@ export function assemble(
   loadRest(store, outline, actions);
   revealSelectionOfPython(store, actions);
   keepView(store);
+  followLinks(store, hint);
   if (HAS_PANELS) linkPanels(root, store, actions);
   if (OWNS_PAGE && !store.host.pair?.side) focusQuietly(lanes, store, actions);
 
@@ -116,6 +118,11 @@ function focusTargets(root: HTMLElement, lanes: HTMLElement) {
       // The next search replaces the one before.
       input?.select();
     },
+    openViews: () => {
+      const button = root.querySelector<HTMLElement>(".toolbar [aria-haspopup=dialog]");
+      button?.click();
+      return button !== null;
+    },
   };
 }
 
@@ -145,7 +152,7 @@ function bindInput(
 /** A selection made in Python is brought into view: an outline somewhere off the screen would go unseen. */
 function revealSelectionOfPython(store: Store, actions: Actions): void {
   store.host.watch("selection", () => actions.revealSelection(), store.signal);
-  if (store.selection) actions.revealSelection();
+  if (store.selection && !store.host.get("view")) actions.revealSelection();
 }
 
 /** Connects the timeline to the tabs of its dashboard, or to the other timeline of a comparison. */

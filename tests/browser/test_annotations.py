@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.timeline import OpenExported, Timeline
 from tests.browser.watched import Watched
 from tests.real_traces import DATA, real_trace
-from tfvis_nb import Trace, show_timeline
+from tfvis_nb import Trace
 from tfvis_nb.core.trace import replaced
 
 HOSTILE = "<img src=x onerror=alert(1)> & </script>"
@@ -112,28 +112,6 @@ def test_a_colleague_sees_edits_and_sends_back(
     assert re.findall(parts, text) == re.findall(parts, start)
     assert text.count("<script") == start.count("<script")
     assert "<li>before it</li>" in text
-
-
-def test_a_colleague_sees_the_view_of_the_sender(exported: OpenExported, tmp_path: Path) -> None:
-    widget = show_timeline(annotated())
-    first = int(widget.trace.events["start_ns"].iloc[0])
-    widget.view = {"start_ns": first + 2_000_000, "end_ns": first + 3_000_000, "details": False}
-    timeline = exported(widget.to_html(tmp_path / "page.html")).wait()
-    axis = timeline.root.get_by_role("img", name="Time axis")
-    expect(axis).to_have_attribute("aria-label", "Time axis, +2.000 ms to +3.000 ms")
-    expect(timeline.details).to_have_count(0)
-    # Another view is in the page that is exported from there.
-    timeline.lanes.focus()
-    timeline.page.keyboard.press("w")
-    expect(axis).not_to_have_attribute("aria-label", "Time axis, +2.000 ms to +3.000 ms")
-    timeline.root.get_by_role("button", name="Details").click()
-    expect(timeline.details).to_be_visible()
-    text = saved(timeline.page, tmp_path / "again.html").read_text("utf-8")
-    found = re.search(r'id="tfvis-options">(.*?)</script>', text)
-    assert found
-    view = json.loads(found[1])["view"]
-    assert view["details"]
-    assert 2_000_000 < view["start"] < view["end"] < 3_000_000
 
 
 def test_search_finds_them_and_they_can_be_given_up(exported: OpenExported, page_file: Path) -> None:

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from traitlets import TraitError
 
 from tests.display.test_gap_compression import far_apart
 from tests.real_traces import DATA, real_trace
@@ -151,6 +152,41 @@ def test_a_page_opens_at_the_view_that_it_is_given(trace: Trace) -> None:
     hidden = page_view(widget.to_html(view={**view, "lane_filter": "ps"}, anonymize=True))["hidden"]
     assert hidden == [[*lanes(trace.anonymized())[0]]]
     assert page_view(trace.to_html(view=view, anonymize=True))["start"] == 1000
+
+
+def test_named_views_are_set_kept_and_checked(trace: Trace) -> None:
+    first, *_ = lanes(trace)
+    widget = show_timeline(trace)
+    widget.views = {"slow copy": {"start_ns": FIRST + 5, "hidden": [first], "selection": [2]}, " b ": {}}
+    kept = widget.views
+    assert list(kept) == ["slow copy", "b"]
+    assert (kept["slow copy"]["start_ns"], kept["slow copy"]["hidden"]) == (FIRST + 5, [first])
+    assert (kept["slow copy"]["selection"], kept["b"]) == ([2], widget.view)
+    # As the front end sends them, and pages have them.
+    named = widget._views
+    assert page_options(widget.to_html())["views"] == named
+    assert page_options(widget.to_html(anonymize=True))["views"] == []
+    dashboard = show_dashboard(trace)
+    dashboard.timeline._views = named[:1]
+    assert dashboard.views == {"slow copy": kept["slow copy"]}
+    assert page_options(dashboard.to_html())["views"] == named[:1]
+    dashboard.views = {}
+    assert dashboard.views == {}
+    widget.view = kept["slow copy"]
+    assert widget.selection.index.tolist() == [2]
+    for wrong, figures in (
+        (5, {"name": "views"}),
+        ({"": {}}, {"name": "name", "value": ""}),
+        ({"a" * 201: {}}, {"name": "name"}),
+        ({"a": {"end_ns": 1}}, {"name": "end_ns", "value": 1}),
+    ):
+        with raises_id((TypeError, ValueError), "view_value", **figures):
+            widget.views = wrong  # type: ignore[assignment]
+    with raises_id(ValueError, "too_many_views", views=101, most=100):
+        widget.views = {str(number): {} for number in range(101)}
+    with pytest.raises(TraitError):
+        widget._views = [{**named[0], "selection": {"events": [10**6]}}]
+    assert widget._views == named
 
 
 def page_options(page: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 /** Surroundings in which nothing comes of what actions ask for, for tests without a page. */
 
-import type { Surroundings } from "../actions";
+import type { Surroundings } from "../surroundings";
 
 const nothing = () => {};
 const never = async () => {};
@@ -9,6 +9,7 @@ export const NOWHERE: Surroundings = {
   hint: nothing,
   focusLanes: nothing,
   focusSearch: nothing,
+  openViews: () => false,
   openMenu: nothing,
   fullScreen: never,
   copy: never,

@@ -15,6 +15,7 @@ import { useTopics } from "../../state/use_store";
 import { DetailsButton } from "../../ui/details_button";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";
+import { ViewsMenu } from "./views_menu";
 
 interface ToolbarProps {
   store: Store;
@@ -28,7 +29,15 @@ export function Toolbar({ store, actions, root }: ToolbarProps) {
       <ShownTrace store={store} />
       <span class="space" />
       <SearchBox store={store} actions={actions} />
-      <Controls {...{ store, actions, stores: [store] }} menu={<ExportMenu store={store} root={root} />} />
+      <Controls
+        {...{ store, actions, stores: [store] }}
+        menu={
+          <>
+            <ViewsMenu store={store} actions={actions} />
+            <ExportMenu store={store} root={root} />
+          </>
+        }
+      />
     </div>
   );
 }
@@ -70,7 +79,7 @@ interface ControlsProps {
   actions: Actions;
   /** All that are coloured and grouped alike. */
   stores: readonly Store[];
-  /** The export menu. */
+  /** The menus of views and exports. */
   menu: ComponentChildren;
 }
 

@@ -17,6 +17,7 @@ import status from "./status.css";
 import steps from "./steps.css";
 import toolbar from "./toolbar.css";
 import tooltip from "./tooltip.css";
+import views from "./views.css";
 
 export const STYLES = [
   base,
@@ -33,6 +34,7 @@ export const STYLES = [
   code,
   overview,
   popover,
+  views,
   status,
   help,
   narrow,

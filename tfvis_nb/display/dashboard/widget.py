@@ -99,6 +99,15 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
     def view(self, changes: Any) -> None:
         self.timeline.view = changes
 
+    @property
+    def views(self) -> dict[str, dict[str, Any]]:
+        """Views by their names, as for `TimelineWidget.views`; settable."""
+        return self.timeline.views
+
+    @views.setter
+    def views(self, views: Any) -> None:
+        self.timeline.views = views
+
     def _show_predicted(self, predicted: Trace) -> None:
         """Show a predicted trace below the tabs, in place of the one before."""
         *before, shown = (*self._parts[2:], TimelineWidget(predicted, title=self.timeline.title))

@@ -134,9 +134,9 @@ def _with_lanes(view: Mapping[str, Any], names: Mapping[tuple[str, ...], tuple[s
 
 
 def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of a timeline without annotations, view, and filter of lanes by replaced names."""
+    """Return options of a timeline without annotations, views, and filter of lanes by replaced names."""
     is_kept = is_public(options.get("lane_filter") or "")
-    empty: dict[str, Any] = {"annotations": [], "view": None}
+    empty: dict[str, Any] = {"annotations": [], "view": None, "views": []}
     emptied = {name: value for name, value in empty.items() if name in options}
     return {**options, **emptied} | ({} if is_kept else {"lane_filter": ""})
 
@@ -162,22 +162,22 @@ def page_text(
     selection: dict[str, Any] | None = None,
     annotations: Sequence[Annotation] = (),
     view: dict[str, Any] | None = None,
+    views: Sequence[dict[str, Any]] = (),
     drawn: bytes | None = None,
     details: bytes | None = None,
     max_bytes: int | None = None,
     source: bool = True,
     **options: Any,
 ) -> str:
-    """Fill in the page; selection and annotations as the front end holds them, the bytes if made already.
+    """Fill in the page; selection, annotations and views as the front end holds them, bytes if made already.
 
     Without `source` it has no code.
     """
     if not source:
         trace, details = without_code(trace), None
     title = trace.title if title is None else title
-    values = {**validate_options(options), "selection": selection, "annotations": list(annotations)} | {
-        "view": view
-    }
+    values = {**validate_options(options), "selection": selection, "annotations": list(annotations)}
+    values |= {"view": view, "views": list(views)}
     parts = packed_parts(trace, title, drawn=drawn, details=details, max_bytes=max_bytes)
     return framed(
         what="timeline",

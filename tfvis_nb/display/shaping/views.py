@@ -3,6 +3,8 @@
 The front end (``SavedView`` in ``js/model/view.ts``) has times in nanoseconds from the earliest start drawn.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -23,6 +25,8 @@ PANELS = ("details", "graph", "code")
 _TIMES = ("start_ns", "end_ns")
 _LANES = ("hidden", "pinned")
 OPTIONS = ("group_by", "color_by", "lane_filter")
+MOST_VIEWS, MOST_NAME = 100, 200
+"""Named views of a timeline, and the characters of a name; ``js/model/view.ts`` has the same."""
 KEYS = (*_TIMES, "step", *_LANES, *PANELS, *OPTIONS, "selection")
 
 
@@ -37,6 +41,12 @@ class Shown(NamedTuple):
     def whole(self) -> View:
         """All in one, as the front end saves it."""
         return {**self.view, **self.options, "selection": self.selection}
+
+    @classmethod
+    def of(cls, whole: Mapping[str, Any]) -> Shown:
+        """Return a view as the front end saves it in its parts."""
+        view = {name: value for name, value in whole.items() if name not in (*OPTIONS, "selection", "name")}
+        return cls(view, {name: whole[name] for name in OPTIONS}, whole["selection"])
 
 
 class Views:
@@ -103,6 +113,20 @@ class Views:
         if "selection" in changes:
             selection = drawn_selection(self._trace, self._shown, changes["selection"])
         return Shown({"start": start, "end": end, "step": step, **lanes, **panels}, options, selection)
+
+    def named(self, views: Any, now: Shown) -> list[View]:
+        """Return named views for the front end, what they leave out as in `now`; errors as of `drawn`."""
+        if not isinstance(views, Mapping):
+            raise TypeError(
+                Text("view_value", name="views", value=views, expected="a dict of names and views")
+            )
+        if len(views) > MOST_VIEWS:
+            raise ValueError(Text("too_many_views", views=len(views), most=MOST_VIEWS))
+        for name in views:
+            if not isinstance(name, str) or not name.strip() or len(name) > MOST_NAME:
+                expected = f"a text of 1 to {MOST_NAME} characters"
+                raise ValueError(Text("view_value", name="name", value=name, expected=expected))
+        return [{"name": name.strip(), **self.drawn(view, now).whole} for name, view in views.items()]
 
     def _time(self, view: View, name: str, *, is_new: bool) -> int:
         value = _whole(view, name)

@@ -49,7 +49,8 @@ class LinkedTimeline(TimelineWidget):
         return {
             "title": self._title if title is None else title,
             "options": values
-            | {"selection": self._selection, "annotations": self._annotations, "view": self._view},
+            | {"selection": self._selection, "annotations": self._annotations}
+            | {"view": self._view, "views": self._views},
             **payloads,
         }
 

@@ -52,6 +52,7 @@ class TimelineView(HtmlExport, StoredWidget):
     _wanted_view: "traitlets.Dict[str, Any]" = traitlets.Dict(default_value=None, allow_none=True).tag(
         sync=True
     )
+    _views: traitlets.List[Any] = traitlets.List().tag(sync=True)
     _drawn = traitlets.Bytes().tag(sync=True, echo_update=False)
     _details = traitlets.Bytes().tag(sync=True, echo_update=False)
     _link = traitlets.Unicode("").tag(sync=True)

@@ -1,7 +1,6 @@
 """The timeline in a notebook cell: one anywidget that holds a trace's bytes, options and selection."""
 
 import json
-import uuid
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, overload
@@ -19,7 +18,7 @@ from tfvis_nb.dataset.dataset import TraceDataset
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
-from tfvis_nb.display.pages.static_html import QUICK, static_html
+from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pictures.picture import OPTIONS, Picture, picture
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
@@ -29,14 +28,15 @@ from tfvis_nb.display.shaping.views import Shown, Views
 from tfvis_nb.display.stored_output import KEPT_BYTES
 from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
-from tfvis_nb.display.timeline.view import TimelineView, checked_options
+from tfvis_nb.display.timeline.view import checked_options
+from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 
 
-class TimelineWidget(TimelineView, PictureExport):
+class TimelineWidget(ViewedTimeline, PictureExport):
     """A trace as a timeline that zooms, searches and selects.
 
     Parameters
@@ -145,51 +145,10 @@ class TimelineWidget(TimelineView, PictureExport):
     def annotations(self, values: Any) -> None:
         self._trace.annotations = values
 
-    @property
-    def view(self) -> dict[str, Any]:
-        """What is in view, as a dict; pages have it, so that others see what you see.
-
-        ``start_ns`` and ``end_ns`` (epoch nanoseconds); ``step`` (the one that is shown alone, or None);
-        ``hidden`` and ``pinned`` (lists of lanes as (task, device, lane), where (task, device) is a whole
-        device); whether the panes ``details``, ``graph`` and ``code`` are open; ``group_by``, ``color_by``
-        and ``lane_filter``; ``selection`` (a list of event ids, a tuple (start_ns, end_ns), or None).
-        Set it to a dict with some of these. TypeError and ValueError name what a view cannot have.
-
-        Examples
-        --------
-        >>> import tfvis_nb as tv
-        >>> from tfvis_nb import events
-        >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 90], "kind": ["op", "op"]})
-        >>> widget = tv.show_timeline(tv.Trace(table))
-        >>> widget.view = {"start_ns": 5, "end_ns": 20, "selection": [1]}
-        >>> {name: widget.view[name] for name in ("start_ns", "end_ns", "selection", "details")}
-        {'start_ns': 5, 'end_ns': 20, 'selection': [1], 'details': True}
-        """
-        return self._views_of.recorded(self._now())
-
-    @view.setter
-    def view(self, changes: Any) -> None:
-        # Only what is complete is shown: a wrong value changes nothing.
-        shown = self._views_of.drawn(changes, self._now())
-        with self.hold_sync():
-            for name, value in shown.options.items():
-                self.set_trait(name, value)
-            self.set_trait("_selection", shown.selection)
-            self.set_trait("_view", shown.view)
-            # Another one each time: the front end may have left the same one since.
-            self.set_trait("_wanted_view", {**shown.view, "wish": uuid.uuid4().hex})
-
-    def _now(self) -> Shown:
-        """Return what is in view in the front end's form."""
-        options = {name: getattr(self, name) for name in VIEW_OPTIONS}
-        return Shown(self._view or {}, options, self._selection)
-
     def _show_annotations(self) -> None:
         """Take over the annotations of the trace, which this timeline or something else has changed."""
         self.set_trait("_annotations", drawn_annotations(self._trace, self._shown, self._lanes))
-        # A closed one is shown nowhere.
-        if self._drawn and len(self._trace.events) <= QUICK:
-            self.store_again()
+        self._store_changed()
 
     def _checked(self, selection: Any) -> dict[str, Any] | None:
         return validate_selection(self._shown.events, self._lanes, selection)
@@ -212,7 +171,7 @@ class TimelineWidget(TimelineView, PictureExport):
         payloads: dict[str, Any] = self._delivery.payloads if title == self._title else {}
         now = self._now() if view is None else self._views_of.drawn(view, self._now())
         kept: dict[str, Any] = {"selection": now.selection, "annotations": self._annotations}
-        kept["view"] = now.view or None
+        kept |= {"view": now.view or None, "views": self._views}
         return page_text(self._shown, title=title, **kept, **payloads, **limits, **values | now.options)
 
     def _picture(self, **options: Any) -> Picture:

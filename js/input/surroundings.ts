@@ -1,0 +1,15 @@
+/** What actions need of the page around the lanes. */
+export interface Surroundings {
+  focusLanes: () => void;
+  focusSearch: () => void;
+  /** Fill the screen, or leave it. */
+  fullScreen: () => Promise<void>;
+  /** Put a text into the clipboard. */
+  copy: (text: string) => Promise<void>;
+  /** Opens the list of named views; false where there is none. */
+  openViews: () => boolean;
+  /** Opens the menu of the selection. */
+  openMenu: () => void;
+  /** Show a short message for a while. */
+  hint: (text: string) => void;
+}

@@ -1,0 +1,119 @@
+/** Views that people have named, to go back to; a form to name the present one; a link to it. */
+
+import { useState } from "preact/hooks";
+import type { Actions } from "../../input/actions";
+import { MOST_NAME } from "../../model/annotations";
+import { isolated } from "../../model/format/bidi";
+import { MOST_VIEWS } from "../../model/view";
+import type { Store } from "../../state/store";
+import { nameView, setViews, showSaved } from "../../state/view";
+import { whyNoLink } from "../../state/view_link";
+import { Popover } from "../../ui/popover";
+
+interface ViewsProps {
+  store: Store;
+  actions: Actions;
+}
+
+export function ViewsMenu({ store, actions }: ViewsProps) {
+  return (
+    <Popover text="Views" title="Named views (V)" kind="dialog" name="Views">
+      {(close) => (
+        <Views
+          {...{ store, actions }}
+          close={() => {
+            close();
+            actions.focusLanes();
+          }}
+        />
+      )}
+    </Popover>
+  );
+}
+
+function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
+  const [name, setName] = useState("");
+  const views = store.host.get("views");
+  const save = () => {
+    if (!name.trim()) return;
+    const isSaved = nameView(store, name.trim());
+    actions.surroundings.hint(
+      isSaved ? "View saved" : `There are ${MOST_VIEWS} views already: delete one first`,
+    );
+    close();
+  };
+  return (
+    <>
+      {views.length > 0 && (
+        <ul class="views">
+          {views.map((view) => (
+            <li key={view.name}>
+              <button
+                type="button"
+                class="link"
+                onClick={() => {
+                  close();
+                  showSaved(store, view);
+                }}
+              >
+                <b>{isolated(view.name)}</b>
+              </button>
+              <button
+                type="button"
+                class="edit"
+                aria-label={`Delete the view ${isolated(view.name)}`}
+                onClick={() => {
+                  setViews(
+                    store,
+                    views.filter((each) => each !== view),
+                  );
+                  close();
+                }}
+              >
+                Delete
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <form
+        class="view-name"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+        onKeyDown={(event) => {
+          // JupyterLab keeps Enter from sending a form.
+          if (event.key !== "Enter") return;
+          save();
+          event.preventDefault();
+          event.stopPropagation();
+        }}
+      >
+        <input
+          class="field"
+          aria-label="Name of this view"
+          placeholder="Name of this view"
+          value={name}
+          maxLength={MOST_NAME}
+          autocomplete="off"
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+        <button type="submit" disabled={!name.trim()}>
+          Save
+        </button>
+      </form>
+      {!whyNoLink(store) && (
+        <button
+          type="button"
+          onClick={() => {
+            close();
+            actions.copyLink();
+          }}
+        >
+          Copy link to this view
+        </button>
+      )}
+    </>
+  );
+}

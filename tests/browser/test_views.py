@@ -1,0 +1,141 @@
+"""The view of an exported page: its author's, the one in its address, and those with names."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.timeline import OpenExported, Timeline
+from tests.real_traces import DATA, real_trace
+from tfvis_nb import show_timeline
+from tfvis_nb.display.timeline.widget import TimelineWidget
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def saved(page: Page, path: Path) -> Path:
+    """Export the page from its own menu."""
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name="Offline page").click()
+    download.value.save_as(path)
+    return path
+
+
+def options(path: Path) -> Any:
+    found = re.search(r'id="tfvis-options">(.*?)</script>', path.read_text("utf-8"))
+    assert found
+    return json.loads(found[1])
+
+
+def axis(timeline: Timeline) -> Locator:
+    return timeline.root.get_by_role("img", name="Time axis")
+
+
+def expect_times(timeline: Timeline, start: str, end: str) -> None:
+    expect(axis(timeline)).to_have_attribute("aria-label", f"Time axis, {start} to {end}")
+
+
+@pytest.fixture(scope="module")
+def widget() -> TimelineWidget:
+    return show_timeline(real_trace(DATA / "local_mlp_step1.pb"))
+
+
+def first(widget: TimelineWidget) -> int:
+    return int(widget.trace.events["start_ns"].iloc[0])
+
+
+def test_a_colleague_sees_the_view_of_the_sender(exported: OpenExported, tmp_path: Path) -> None:
+    widget = show_timeline(real_trace(DATA / "local_mlp_step1.pb"))
+    widget.view = {
+        "start_ns": first(widget) + 2_000_000,
+        "end_ns": first(widget) + 3_000_000,
+        "details": False,
+    }
+    timeline = exported(widget.to_html(tmp_path / "page.html")).wait()
+    expect_times(timeline, "+2.000 ms", "+3.000 ms")
+    expect(timeline.details).to_have_count(0)
+    # Another view is in the page that is exported from there.
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("w")
+    expect(axis(timeline)).not_to_have_attribute("aria-label", "Time axis, +2.000 ms to +3.000 ms")
+    timeline.root.get_by_role("button", name="Details").click()
+    expect(timeline.details).to_be_visible()
+    view = options(saved(timeline.page, tmp_path / "again.html"))["view"]
+    assert view["details"]
+    assert 2_000_000 < view["start"] < view["end"] < 3_000_000
+
+
+def test_a_link_leads_to_a_view(exported: OpenExported, widget: TimelineWidget, tmp_path: Path) -> None:
+    times = {"start_ns": first(widget) + 4_000_000, "end_ns": first(widget) + 6_000_000}
+    timeline = exported(widget.to_html(tmp_path / "page.html", view={"selection": [3], **times})).wait()
+    page = timeline.page
+    page.evaluate(
+        "navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }"
+    )
+    timeline.root.get_by_role("combobox", name="Group lanes").select_option("kind")
+    timeline.root.get_by_role("button", name="Details", exact=True).click()
+    timeline.lanes.focus()
+    page.keyboard.press("Shift+V")
+    expect(timeline.root.get_by_text("Copied")).to_be_visible()
+    link = page.evaluate("copied")
+    assert link == f"{page.url.partition('#')[0]}#view=4000000..6000000;panes=;group=kind;events=3"
+    assert page.url == link
+    # Elsewhere on the page, and back by the address alone.
+    page.keyboard.press("0")
+    timeline.root.get_by_role("combobox", name="Group lanes").select_option("none")
+    page.reload()
+    timeline.wait()
+    expect_times(timeline, "+4.000 ms", "+6.000 ms")
+    expect(timeline.root.get_by_role("combobox", name="Group lanes")).to_have_value("kind")
+    expect(timeline.details).to_have_count(0)
+    page.evaluate("location.hash = '#view=2000000..3000000;events=7;filter=%3Cimg%20src%3Dx%3E'")
+    expect_times(timeline, "+2.000 ms", "+3.000 ms")
+    expect(timeline.root.get_by_role("textbox", name="Filter lanes")).to_have_value("<img src=x>")
+    expect(timeline.details).to_be_visible()
+    # A damaged one says so; events and lanes of another trace are left out.
+    page.evaluate("location.hash = '#view=9..1;group=<img src=x onerror=alert(1)>'")
+    expect(timeline.root.get_by_text("The link is damaged")).to_be_visible()
+    expect_times(timeline, "+2.000 ms", "+3.000 ms")
+    page.evaluate("location.hash = '#view=1000000..2000000;events=99999999;hide=a/b/c;step=77'")
+    expect_times(timeline, "+1.000 ms", "+2.000 ms")
+    expect(timeline.title).not_to_have_text("")
+
+
+def test_views_are_named_and_gone_back_to(
+    exported: OpenExported, widget: TimelineWidget, tmp_path: Path
+) -> None:
+    widget.views = {HOSTILE: {"start_ns": first(widget) + 2_000_000, "end_ns": first(widget) + 3_000_000}}
+    timeline = exported(widget.to_html(tmp_path / "page.html")).wait()
+    page = timeline.page
+    timeline.lanes.focus()
+    page.keyboard.press("v")
+    views = timeline.root.get_by_role("dialog", name="Views")
+    expect(views.get_by_role("button", name=HOSTILE).first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect_times(timeline, "+2.000 ms", "+3.000 ms")
+    expect(timeline.lanes).to_be_focused()
+    timeline.root.get_by_role("combobox", name="Colour").select_option("op")
+    timeline.lanes.focus()
+    page.keyboard.press("v")
+    views.get_by_role("textbox", name="Name of this view").fill("by op")
+    page.keyboard.press("Enter")
+    expect(timeline.lanes).to_be_focused()
+    page.keyboard.press("0")
+    timeline.root.get_by_role("combobox", name="Colour").select_option("kind")
+    again = saved(page, tmp_path / "again.html")
+    assert [(view["name"], view["color_by"]) for view in options(again)["views"]] == [
+        (HOSTILE, "kind"),
+        ("by op", "op"),
+    ]
+    page.keyboard.press("Escape")
+    timeline.root.get_by_role("button", name="Views").click()
+    views.get_by_role("button", name="by op", exact=True).click()
+    expect_times(timeline, "+2.000 ms", "+3.000 ms")
+    expect(timeline.root.get_by_role("combobox", name="Colour")).to_have_value("op")
+    timeline.root.get_by_role("button", name="Views").click()
+    views.get_by_role("button", name="Delete the view by op").click()
+    assert len(options(saved(page, tmp_path / "third.html"))["views"]) == 1

@@ -1,0 +1,102 @@
+"""A timeline whose view can be got, set, named and kept."""
+
+import uuid
+from typing import Any
+
+import traitlets
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.pages.static_html import QUICK
+from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views
+from tfvis_nb.display.timeline.view import TimelineView
+from tfvis_nb.texts import text_of
+
+
+class ViewedTimeline(TimelineView):
+    """What `TimelineWidget` has of views; `_views_of` converts those of its trace."""
+
+    _trace: Trace
+    _views_of: Views
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """What is in view, as a dict; pages have it, so that others see what you see.
+
+        ``start_ns`` and ``end_ns`` (epoch nanoseconds); ``step`` (the one that is shown alone, or None);
+        ``hidden`` and ``pinned`` (lists of lanes as (task, device, lane), where (task, device) is a whole
+        device); whether the panes ``details``, ``graph`` and ``code`` are open; ``group_by``, ``color_by``
+        and ``lane_filter``; ``selection`` (a list of event ids, a tuple (start_ns, end_ns), or None).
+        Set it to a dict with some of these. TypeError and ValueError name what a view cannot have.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 90], "kind": ["op", "op"]})
+        >>> widget = tv.show_timeline(tv.Trace(table))
+        >>> widget.view = {"start_ns": 5, "end_ns": 20, "selection": [1]}
+        >>> {name: widget.view[name] for name in ("start_ns", "end_ns", "selection", "details")}
+        {'start_ns': 5, 'end_ns': 20, 'selection': [1], 'details': True}
+        """
+        return self._views_of.recorded(self._now())
+
+    @view.setter
+    def view(self, changes: Any) -> None:
+        # Only what is complete is shown: a wrong value changes nothing.
+        shown = self._views_of.drawn(changes, self._now())
+        with self.hold_sync():
+            for name, value in shown.options.items():
+                self.set_trait(name, value)
+            self.set_trait("_selection", shown.selection)
+            self.set_trait("_view", shown.view)
+            # Another one each time: the front end may have left the same one since.
+            self.set_trait("_wanted_view", {**shown.view, "wish": uuid.uuid4().hex})
+
+    @property
+    def views(self) -> dict[str, dict[str, Any]]:
+        """Views by their names, which people can go back to with the key V; pages and notebooks keep them.
+
+        Set it to a dict of names and views, each a dict with some of what `view` has; the rest is as now.
+        TypeError and ValueError name what a view cannot have.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 90], "kind": ["op", "op"]})
+        >>> widget = tv.show_timeline(tv.Trace(table))
+        >>> widget.views = {"slow copy": {"start_ns": 9, "end_ns": 20}}
+        >>> {name: view["end_ns"] for name, view in widget.views.items()}
+        {'slow copy': 20}
+        >>> widget.view = widget.views["slow copy"]
+        """
+        return {view["name"]: self._views_of.recorded(Shown.of(view)) for view in self._views}
+
+    @views.setter
+    def views(self, views: Any) -> None:
+        self.set_trait("_views", self._views_of.named(views, self._now()))
+
+    @traitlets.observe("_views")
+    def _keep_views(self, _: Any) -> None:
+        self._store_changed()
+
+    @traitlets.validate("_views")
+    def _check_views(self, proposal: Any) -> Any:
+        try:
+            for view in proposal["value"]:
+                shown = Shown.of(view)
+                self._views_of.recorded(shown._replace(selection=self._checked(shown.selection)))
+        except (KeyError, TypeError, ValueError) as error:
+            raise traitlets.TraitError(text_of(error)) from error
+        return proposal["value"]
+
+    def _now(self) -> Shown:
+        """Return what is in view in the front end's form."""
+        options = {name: getattr(self, name) for name in OPTIONS}
+        return Shown(self._view or {}, options, self._selection)
+
+    def _store_changed(self) -> None:
+        """Have the notebook's file keep what people have changed, where that takes no long time."""
+        # A closed one is shown nowhere.
+        if self._drawn and len(self._trace.events) <= QUICK:
+            self.store_again()
