@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ipywidgets import Widget
+from ipywidgets.widgets.widget import _instances
 
 import tfvis_nb as tv
 from tests.magics.conftest import SETUP
@@ -278,10 +279,17 @@ def test_running_a_cell_again_closes_the_widget_it_replaces(
         (view,) = Ran(shell, "%%trace\nsession.run(total);").views
         return str(view)
 
-    first, elsewhere, again = run("a"), run("b"), run("a")
+    first, elsewhere = run("a"), run("b")
+    _instances[first].views = {"mine": {"group_by": "kind", "details": False}}
+    _instances[first].view = _instances[first].views["mine"]
+    again = run("a")
     alive = Widget.get_manager_state()["state"]
     assert first not in alive
     assert {elsewhere, again} <= set(alive)
+    # What it showed is shown again.
+    shown = _instances[again]
+    assert (shown.view["group_by"], shown.view["details"], list(shown.views)) == ("kind", False, ["mine"])
+    assert _instances[elsewhere].view["group_by"] == "device"
 
 
 def test_the_next_run_of_a_cell_says_what_changed(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,7 @@ class Results:
             # and in the saved notebook.
             previous = self._shown.pop(cell, lambda: None)()
             if previous is not None:
+                widget.take_over(previous)
                 previous.close()
             self._shown[cell] = weakref.ref(widget)
         publish: Any = display  # it has no types

@@ -105,8 +105,11 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
     # A cell that is run again closes its old timeline.
     assert book.ask(COUNT) == "4"
     book.ask(HOLD)
+    book.timeline(2).root.get_by_role("combobox", name="Group lanes").select_option("kind")
     for _ in range(2):
         book.run(2)
+    # It shows what the one before did.
+    expect(book.timeline(2).root.get_by_role("combobox", name="Group lanes")).to_have_value("kind")
     click_line(book.timeline(2), "Cell [5]")
     book.wait_until(lambda: "product" in book.ask(SELECTED))
     expect(book.timelines(2)).to_have_count(1)

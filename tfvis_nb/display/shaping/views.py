@@ -128,6 +128,45 @@ class Views:
                 raise ValueError(Text("view_value", name="name", value=name, expected=expected))
         return [{"name": name.strip(), **self.drawn(view, now).whole} for name, view in views.items()]
 
+    def taken_over(self, before: Shown, other: Views) -> Shown:
+        """Return a view of another run of the same cell, as far as this trace has what it shows.
+
+        Times count from the start of the step shown alone, else from that of the run. A part that this trace
+        does not reach, like the whole, becomes the whole. Events are not those that were selected.
+        """
+        shown = before._replace(selection=None)
+        if not before.view:
+            return shown
+        view = dict(before.view)
+        lanes = self._known_lanes()
+        for name in _LANES:
+            view[name] = [lane for lane in view[name] if len(lane) > 3 or tuple(lane) in lanes]
+        here, there = self._extent(view["step"]), other._extent(view["step"])
+        start, end = view["start"], view["end"]
+        if here is not None and there is not None:
+            later = here[0] - there[0]
+            is_part = (start > there[0] or end < there[1]) and start + later < here[1]
+            start, end = start + later, end + later
+        else:
+            view["step"], is_part = None, False
+        if not is_part:
+            first, last = self._extent(view["step"]) or (0, 1)
+            room = (last - first) // 100
+            start, end = first - room, last + room
+        return shown._replace(view={**view, "start": start, "end": end})
+
+    def _extent(self, step: int | None) -> tuple[int, int] | None:
+        """Return when a step, or everything, starts and ends in the front end; None if there is no such."""
+        events = self._shown.events
+        rows = events if step is None else events[(events["step"] == step).fillna(value=False)]
+        if rows.empty:
+            return None
+        origin = origin_ns(events)
+        return (
+            int(rows["start_ns"].min()) - origin,
+            int((rows["start_ns"] + rows["duration_ns"]).max()) - origin,
+        )
+
     def _time(self, view: View, name: str, *, is_new: bool) -> int:
         value = _whole(view, name)
         # The view of a short trace beside a long one in a comparison reaches further.
@@ -140,8 +179,7 @@ class Views:
 
     def _named_lanes(self, view: View, name: str) -> list[list[str]]:
         """Return lanes and groups by their names: task, device and lane, or the first of these."""
-        table = self._trace.lanes[["task", "device", "lane"]].astype(str)
-        known = {lane[:size] for lane in table.itertuples(index=False, name=None) for size in (1, 2, 3)}
+        known = self._known_lanes()
         found = []
         for lane in view[name] if isinstance(view[name], list | tuple) else [view[name]]:
             is_texts = isinstance(lane, list | tuple) and all(isinstance(part, str) for part in lane)
@@ -151,6 +189,10 @@ class Views:
                 raise ValueError(Text("view_value", name=name, value=lane, expected=expected))
             found.append(list(lane))
         return found
+
+    def _known_lanes(self) -> set[tuple[str, ...]]:
+        table = self._trace.lanes[["task", "device", "lane"]].astype(str)
+        return {lane[:size] for lane in table.itertuples(index=False, name=None) for size in (1, 2, 3)}
 
 
 def _whole(view: Mapping[str, Any], name: str) -> int:

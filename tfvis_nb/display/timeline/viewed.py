@@ -1,5 +1,7 @@
 """A timeline whose view can be got, set, named and kept."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any
 
@@ -89,6 +91,21 @@ class ViewedTimeline(TimelineView):
         except (KeyError, TypeError, ValueError) as error:
             raise traitlets.TraitError(text_of(error)) from error
         return proposal["value"]
+
+    def take_over(self, other: ViewedTimeline) -> None:
+        """Show what the timeline of another run of the same cell shows, as far as this trace has it.
+
+        Its named views are taken over as well.
+        """
+        now = self._views_of.taken_over(other._now(), other._views_of)
+        for name, value in now.options.items():
+            self.set_trait(name, value)
+        self.set_trait("_view", now.view or None)
+        views = []
+        for view in other._views:
+            found = self._views_of.taken_over(Shown.of(view), other._views_of)
+            views.append({"name": view["name"], **found.whole})
+        self.set_trait("_views", views)
 
     def _now(self) -> Shown:
         """Return what is in view in the front end's form."""
