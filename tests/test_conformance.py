@@ -29,6 +29,7 @@ from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.query import Bound, Clause, Lines, Steps, Term, Text, Unread, parse_query
 from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.large.search import find, longest_found
+from tfvis_nb.display.pictures.ruler import APART, ticks
 from tfvis_nb.writing.csv import rows_csv
 
 FOLDER = Path(__file__).parent / "data" / "conformance"
@@ -125,6 +126,12 @@ def test_searches(layout: Layout) -> None:
         found = longest_found(layout, find(layout, text, None))
         listed = [each["event"] for each in found["longest"]]
         assert (found["total"], found["busy"], listed) == (total, busy, ids), text
+
+
+def test_ticks() -> None:
+    assert cases("ticks", "apart") == APART
+    for axis, expected in cases("ticks", "cases"):
+        assert [list(tick) for tick in ticks(*axis)] == expected, axis
 
 
 def test_rows() -> None:

@@ -7,7 +7,9 @@ import names from "../../tests/data/conformance/lanes.json";
 import numbers from "../../tests/data/conformance/numbers.json";
 import queries from "../../tests/data/conformance/queries.json";
 import packed from "../../tests/data/conformance/rows.json";
+import axes from "../../tests/data/conformance/ticks.json";
 import { eventsCsv } from "./format/events_csv";
+import { ticks } from "./format/ticks";
 import {
   formatBandwidth,
   formatBytes,
@@ -153,4 +155,10 @@ it.each(packed.cases as [number[][], number[]][])("the bars %j are in the rows %
   const rowOf = bars.map(() => -1);
   for (const row of packLanes(drawn, null)[0]) for (const id of row.ids) rowOf[id] = row.index;
   expect(rowOf).toEqual(rows);
+});
+
+it.each(axes.cases as [number[], [number, string][]][])("the axis %j has these ticks", (axis, expected) => {
+  const [start, end, width] = axis;
+  const found = ticks({ start, end }, width, axes.apart);
+  expect(found.ticks.map(({ time, label }) => [time, label])).toEqual(expected);
 });

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -11,8 +12,11 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.timeline import OpenExported, Timeline
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import show_timeline
+from tfvis_nb.core.trace import replaced
 from tfvis_nb.display.timeline.widget import TimelineWidget
 
+SVG = "{http://www.w3.org/2000/svg}"
+ALLOWED = {"svg", "title", "g", "path", "text", "defs", "pattern"}
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -139,3 +143,32 @@ def test_views_are_named_and_gone_back_to(
     timeline.root.get_by_role("button", name="Views").click()
     views.get_by_role("button", name="Delete the view by op").click()
     assert len(options(saved(page, tmp_path / "third.html"))["views"]) == 1
+
+
+def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
+    trace = replaced(trace, trace.events)
+    start = int(trace.events["start_ns"].iloc[0])
+    trace.annotations = [{"start_ns": start + 4_000_000, "name": HOSTILE}]
+    view = {"start_ns": start + 3_000_000, "end_ns": start + 6_000_000, "color_by": "kind"}
+    timeline = exported(trace.to_html(tmp_path / "page.html", view=view)).wait()
+    expect_times(timeline, "+3.000 ms", "+6.000 ms")
+    timeline.root.get_by_role("button", name="Export").click()
+    with timeline.page.expect_download() as download:
+        timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
+    download.value.save_as(tmp_path / "view.svg")
+    root = ET.parse(tmp_path / "view.svg").getroot()
+    assert root.tag == f"{SVG}svg"
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    # Title, ruler, lanes, annotations and legend are texts; bars are shapes in the legend's colours.
+    assert {"3.0 ms", "4.0 ms", "5.0 ms", "ops", "receive", "op", HOSTILE} <= set(texts)
+    assert not {"2.0 ms", "7.0 ms"} & set(texts)
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= ALLOWED
+    fills = {element.get("fill") for element in root.iter(f"{SVG}path")}
+    legend = root.findall(f"{SVG}g/{SVG}g/{SVG}g/{SVG}path")
+    assert len(fills) > len(legend) > 1
+    # The lanes are cut off where they end on the screen.
+    (*_, lanes) = root.iter(f"{SVG}svg")
+    box = timeline.lanes.bounding_box()
+    assert box
+    assert float(lanes.get("width", "")) == pytest.approx(box["width"], abs=1)

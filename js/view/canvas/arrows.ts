@@ -4,7 +4,7 @@ import { xAt } from "../../model/viewport";
 import type { Edge } from "../../model/wire/details";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
-import type { Surface } from "./surface";
+import { makePath, type Surface } from "./surface";
 
 /** More arrows than this are an unreadable knot; the panel still lists them all. */
 const MAX_ARROWS = 48;
@@ -47,10 +47,10 @@ function arrow(
   if (Math.max(x0, x1) < -60 || Math.min(x0, x1) > surface.width + 60) return;
   if (Math.max(y0, y1) < -20 || Math.min(y0, y1) > surface.height + 20) return;
   const bend = Math.min(Math.max(Math.abs(x1 - x0) / 2, 14), 60);
-  const pen = new Path2D();
+  const pen = makePath(surface);
   pen.moveTo(x0, y0);
   pen.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 5, y1);
-  const head = new Path2D();
+  const head = makePath(surface);
   head.moveTo(x1, y1);
   head.lineTo(x1 - 6.5, y1 - 4);
   head.lineTo(x1 - 6.5, y1 + 4);

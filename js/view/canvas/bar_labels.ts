@@ -6,7 +6,7 @@ import { waitColour } from "../../model/paint/palette";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
-import type { Surface } from "./surface";
+import { type Surface, tiled } from "./surface";
 import { eachVisibleRow, eachWideBar } from "./visible_rows";
 
 const FONT_SIZE = 10.5;
@@ -106,27 +106,24 @@ export function hatch(
   store: Store,
   tokens: Tokens,
 ): CanvasPattern | string {
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 7;
-  const pen = tile.getContext("2d");
   // With colours by op or device, waiting has no colour of its own.
   const isByKind = store.host.get("color_by") === "kind";
   const wait = isByKind ? waitColour(store.painting.theme) : tokens.muted;
-  if (!pen) return wait;
-  pen.fillStyle = tokens.ground;
-  pen.fillRect(0, 0, 7, 7);
-  pen.globalAlpha = isByKind ? 0.4 : 0.12;
-  pen.fillStyle = wait;
-  pen.fillRect(0, 0, 7, 7);
-  // Text on it should be easy to read.
-  pen.globalAlpha = isByKind ? 1 : 0.4;
-  pen.strokeStyle = wait;
-  pen.lineWidth = 2.6;
-  pen.beginPath();
-  for (const shift of [-7, 0, 7]) {
-    pen.moveTo(shift - 1, 8);
-    pen.lineTo(shift + 8, -1);
-  }
-  pen.stroke();
-  return context.createPattern(tile, "repeat") ?? wait;
+  return tiled(context, 7, (pen) => {
+    pen.fillStyle = tokens.ground;
+    pen.fillRect(0, 0, 7, 7);
+    pen.globalAlpha = isByKind ? 0.4 : 0.12;
+    pen.fillStyle = wait;
+    pen.fillRect(0, 0, 7, 7);
+    // Text on it should be easy to read.
+    pen.globalAlpha = isByKind ? 1 : 0.4;
+    pen.strokeStyle = wait;
+    pen.lineWidth = 2.6;
+    pen.beginPath();
+    for (const shift of [-7, 0, 7]) {
+      pen.moveTo(shift - 1, 8);
+      pen.lineTo(shift + 8, -1);
+    }
+    pen.stroke();
+  });
 }

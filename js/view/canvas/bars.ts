@@ -13,63 +13,56 @@ import type { Tokens } from "../../ui/theme";
 import { Names } from "./bar_labels";
 import { drawCounters } from "./counter_track";
 import { drawMemory } from "./memory_track";
-import { dashLine, outlineChanged } from "./predicted";
-import { RowPixels } from "./row_pixels";
-import { abgr, type Surface } from "./surface";
+import { PixelSheet } from "./pixel_sheet";
+import { outlineChanged } from "./predicted";
+import type { Mark, Sheet } from "./sheet";
+import { type Surface, svgPen } from "./surface";
+import { SvgSheet } from "./svg_sheet";
 import { drawTensorNames, tensorColours, tensorShade } from "./tensors";
 
 const BAR = 15;
 const PREVIEW = 12;
 
 export class Bars {
-  #image: ImageData | null = null;
-  #pixels = new Uint32Array(0);
-  #template = new Uint32Array(0);
-  #strip = new Uint32Array(0);
   #codes = new Uint16Array(0);
   #merged = new Uint16Array(0);
-  readonly #rowPixels = new RowPixels();
+  readonly #pixels = new PixelSheet();
   readonly #names = new Names();
 
   draw(surface: Surface, store: Store, tokens: Tokens, ticks: readonly Tick[]): void {
-    const { element, context, ratio } = surface;
-    const { width, height } = element;
-    if (this.#image?.width !== width || this.#image.height !== height) {
-      this.#image = context.createImageData(width, height);
-      this.#pixels = new Uint32Array(this.#image.data.buffer);
-      this.#template = new Uint32Array(width);
-      this.#strip = new Uint32Array(width);
+    const { width } = surface.element;
+    if (this.#codes.length !== width) {
       this.#codes = new Uint16Array(width);
       this.#merged = new Uint16Array(width);
     }
+    const svg = svgPen(surface);
+    const sheet: Sheet = svg ? new SvgSheet(svg, surface) : this.#pixels;
+    sheet.begin(surface, tokens.ground, marksOf(store, tokens, ticks));
     const nsPerPixel = (store.viewport.end - store.viewport.start) / width;
-    this.#fillTemplate(store, tokens, ticks, surface);
-    this.#pixels.fill(0);
-    this.#fillRows(0, height, this.#template);
     for (const item of store.arrangement.items) {
       const top = item.y - store.scroll;
+      const bottom = top + item.height;
       if (top >= surface.height) break;
-      if (top + item.height <= 0) continue;
+      if (bottom <= 0) continue;
       if (item.type === "group") {
-        const strip = abgr(item.level === 0 ? tokens.group : tokens.panel);
-        this.#pixels.fill(strip, this.#at(top, ratio), this.#at(top + item.height, ratio));
-        if (item.collapsed) this.#preview(store, item.preview, top + 5, strip, nsPerPixel, ratio);
+        const strip = item.level === 0 ? tokens.group : tokens.panel;
+        sheet.strip(top, bottom, strip);
+        if (item.collapsed) this.#preview(sheet, store, item.preview, top + 5, strip, nsPerPixel);
         continue;
       }
       const isLane = item.type === "lane";
       if (isLane)
         item.rows.forEach((row, index) => {
           const y = rowTop(item, index) - store.scroll + 1;
-          if (y < surface.height && y + BAR > 0) this.#row(store, row, y, nsPerPixel, ratio);
+          if (y >= surface.height || y + BAR <= 0) return;
+          this.#raster(store, row, nsPerPixel);
+          sheet.row(this.#codes, y, BAR, store.painting.colours);
         });
-      if (item.type === "tensors") this.#tensors(store, tokens, item, top, nsPerPixel, ratio);
-      const bottom = top + item.height;
-      const rule = abgr(isLane && item.pinned ? tokens.line : tokens.grid);
-      const line = this.#at(bottom - 1, ratio);
-      this.#pixels.fill(rule, line, line + width);
-      if (isLane && store.drawn.predicted) dashLine(this.#pixels, line, width, ratio, tokens);
+      if (item.type === "tensors") this.#tensors(sheet, store, tokens, item, top, nsPerPixel);
+      sheet.rule(bottom - 1, isLane && item.pinned ? tokens.line : tokens.grid);
+      if (isLane && store.drawn.predicted) sheet.dashes(bottom - 1, tokens);
     }
-    context.putImageData(this.#image, 0, 0);
+    sheet.end(surface);
     drawMemory(surface, store, tokens);
     drawCounters(surface, store, tokens);
     this.#names.draw(surface, store, tokens);
@@ -77,64 +70,37 @@ export class Bars {
     drawTensorNames(surface, store, this.#names);
   }
 
-  /** The first pixel of the line at `y` CSS pixels, clamped to the picture. */
-  #at(y: number, ratio: number): number {
-    const width = this.#template.length;
-    return Math.min(Math.max(Math.round(y * ratio) * width, 0), this.#pixels.length);
-  }
-
-  /** The background under every row's bars: ground, a grid line per tick, and the steps' boundaries. */
-  #fillTemplate(store: Store, tokens: Tokens, ticks: readonly Tick[], surface: Surface): void {
-    this.#template.fill(abgr(tokens.ground));
-    const mark = (x: number, colour: string) => {
-      const pixel = Math.round(x * surface.ratio);
-      if (pixel >= 0 && pixel < this.#template.length) this.#template[pixel] = abgr(colour);
-    };
-    for (const tick of ticks) mark(tick.x, tokens.grid);
-    const boundary = toHex(mix(parseColour(tokens.ground), parseColour(tokens.accent), BOUNDARY_SHARE));
-    for (const x of stepBoundaries(store)) mark(x, boundary);
-  }
-
-  #fillRows(from: number, to: number, line: Uint32Array): void {
-    for (let y = from; y < to; y++) this.#pixels.set(line, y * line.length);
-  }
-
-  #row(store: Store, row: Row, y: number, nsPerPixel: number, ratio: number): void {
-    this.#raster(store, row, nsPerPixel);
-    this.#paint(store.painting.colours, y, BAR, ratio, this.#codes, this.#template);
-  }
-
   #tensors(
+    sheet: Sheet,
     store: Store,
     tokens: Tokens,
     item: TensorsItem,
     y: number,
     nsPerPixel: number,
-    ratio: number,
   ): void {
     const colours = colourTable(tensorColours(store.painting.theme), tokens.ground);
     for (const { row, top, height } of item.tensors.rows) {
       if (y + top >= store.height || y + top + height <= 0) continue;
       this.#raster(store, row, nsPerPixel, tensorShade(item.track));
-      this.#paint(colours, y + top, height, ratio, this.#codes, this.#template);
+      sheet.row(this.#codes, y + top, height, colours);
     }
   }
 
   /** A collapsed group: in each column what its busiest lane does. */
   #preview(
+    sheet: Sheet,
     store: Store,
     lanes: readonly number[],
     y: number,
-    strip: number,
+    strip: string,
     nsPerPixel: number,
-    ratio: number,
   ): void {
     const [codes, merged] = [this.#codes, this.#merged.fill(0)];
     for (const lane of lanes) {
       this.#raster(store, store.derived.folded(lane), nsPerPixel);
       for (let x = 0; x < codes.length; x++) if (codes[x] >> 8 > merged[x] >> 8) merged[x] = codes[x];
     }
-    this.#paint(store.painting.colours, y, PREVIEW, ratio, merged, this.#strip.fill(strip));
+    sheet.row(merged, y, PREVIEW, store.painting.colours, strip);
   }
 
   /** Take the levels and paints of a row. */
@@ -143,19 +109,15 @@ export class Bars {
     const levels = store.derived.levels(row);
     rasterRow(codes, 0, codes.length, row, levels, store.viewport.start, nsPerPixel, shade);
   }
+}
 
-  /** Paint from `y` down for `height` CSS pixels. */
-  #paint(
-    colours: Uint32Array,
-    y: number,
-    height: number,
-    ratio: number,
-    codes: Uint16Array,
-    ground: Uint32Array,
-  ): void {
-    const [top, bottom] = [y, y + height].map((edge) => Math.round(edge * ratio));
-    this.#rowPixels.fill(this.#pixels, top, bottom, codes, ground, colours);
-  }
+/** The lines behind the bars: one for each tick, and where steps begin. */
+function marksOf(store: Store, tokens: Tokens, ticks: readonly Tick[]): Mark[] {
+  const boundary = toHex(mix(parseColour(tokens.ground), parseColour(tokens.accent), BOUNDARY_SHARE));
+  return [
+    ...ticks.map(({ x }) => ({ x, colour: tokens.grid })),
+    ...stepBoundaries(store).map((x) => ({ x, colour: boundary })),
+  ];
 }
 
 /** How much of a boundary's colour is that of the steps on the axis: they are not grid lines. */

@@ -5,10 +5,11 @@ import { xAt } from "../../model/viewport";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
-import type { Surface } from "./surface";
+import { makePath, type Surface } from "./surface";
 
 /** A line through the path's events in the order of time, up and down from lane to lane. */
-export function drawPath({ context, width }: Surface, store: Store, tokens: Tokens): void {
+export function drawPath(surface: Surface, store: Store, tokens: Tokens): void {
+  const { context, width } = surface;
   const waiting = store.details?.waiting;
   // Aligned steps have times of their own.
   if (!waiting?.path || !isCritical(store) || store.aligned) return;
@@ -16,7 +17,7 @@ export function drawPath({ context, width }: Surface, store: Store, tokens: Toke
   const { viewport } = store;
   const x = (time: number) => Math.min(Math.max(xAt(viewport, time, width), -9), width + 9);
   const pixel = (viewport.end - viewport.start) / width;
-  const pen = new Path2D();
+  const pen = makePath(surface);
   let isDown = false;
   let at = firstAbove(end, viewport.start);
   for (; at < start.length && start[at] < viewport.end; ) {

@@ -9,7 +9,7 @@ import { Bars } from "./bars";
 import { Minimap } from "./minimap";
 import { drawOverlay } from "./overlay";
 import { drawRuler } from "./ruler";
-import { fitSurface, makeSurface, type Surface } from "./surface";
+import { type CanvasSurface, fitSurface, makeSurface } from "./surface";
 
 export interface Stages {
   root: HTMLElement;
@@ -35,9 +35,9 @@ const KEPT = 2000;
 export class Frame {
   readonly times: FrameTimes = { work: [] };
   readonly #bars = new Bars();
-  readonly #base: Surface;
-  readonly #over: Surface;
-  readonly #ruler: Surface;
+  readonly #base: CanvasSurface;
+  readonly #over: CanvasSurface;
+  readonly #ruler: CanvasSurface;
   readonly #minimap: Minimap;
   #tokens: Tokens;
   #stale: Stale = { bars: true, minimap: true };

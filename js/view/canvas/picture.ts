@@ -5,39 +5,27 @@ import { ticks } from "../../model/format/ticks";
 import type { Store } from "../../state/store";
 import { readTokens, type Tokens } from "../../ui/theme";
 import { drawActivity } from "./activity";
-import { hatch } from "./bar_labels";
 import { Bars } from "./bars";
 import { drawOverlay } from "./overlay";
+import { drawLegend, LEGEND_LINE, placeLegend } from "./picture_legend";
+import { type Paper, pngPaper, svgPaper } from "./picture_paper";
 import { drawRuler } from "./ruler";
-import { fitSurface, makeSurface, type Surface } from "./surface";
+import type { Surface } from "./surface";
 
-/** Pixels of the picture for each CSS pixel, on every screen. */
-const RATIO = 2;
 const MARGIN = 12;
 const HEAD = 36;
-const LEGEND_LINE = 24;
-const SWATCH = 10;
 const GAP = 16;
 /**
  * The labels next to the lanes: their names, counts, peaks, and how far a task's clock can be trusted.
  */
 const NAMES = ["b", ".context", ".count", "small", ".clock"].map((each) => `.labels ${each}`).join();
 
-/** One entry of the legend, and where it stands. */
-interface Placed {
-  label: string;
-  /** Null for what waits, which is hatched; empty for what is predicted, which is dashed. */
-  css: string | null;
-  x: number;
-  line: number;
-}
-
-/** A PNG of the title, steps, activity, ruler, lanes with labels as on the screen, and the legend. */
-export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> {
+/** The title, steps, activity, ruler, lanes with labels as on the screen, and the legend. */
+export function pictureOf(root: HTMLElement, store: Store, form: "png" | "svg" = "png"): Promise<Blob> {
   const main = root.querySelector<HTMLElement>(".main");
-  const canvas = document.createElement("canvas");
-  const pen = canvas.getContext("2d");
-  if (!main || !pen) throw new Error("the picture is not ready yet");
+  if (!main) throw new Error("the picture is not ready yet");
+  const paper = form === "png" ? pngPaper() : svgPaper();
+  const { pen } = paper;
   const tokens = readTokens(root);
   const frame = main.getBoundingClientRect();
   const steps = root.querySelector<HTMLElement>(".steps");
@@ -45,13 +33,11 @@ export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> 
   const style = getComputedStyle(root);
   const plain = `${style.fontSize} ${style.fontFamily}`;
   pen.font = plain;
-  const legend = placed(pen, store, frame.width);
+  const legend = placeLegend(pen, store, frame.width);
   const lines = (legend.at(-1)?.line ?? -1) + 1;
   const foot = lines === 0 ? 0 : lines * LEGEND_LINE + MARGIN;
   const height = HEAD + strip + frame.height + foot;
-  canvas.width = Math.round(frame.width * RATIO);
-  canvas.height = Math.round(height * RATIO);
-  pen.setTransform(RATIO, 0, 0, RATIO, 0, 0);
+  paper.begin(frame.width, height);
   pen.fillStyle = style.backgroundColor;
   pen.fillRect(0, 0, frame.width, height);
   pen.textBaseline = "middle";
@@ -59,60 +45,27 @@ export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> 
   pen.translate(0, HEAD);
   if (steps) drawSteps(pen, steps, frame.width);
   pen.translate(0, strip);
-  drawLayers(pen, main, frame, store, tokens);
+  drawLayers(paper, main, frame, store, tokens);
   drawFlags(pen, main, frame);
   drawLabels(pen, main, frame);
   pen.translate(0, frame.height + MARGIN / 2);
   pen.font = plain;
-  for (const { label, css, x, line } of legend) {
-    const middle = (line + 0.5) * LEGEND_LINE;
-    if (css === "") {
-      pen.strokeStyle = style.color;
-      pen.setLineDash([3, 2]);
-      pen.strokeRect(x + 0.5, middle - SWATCH / 2 + 0.5, SWATCH - 1, SWATCH - 1);
-      pen.setLineDash([]);
-    } else {
-      pen.fillStyle = css ?? hatch(pen, store, tokens);
-      pen.fillRect(x, middle - SWATCH / 2, SWATCH, SWATCH);
-    }
-    pen.fillStyle = style.color;
-    pen.fillText(label, x + SWATCH + 6, middle);
-  }
-  return new Promise((resolve, reject) => {
-    canvas.toBlob(
-      (blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))),
-      "image/png",
-    );
-  });
+  drawLegend(pen, legend, store, tokens);
+  return paper.end(root.ariaLabel ?? "");
 }
 
-/** The canvases anew, as sharp as the picture is, each replacing the one on the screen. */
-function drawLayers(
-  pen: CanvasRenderingContext2D,
-  main: HTMLElement,
-  frame: DOMRect,
-  store: Store,
-  tokens: Tokens,
-): void {
+/** The canvases anew, each in place of the one on the screen. */
+function drawLayers(paper: Paper, main: HTMLElement, frame: DOMRect, store: Store, tokens: Tokens): void {
   const axis = ticks(store.viewport, store.width);
-  const layer = (part: string, draw: (surface: Surface) => void, isOpaque = false) => {
+  const layer = (part: string, draw: (surface: Surface) => void) => {
     const place = main.querySelector<HTMLElement>(`[data-part="${part}"]`)?.getBoundingClientRect();
     if (!place) return;
-    const surface = makeSurface(document.createElement("div"), isOpaque);
-    const { width, height } = part === "lanes" ? store : place;
-    fitSurface(surface, part === "lanes" ? width : store.width, height, RATIO);
-    draw(surface);
-    pen.drawImage(
-      surface.element,
-      place.left - frame.left,
-      place.top - frame.top,
-      surface.width,
-      surface.height,
-    );
+    const { width, height } = part === "lanes" ? store : { width: store.width, height: place.height };
+    paper.layer(place.left - frame.left, place.top - frame.top, width, height, draw);
   };
   layer("minimap", (surface) => drawActivity(surface, store));
-  layer("ruler", (surface) => drawRuler(surface, store, tokens, axis), true);
-  layer("lanes", (surface) => new Bars().draw(surface, store, tokens, axis.ticks), true);
+  layer("ruler", (surface) => drawRuler(surface, store, tokens, axis));
+  layer("lanes", (surface) => new Bars().draw(surface, store, tokens, axis.ticks));
   layer("lanes", (surface) => drawOverlay(surface, store, tokens));
 }
 
@@ -210,27 +163,4 @@ function fitted(pen: CanvasRenderingContext2D, text: string, room: number): stri
   let length = text.length;
   while (length > 0 && pen.measureText(`${text.slice(0, length)}…`).width > room) length--;
   return `${text.slice(0, length)}…`;
-}
-
-/** The legend's entries in as many lines as they need. */
-function placed(pen: CanvasRenderingContext2D, store: Store, width: number): Placed[] {
-  const { painting, drawn } = store;
-  const entries: Pick<Placed, "label" | "css">[] = painting.paints.legend.map(({ label, css }) => ({
-    label: withoutControls(label),
-    css,
-  }));
-  if (drawn.wait) entries.push({ label: "waiting", css: null });
-  if (drawn.predicted) entries.push({ label: "predicted", css: "" });
-  let x = MARGIN;
-  let line = 0;
-  return entries.map((entry) => {
-    const wide = SWATCH + 6 + pen.measureText(entry.label).width;
-    if (x > MARGIN && x + wide > width - MARGIN) {
-      x = MARGIN;
-      line += 1;
-    }
-    const at = { ...entry, x, line };
-    x += wide + GAP;
-    return at;
-  });
 }

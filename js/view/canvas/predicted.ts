@@ -1,6 +1,6 @@
 /** Marks of predicted times: dashed rules under the lanes, dashed outlines of bars whose duration was recorded otherwise. */
 
-import { mix, parseColour, toPixel } from "../../model/paint/colour";
+import { mix, parseColour, toHex } from "../../model/paint/colour";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import type { Surface } from "./surface";
@@ -14,18 +14,11 @@ const RULE_SHARE = 0.6;
 const LEAST = 7;
 const BAR = 15;
 
-/** Dash the line of pixels from `at` to `at + width`. */
-export function dashLine(
-  pixels: Uint32Array,
-  at: number,
-  width: number,
-  ratio: number,
-  tokens: Tokens,
-): void {
-  const [on, off] = DASH.map((length) => Math.max(Math.round(length * ratio), 1));
-  const value = toPixel(mix(parseColour(tokens.ground), parseColour(tokens.muted), RULE_SHARE));
-  for (let x = 0; x < width; x += on + off) pixels.fill(value, at + x, at + Math.min(x + on, width));
-}
+/** Device pixels drawn and left out of a rule. */
+export const dashLengths = (ratio: number) => DASH.map((length) => Math.max(Math.round(length * ratio), 1));
+
+export const dashColour = (tokens: Tokens) =>
+  toHex(mix(parseColour(tokens.ground), parseColour(tokens.muted), RULE_SHARE));
 
 /** Outline the bars in view whose durations are not those recorded. */
 export function outlineChanged(surface: Surface, store: Store, tokens: Tokens): void {

@@ -4,7 +4,7 @@ import { firstAbove } from "../../model/lod/bisect";
 import { xAt } from "../../model/viewport";
 import type { StepLine } from "../../model/wire/step_line";
 import type { Store } from "../../state/store";
-import type { Surface } from "./surface";
+import { makePath, type Surface } from "./surface";
 
 const ALPHA = 0.28;
 
@@ -18,11 +18,12 @@ interface Style {
 }
 
 export function drawStepLine(
-  { context, width }: Surface,
+  surface: Surface,
   { viewport }: Store,
   { times, levels }: StepLine,
   { y, colour, end, hasDips }: Style,
 ): void {
+  const { context, width } = surface;
   if (times.length === 0) return;
   const { start } = viewport;
   const from = xAt(viewport, times[0], width);
@@ -30,8 +31,8 @@ export function drawStepLine(
   // A little further than can be seen, where the curve comes down.
   const last = Math.min(xAt(viewport, end, width), width + 2);
   if (first > last) return;
-  const highs = new Path2D();
-  const lows = new Path2D();
+  const highs = makePath(surface);
+  const lows = makePath(surface);
   let at = Math.max(firstAbove(times, start) - 1, 0);
   for (const pen of [highs, lows]) pen.moveTo(from < 0 ? -2 : first, y(0));
   for (let x = first; x < last; ) {

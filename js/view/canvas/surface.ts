@@ -1,8 +1,11 @@
-/** A canvas with the size of its box, in device pixels. */
+/** What is drawn on: a canvas with the size of its box in device pixels, or a part of an SVG. */
+
+import { SvgPath, SvgPen } from "./svg_pen";
 
 export interface Surface {
   readonly context: CanvasRenderingContext2D;
-  readonly element: HTMLCanvasElement;
+  /** Its size is that in device pixels. */
+  readonly element: Pick<HTMLCanvasElement, "width" | "height">;
   /** CSS pixels. */
   width: number;
   height: number;
@@ -10,11 +13,43 @@ export interface Surface {
   ratio: number;
 }
 
+export interface CanvasSurface extends Surface {
+  readonly element: HTMLCanvasElement;
+}
+
+/** The pen of an SVG as what the drawing code takes. */
+export const asContext = (pen: SvgPen) => pen as unknown as CanvasRenderingContext2D;
+
+/** The pen of an SVG, null if a surface is a canvas. */
+export function svgPen({ context }: Pick<Surface, "context">): SvgPen | null {
+  const pen: unknown = context;
+  return pen instanceof SvgPen ? pen : null;
+}
+
+/** A path to fill or stroke on a surface. */
+export function makePath(surface: Surface): Path2D {
+  return svgPen(surface) ? (new SvgPath() as unknown as Path2D) : new Path2D();
+}
+
+/** A style of a square tile, in CSS pixels, that `draw` draws. */
+export function tiled(
+  context: CanvasRenderingContext2D,
+  size: number,
+  draw: (pen: CanvasRenderingContext2D) => void,
+): CanvasPattern | string {
+  const svg = svgPen({ context });
+  if (svg) return svg.pattern(size, (pen) => draw(asContext(pen)));
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = size;
+  draw(tile.getContext("2d")!);
+  return context.createPattern(tile, "repeat")!;
+}
+
 /**
  * Canvases here are drawn by the CPU: without a GPU an "accelerated" canvas costs seconds a frame, and with
  * one the upload of a finished picture is cheap. willReadFrequently makes Chromium do so.
  */
-export function makeSurface(parent: HTMLElement, opaque: boolean): Surface {
+export function makeSurface(parent: HTMLElement, opaque: boolean): CanvasSurface {
   const element = document.createElement("canvas");
   element.setAttribute("aria-hidden", "true");
   parent.append(element);
@@ -25,7 +60,7 @@ export function makeSurface(parent: HTMLElement, opaque: boolean): Surface {
 
 /** Fit `surface` to a size in CSS pixels; setting a canvas's size clears it, so only when it differs. */
 export function fitSurface(
-  surface: Surface,
+  surface: CanvasSurface,
   width: number,
   height: number,
   ratio: number = window.devicePixelRatio || 1,

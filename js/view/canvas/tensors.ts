@@ -10,7 +10,7 @@ import type { Store } from "../../state/store";
 import { endOf } from "../../state/tensors";
 import type { Tokens } from "../../ui/theme";
 import type { Names } from "./bar_labels";
-import type { Surface } from "./surface";
+import { type Surface, tiled } from "./surface";
 import { eachWideBar } from "./visible_rows";
 
 /** The palette's entries for outputs and for other memory of ops. */
@@ -71,20 +71,17 @@ export function drawTensorNames({ context, width }: Surface, store: Store, names
 
 /** Lines away from the ground's colour and from that of the names over them, which can be read as well as without. */
 function hatching(context: CanvasRenderingContext2D, theme: Theme): CanvasPattern | string {
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 6;
-  const pen = tile.getContext("2d");
-  if (!pen) return "transparent";
-  pen.globalAlpha = 0.32;
-  pen.strokeStyle = theme === "light" ? "#000" : "#fff";
-  pen.lineWidth = 2;
-  pen.beginPath();
-  for (const shift of [-6, 0, 6]) {
-    pen.moveTo(shift - 1, 7);
-    pen.lineTo(shift + 7, -1);
-  }
-  pen.stroke();
-  return context.createPattern(tile, "repeat") ?? "transparent";
+  return tiled(context, 6, (pen) => {
+    pen.globalAlpha = 0.32;
+    pen.strokeStyle = theme === "light" ? "#000" : "#fff";
+    pen.lineWidth = 2;
+    pen.beginPath();
+    for (const shift of [-6, 0, 6]) {
+      pen.moveTo(shift - 1, 7);
+      pen.lineTo(shift + 7, -1);
+    }
+    pen.stroke();
+  });
 }
 
 /** Outline the bar under the pointer and those of the selected events. */

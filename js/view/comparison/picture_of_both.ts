@@ -1,7 +1,7 @@
 /** The picture of a comparison: its headline, and under it those of both timelines. */
 
 import type { Store } from "../../state/store";
-import { pictureOf } from "../canvas/export_png";
+import { pictureOf } from "../canvas/picture";
 
 const MARGIN = 24;
 const HEAD = 72;

@@ -6,16 +6,16 @@ import { eventsIn } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 import { save } from "../../ui/download";
 import { Popover } from "../../ui/popover";
-import { pictureOf } from "../canvas/export_png";
+import { pictureOf } from "../canvas/picture";
 
 interface ExportMenuProps {
   store: Store;
   root: HTMLElement;
-  /** Picture of more than this timeline. */
+  /** Picture of more than this timeline, of which there are no vectors. */
   picture?: () => Promise<Blob>;
 }
 
-export function ExportMenu({ store, root, picture = () => pictureOf(root, store) }: ExportMenuProps) {
+export function ExportMenu({ store, root, picture: both }: ExportMenuProps) {
   const name = (store.drawn.title || "trace").replace(/[^\w.-]+/g, "_");
   const made = (format: ExportFormat) => async () => {
     const file = await store.host.export(format, store.signal);
@@ -23,8 +23,10 @@ export function ExportMenu({ store, root, picture = () => pictureOf(root, store)
   };
   // Items are made when the menu opens: more is known then than at the first render.
   const items = () => {
+    const picture = (form: "png" | "svg") => async () =>
+      save(`${name}.${form}`, await (both?.() ?? pictureOf(root, store, form)));
     const all: [label: string, suffix: string, run: () => Promise<void>][] = [
-      ["Picture of this view", ".png", async () => save(`${name}.png`, await picture())],
+      ["Picture of this view", ".png", picture("png")],
       // Only the host knows all rows of a trace of which the browser holds parts.
       [
         "Rows of the selection",
@@ -32,6 +34,7 @@ export function ExportMenu({ store, root, picture = () => pictureOf(root, store)
         HAS_KERNEL && store.remote ? made("csv") : async () => save(`${name}.csv`, selectedRows(store)),
       ],
     ];
+    if (!both) all.splice(1, 0, ["Picture as vectors", ".svg", picture("svg")]);
     if (store.host.exports.includes("html")) all.push(["Offline page", ".html", made("html")]);
     if (store.host.exports.includes("json")) all.push(["Chrome trace", ".json", made("json")]);
     return all;

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tfvis_nb.core.format import MINUS, TIME_UNITS
 
-_APART = 60
+APART = 60
 """CSS pixels between ticks, at least."""
 
 
@@ -24,7 +24,7 @@ def ticks(start: float, end: float, width: float) -> list[Tick]:
     """
     if not end > start:
         return []
-    least = max((end - start) / width * _APART, 1)
+    least = max((end - start) / width * APART, 1)
     power = 10 ** math.floor(math.log10(least) + 1e-9)
     step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
     largest = max(abs(start), abs(end), step)

@@ -1,0 +1,65 @@
+/** The legend of a picture: what the colours stand for, in as many lines as it needs. */
+
+import { withoutControls } from "../../model/format/bidi";
+import type { Store } from "../../state/store";
+import type { Tokens } from "../../ui/theme";
+import { hatch } from "./bar_labels";
+
+export const LEGEND_LINE = 24;
+const MARGIN = 12;
+const SWATCH = 10;
+const GAP = 16;
+
+/** One entry of the legend, and where it stands. */
+export interface Placed {
+  label: string;
+  /** Null for what waits, which is hatched; empty for what is predicted, which is dashed. */
+  css: string | null;
+  x: number;
+  line: number;
+}
+
+/** The legend's entries in as many lines as they need. */
+export function placeLegend(pen: CanvasRenderingContext2D, store: Store, width: number): Placed[] {
+  const { painting, drawn } = store;
+  const entries: Pick<Placed, "label" | "css">[] = painting.paints.legend.map(({ label, css }) => ({
+    label: withoutControls(label),
+    css,
+  }));
+  if (drawn.wait) entries.push({ label: "waiting", css: null });
+  if (drawn.predicted) entries.push({ label: "predicted", css: "" });
+  let x = MARGIN;
+  let line = 0;
+  return entries.map((entry) => {
+    const wide = SWATCH + 6 + pen.measureText(entry.label).width;
+    if (x > MARGIN && x + wide > width - MARGIN) {
+      x = MARGIN;
+      line += 1;
+    }
+    const at = { ...entry, x, line };
+    x += wide + GAP;
+    return at;
+  });
+}
+
+export function drawLegend(
+  pen: CanvasRenderingContext2D,
+  legend: readonly Placed[],
+  store: Store,
+  tokens: Tokens,
+): void {
+  for (const { label, css, x, line } of legend) {
+    const middle = (line + 0.5) * LEGEND_LINE;
+    if (css === "") {
+      pen.strokeStyle = tokens.text;
+      pen.setLineDash([3, 2]);
+      pen.strokeRect(x + 0.5, middle - SWATCH / 2 + 0.5, SWATCH - 1, SWATCH - 1);
+      pen.setLineDash([]);
+    } else {
+      pen.fillStyle = css ?? hatch(pen, store, tokens);
+      pen.fillRect(x, middle - SWATCH / 2, SWATCH, SWATCH);
+    }
+    pen.fillStyle = tokens.text;
+    pen.fillText(label, x + SWATCH + 6, middle);
+  }
+}
