@@ -109,6 +109,7 @@ def test_options_and_selection_are_carried(trace: Trace) -> None:
         "selection": {"events": chosen.index.tolist()},
         "annotations": [],
         "view": None,
+        "views": [],
     }
     assert [text for _, text in page.all("title")] == ["A & B"]
     header, _ = read_container(base64.b64decode(page.by_id("tfvis-drawn")))

@@ -200,6 +200,7 @@ def test_to_html_has_the_options_and_the_selection_of_now(trace: Trace, tmp_path
         "selection": {"events": [2]},
         "annotations": [],
         "view": None,
+        "views": [],
     }
     assert "<title>Other</title>" in widget.to_html(title="Other")
 
