@@ -129,7 +129,7 @@ def test_searches(layout: Layout) -> None:
 
 
 def test_ticks() -> None:
-    assert cases("ticks", "apart") == APART
+    assert cases("ticks", "apart") == [APART]
     for axis, expected in cases("ticks", "cases"):
         assert [list(tick) for tick in ticks(*axis)] == expected, axis
 

@@ -159,6 +159,6 @@ it.each(packed.cases as [number[][], number[]][])("the bars %j are in the rows %
 
 it.each(axes.cases as [number[], [number, string][]][])("the axis %j has these ticks", (axis, expected) => {
   const [start, end, width] = axis;
-  const found = ticks({ start, end }, width, axes.apart);
+  const found = ticks({ start, end }, width, axes.apart[0]);
   expect(found.ticks.map(({ time, label }) => [time, label])).toEqual(expected);
 });

@@ -238,7 +238,7 @@ def test_the_next_run_of_a_cell_shows_what_the_last_one_did() -> None:
     fresh = show_timeline(short.trace, group_by="none")
     after.take_over(fresh)
     assert after.view["group_by"] == "none"
-    assert after._view is None
+    assert not after._view
     assert after.view["hidden"] == []
 
 
