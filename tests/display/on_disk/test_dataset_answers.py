@@ -191,3 +191,19 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1")
     with raises_id(OSError, "dataset_part_damaged"):
         DatasetSource(dataset, None, None, None)
+
+
+def test_a_part_that_was_ingested_again_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+    folder = bucket(tmp_path / "job", {"step1.pb": "local_mlp_step1.pb"})
+    dataset = tv.open_traces(folder, tmp_path / "dataset")
+    shown = dataset.show_timeline(selection=[3])
+    drawn = shown.selection
+    for event in range(2):
+        # The same again, and then other events.
+        bucket(folder, {"step1.pb": ("local_mlp_step1.pb", "run_meta.v1")[event]})
+        assert dataset.ingest(folder, progress=False).read == 1
+        with raises_id(OSError, "dataset_part_replaced"):
+            _ = shown.selection
+        with raises_id(OSError, "dataset_part_replaced"):
+            shown._delivery.answer({"kind": "search", "text": "MatMul", "step": None})
+    assert len(drawn) == 1

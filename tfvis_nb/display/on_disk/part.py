@@ -1,6 +1,7 @@
 """One part of a dataset as files: its description, and the rows of it that a question needs."""
 
 import json
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from tfvis_nb.analysis.events.bar_categories import categorise
 from tfvis_nb.dataset.levels import KEY
+from tfvis_nb.texts import Text
 
 CACHED_BYTES = 200_000_000
 """Columns of row groups that are kept: panning and zooming ask for the same ones again and again."""
@@ -151,6 +153,7 @@ class Part:
     def __init__(self, events: str, levels: str, task: str, shared: Shared) -> None:
         self.events = events
         self._levels = levels
+        self._written = {path: _version(path) for path in (events, levels)}
         self._shared = shared
         self._levels_meta = pq.read_metadata(levels)
         self.described: dict[str, Any] = json.loads(self._levels_meta.metadata[KEY])
@@ -162,6 +165,7 @@ class Part:
 
     @cached_property
     def _events_meta(self) -> pq.FileMetaData:
+        self._check(self.events)
         return pq.read_metadata(self.events)
 
     @cached_property
@@ -266,8 +270,14 @@ class Part:
         self, path: str, meta: pq.FileMetaData, group: int, columns: list[str] | None, texts: list[str]
     ) -> pa.Table:
         self.groups_read += 1
+        self._check(path)
         with pq.ParquetFile(path, metadata=meta, read_dictionary=texts) as file:
             return file.read_row_group(group, columns=columns)
+
+    def _check(self, path: str) -> None:
+        """Raise OSError if a file was replaced: places and numbers are those of the old one."""
+        if _version(path) != self._written[path]:
+            raise OSError(Text("dataset_part_replaced", path=path))
 
     @cached_property
     def number_of(self) -> dict[tuple[str, str], int]:
@@ -281,6 +291,15 @@ class Part:
         numbers = np.array([self.number_of.get(key, 0) for key in keys], "u2")
         lanes: np.ndarray = numbers[device.codes.astype("i8") * (len(lane.texts) + 1) + lane.codes]
         return lanes
+
+
+def _version(path: str) -> tuple[int, int, int]:
+    """Return what another file at a path has differently, even one of the same size."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - before each row group that is read
+    except FileNotFoundError:
+        return 0, 0, 0
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _bounds(meta: pq.FileMetaData, names: Sequence[str]) -> Columns:
