@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,17 @@ def test_the_command_refuses_steps_that_it_cannot_find(
     assert ran.returncode == code
     assert not (tmp_path / "fleet.html").exists()
     assert ran.stderr.startswith("tfvis-nb: ")
+
+
+def test_the_command_names_what_it_cannot_read(dataset: TraceDataset, tmp_path: Path) -> None:
+    damaged = shutil.copytree(dataset.path, tmp_path / "damaged")
+    part = next(damaged.glob("ops/**/*.parquet"))
+    part.write_bytes(b"PAR1")
+    for source, named in (("nothing/*.pb", "nothing/*.pb"), (damaged, part)):
+        ran = tfvis_nb_here("fleet", source, "-o", "fleet.html", cwd=tmp_path)
+        assert ran.returncode == 1
+        assert str(named) in ran.stderr
+        assert "fleet.html" not in ran.stderr
 
 
 def test_cells_are_packed_task_after_task_exactly() -> None:

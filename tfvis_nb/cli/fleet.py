@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from tfvis_nb.cli import verb
-from tfvis_nb.cli.errors import Failure
+from tfvis_nb.cli.errors import Failure, unreadable
 from tfvis_nb.cli.export import check_writable
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.core.html_export import check_page_name
@@ -61,11 +61,17 @@ def command(
     check_writable(output)
     step = since if run is None or since is None else (run, since)
     try:
-        fleet = Fleet(open_traces(dataset), since=step, title=title)
+        try:
+            fleet = Fleet(open_traces(dataset), since=step, title=title)
+        except OSError as error:
+            raise (unreadable(error.filename, error) if error.filename else Failure(text_of(error))) from None
         fleet.to_html(output, timelines=timelines, source=not no_source)
     except (ValueError, ImportError) as error:
         raise Failure(text_of(error).named(dataset)) from None
     except OSError as error:
-        raise Failure(Text("file_unwritable", path=output, reason=error.strerror or error)) from None
+        # Parts of the dataset are read for the page.
+        known = text_of(error)
+        unwritable = Text("file_unwritable", path=output, reason=error.strerror or error)
+        raise Failure(known if known.id else unwritable) from None
     print(output)  # noqa: T201
     return 0

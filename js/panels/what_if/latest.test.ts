@@ -58,4 +58,17 @@ describe("Latest", () => {
     await vi.advanceTimersByTimeAsync(PAUSE);
     expect(asked).toEqual([]);
   });
+
+  it("does not show the answer to a question that was taken back", async () => {
+    const { asked, shown, latest } = asking();
+    latest.put(1);
+    await vi.advanceTimersByTimeAsync(PAUSE);
+    latest.put(null);
+    asked[0].answer("one");
+    latest.put(2);
+    await vi.advanceTimersByTimeAsync(PAUSE);
+    asked[1].answer("two");
+    await vi.advanceTimersByTimeAsync(PAUSE);
+    expect(shown).toEqual([[2, "two", ""]]);
+  });
 });

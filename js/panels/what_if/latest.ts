@@ -6,6 +6,8 @@ export class Latest<Question, Answer> {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #waiting: Question | null = null;
   #isBusy = false;
+  /** Whether the question under way was taken back. */
+  #isDropped = false;
 
   /** `ask` may reject; `show` gets each answer or reason with its question. */
   constructor(
@@ -13,9 +15,10 @@ export class Latest<Question, Answer> {
     readonly show: (question: Question, answer: Answer | null, reason: string) => void,
   ) {}
 
-  /** Ask this in place of what has not been asked yet; null asks nothing. */
+  /** Ask this in place of what has not been asked yet; null asks nothing, and what was asked is not shown. */
   put(question: Question | null): void {
     this.#waiting = question;
+    this.#isDropped ||= question === null;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#next(), PAUSE_MS);
   }
@@ -25,12 +28,13 @@ export class Latest<Question, Answer> {
     if (this.#isBusy || question === null) return;
     this.#waiting = null;
     this.#isBusy = true;
+    this.#isDropped = false;
     const asked = await this.ask(question).then(
       (answer) => ({ answer, reason: "" }),
       (error: unknown) => ({ answer: null, reason: error instanceof Error ? error.message : String(error) }),
     );
     this.#isBusy = false;
-    this.show(question, asked.answer, asked.reason);
+    if (!this.#isDropped) this.show(question, asked.answer, asked.reason);
     this.#next();
   }
 }
