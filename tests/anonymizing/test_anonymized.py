@@ -206,6 +206,11 @@ def test_an_empty_trace_has_nothing_to_replace() -> None:
         ),
         ("\u732b/\u732b_1", "layer1/layer1_1"),
         ("4.0MB of dense:0", "4.0MB op1 op2:0"),
+        (
+            "region_type=temp kernel_type=_Recv kind_src:pinned",
+            "region_type=temp kernel_type=_Recv kind_src:pinned",
+        ),
+        ("region_type=zoo kernel_type=ZanzibarOp kind:z_zoo", "region_type=op1 kernel_type=op2 op3:z_op1"),
     ],
 )
 def test_grammar_stays(text: str, other: str) -> None:

@@ -14,7 +14,8 @@ _PHRASES = (
 )
 """Facts of several words that PyTorch's profiler writes before ``=``."""
 _ENUMERATIONS = (
-    r"(?:region_type|execution_mode|kernel_type)=\w+|\bkind(?:_src|_dst)?:\w+"
+    r"region_type=(?:output|temp|persist|dynamic|unknown)\b|execution_mode=default\b"
+    r"|\bkind(?:_src|_dst)?:(?:array|device|device_static|managed|managed_static|pageable|pinned|unknown)\b"
     r"|cat=(?:cuda_runtime|cuda_driver|user_annotation|cpu_op|python_function|Trace)\b"
     r"|(?<= )(?:from|to)(?= /)"
 )
