@@ -64,6 +64,12 @@ def test_a_step_that_is_not_there_opens_nothing(dataset: TraceDataset) -> None:
     assert fleet.timeline is None
 
 
+def test_a_trace_that_was_read_for_a_closed_fleet_is_not_kept(dataset: TraceDataset) -> None:
+    fleet = tv.show_fleet(dataset)
+    fleet.close()
+    assert fleet.open_timeline("worker 1", SLOW, "day2").comm is None
+
+
 def test_tabs_rank_what_was_planted(dataset: TraceDataset) -> None:
     outliers, stragglers, drift, ops = tv.show_fleet(dataset).panels.tabs()
     names = [column["name"] for column in outliers["blocks"][0]["columns"]]

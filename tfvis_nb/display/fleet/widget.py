@@ -151,6 +151,8 @@ class Fleet(HtmlExport, ipywidgets.VBox):
             self._place.children = () if timeline is None else (timeline,)
             if before is not None:
                 before.close()
+        if self.comm is None and timeline is not None:
+            timeline.close()  # the fleet was closed while its trace was read
 
     def _compare(self, column: int) -> None:
         self.map.set_trait("_since", column)
