@@ -14,6 +14,7 @@ import tfvis_nb as tv
 from tests.dataset.folders import bucket
 from tests.support.ingests import digests
 from tfvis_nb.dataset import manifest
+from tfvis_nb.dataset.layout import part_path
 from tfvis_nb.dataset.manifest import PROBLEM, Entry, problem_of, settled
 from tfvis_nb.texts import Text, text_of
 
@@ -25,11 +26,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"source": 5}', b"\xff", b"[" * 100_000])
+OTHERS = [json.dumps(change).encode() for change in ({"run": "other"}, {"tasks": {"other": ""}})]
+"""Changes with which an entry has the parts of something else."""
+
+
+@pytest.mark.parametrize(
+    "content", [*OTHERS, b"", b"{", b"[]", b"null", b'{"source": 5}', b"\xff", b"[" * 100_000]
+)
 def test_damaged_entry(folder: Path, content: bytes) -> None:
     before = digests(folder / "made")
     dataset = tv.open_traces(folder / "made")
     entry = min((folder / "made/manifest").iterdir())
+    if content in OTHERS:
+        content = json.dumps(json.loads(entry.read_bytes()) | json.loads(content)).encode()
     entry.write_bytes(content)
     # The listing is as it was: only a file that replaces another one is noticed at once.
     dataset = tv.open_traces(folder / "made")
@@ -97,7 +106,9 @@ FIELDS = [*Entry.__dataclass_fields__]
 
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=3))
 def test_no_entry_leads_out_of_the_dataset(changed: dict[str, Any]) -> None:
-    entry = Entry("/a.pb", "/", 5, "7", run="r", tasks={"t": ""}, steps=(1,), parts={"events/x": (1, 2)})
+    parts = {part_path("events", "k", "r", "t", [1]): (1, 2)}
+    entry = Entry("/a.pb", "/", 5, "7", run="r", tasks={"t": ""}, steps=(1,), parts=parts)
+    assert manifest._entry(json.loads(json.dumps(vars(entry))), entry.key) == entry
     found = json.loads(json.dumps(vars(entry) | changed))
     try:
         read = manifest._entry(found, entry.key)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.output_path import whole
-from tfvis_nb.dataset.layout import MANIFEST, key_of
+from tfvis_nb.dataset.layout import MANIFEST, key_of, part_folder
 from tfvis_nb.texts import Text
 
 OK, PROBLEM = "ok", "problem"
@@ -104,6 +104,9 @@ def _entry(found: Any, key: str) -> Entry:
     # Nothing but what `layout.part_path` makes: a damaged entry must not lead out of the dataset.
     if any(".." in path.split("/") or path.startswith("/") or "\\" in path or "\0" in path for path in parts):
         raise ValueError("a part outside the dataset")
+    folders = {path.rpartition("steps=")[0] for path in parts}
+    if entry.status == OK and not {part_folder("events", entry.run, task) for task in entry.tasks} <= folders:
+        raise ValueError("a task without events")
     if entry.problem:
         Text.stored(entry.problem["words"], entry.problem["id"], dict(entry.problem["figures"]))
     return Entry(**{**found, "steps": tuple(entry.steps), "parts": parts})
