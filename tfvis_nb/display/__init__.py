@@ -1,1 +1,1 @@
-"""From a `tfvis_nb.Trace` to the displays: the timeline, its exported page, its static picture."""
+"""Displays of a `tfvis_nb.Trace`: the timeline, exported pages, and static pictures."""

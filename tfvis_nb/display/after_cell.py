@@ -1,13 +1,13 @@
-"""Doing something right after a cell, before the next one runs."""
+"""Run work right after a cell, before the next one runs."""
 
 from collections.abc import Callable
 from typing import Any
 
 
 def after_cell(work: Callable[[], object]) -> None:
-    """Call `work` when the present cell of a notebook has ended; at once outside of a notebook.
+    """Call `work` when the current notebook cell has ended; outside notebooks immediately.
 
-    The cell's output is on its way to the browser by then.
+    By then the output of the cell has been sent to the browser.
     """
     from IPython import get_ipython
 

@@ -1,4 +1,4 @@
-"""BokehJS as the installed bokeh brings it: it draws a dashboard's charts, and no page fetches it."""
+"""BokehJS of the installed bokeh: it draws a dashboard's charts, so that no page fetches it."""
 
 import functools
 import gzip
@@ -11,7 +11,7 @@ from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.texts import Text
 
 MESSAGE_KIND = "bokeh"
-"""The kind of the message by which a page asks a widget for it."""
+"""The kind of message with which a page requests it from a widget."""
 
 _CODE = "server/static/js/bokeh.min.js"
 
@@ -33,9 +33,9 @@ def compressed_code() -> bytes:
 
 
 def answer(widget: Any, content: dict[str, Any]) -> None:
-    """Send a page the code that it requested from a widget, or why there is none.
+    """Send a page the code that it requested from a widget, or the reason why there is none.
 
-    Views of one widget hear each other's answers, and know theirs by the ``id`` in `content`.
+    Views of one widget receive each other's answers, and recognise theirs by the ``id`` in `content`.
     """
     message = {"kind": MESSAGE_KIND, "id": content.get("id")}
     answer_message(widget, content, lambda: widget.send(message, buffers=[compressed_code()]))

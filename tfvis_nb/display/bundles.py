@@ -1,4 +1,4 @@
-"""The built front end: its bundles, which are read where a widget or a page is made."""
+"""The bundles of the built front end, read when a widget or a page is created."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ _STATIC = Path(__file__).parents[1] / "static"
 
 
 def bundle_path(name: str) -> Path:
-    """Where the bundle ``widget.js`` or ``page.js`` is, or is to be."""
+    """Return the path of the bundle ``widget.js`` or ``page.js``, which need not exist."""
     return _STATIC / name
 
 
@@ -24,7 +24,7 @@ def bundle(name: str) -> str:
 def widget_bundle(name: str) -> Path | str:
     """Return a widget's ``_esm``.
 
-    anywidget watches a path, to reload the view (ANYWIDGET_HMR), but never lets go of a widget that has one:
-    closed ones would stay in memory with their traces.
+    anywidget watches a path to reload the view (ANYWIDGET_HMR), but never releases a widget that has one:
+    closed widgets would stay in memory with their traces.
     """
     return bundle_path(name) if os.environ.get("ANYWIDGET_HMR") == "1" else bundle(name)

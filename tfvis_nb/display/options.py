@@ -1,4 +1,4 @@
-"""Options of a timeline, with the same names in Python, in the widget and in an exported page."""
+"""Options of a timeline, with the same names in Python, in widgets and in exported pages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +18,9 @@ DEFAULTS: dict[str, Any] = {"height": 560, "group_by": "device", "color_by": "ki
 
 
 def validate_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every option of `DEFAULTS`, with those given instead.
+    """Return all options of `DEFAULTS`, overridden by those given.
 
-    TypeError names similar options if one is unknown, ValueError the values it can have.
+    TypeError names similar options if one is unknown, ValueError its valid values.
     """
     refuse_unknown(options, DEFAULTS)
     return {name: validate_option(name, options.get(name, default)) for name, default in DEFAULTS.items()}

@@ -1,4 +1,4 @@
-"""The gate around answers: whatever an answer raises becomes a status and one sentence for the user."""
+"""Convert exceptions in answers into a status and one sentence for the user."""
 
 import logging
 import sqlite3
@@ -21,17 +21,17 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a mistake of the progra
 
 
 def refusal_of(error: BaseException, request: str) -> Refusal:
-    """Return the refusal for what an answer raised; unexpected errors go to the log as well.
+    """Return the refusal for an exception; unexpected errors are also logged.
 
-    `error` may be anything: Rust's panics and ``sys.exit`` are not Exceptions, and the user waits all the
-    same.
+    `error` may be any BaseException: Rust's panics and ``sys.exit`` are not Exceptions, but the user is also
+    waiting.
     """
     if isinstance(error, Refusal):
         return error
     if isinstance(error, TraceFormatError):
         return Refusal(422, text_of(error))
     if isinstance(error, UnicodeError):
-        pass  # a ValueError, but a mistake here
+        pass  # a ValueError, but a bug here
     elif isinstance(error, ValueError):
         return Refusal(400, text_of(error))
     elif isinstance(error, FileNotFoundError):
@@ -43,15 +43,15 @@ def refusal_of(error: BaseException, request: str) -> Refusal:
 
 
 def answer_message(widget: Any, content: dict[str, Any], answer: Callable[[], object]) -> None:
-    """Answer a message of the front end; if that fails, with the reason.
+    """Answer a message of the front end; on failure, with the reason.
 
-    Views of one widget hear each other's answers, and know theirs by the ``id`` in `content`.
-    KeyboardInterrupt and SystemExit are raised again after the reason was sent.
+    Views of one widget receive each other's answers, and recognise theirs by the ``id`` in `content`.
+    KeyboardInterrupt and SystemExit are raised again after the reason is sent.
     """
     try:
         answer()
     except BaseException as error:
-        # The user waits in the browser, where the traceback in the log is not seen.
+        # The user waits in the browser, which does not show the traceback in the log.
         kind = content.get("kind")
         sentence = refusal_of(error, f"the message {kind!r}").sentence
         widget.send({"kind": kind, "id": content.get("id"), "error": sentence})

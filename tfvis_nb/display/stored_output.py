@@ -1,7 +1,7 @@
-"""The part of a widget that a notebook file keeps: a still picture, and small timelines in a frame.
+"""The part of a widget stored in a notebook file: a still picture, and small timelines in a frame.
 
-JupyterLab 4.6 replaces a widget with "model not found" once its kernel has ended, whatever else that output
-holds. So the picture is in an output of its own, which is hidden as long as the widget lives.
+JupyterLab 4.6 replaces a widget with "model not found" once its kernel has ended, and ignores other content
+of that output. So the picture is in a separate output, which is hidden as long as the widget exists.
 """
 
 import html
@@ -20,7 +20,7 @@ from tfvis_nb.display.after_cell import after_cell
 
 _publish: Any = publish_display_data  # which has no types
 _OUTPUT = Template(files(__package__).joinpath("stored_output.html").read_text(encoding="utf-8"))
-# A sandboxed frame cannot see the theme of the notebook: it requests it and gets a message on each change.
+# A sandboxed frame cannot see the notebook's theme: it requests it and gets a message on each change.
 _FRAME = Template(files(__package__).joinpath("stored_frame.html").read_text(encoding="utf-8"))
 
 KEPT_BYTES = 2_000_000
@@ -28,7 +28,7 @@ KEPT_BYTES = 2_000_000
 
 
 class StoredWidget(anywidget.AnyWidget):
-    """A widget whose picture stays in the notebook when its kernel is gone."""
+    """A widget whose picture stays in the notebook after its kernel has ended."""
 
     height: int | traitlets.Int[int, int]
     _stored = traitlets.Unicode().tag(sync=True)
@@ -40,9 +40,9 @@ class StoredWidget(anywidget.AnyWidget):
     _kept: tuple[Callable[[], str], Callable[[], str] | None] | None = None
 
     def store(self, still: Callable[[], str], page: Callable[[], str] | None = None) -> str:
-        """Publish the stored part; return the HTML of the widget's own output: outside a notebook, `still`.
+        """Publish the stored part; return the HTML for the widget's own output: outside notebooks, `still`.
 
-        `page` is called after the cell. It returns the page for the frame, or an empty text for no frame.
+        `page` is called after the cell and returns the page for the frame, or an empty text for no frame.
         """
         if not hasattr(get_ipython(), "kernel"):
             return still()
@@ -53,7 +53,7 @@ class StoredWidget(anywidget.AnyWidget):
         return ""
 
     def store_again(self) -> None:
-        """Publish the stored part, where there is one, as it is now."""
+        """Update the stored part, if there is one."""
         if self._kept is None:
             return
         still, page = self._kept

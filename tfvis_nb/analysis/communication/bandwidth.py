@@ -99,7 +99,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
     bin_ns
         Length of a bin, in nanoseconds. The first bin starts at the first event.
     by
-        As of `bandwidth`.
+        As in `bandwidth`.
 
     Returns
     -------

@@ -111,7 +111,7 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     Parameters
     ----------
     trace
-        As of `stragglers`.
+        As in `stragglers`.
     steps
         Numbers of the steps to add up; all by default.
 

@@ -1,4 +1,4 @@
-"""Charts of a trace, in Bokeh: each usable alone in a script or a notebook, all in the dashboard."""
+"""Bokeh charts of a trace, usable alone in a script or a notebook, and part of the dashboard."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class CannotSayError(ValueError):
 
 
 class Charts:
-    """The charts of one trace; ``trace.charts`` is it.
+    """The charts of one trace, available as ``trace.charts``.
 
-    Each method returns a new ``bokeh.plotting.figure``, which can be changed like any other. As the last
-    expression of a cell, or by ``display``, a notebook draws it in its theme, offline: with the BokehJS of
-    the installed bokeh, without ``bokeh.io.output_notebook``, which fetches one. In a script
-    ``bokeh.plotting.save`` and ``show`` take it.
+    Each method returns a new ``bokeh.plotting.figure``, which you can change like any other. As the last
+    expression of a cell, or with ``display``, a notebook draws it in its theme and offline, with the
+    installed BokehJS. It does not need ``bokeh.io.output_notebook``, which downloads BokehJS. In a script,
+    use ``bokeh.plotting.save`` or ``show``.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Charts:
     """
 
     NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "bandwidth", "steps", "roofline")
-    """Every chart."""
+    """The names of all charts."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -60,23 +60,23 @@ class Charts:
         return utilisation_chart(self._shown_in("utilisation"))
 
     def top_ops(self) -> figure:
-        """Which op types took most time; see `tfvis_nb.analysis.op_statistics`."""
+        """The op types with the most time; see `tfvis_nb.analysis.op_statistics`."""
         return top_ops_chart(self._shown_in("top_ops"))
 
     def memory(self) -> figure:
-        """How much memory was allocated over time; see `tfvis_nb.analysis.memory_usage`."""
+        """Allocated memory over time; see `tfvis_nb.analysis.memory_usage`."""
         return memory_chart(self._shown_in("memory"))
 
     def transfers(self) -> figure:
-        """How large transfers and copies were, and how long they moved; see `tfvis_nb.Trace.transfers`."""
+        """Sizes and times of transfers and copies; see `tfvis_nb.Trace.transfers`."""
         return transfers_chart(self._shown_in("transfers"))
 
     def bandwidth(self) -> figure:
-        """Bytes per second over time: `tfvis_nb.analysis.bandwidth`."""
+        """Bandwidth over time: `tfvis_nb.analysis.bandwidth`."""
         return bandwidth_chart(self._shown_in("bandwidth"))
 
     def steps(self) -> figure:
-        """How long each step took; see `tfvis_nb.Trace.steps`."""
+        """The duration of each step; see `tfvis_nb.Trace.steps`."""
         return steps_chart(self._shown_in("steps"))
 
     def roofline(self, *, peak_flops: float | None = None, memory_bandwidth: float | None = None) -> figure:
@@ -84,7 +84,7 @@ class Charts:
         return roofline_chart(self._shown_in("roofline"), peak_flops, memory_bandwidth)
 
     def why_not(self, name: str) -> Text:
-        """Return why there is no chart of that name for this trace; empty when there is one.
+        """Return why this trace has no chart of that name; empty if it has one.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Charts:
         return NONE
 
     def _shown_in(self, name: str) -> Trace:
-        """Return the trace, if a chart can show it."""
+        """Return the trace if a chart can show it."""
         if reason := self.why_not(name):
             raise CannotSayError(f"not available: {reason}")
         return self._trace

@@ -25,17 +25,17 @@ _OTHERS = ("op", "collective", "input", "allocator")
 
 
 def bandwidth_chart(trace: Trace) -> figure:
-    """Return how many bytes a second moved over time, a line for each direction.
+    """Return the bandwidth over time, with a line for each direction.
 
-    It draws `tfvis_nb.analysis.binned_bandwidth`, of `PARTS` equal parts
-    of the time until nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
+    It draws `tfvis_nb.analysis.binned_bandwidth`, with `PARTS` equal parts of the time until the last
+    transfer ends. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
     """
     table = bandwidth(trace)
     first = int(trace.events["start_ns"].iloc[0])
     last = int((table["start_ns"] + table["duration_ns"]).max())
     bin_ns = -(-(last - first) // PARTS)
     table = binned_bandwidth(trace, bin_ns)
-    # The axis that the chart shares with the timeline is that of the whole trace.
+    # The axis shared with the timeline covers the whole trace.
     unit, speed = axis_unit(trace), rate_unit(float(table["bandwidth"].max()))
     title = f"Bandwidth over time ({speed.name}, averaged over {format_duration(bin_ns)})"
     made = plot(title, height=200, from_0="y", name=TIME, tags=[unit.size])
@@ -51,7 +51,7 @@ def bandwidth_chart(trace: Trace) -> figure:
 
 
 def _steps(rows: pd.DataFrame, first: int, unit: Unit, speed: Unit) -> dict[str, Any]:
-    """Return where a line changes: at the start of each part, and to 0 where nothing moves."""
+    """Return the points where a line changes: at the start of each part, and to 0 if nothing moves."""
     start = rows["start_ns"].to_numpy(np.int64) - first
     end = start + rows["duration_ns"].to_numpy(np.int64)
     ends = np.append(end[:-1] < start[1:], True)
@@ -59,7 +59,7 @@ def _steps(rows: pd.DataFrame, first: int, unit: Unit, speed: Unit) -> dict[str,
     rate = np.concatenate([rows["bandwidth"].to_numpy(np.float64) / speed.size, np.zeros(int(ends.sum()))])
     order = np.argsort(time, kind="stable")
     time, rate = time[order], rate[order]
-    # Where it does not change there is nothing to draw.
+    # Draw only changes.
     kept = np.append(True, rate[1:] != rate[:-1])
     return {"time": time[kept] / unit.size, "rate": rate[kept]}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 MOST_STEPS = 150
-"""More steps than these are drawn as means of steps that follow each other."""
+"""If there are more steps, means of consecutive steps are drawn."""
 
 
 def breakdown_chart(trace: Trace) -> figure:
@@ -46,7 +46,7 @@ def breakdown_chart(trace: Trace) -> figure:
 
 
 def _parts(whole: pd.DataFrame, unit: Unit) -> dict[str, np.ndarray]:
-    """The time of each part that occurs."""
+    """Return the time of each part that occurs."""
     found = {
         part.removesuffix("_ns"): whole[part].to_numpy(np.float64, na_value=0.0) / unit.size for part in PARTS
     }
@@ -63,7 +63,7 @@ def _spans(trace: Trace, steps: pd.Series) -> dict[str, list[float]]:
 
 
 def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
-    """Return few steps as bars from left to right, with their names."""
+    """Return a few steps as horizontal bars with names."""
     from bokeh.models import ColumnDataSource
 
     rows = zip(whole["step"], whole["task"].astype(str), strict=True)
@@ -99,7 +99,7 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
 
 
 def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
-    """Return many steps as thin bars side by side, those of a task each a little lower than the next."""
+    """Return many steps as thin vertical bars side by side, with an offset per task."""
     from bokeh.models import ColumnDataSource
 
     steps = np.sort(whole["step"].unique())
@@ -148,7 +148,7 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
 
 
 def _pieces(bars: BrokenBars, data: Mapping[str, Any], parts: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return the rows of the pieces that bars are drawn in, with the figures of their bars."""
+    """Return the rows of the pieces of bars, with the figures of their bars."""
     return {name: np.asarray(values)[bars.rows] for name, values in data.items()} | bars.ends(parts)
 
 
@@ -160,7 +160,7 @@ def _add_hover(made: figure, drawn: Any, name: str, unit: Unit) -> None:
 
 
 def utilisation_chart(trace: Trace) -> figure:
-    """Return how busy each device was, over all steps: ``busy_ns`` / ``step_ns``, in percent."""
+    """Return how busy each device was over all steps: ``busy_ns`` / ``step_ns``, in percent."""
     from bokeh.models import ColumnDataSource, HoverTool
 
     table = trace.utilisation

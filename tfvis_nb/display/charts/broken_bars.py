@@ -1,4 +1,4 @@
-"""Bars that are cut: one step of many times the others' length would flatten all of them."""
+"""Broken bars, because one much longer step would flatten all others."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 MOST_MEDIANS = 3
-"""A longer bar is cut and labelled with its length."""
+"""Longer bars are cut and labelled with their length."""
 _ROOM = 1.25
-"""A cut bar is this many times as long as the longest other one."""
+"""The length of a cut bar, as a multiple of the longest other one."""
 _GAP = (0.84, 0.89)
-"""Where a cut bar is broken, as parts of it."""
+"""Where a cut bar is broken, as fractions of it."""
 _MOST_LABELS = 8
-"""More lengths would cover each other."""
+"""With more cut bars, labels would overlap."""
 
 
 class BrokenBars(NamedTuple):
-    """How bars are drawn: a cut one in two pieces, another in one."""
+    """How bars are drawn: cut ones in two pieces, others in one."""
 
     lengths: np.ndarray
     """Lengths of the bars."""
     limit: float
-    """Length of a cut bar; infinite where none is."""
+    """Length of a cut bar; infinite if none is cut."""
     rows: np.ndarray
     """The bar of each piece."""
     low: np.ndarray
     """Where each piece starts."""
     high: np.ndarray
-    """Where each piece ends, at most."""
+    """The limit of each piece's end."""
 
     def ends(self, parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return from where to where each part of each piece is drawn, as ``NAME_from`` and ``NAME_to``.
+        """Return the start and end of each part of each piece, as ``NAME_from`` and ``NAME_to``.
 
-        The parts of a cut bar share its length as they would share the whole one.
+        The parts of a cut bar keep their proportions.
         """
         whole = np.where(self.lengths > 0, self.lengths, 1)
         scale = np.minimum(self.lengths, self.limit) / whole
@@ -54,7 +54,7 @@ class BrokenBars(NamedTuple):
         return found
 
     def mark(self, made: figure, places: np.ndarray, unit: Unit, *, lying: bool = False) -> None:
-        """Write the length of each cut bar at its end, and leave room for it; `places` are where bars are."""
+        """Label each cut bar with its length at its end, with room for it; `places` are positions of bars."""
         from bokeh.models import ColumnDataSource
         from bokeh.models.annotations import LabelSet
 
@@ -76,7 +76,7 @@ class BrokenBars(NamedTuple):
 
 
 def broken_bars(lengths: np.ndarray) -> BrokenBars:
-    """Return how bars of these lengths are drawn."""
+    """Return how to draw bars of these lengths."""
     rows, count = np.arange(len(lengths)), len(lengths)
     median = median_low(lengths) if count else 0.0
     cut = lengths > MOST_MEDIANS * median

@@ -1,4 +1,4 @@
-"""A chart as a notebook draws it by itself, and as the JSON that a dashboard draws."""
+"""A chart that draws itself in a notebook, and its JSON for a dashboard."""
 
 import html
 from typing import Any, ClassVar
@@ -13,10 +13,10 @@ from tfvis_nb.core.labels import printable
 
 
 class _Shown(figure):
-    """A figure that shows itself as the last expression of a cell, without ``output_notebook`` or a network.
+    """A figure that draws itself as the last expression of a cell, without ``output_notebook`` or a network.
 
-    Everything else about it is Bokeh's: to a browser it is a figure like any other. The underscore keeps
-    it out of the models that Bokeh knows by name, where its own figure has this one.
+    Otherwise it is an ordinary Bokeh figure. The underscore keeps it out of Bokeh's registry of models by
+    name, where Bokeh's own figure has this name.
     """
 
     __view_model__: ClassVar[str] = figure.__view_model__
@@ -28,11 +28,11 @@ class _Shown(figure):
 
     @property
     def called(self) -> str:
-        """Its title, which a user may have removed."""
+        """Its title, empty if the user has removed it."""
         return str(self.title.text) if isinstance(self.title, Title) and self.title.text else "Chart"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return a widget that draws the figure as it is now, and a text for where none can be."""
+        """Return a widget that draws the current figure, and a text for front ends without widgets."""
         from tfvis_nb.display.charts.widget import ChartWidget
 
         bundled: Any = ChartWidget(self, title=self.called)._repr_mimebundle_(**kwargs)
@@ -43,12 +43,12 @@ class _Shown(figure):
 
 
 def new_figure(**options: Any) -> figure:
-    """Return an empty figure that a notebook shows."""
+    """Return an empty figure that notebooks can draw."""
     return _Shown(**options)
 
 
 def chart_item(made: figure) -> dict[str, Any]:
-    """Return a new figure as `bokeh.embed.json_item` does, in a fifth of the time."""
+    """Return the JSON of a new figure like `bokeh.embed.json_item`, in a fifth of the time."""
     document = Document(title="")
     header = document.to_json(deferred=False)
     document.add_root(made)
@@ -57,13 +57,13 @@ def chart_item(made: figure) -> dict[str, Any]:
 
 
 class _SetProperties(Serializer):
-    """Writes what is set of a model; the serializer of Bokeh also computes and checks all defaults."""
+    """Writes only properties that are set; Bokeh's serializer also computes and checks all defaults."""
 
     def encode(self, obj: Any) -> Any:
         if not isinstance(obj, Model) or self.has_ref(obj):
             return super().encode(obj)
         self.add_ref(obj, obj.ref)
-        # Defaults that are models themselves count as set once the document has looked for them.
+        # Defaults that are models count as set once the document has looked for them.
         names = {*obj._property_values, *obj._unstable_default_values}  # noqa: SLF001 - nothing public lists them
         names.update(obj.themed_values() or ())
         values = obj.query_properties_with_values(

@@ -18,7 +18,7 @@ FLOP_RATES = tuple(
 
 _MOST = 9
 _DECADE = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
-"""Multiples of the powers of ten, fewer and fewer; of wider ranges some powers are left out as well."""
+"""Multiples of powers of ten, in decreasing number; for wider ranges some powers are also left out."""
 
 
 def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:
@@ -65,7 +65,7 @@ def decade_marks(
 
 
 def _fewest(least: float, most: float, offered: Iterable[list[float]]) -> list[float]:
-    """Return the first marks that are few enough, with the next ones on both sides of a range."""
+    """Return the first set of marks that is small enough, with the next ones on both sides of a range."""
     chosen: list[float] = []
     for marks in offered:
         below = max((mark for mark in marks if mark < least), default=marks[0])
@@ -77,15 +77,15 @@ def _fewest(least: float, most: float, offered: Iterable[list[float]]) -> list[f
 
 
 def _tick_label(size: float, units: Sequence[Unit]) -> str:
-    # A thousand nanoseconds may be a little less where they were counted in microseconds.
+    # A thousand nanoseconds may be slightly less if they were counted in microseconds.
     unit = fitting(units, size * 1.001)
     return f"{size / unit.size:.4g} {unit.name}".rstrip()
 
 
 def mark_axes(made: figure, sides: dict[str, list[tuple[float, str]]], *, room: float = 1.0) -> None:
-    """Put marks, positions to names by axis ``x`` or ``y``, on logarithmic axes and show all of them.
+    """Put marks on logarithmic axes and show all; `sides` maps ``x`` or ``y`` to positions and names.
 
-    An axis begins at the first mark / `room`, and ends at the last one times it.
+    An axis starts at the first mark / `room`, and ends at the last mark * `room`.
     """
     from bokeh.models import FixedTicker, Range1d
 

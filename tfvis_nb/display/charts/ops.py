@@ -1,4 +1,4 @@
-"""A chart of the op types that took most time, on the devices and on the host apart."""
+"""A chart of the op types with the most time, separately for devices and host."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 MAX_BARS = 18
-"""Op types that have a bar; the others share one."""
+"""How many op types have a bar; the others share one."""
 
 _NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
 
 def top_ops_chart(trace: Trace) -> figure:
-    """Return the op types with the most self time on devices and hosts, in the colour of their category.
+    """Return the op types with the most self time on devices and hosts, in the colour of their activity.
 
-    A bar is ``self_ns`` of `tfvis_nb.analysis.op_statistics`, the events of one
-    op type and kind without what lies within them. Simultaneous events each count. The colour is the activity
-    (see `tfvis_nb.analysis.events.activity.activity`) of the longest of them.
+    A bar is ``self_ns`` of `tfvis_nb.analysis.op_statistics`: the time of events of one op type and kind,
+    without nested events. Simultaneous events each count. The colour is the activity (see
+    `tfvis_nb.analysis.events.activity.activity`) of the longest event.
     """
     from bokeh.models import ColumnDataSource, HoverTool
 
     found = op_statistics(trace, by="op")
     found = found[(found["side"] != "repeated") & (found["self_ns"].fillna(0) > 0)]
-    # Tensors that are received at the same time all count, so that together they exceed the step many times.
+    # Simultaneously received tensors all count, so their sum exceeds the step many times.
     local = found[found["side"] != "network"]
     found = found if local.empty else local
-    # In the order of the table of all op types.
+    # In the order of the op types table.
     found = found.sort_values("self_ns", ascending=False, kind="stable")
     table, rest = found.head(MAX_BARS), found.iloc[MAX_BARS:]
     names = table["op"].astype(str).tolist()

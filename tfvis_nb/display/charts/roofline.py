@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 MOST_POINTS = 400
-"""Points that are drawn: those that took most time."""
+"""How many points are drawn: those with the most time."""
 
 _ROOM = 2.0
 _MOST_TOLD = 3
@@ -32,7 +32,7 @@ _NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
 
 def points(trace: Trace) -> pd.DataFrame:
-    """Return the rows of `tfvis_nb.Trace.roofline` that logarithmic axes can show."""
+    """Return the rows of `tfvis_nb.Trace.roofline` that fit on logarithmic axes."""
     table = trace.roofline
     return table[(table["flops"] > 0) & (table["bytes"] > 0)].head(MOST_POINTS)
 
@@ -43,7 +43,7 @@ def roofline_chart(
     """Return the rates of ops or instructions by their intensity, and the ceilings of their device.
 
     A point is a row of `tfvis_nb.analysis.roofline`, its area the self time. The ceilings are those of the
-    device on which the points took most time. A tap selects the events of a point.
+    device with the most time. A tap selects the events of a point.
     """
     from bokeh.models import ColumnDataSource, HoverTool
 
@@ -63,7 +63,7 @@ def roofline_chart(
     reach = [*table["intensity"], *ridges]
     across = decade_marks(min(reach), max(reach))
     up = decade_marks(min(rates), max(rates), FLOP_RATES)
-    # Points at the edges are whole.
+    # Keeps points at the edges complete.
     mark_axes(made, {"x": across, "y": up}, room=_ROOM)
     _draw_ceilings(made, roofs, bandwidth, across[0][0] / _ROOM, across[-1][0] * _ROOM)
     what = np.array(_NAMES, object)[activity(trace)[table["longest"].to_numpy()]]

@@ -1,4 +1,4 @@
-"""Shared by all charts: colours by activity, sizes, and text that is only text."""
+"""Shared by all charts: colours by activity, sizes, and safe texts."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 TIME = "tfvis-time"
-"""The name of a figure whose x is the time of the run, from the first event; its tag is the unit, in ns."""
+"""The name of figures whose x axis is the time since the first event; their tag is the unit in ns."""
 
 ROWS = "tfvis-rows"
-"""The name of a data source whose rows can be found in the timeline."""
+"""The name of data sources whose rows can be shown in the timeline."""
 
 COLOUR_TAG = "colour:"
-"""Begins the tag of a glyph or line in a colour of the palette; the name of its entry follows."""
+"""Prefix of the tag of a glyph or line in a palette colour; the name of the palette entry follows."""
 
 COLOUR_COLUMN = "colour_name"
-"""The column of a data source with the entry of the palette of each row, whose colour is in ``colour``."""
+"""The column of a data source with each row's palette entry, whose colour is in ``colour``."""
 
 _FONT = "11px"
 
 
 def shown(text: str, most: int = 60) -> str:
-    r"""Make a text of a trace fit for a chart, where ``$$`` and ``\(`` would begin a formula.
+    r"""Make a text from a trace safe for a chart, where ``$$`` and ``\(`` would start a formula.
 
-    BokehJS fetches a library from the network for a formula. A tooltip is a template, which BokehJS takes
-    as HTML: no text of a trace belongs into one. It names a column, or the name of what was drawn as
+    For a formula, BokehJS fetches a library from the network. A tooltip is a template that BokehJS treats as
+    HTML, so it must not contain text from a trace. Instead it refers to a column, or to the glyph's name as
     ``$name``, whose text BokehJS escapes.
     """
     text = re.sub(r"\$(?=\$)", "$ ", printable(text, most))
@@ -41,7 +41,7 @@ def shown(text: str, most: int = 60) -> str:
 
 
 def coloured(name: str, option: str = "color") -> dict[str, Any]:
-    """Return the arguments of a glyph in a colour of the palette; on a dark page it has the dark one."""
+    """Return the arguments of a glyph in a palette colour, which adapts to dark pages."""
     return {option: COLOURS[name], "tags": [f"{COLOUR_TAG}{name}"]}
 
 
@@ -52,7 +52,7 @@ def coloured_parts(names: Sequence[str]) -> dict[str, Any]:
 
 
 class Unit(NamedTuple):
-    """The unit of a chart's figures: its symbol, and its size in ns or bytes."""
+    """The unit of a chart's values: its symbol, and its size in ns or bytes."""
 
     name: str
     size: int
@@ -74,12 +74,12 @@ def rate_unit(highest: float) -> Unit:
 
 
 def fitting(units: Sequence[Unit], highest: float) -> Unit:
-    """Return the largest unit of which `highest` is one at least; the smallest where there is none."""
+    """Return the largest unit that is at most `highest`; otherwise the smallest."""
     return next((unit for unit in units if highest >= unit.size), units[-1])
 
 
 def unlike(names: Sequence[str]) -> list[str]:
-    """Number repeated names: an axis has each name once."""
+    """Number repeated names, because an axis can have each name only once."""
     taken: dict[str, int] = {}
     found: list[str] = []
     for name in names:
@@ -97,8 +97,8 @@ def unlike(names: Sequence[str]) -> list[str]:
 def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> figure:
     """Return an empty figure in our style; a title names its content and its unit.
 
-    The grounds are clear and the front end sets the colours of texts and grids, because a notebook's theme
-    can change at any time. An axis in `from_0`, ``"x"`` or ``"y"``, begins at 0.
+    Backgrounds are transparent and the front end sets the colours of texts and grids, because the notebook's
+    theme can change at any time. Axes in `from_0`, ``"x"`` or ``"y"``, start at 0.
     """
     from bokeh.models import DataRange1d
     from bokeh.models.annotations import Title
@@ -112,7 +112,7 @@ def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> 
         title=Title(text=title, text_font_size="12px"),
         height=height,
         sizing_mode="stretch_width",
-        # A drag zooms and a double click shows all again, as in the timeline.
+        # A drag zooms and a double click resets, as in the timeline.
         toolbar_location=None,
         background_fill_color=None,
         border_fill_color=None,
@@ -124,13 +124,13 @@ def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> 
         axis.axis_label_text_font_size = axis.major_label_text_font_size = _FONT
         axis.axis_label_text_font_style = "normal"
         axis.minor_tick_line_color = None
-        # Inside they would lie over the bars.
+        # Inside, they would cover the bars.
         axis.major_tick_in = 0
     return made
 
 
 def legend_below(made: figure, *, columns: int = 6) -> None:
-    """Put a figure's legend, if it has one, below it, in the house's style."""
+    """Put a figure's legend, if any, below it, in our style."""
     for legend in list(made.legend):
         legend.orientation = "horizontal"
         legend.ncols = columns

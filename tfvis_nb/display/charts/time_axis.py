@@ -1,4 +1,4 @@
-"""Charts along the run's time, which follow the timeline: memory and transfers."""
+"""Charts with a time axis that follows the timeline: memory and transfers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 MOST_POINTS = 4000
-"""Points of one curve. A longer curve keeps the highest point of each part of the time."""
+"""Maximum points of a curve. Longer curves keep the highest point of each part of the time."""
 
 _ALLOCATORS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "allocator")
 
@@ -72,7 +72,7 @@ def memory_chart(trace: Trace) -> figure:
 def draw_steps(
     made: figure, name: str, data: dict[str, Any], colour: dict[str, Any], tooltip: tuple[str, Unit]
 ) -> None:
-    """Draw a line in steps: ``time`` and another column; `tooltip` has its value's and its time's unit."""
+    """Draw a step line of ``time`` and another column; `tooltip` has the units of value and time."""
     from bokeh.models import ColumnDataSource, HoverTool
 
     (column,) = data.keys() - {"time"}
@@ -84,16 +84,16 @@ def draw_steps(
 
 
 def axis_unit(trace: Trace) -> Unit:
-    """Return the time unit of a chart: the one that fits a step, because users look at steps.
+    """Return the time unit of a chart, which fits a step because users look at steps.
 
-    A run of very many steps has a larger one, so that its numbers do not become long.
+    Runs with many steps have a larger one, to keep numbers short.
     """
     steps, span = trace.steps[trace.steps["step"] != NO_STEP], span_ns(trace)
     return time_unit(span if steps.empty else max(float(steps["duration_ns"].median()), span / 1000))
 
 
 def label_time(made: figure, unit: Unit) -> None:
-    """Name the unit of time below a figure, and write no number there as a power of ten."""
+    """Label the time axis with its unit, without powers of ten in its numbers."""
     from bokeh.models import BasicTickFormatter
 
     made.xaxis.axis_label = f"{unit.name} since the first event"
@@ -101,13 +101,13 @@ def label_time(made: figure, unit: Unit) -> None:
 
 
 def span_ns(trace: Trace) -> int:
-    """Return how long a trace is, in ns; it has events."""
+    """Return the length of a trace with events, in ns."""
     start = trace.events["start_ns"].to_numpy()
     return int((start + trace.events["duration_ns"].to_numpy()).max()) - int(start[0])
 
 
 def _to_the_end(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the allocated amount at the end of a curve's last step, or at the end of the trace."""
+    """Extend a curve to the end of its last step, or to the end of the trace."""
     last = rows.tail(1)
     step = trace.steps[trace.steps["step"] == int(last["step"].iloc[0])]
     is_of_step = len(step) and int(last["step"].iloc[0]) != NO_STEP
@@ -127,10 +127,10 @@ def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def transfers_chart(trace: Trace) -> figure:
-    """Return each transfer and copy by its size and how long it moved, on logarithmic axes.
+    """Return transfers and copies by size and transfer time, on logarithmic axes.
 
-    The colour is the direction; those that lie far right and low of the others moved slowly. A tap
-    shows one in the timeline.
+    The colour is the direction; points far to the right of and below the others moved slowly. A tap shows one
+    in the timeline.
     """
     from bokeh.models import ColumnDataSource, HoverTool
 
@@ -187,7 +187,7 @@ def _rate(value: float) -> str:
 
 
 def steps_chart(trace: Trace) -> figure:
-    """Return how long each step took, and the median as a line."""
+    """Return the duration of each step, with the median as a line."""
     from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.models.annotations import Span
 

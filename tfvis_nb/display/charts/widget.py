@@ -1,4 +1,4 @@
-"""A chart as the last expression of a cell: drawn by the BokehJS that the installed bokeh brings."""
+"""A chart as the last expression of a cell, drawn by the installed BokehJS."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class ChartWidget(anywidget.AnyWidget):
-    """One Bokeh figure in a cell, as it is now, in the notebook's theme, without a timeline."""
+    """A Bokeh figure in a cell in its current state, in the notebook's theme, without a timeline."""
 
     if bundle_path("chart.js").is_file():
-        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
+        # A path instead of its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
         _esm = widget_bundle("chart.js")
 
     title = traitlets.Unicode(read_only=True).tag(sync=True)

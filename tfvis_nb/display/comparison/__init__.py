@@ -1,1 +1,1 @@
-"""Two traces under each other."""
+"""Comparison of two traces."""

@@ -1,4 +1,4 @@
-"""Two traces, or two steps of one, as timelines one above the other that move together."""
+"""Two traces, or two steps of one, as timelines above each other that move together."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -37,15 +37,15 @@ Steps = tuple[int | None, int | None]
 
 
 class _ComparedTimeline(LinkedTimeline):
-    """A timeline with another one above or below it, whose times stand above each other."""
+    """One of two timelines above each other, with aligned times."""
 
     _pair = traitlets.Dict().tag(sync=True)
 
     def pair(self, *, side: int, link: str, common: dict[str, Any]) -> None:
-        """Make it the upper (0) or lower one (1) of those that share a link.
+        """Make it the upper (0) or lower one (1) of two that share a link.
 
-        They have in `common` ``extent``, how many ns both show at least, ``memory``, as of `highest_memory`,
-        and the ``headline``. The upper one also names the model of the lower one as ``other``: its view
+        Their `common` data are ``extent`` (the minimum ns that both show), ``memory`` (see `highest_memory`)
+        and ``headline``. The upper one also names the model of the lower one as ``other``, because its view
         shows both.
         """
         self.set_trait("_link", link)
@@ -67,31 +67,31 @@ class _Differences(PanelsWidget):
 
 
 class Comparison(HtmlExport, ipywidgets.VBox):
-    """Two timelines one above the other, aligned at their starts, and tables of the differences.
+    """Two timelines above each other, aligned at their starts, with tables of the differences.
 
     Zooming and panning one moves the other, even while the kernel is busy. Selecting an event in one
-    selects its counterpart in the other: the event of the same node and kind that is nearest in time.
+    selects its counterpart in the other: the event of the same node and kind closest in time.
 
     Parameters
     ----------
     a, b
         The two sides to compare.
     steps
-        The number of a step of each, or None for the whole.
+        The step number of each side, or None for the whole trace.
     titles
         Names of both sides; by default their traces' titles, and steps.
     **options
-        As of `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
+        As in `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
 
     Attributes
     ----------
     a, b
-        The two `TimelineWidget`; ``trace`` of each is what it shows, of a step only that.
+        The two `TimelineWidget`; ``trace`` of each is the trace or step that it shows.
     panels
-        The tables; ``panels.height`` is theirs in CSS pixels.
+        The tables; ``panels.height`` is their height in CSS pixels.
     """
 
-    # `close` is also called for a widget that could not be made.
+    # `close` is also called for a widget that could not be created.
     _parts: tuple[Any, ...] = ()
 
     def __init__(
@@ -124,7 +124,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         for timeline in (self.a, self.b):
             timeline.before_details = self.panels.wait_for_first
         self._parts = (self.a, self.b, self.panels)
-        # The view of the upper one shows the lower one as well.
+        # The view of the upper one also shows the lower one.
         super().__init__((self.a, self.panels))
 
     @property
@@ -138,7 +138,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         return " ".join(self._headline)
 
     def differences(self, by: str = "op") -> pd.DataFrame:
-        """Return the parts that took longer in the lower one, as of `tfvis_nb.analysis.compare`.
+        """Return the parts that took longer in the lower one; see `tfvis_nb.analysis.compare`.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         )
 
     def _anonymized_sides(self) -> tuple[Compared, Compared]:
-        """Return both sides with the same replacements of names."""
+        """Return both sides anonymized with the same replacements."""
         upper, lower = self._recorded
         others = anonymized([*upper, *lower])
         parts = others[: len(upper)], others[len(upper) :]
@@ -191,7 +191,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
 
     def close(self) -> None:
         """Remove the comparison from the notebook and free its memory."""
-        # The box goes first: it would look for its removed children.
+        # The box goes first, because it would look for its removed children.
         super().close()
         for part in self._parts:
             part.close()
@@ -211,7 +211,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         return {**data, "text/html": self.a.store(self._still)}, metadata
 
     def _still(self) -> str:
-        """Return what the notebook's file keeps."""
+        """Return the HTML stored in the notebook file."""
         pictures = [static_html(timeline.trace, title=timeline.title) for timeline in (self.a, self.b)]
         return "\n".join([headline_html(self._headline), *pictures])
 
@@ -228,7 +228,7 @@ def _headline(first: Compared, second: Compared) -> list[Text]:
 
 
 def _common(sides: Iterable[Compared], headline: Iterable[Text]) -> dict[str, Any]:
-    """Return what both timelines of a comparison have in common."""
+    """Return the common data of both timelines of a comparison."""
     both = list(sides)
     return {
         "extent": max(side.span_ns for side in both),
@@ -245,21 +245,21 @@ def show_comparison(
     titles: tuple[str, str] | None = None,
     **options: Any,
 ) -> Comparison:
-    """Show two traces, or two steps, one above the other; in a notebook, as the last expression of a cell.
+    """Show two traces or steps above each other, in a notebook as the last expression of a cell.
 
     Parameters
     ----------
     a, b
-        A `Trace` each, anything `tfvis_nb.read_trace` reads, or several traces that repeat the same steps: a
-        list, or a session, whose traces count together. Without `b`, two steps of `a` are compared.
+        A `Trace`, anything `tfvis_nb.read_trace` reads, or several traces that repeat the same steps, such as
+        a list or a session, which are combined. Without `b`, two steps of `a` are compared.
     steps
-        The number of a step of each, such as ``(7, 13)``; None in place of a number for the whole trace. For
-        several steps of each use `tfvis_nb.analysis.compare`. Both begin at the left then, however far apart
-        they were.
+        The step number of each side, such as ``(7, 13)``; None instead of a number for the whole trace. Both
+        then start at the left, no matter how far apart they were. To compare several steps of each side use
+        `tfvis_nb.analysis.compare`.
     titles
         Names of both sides; by default their traces' titles, and steps.
     **options
-        As of `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
+        As in `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
 
     Returns
     -------
@@ -269,7 +269,7 @@ def show_comparison(
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        As of `tfvis_nb.show_timeline`; even if there is no such step, or neither a second trace nor steps.
+        As in `tfvis_nb.show_timeline`; also if there is no such step, or neither a second trace nor steps.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def show_comparison(
 
 
 def _source(given: Any) -> Side:
-    """Return traces of a list or session as they are, and read anything else."""
+    """Return traces of a list or session unchanged, and read anything else."""
     if isinstance(given, SavedSession):
         return list(given)
     if isinstance(given, (list, tuple)) and given and all(isinstance(one, Trace) for one in given):

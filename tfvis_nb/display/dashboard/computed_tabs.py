@@ -1,4 +1,4 @@
-"""Tabs in a notebook cell: computed on a thread after the cell, pushed one by one."""
+"""Tabs in a notebook cell, computed on a thread after the cell and pushed one by one."""
 
 import json
 import threading
@@ -16,19 +16,19 @@ from tfvis_nb.display.refusals import refusal_of
 HEIGHT = 440
 
 PATIENCE_S = 1.5
-"""What the tabs are linked with is surely drawn after this time, and more if it is large."""
+"""The linked timeline is surely drawn after this time, or longer if it is large."""
 FIRST_S = 3.0
 """How long other tabs wait for the first one."""
 
 
 class ComputedTabs(anywidget.AnyWidget):
-    """Tabs with `titles` whose contents are computed when what they `link` with is drawn.
+    """Tabs with `titles` whose contents are computed once the timeline of their `link` is drawn.
 
     `height` is in CSS pixels, 160 to 4000; also an attribute that can be set later.
     """
 
     if bundle_path("tabs.js").is_file():
-        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
+        # A path instead of its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
         _esm = widget_bundle("tabs.js")
 
     height = timeline_options.Height(HEIGHT).tag(sync=True)
@@ -38,7 +38,7 @@ class ComputedTabs(anywidget.AnyWidget):
     _errors = traitlets.Dict().tag(sync=True, echo_update=False)
 
     def __init__(self, titles: list[str], *, link: str, height: int = HEIGHT) -> None:
-        # First the state for `close`, which is also called for a widget that could not be made.
+        # First the state for `close`, which is also called for a widget that could not be created.
         self._closing = threading.Event()
         self._wanted = threading.Event()
         self._first_made = threading.Event()
@@ -57,28 +57,28 @@ class ComputedTabs(anywidget.AnyWidget):
         self.on_msg(self._answer)
 
     def start(self) -> None:
-        """Begin to compute the tabs, unless that has begun; returns at once."""
+        """Start computing the tabs, unless already started; returns immediately."""
         self._wanted.set()
         self.start_first()
 
     def start_first(self) -> None:
-        """Begin to compute the first tab, and the others when `start` is called; returns at once."""
+        """Start computing the first tab, and the others when `start` is called; returns immediately."""
         with self._starting:
             if self._worker is None and not self._closing.is_set():
-                # A daemon: nobody waits for a chart to end a process.
+                # A daemon, because no process waits for a chart before it ends.
                 self._worker = threading.Thread(target=self._push, name="tfvis-nb dashboard", daemon=True)
                 self._worker.start()
 
     def wait_for_first(self) -> None:
-        """Return when the first tab is computed, or `FIRST_S` later; at once where nothing computes it."""
+        """Wait until the first tab is computed, at most `FIRST_S`; not at all if nothing computes it."""
         if self._worker is not None:
             self._first_made.wait(FIRST_S)
 
     def start_later(self) -> None:
-        """Begin to compute the tabs when no view has asked for it some time from now; returns at once.
+        """Start computing the tabs after some time if no view requests them; returns immediately.
 
-        A view asks when the timeline is drawn. But a kernel that is busy may not hear it, and the tabs
-        are not to wait for the end of all cells.
+        A view requests them when the timeline is drawn. But a busy kernel may not receive that, and tabs
+        should not wait for the end of all cells.
         """
         timer = threading.Timer(self._patience_s(), self.start)
         timer.daemon = True
@@ -90,7 +90,7 @@ class ComputedTabs(anywidget.AnyWidget):
 
     def tab(self, title: str) -> dict[str, Any]:
         """Return one tab, computed if it is missing."""
-        # One at a time: two threads would compute the same tables for both.
+        # One at a time, because two threads would compute the same tables twice.
         with self._computing:
             if title not in self._made:
                 self._made[title] = self._compute(title)
@@ -118,12 +118,12 @@ class ComputedTabs(anywidget.AnyWidget):
             self._show(index)
         finally:
             self._first_made.set()
-            # The other tabs can do without this one.
+            # The other tabs do not need this one.
             self._wanted.wait()
             self._push(index + 1)
 
     def _show(self, index: int) -> None:
-        """Compute and send one tab, or why it cannot be computed."""
+        """Compute and send one tab, or the reason why it cannot be computed."""
         errors = {at: text for at, text in self._errors.items() if at != str(index)}
         try:
             self.set_trait(_trait(index), json.dumps(self.tab(self._titles[index]), allow_nan=False))
@@ -132,7 +132,7 @@ class ComputedTabs(anywidget.AnyWidget):
         self._errors = errors
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
+        """Answer a message of the front end, in JupyterLab on a separate thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "start":
             self.start()

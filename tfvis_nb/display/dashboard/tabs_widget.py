@@ -15,10 +15,10 @@ EVENTS_PER_S = 100_000
 
 
 class PanelsWidget(ComputedTabs):
-    """Charts and tables of a trace, also `against` another, in tabs that `link` with a timeline."""
+    """Charts and tables of a trace, optionally `against` another, in tabs that `link` with a timeline."""
 
     opens: Callable[[Trace], object] | None = None
-    """Shows a predicted trace; set by the whole."""
+    """Shows a predicted trace; set by the dashboard."""
 
     def __init__(
         self, trace: Trace, *, link: str, against: Trace | None = None, height: int = HEIGHT
@@ -46,9 +46,9 @@ class PanelsWidget(ComputedTabs):
             super()._answer(widget, content, buffers)
 
     def _predict(self, kind: str, content: dict[str, Any]) -> None:
-        """Answer what a change would bring, or show the predicted trace."""
+        """Predict the effect of a change, or show the predicted trace."""
         change = content["change"]
-        # One at a time: each takes a processor.
+        # One at a time, because each takes a processor.
         with self._predicting:
             if kind == "what_if":
                 found = outcome(self._trace, change)

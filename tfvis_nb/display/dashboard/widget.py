@@ -1,4 +1,4 @@
-"""The dashboard: a timeline, and under it charts and tables that move with it."""
+"""The dashboard: a timeline, with charts and tables below that move with it."""
 
 from functools import partial
 from typing import Any
@@ -25,8 +25,8 @@ from tfvis_nb.display.timeline.widget import TimelineWidget, as_trace
 class Dashboard(HtmlExport, ipywidgets.VBox):
     """A trace as a timeline with its analyses: breakdown, ops, transfers, memory, steps.
 
-    Charts and tables are linked with the timeline, even while the kernel is busy: a click on a row
-    shows it in the timeline, and charts along the run's time zoom and pan with the timeline.
+    Charts and tables are linked with the timeline, even while the kernel is busy: a click on a row shows it
+    in the timeline, and charts over time zoom and pan with the timeline.
 
     Parameters
     ----------
@@ -35,17 +35,17 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
     against
         Another trace; a tab compares with it.
     selection, title, **options
-        As of `tfvis_nb.show_timeline`.
+        As in `tfvis_nb.show_timeline`.
 
     Attributes
     ----------
     timeline
         The `TimelineWidget`; its Export menu writes the whole dashboard as HTML.
     panels
-        The tabs; ``panels.height`` is theirs in CSS pixels.
+        The tabs; ``panels.height`` is their height in CSS pixels.
     """
 
-    # `close` is also called for a widget that could not be made.
+    # `close` is also called for a widget that could not be created.
     _parts: tuple[Any, ...] = ()
 
     def __init__(
@@ -61,7 +61,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         self.timeline = LinkedTimeline(trace, selection=selection, title=title, **options)
         self.timeline.page = self.to_html
         self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
-        # The visible tab comes before those behind a click; each would take the other's time.
+        # The visible tab comes first, because computing others would delay it.
         self.timeline.before_details = self.panels.wait_for_first
         self.panels.opens = self._show_predicted
         self._parts = (self.timeline, self.panels)
@@ -74,7 +74,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The selected rows, as for `TimelineWidget.selection`; settable."""
+        """The selected rows, as in `TimelineWidget.selection`; settable."""
         return self.timeline.selection
 
     @selection.setter
@@ -83,7 +83,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
     @property
     def annotations(self) -> pd.DataFrame:
-        """Names and comments on events, ranges and times, as for `TimelineWidget.annotations`; settable."""
+        """Names and comments on events, ranges and times, as in `TimelineWidget.annotations`; settable."""
         return self.timeline.annotations
 
     @annotations.setter
@@ -92,7 +92,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
     @property
     def view(self) -> dict[str, Any]:
-        """What the timeline shows, as for `TimelineWidget.view`; settable."""
+        """What the timeline shows, as in `TimelineWidget.view`; settable."""
         return self.timeline.view
 
     @view.setter
@@ -109,7 +109,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         self.timeline.views = views
 
     def _show_predicted(self, predicted: Trace) -> None:
-        """Show a predicted trace below the tabs, in place of the one before."""
+        """Show a predicted trace below the tabs, replacing the previous one."""
         *before, shown = (*self._parts[2:], TimelineWidget(predicted, title=self.timeline.title))
         self._parts = (self.timeline, self.panels, shown)
         self.children = self._parts
@@ -132,7 +132,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
     def close(self) -> None:
         """Remove the dashboard from the notebook and free its memory."""
-        # The box goes first: it would look for its removed children.
+        # The box goes first, because it would look for its removed children.
         super().close()
         for part in self._parts:
             part.close()
@@ -154,10 +154,10 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 def show_dashboard(
     source: Any, *, against: Any = None, selection: Any = None, title: str | None = None, **options: Any
 ) -> Dashboard:
-    """Show a trace as a timeline with its analyses; in a notebook, as the last expression of a cell.
+    """Show a trace as a timeline with its analyses, in a notebook as the last expression of a cell.
 
-    Under the timeline are tabs with charts and tables of where the time went. They come one after
-    the other, computed while the notebook runs the next cells.
+    Tabs below the timeline have charts and tables of where the time went. They appear one by one, computed
+    while the notebook runs the next cells.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def show_dashboard(
     against
         Another trace; a tab compares with it.
     selection, title, **options
-        As of `tfvis_nb.show_timeline`.
+        As in `tfvis_nb.show_timeline`.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def show_dashboard(
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        As of `tfvis_nb.show_timeline`.
+        As in `tfvis_nb.show_timeline`.
 
     Examples
     --------

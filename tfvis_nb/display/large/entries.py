@@ -1,8 +1,7 @@
-"""Merged entries as bytes: the outline of a large trace, and the parts of it that are asked for.
+"""Merged entries as bytes: the outline of a large trace, and requested parts of it.
 
-``js/model/wire/entries.ts`` reads them. Columns are in the order of the entries, by slot
-and start; times are nanoseconds from the origin. Besides its extent an entry has
-all that is drawn of the longest of its events.
+``js/model/wire/entries.ts`` reads them. Columns are ordered like the entries, by slot and start; times are
+nanoseconds from the origin. An entry has its extent, and everything that is drawn of its longest event.
 """
 
 from dataclasses import dataclass
@@ -23,9 +22,9 @@ from tfvis_nb.display.wire.scoped_names import scoped_names
 
 
 def outline_bytes(layout: Layout, entries: Entries, *, title: str, shift: int, rest: str) -> bytes:
-    """Write the whole run as merged entries, with all that the front end knows of the trace as such.
+    """Write the whole run as merged entries, with the facts about the trace for the front end.
 
-    `rest` is how the front end gets the events themselves: ``"chunks"`` or ``"windows"``.
+    `rest` is how the front end gets the events: ``"chunks"`` or ``"windows"``.
     """
     described = layout.lanes.table[["task", "device", "lane", "kind", "events"]].assign(rows=layout.lane_rows)
     header = {
@@ -49,29 +48,29 @@ def outline_bytes(layout: Layout, entries: Entries, *, title: str, shift: int, r
 def part_bytes(
     layout: Layout, entries: Entries, *, start: int, end: int, shift: int, hits: np.ndarray | None
 ) -> bytes:
-    """Write the part of the run from `start` to `end` (ns from the origin) that is as fine as `shift`.
+    """Write the part of the run from `start` to `end` (ns from the origin), as fine as `shift`.
 
-    `hits` is the running count of the events that a search found, one longer than `layout.event`.
+    `hits` is the running count of events found by a search, one longer than `layout.event`.
     """
     return _packed(layout, entries, {"start": start, "end": end, "bucket": 2**shift}, hits)
 
 
 def matching_entries(entries: Entries, hits: np.ndarray) -> np.ndarray:
-    """Mark the entries that stand for an event counted in `hits`; uint8."""
+    """Mark the entries that contain an event counted in `hits` (uint8)."""
     matches: np.ndarray = hits[entries.position + entries.count] > hits[entries.position]
     return matches.astype("u1")
 
 
 @dataclass(frozen=True)
 class DrawnBars:
-    """Bars as they are sent, ordered by slot and start; times in nanoseconds from the origin."""
+    """Bars to send, ordered by slot and start; times in nanoseconds from the origin."""
 
     slot: np.ndarray
     start: np.ndarray
     end: np.ndarray
     busy: np.ndarray
     count: np.ndarray
-    # Of the longest event that a bar stands for: its id and what is drawn of it.
+    # The id and the drawn facts of the longest event of each bar.
     event: np.ndarray
     begin: np.ndarray
     duration: np.ndarray
@@ -79,8 +78,8 @@ class DrawnBars:
     category: np.ndarray
     step: np.ndarray
     wait: np.ndarray
-    name: np.ndarray  # Its place in the names given
-    lit: np.ndarray | None  # 1 where a search found something; None without one
+    name: np.ndarray  # Its index in the given names
+    lit: np.ndarray | None  # 1 if a search found something; None without a search
 
     def __len__(self) -> int:
         return len(self.slot)
@@ -100,7 +99,7 @@ def packed_bars(
     """Write bars.
 
     `slot_lane` and `slot_row` have the lane and the row of each slot, `numbers` the number of each of `names`
-    among all names that are ever sent.
+    among all names ever sent.
     """
     slots, counts = np.unique(bars.slot, return_counts=True)
     times = lane_times(bars.start, bars.end - bars.start, counts)
@@ -170,7 +169,7 @@ def _packed(layout: Layout, entries: Entries, header: dict[str, Any], hits: np.n
 
 
 def _numbered(numbers: np.ndarray, names: pa.Array) -> dict[str, WireColumn]:
-    """Store the names of entries, and which of the trace's names each is, so that parts fit together."""
+    """Store the names of entries, and their numbers among the trace's names, so that parts fit together."""
     columns = scoped_names(names)
     own = columns["name"].values
     known = np.zeros(len(columns["name_part"].values), "u4")

@@ -1,7 +1,7 @@
-"""A trace as constant arrays, laid out by slot, from which a large timeline's requests are answered.
+"""A trace as constant arrays, laid out by slot, for answering queries of a large timeline.
 
-A *slot* is one row of one lane. The events of a slot do not overlap, so that their
-starts and their ends are both in order.
+A *slot* is one row of one lane. The events of a slot do not overlap, so both their starts and their ends are
+sorted.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from tfvis_nb.display.wire.string_table import number_texts
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every event of a trace is drawn."""
+    """The position of each event of a trace in the timeline."""
 
     # trace, lanes: The trace, and its lanes in display order
     trace: Trace
@@ -32,7 +32,7 @@ class Layout:
     # slot_lane, slot_row: Lane of each slot and its row in it
     slot_lane: np.ndarray
     slot_row: np.ndarray
-    # The events of slot s are at positions ``bounds[s]`` to ``bounds[s + 1]`` of the next three
+    # The events of slot s are at positions ``bounds[s]`` to ``bounds[s + 1]`` of the next three arrays
     bounds: np.ndarray
     event: np.ndarray  # Event ids, ordered by slot and start
     # start, end: Nanoseconds from the origin, in the same order
@@ -90,12 +90,12 @@ class Layout:
 
     @cached_property
     def wait(self) -> np.ndarray:
-        """Nanoseconds each event waited at its head, by event id; int64."""
+        """How long each event waited at its start (ns), by event id; int64."""
         return waits(self.trace)
 
     @cached_property
     def own_frame(self) -> np.ndarray:
-        """Index in `files` and `lines` of each event's own frame, by event id; the last one means none."""
+        """Index in `files` and `lines` of each event's own frame, by event id; the last index means none."""
         stacks = self.trace.stacks
         own = np.zeros(0, np.int32) if stacks is None else stacks.own_frame()
         found: np.ndarray = np.append(own, -1)[event_stacks(self.trace)]
@@ -103,7 +103,7 @@ class Layout:
 
     @cached_property
     def files(self) -> list[str]:
-        """The file of each frame, and an empty one."""
+        """The file of each frame, followed by an empty text."""
         stacks = self.trace.stacks
         if stacks is None:
             return [""]
@@ -112,7 +112,7 @@ class Layout:
 
     @cached_property
     def lines(self) -> np.ndarray:
-        """The line of each frame, and 0."""
+        """The line of each frame, followed by 0."""
         stacks = self.trace.stacks
         return np.append([] if stacks is None else stacks.frames["line"].to_numpy(), 0).astype(np.int64)
 
@@ -133,7 +133,7 @@ def lay_out(trace: Trace, lanes: LaneOrder) -> Layout:
     lane_slots = np.cumsum(lane_rows) - lane_rows
     slot = np.repeat(lane_slots, counts) + packed
     slots = int(lane_rows.sum())
-    # Sorting numbers of two bytes takes one pass over them.
+    # Sorting two-byte numbers takes one pass.
     by_slot = np.argsort(slot.astype("u2") if slots <= 2**16 else slot, kind="stable")
     first = start[by_slot]
     return Layout(

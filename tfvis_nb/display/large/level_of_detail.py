@@ -1,4 +1,4 @@
-"""Merges short neighbouring events into entries, so that a picture costs by its pixels, not by its events."""
+"""Merge short neighbouring events into entries: the cost of a picture then depends on pixels, not events."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from tfvis_nb.display.large.layout import Layout
 
 @dataclass(frozen=True)
 class Runs:
-    """Some positions of a layout, a contiguous run of each slot: ``low[s]`` to ``high[s]``; int64."""
+    """Positions of a layout, a contiguous run per slot: ``low[s]`` to ``high[s]``; int64."""
 
     low: np.ndarray
     high: np.ndarray
 
     @property
     def events(self) -> int:
-        """How many positions they are."""
+        """The number of positions."""
         return int((self.high - self.low).sum())
 
     def slots(self) -> np.ndarray:
@@ -25,7 +25,7 @@ class Runs:
         return np.repeat(np.arange(len(self.low)), self.high - self.low)
 
     def positions(self) -> np.ndarray:
-        """Every position, slot by slot; int64."""
+        """All positions, slot by slot; int64."""
         lengths = self.high - self.low
         before = np.cumsum(lengths) - lengths
         return np.repeat(self.low - before, lengths) + np.arange(lengths.sum())
@@ -33,12 +33,12 @@ class Runs:
 
 @dataclass(frozen=True)
 class Entries:
-    """The drawn entries: each stands for the events of one slot at ``count`` neighbouring positions."""
+    """The drawn entries: each represents the events of one slot at ``count`` neighbouring positions."""
 
     slot: np.ndarray  # int64; entries are ordered by it, then by start
     position: np.ndarray  # The first of its positions
-    count: np.ndarray  # How many they are
-    longest: np.ndarray  # Position of the longest of its events, the first of several
+    count: np.ndarray  # Their number
+    longest: np.ndarray  # Position of its longest event, the first of several
     busy: np.ndarray  # Summed duration of its events, nanoseconds
 
     def __len__(self) -> int:
@@ -67,9 +67,9 @@ def merge(layout: Layout, runs: Runs, shift: int) -> Entries:
 
 
 def coarsest_needed(layout: Layout, runs: Runs, shift: int, most: int) -> int:
-    """Find the smallest shift from `shift` with which the events merge into at most `most` entries.
+    """Find the smallest shift, at least `shift`, with which the events merge into at most `most` entries.
 
-    A run whose long events alone exceed `most`, however coarse the buckets, keeps them all.
+    A run whose long events alone exceed `most` keeps them all.
     """
     if runs.events <= most:
         return shift
@@ -83,7 +83,7 @@ def coarsest_needed(layout: Layout, runs: Runs, shift: int, most: int) -> int:
 
 
 def concat_entries(parts: list[Entries]) -> Entries:
-    """Put the entries of runs that do not overlap in one order."""
+    """Concatenate the entries of runs that do not overlap, in order."""
     columns = [
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("slot", "position", "count", "longest", "busy")
@@ -95,8 +95,7 @@ def concat_entries(parts: list[Entries]) -> Entries:
 def overlapping(layout: Layout, outline: Entries, start: int, end: int) -> tuple[Runs, Runs]:
     """Return the runs of outline entries that overlap a time range, and the runs of single events.
 
-    Times are nanoseconds from the origin. An entry overlaps when it ends after `start` and begins before
-    `end`.
+    Times are nanoseconds from the origin. An entry overlaps if it ends after `start` and starts before `end`.
     """
     slots = len(layout.slot_lane)
     wide = np.zeros((2, slots), "i8")

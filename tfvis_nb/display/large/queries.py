@@ -1,6 +1,6 @@
-"""Answers queries about a trace too large for the front end: parts of the run, events, searches, totals.
+"""Answer queries about a trace too large for the front end: parts of the run, events, searches, totals.
 
-Nothing here changes after it was made, because a notebook may ask from two threads at once.
+Objects here are immutable, because a notebook may send queries from two threads at once.
 """
 
 from collections.abc import Mapping
@@ -31,21 +31,21 @@ from tfvis_nb.display.wire.memory import memory_bytes
 from tfvis_nb.texts import Text
 
 OUTLINE_BUCKETS = 2**15
-"""An outline has at least this many buckets of time, unless that makes too many entries."""
+"""The minimum number of time buckets of an outline, unless that makes too many entries."""
 MOST_ENTRIES = 120_000
 """Limit for an outline or a part."""
 MOST_EXACT = 60_000
-"""A part of at most this many events is sent without merging."""
+"""Parts with at most this many events are sent without merging."""
 MOST_PART_VALUES = 200_000
-"""Values of counters in the answer about a part of the run."""
+"""Maximum values of counters in the answer about a part of the run."""
 MOST_LISTED = 200
-"""Events whose facts one answer holds."""
+"""Maximum events with facts in one answer."""
 
 Answer = tuple[dict[str, Any], list[bytes]]
 
 
 class Windows:
-    """A trace, merged to an outline and ready to be asked."""
+    """A trace, merged to an outline and ready for queries."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -62,7 +62,7 @@ class Windows:
         return outline_bytes(self._layout, self.outline, title=title, shift=self._shift, rest=rest)
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer one query with JSON and bytes; ValueError if it asks for something the trace lacks."""
+        """Answer one query with JSON and bytes; ValueError if the trace lacks the requested data."""
         kind = question.get("kind")
         if kind == "window":
             return self._window(question)
@@ -95,7 +95,7 @@ class Windows:
         shift = max(int(question["bucket"]).bit_length() - 1, 0)
         shift = 0 if near.events <= MOST_EXACT else coarsest_needed(layout, near, shift, MOST_ENTRIES)
         parts = [merge(layout, near, shift)]
-        # Events that the outline merged with events of the part, and that lie next to it.
+        # Events next to the part that the outline merged with events of the part.
         for low, high in ((wide.low, near.low), (near.high, wide.high)):
             beside = type(wide)(low, high)
             if beside.events:
@@ -113,12 +113,13 @@ class Windows:
         if last is not None and last[0] == (text, step):
             return last[1]
         found = find(self._layout, text, step)
-        # One assignment: a concurrent reader gets the old answer or the new one, each complete.
+        # A single assignment, so that a concurrent reader gets either the old or the new answer, each
+        # complete.
         self._found = ((text, step), found)
         return found
 
     def _events(self, question: Mapping[str, Any]) -> Answer:
-        """Answer with all about some events, and around a single one those up to `hops` edges away."""
+        """Answer with all facts about events, and for a single one about those up to `hops` edges away."""
         layout = self._layout
         trace = layout.trace
         requested = np.array(question["events"][:MOST_LISTED], "i8")
@@ -159,7 +160,7 @@ class Windows:
         return numbers, [drawn(part), details(part, waits=False, overview=False, operands=known)]
 
     def _edges_of_step(self, event: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The edges of the step of an event, and which events made the operands of others in it."""
+        """Return the edges of the step of an event, and the operand links in it."""
         trace = self._layout.trace
         step = int(trace.events["step"].iloc[event])
         known = self._edges
@@ -171,9 +172,9 @@ class Windows:
 
 
 def _around(edges: pd.DataFrame, event: int, hops: int) -> np.ndarray:
-    """Find an event and those up to `hops` edges before or behind it; of many the nearest, by id.
+    """Find an event and those up to `hops` edges before or after it; of many, the nearest by id.
 
-    An op that everything waits for may have a hundred thousand.
+    An op on which everything depends may have a hundred thousand neighbours.
     """
     source, target = (edges[end].to_numpy("i8") for end in ("source", "target"))
     known = before = behind = np.array([event])
@@ -188,7 +189,7 @@ def _around(edges: pd.DataFrame, event: int, hops: int) -> np.ndarray:
 
 
 def _last_readers(events: pd.DataFrame, edges: pd.DataFrame, holders: np.ndarray) -> np.ndarray:
-    """Find the events that read what any of `holders` made; of many those that end last."""
+    """Find the events that read outputs of `holders`; of many, those that end last."""
     reads = edges["kind"].isin(["data", "transfer"]) & edges["source"].isin(holders)
     readers = np.unique(edges["target"].to_numpy("i8")[reads.to_numpy()])
     times = events[["start_ns", "duration_ns"]].take(readers)

@@ -1,10 +1,10 @@
-"""Reads the text of the search field, as ``js/model/search/query.ts`` does."""
+"""Parse the text of the search field, like ``js/model/search/query.ts``."""
 
 import re
 from typing import NamedTuple
 
 TEXT_FIELDS = ("name", "op", "lane", "kind", "is", "file")
-"""Fields that can be searched alone, as in ``op:MatMul``."""
+"""Fields that can be searched separately, as in ``op:MatMul``."""
 
 _NANOSECONDS = {"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9}
 _BYTES = {
@@ -25,7 +25,7 @@ _BYTES = {
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _BOUND = re.compile(rf"([<>])(=?){_NUMBER}([a-zµμ]*)")
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
-# "> 1 ms" is one bound and "a | b" one word, however they are spaced; quoted text stays unchanged.
+# "> 1 ms" is one bound and "a | b" one word, with any spacing; quoted text stays unchanged.
 _SPACED = re.compile(
     r'"[^"]*"?|\s*(\|)\s*|([<>]=?)\s*(\.?[0-9][0-9.]*)\s*(ns|us|µs|μs|ms|s|m|[kmgt]i?b|b)(?![0-9a-z_])'
 )
@@ -34,7 +34,7 @@ _ALTERNATIVE = re.compile(r'(?:[^|"]|"[^"]*"?)+')
 
 
 class Text(NamedTuple):
-    """A text to be found in a field, or in ``any`` of them; in lower case."""
+    """A text to find in a field, or in ``any`` of them; in lower case."""
 
     field: str
     text: str
@@ -64,7 +64,7 @@ class Lines(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A filter that cannot be read; nothing fits it."""
+    """A filter that cannot be parsed; nothing matches it."""
 
     word: str
 
@@ -73,19 +73,19 @@ Term = Text | Bound | Steps | Lines | Unread
 
 
 class Clause(NamedTuple):
-    """Terms of which at least one must hold, or none of them."""
+    """Terms of which at least one must match, or none of them."""
 
     terms: tuple[Term, ...]
     negated: bool
 
 
 def parse_query(text: str) -> list[Clause]:
-    """Return the terms that all must hold for an event to be found.
+    """Return the clauses that an event must all match.
 
-    `text` has words parted by spaces, ``"two words"``, ``op:MatMul``, ``name:``, ``lane:``, ``kind:`` or
+    `text` has words separated by spaces, ``"two words"``, ``op:MatMul``, ``name:``, ``lane:``, ``kind:`` or
     ``is:critical``, ``>5ms`` or ``dur:>5ms``, ``bytes:>1MB``, ``step:3`` or ``step:3-7``, ``file:model.py``,
-    ``line:12`` or ``line:12-20``. ``a|b`` is either, ``-word`` is without. A filter without
-    a text, ``op:``, is being typed and asks nothing.
+    ``line:12`` or ``line:12-20``. ``a|b`` means either, ``-word`` means without. A filter without a text,
+    ``op:``, is still being typed and has no effect.
     """
     spaced = _SPACED.sub(lambda found: "".join(filter(None, found.groups())) or found[0], text.lower())
     clauses = [_clause(word) for word in _WORD.findall(spaced)]

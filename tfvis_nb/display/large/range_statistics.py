@@ -1,4 +1,4 @@
-"""Totals of the events in a time range, equal to those of a front end that holds every event."""
+"""Totals of the events in a time range, equal to those of a front end that holds all events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MOST_ROWS = 200
 
 @dataclass(frozen=True)
 class Spans:
-    """Events ordered by start: their times in nanoseconds from one origin, and what they are summed up by."""
+    """Events ordered by start: times in ns from an origin, and the labels by which they are summed."""
 
     start: np.ndarray
     duration: np.ndarray
@@ -27,9 +27,9 @@ class Spans:
 def range_statistics(
     layout: Layout, start: float, end: float, lanes: list[int] | None, step: int | None, by: str
 ) -> dict[str, Any]:
-    """Sum up the events that overlap a range (ns from the origin), or lie in it when they have no length.
+    """Sum up the events that overlap a range (ns from the origin), or lie in it if they have no length.
 
-    See `totals_in`; the labels are ops or names, as `by` says.
+    See `totals_in`; `by` selects ops or names as labels.
     """
     events = layout.trace.events
     starts = events["start_ns"].to_numpy() - layout.origin
@@ -48,7 +48,7 @@ def range_statistics(
 
 
 def is_inside(starts: np.ndarray, durations: np.ndarray, start: float, end: float) -> np.ndarray:
-    """Mark the events that overlap a range, or lie in it when they have no length."""
+    """Mark the events that overlap a range, or lie in it if they have no length."""
     ends = starts + durations
     inside: np.ndarray = np.where(
         durations > 0, (ends > start) & (starts < end), (starts >= start) & (starts <= end)
@@ -61,11 +61,11 @@ def totals_in(spans: Spans, labels: Sequence[str] | pa.Array, start: float, end:
 
     Returns ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
     largest ``busy``, each with its label, category, count, busy (the union in the range), total, mean, min,
-    max and longest, an event id. An op on the host and its kernels are never added up.
+    max and longest, an event id. A host op and its kernels are never added up.
     """
     left = np.maximum(spans.start, start)
     right = np.minimum(spans.start + spans.duration, end)
-    # Events come by start, so a union needs only the latest end so far.
+    # Events are ordered by start, so a union only needs the latest end so far.
     reached = np.maximum.accumulate(right)
     before = np.concatenate([[-np.inf], reached[:-1]]) if len(right) else right
     return {
@@ -83,7 +83,7 @@ def _rows(
     count = np.bincount(key, minlength=len(labels) * len(CATEGORIES))
     occurring = np.flatnonzero(count)
     group = np.searchsorted(occurring, np.arange(len(count)))[key]
-    # Sorting numbers of two bytes takes one pass over them.
+    # Sorting two-byte numbers takes one pass.
     order = np.argsort(group.astype("u2") if len(occurring) <= 2**16 else group, kind="stable")
     count = count[occurring]
     behind = np.cumsum(count)

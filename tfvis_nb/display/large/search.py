@@ -1,4 +1,4 @@
-"""Searches a trace as the search field of the front end does, in ``js/model/search/``."""
+"""Search a trace like the search field of the front end in ``js/model/search/``."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.query import Bound, Lines, Steps, Term, Text, parse_query
 
 MOST_LISTED = 50
-"""So many of the longest events that a search found are listed."""
+"""How many of the longest events found are listed."""
 KERNELS = [CATEGORIES.index(name) for name in ("kernel", "collective")]
 
 
@@ -26,12 +26,12 @@ class Found:
     """The matches of a search."""
 
     events: np.ndarray  # Event ids in order
-    # How many of the events before each position of the layout were found, one longer than the positions
+    # The number of found events before each position of the layout, one longer than the positions
     hits: np.ndarray
 
 
 def find(layout: Layout, text: str, step: int | None) -> Found:
-    """Find the events, of one step or of all, that match all words of `text`.
+    """Find the events, in one step or all, that match all words of `text`.
 
     See `parse_query` for the syntax.
     """
@@ -50,15 +50,15 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
 
 
 def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
-    """Return of the matches the summed durations ``total``, their union ``busy`` (ns), and ``longest``.
+    """Return the ``total`` duration of the matches, their union ``busy`` (ns), and the ``longest``.
 
-    ``span`` is when the first one starts and the last one ends (ns from the origin), None without matches.
+    ``span`` is the first start and the last end (ns from the origin), None without matches.
     """
     start, duration = (
         layout.trace.events[name].to_numpy()[found.events] for name in ("start_ns", "duration_ns")
     )
     end = np.maximum.accumulate(start + duration)
-    # By start, so that a union needs only the latest end so far.
+    # By start, so that a union only needs the latest end so far.
     fresh = np.minimum(duration[1:], end[1:] - end[:-1])
     busy = int(duration[:1].sum()) + int(fresh.sum())
     places = np.lexsort((found.events, -duration))[:MOST_LISTED]
@@ -78,7 +78,7 @@ def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
 
 
 def _holds(layout: Layout, term: Term) -> np.ndarray:
-    """Mark the events, by id, of which a term holds."""
+    """Mark the events, by id, that match a term."""
     events = layout.trace.events
     if isinstance(term, Text):
         return _has_text(layout, term.field, term.text)
@@ -97,13 +97,13 @@ def _holds(layout: Layout, term: Term) -> np.ndarray:
 
 
 def within(figures: np.ndarray, bound: Bound) -> np.ndarray:
-    """Mark the figures that a bound lets through; of one that is missing, NaN, none does."""
+    """Mark the figures within a bound; missing ones (NaN) are outside any bound."""
     holds: np.ndarray = figures > bound.value if bound.longer else figures < bound.value
     return holds | (figures == bound.value) if bound.inclusive else holds
 
 
 def _has_text(layout: Layout, field: str, text: str) -> np.ndarray:
-    """Mark the events of which a field holds `text`, by event id."""
+    """Mark the events, by id, with `text` in a field."""
     found = np.zeros(len(layout.event), "?")
     if field in ("any", "name"):
         lower = pc.utf8_lower(layout.names)
@@ -122,14 +122,14 @@ def _has_text(layout: Layout, field: str, text: str) -> np.ndarray:
     if field == "any":
         events = layout.trace.events
         found |= _in_column(events["tensor"], text)
-        # Kernels are named by their ops; their own names are in their labels.
+        # Kernels are named after their ops; their own names are in their labels.
         kernel = np.flatnonzero(np.isin(layout.category, KERNELS))
         found[kernel] |= _in_column(events["detail"].iloc[kernel], text, kernel_names)
     return found
 
 
 def kernel_names(labels: pa.Array) -> pa.Array:
-    """Keep what comes before launch parameters, and nothing of a label that is an op with its inputs."""
+    """Return the text before launch parameters, or nothing if a label is an op with its inputs."""
     names = pc.list_element(pc.split_pattern(labels, " regs:", max_splits=1), 0)
     return pc.if_else(pc.match_substring(labels, " = "), "", names)
 
@@ -137,7 +137,7 @@ def kernel_names(labels: pa.Array) -> pa.Array:
 def _in_column(
     column: pd.Series, text: str, name: Callable[[pa.Array], pa.Array] = lambda texts: texts
 ) -> np.ndarray:
-    """Mark the rows of which `name` makes something that holds `text`; each distinct one is read once."""
+    """Mark the rows whose `name` result contains `text`; each distinct value is tested once."""
     texts = pa.array(column, pa.large_string(), from_pandas=True)
     if isinstance(texts, pa.ChunkedArray):
         texts = pa.concat_arrays(texts.chunks)

@@ -1,1 +1,1 @@
-"""A recorded job as a widget: its runs, its traces, the requests to it."""
+"""A recorded job as a widget: its runs, traces and requests."""

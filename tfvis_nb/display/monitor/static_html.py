@@ -1,4 +1,4 @@
-"""Replaces the monitor where no script or kernel runs: the session when it was shown."""
+"""A static replacement of the monitor without scripts or a kernel: the session when it was shown."""
 
 import html
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ def monitor_line(state: Mapping[str, Any]) -> str:
 
 
 def monitor_html(state: Mapping[str, Any]) -> str:
-    """Tabulate the counts of a session's state as plain HTML that sites keep when they clean a notebook."""
+    """Tabulate the counts of a session's state as plain HTML that sites keep when they sanitize notebooks."""
     parts = [f"<p><b>{html.escape(monitor_line(state))}</b></p>"]
     if state["problem"] and state["signatures"]:
         parts.append(f"<p>{html.escape(printable(state['problem'], 300))}</p>")

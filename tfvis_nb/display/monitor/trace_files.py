@@ -1,6 +1,6 @@
-"""Traces of a session as a timeline, as a file, or in a copy of everything.
+"""Traces of a session as a timeline, as a file, or in a copy of the session.
 
-Nothing is kept in memory: a long job has many traces, and they belong in their file.
+Nothing is kept in memory, because a long job has many traces.
 """
 
 import tempfile
@@ -20,10 +20,10 @@ from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.save import MESSAGES, message_file
 
 FORMATS = ("html", "dashboard", "json", "parquet", "pb", "pickle")
-"""Formats for downloading a trace; the last two hold TensorFlow's own message."""
+"""Formats for downloading a trace; the last two contain TensorFlow's own message."""
 
 MOST_COPIED = 256_000_000
-"""Bytes of a session that a browser is made to hold at once, to save a copy of it."""
+"""Maximum bytes of a session that a browser holds at once to save a copy of it."""
 
 
 def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
@@ -40,7 +40,7 @@ def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, 
 
 
 def export_trace(session: SavedSession, trace: object, form: object) -> tuple[str, bytes]:
-    """Return a trace as a file of one of `FORMATS`: its name and content; ValueError if that cannot be."""
+    """Return a trace as a file in one of `FORMATS`: its name and content; ValueError if impossible."""
     if form not in FORMATS:
         raise ValueError(Text("no_such_format", format=str(form)[:60], formats=", ".join(FORMATS)))
     stored = _stored(session, trace)
@@ -63,9 +63,9 @@ def export_trace(session: SavedSession, trace: object, form: object) -> tuple[st
 
 
 def export_session(session: SavedSession) -> tuple[str, bytes]:
-    """Return the name and content of a copy of a session, whole as of now.
+    """Return the name and content of a complete copy of a session.
 
-    Above `MOST_COPIED` bytes a ValueError names the call that makes such a copy.
+    Above `MOST_COPIED` bytes, a ValueError names the call that writes such a copy.
     """
     wal = Path(f"{session.path}-wal")
     size = session.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)

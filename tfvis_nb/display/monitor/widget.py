@@ -25,13 +25,13 @@ from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.snapshot import SessionWatch
 
 LOOK_S = 1.0
-"""How often to look whether the session has changed."""
+"""How often to check whether the session has changed."""
 
 BYTES_PER_S = 100_000
-"""A long state is sent less often: it may have a long way to go."""
+"""A long state is sent less often, because the connection may be slow."""
 
 SEEN_S = 150.0
-"""How long after a view's last sign the pushing goes on; browsers let hidden pages work once a minute."""
+"""How long to push after the last sign of a view; browsers let hidden pages work once a minute."""
 
 HEIGHT = 560
 
@@ -41,7 +41,7 @@ _open: weakref.WeakSet[MonitorWidget] = weakref.WeakSet()
 class MonitorWidget(StoredWidget):
     """A live session: its signatures with their counts, its traces, and requests for more.
 
-    Made by `monitor`, which describes it, or by `SavedSession.monitor`.
+    Created by `monitor`, which describes it, or by `SavedSession.monitor`.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class MonitorWidget(StoredWidget):
         _open.discard(self)
         super().close()
         with self._looking:
-            # This includes a TraceSession, whose own `close` would end the recording.
+            # This includes a TraceSession, whose `close` would end the recording.
             SavedSession.close(self.session)
 
     def _read(self) -> str | None:
@@ -96,19 +96,19 @@ class MonitorWidget(StoredWidget):
         return None if state is None else json.dumps(state, allow_nan=False)
 
     def _look(self) -> None:
-        """Push the state, if it has changed."""
+        """Push the state if it has changed."""
         with self._looking:
-            # A closed widget has no viewers, and would open the file again.
+            # A closed widget has no viewers, and must not open the file again.
             state = None if self._closing.is_set() else self._read()
             if state is not None:
                 self._state = state
 
     def _push_until(self, until: float) -> None:
-        """Look at the session repeatedly until a time of ``time.monotonic``."""
+        """Check the session repeatedly until a time of ``time.monotonic``."""
         with self._switching:
             self._until = until
             if self._pusher is None and not self._closing.is_set():
-                # A daemon: a monitor that is still shown keeps no process from its end.
+                # A daemon, so that a visible monitor does not keep a process from ending.
                 self._pusher = threading.Thread(target=self._push, name="tfvis-nb monitor", daemon=True)
                 self._pusher.start()
 
@@ -150,8 +150,8 @@ class MonitorWidget(StoredWidget):
 
     def _seen(self) -> None:
         """Note that a view is alive."""
-        # While a cell runs, a view can report only where messages come on a separate thread. There, silence
-        # means that the page was closed; a Jupyter server would store everything sent to it.
+        # While a cell runs, a view can only report if messages arrive on a separate thread. In that case,
+        # silence means that the page was closed, and a Jupyter server would store everything sent to it.
         apart = threading.current_thread() is not threading.main_thread()
         self._look()
         self._push_until(time.monotonic() + SEEN_S if apart else math.inf)
@@ -168,28 +168,28 @@ class MonitorWidget(StoredWidget):
 
 
 def monitor(path: str | Path, **options: Any) -> MonitorWidget:
-    """Show a live session; in a notebook, as the last expression of a cell.
+    """Show a live session, in a notebook as the last expression of a cell.
 
-    It lists the job's runs, with live counts and times, and the stored traces, which can be opened in place,
-    downloaded or deleted. Traces are requested there. The job may run in this notebook, in another one or in
-    a script on this machine, and the file need not exist yet.
+    It lists the job's runs, with live counts and times, and the stored traces, which you can open in place,
+    download or delete. You can also request traces. The job may run in this notebook, in another one or in a
+    script on this machine, and the file need not exist yet.
 
     Parameters
     ----------
     path
-        The file that a `tfvis_nb.TraceSession` writes, wrote or is going to write.
+        The file of a `tfvis_nb.TraceSession`, which need not exist yet.
     **options
-        ``height`` in CSS pixels, 160 to 4000, 560 unless given; also an attribute to be set later.
+        ``height`` in CSS pixels, 160 to 4000, by default 560; also an attribute that can be set later.
 
     Returns
     -------
     MonitorWidget
-        With the `SavedSession` as ``session``. For a file that has one in this notebook, that one.
+        With the `SavedSession` as ``session``. If this notebook already has a monitor of the file, that one.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is unknown or has a value it cannot have.
+        If an option is unknown or has an invalid value.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def monitor(path: str | Path, **options: Any) -> MonitorWidget:
 
 
 def monitor_of(session: SavedSession, **options: Any) -> MonitorWidget:
-    """Return the monitor of a session: the one that it has, so that a cell run again makes no second one."""
+    """Return the monitor of a session, reusing an existing one when a cell runs again."""
     refuse_unknown(options, ["height"])
     for shown in list(_open):
         if shown.session is session:

@@ -1,1 +1,1 @@
-"""Timelines of a dataset: bars and events read from its parts, as many as are looked at."""
+"""Timelines of a dataset: only bars and events in view are read from its parts."""

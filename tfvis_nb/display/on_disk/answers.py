@@ -1,6 +1,6 @@
-"""Answers the questions of a dataset's timeline: bars in view, events, searches, totals.
+"""Answer queries of a dataset's timeline: bars in view, events, searches, totals.
 
-As `tfvis_nb.display.large.queries` does it of a trace in memory; the front end asks both the same.
+The front end sends the same queries as to `tfvis_nb.display.large.queries` for a trace in memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,18 +26,17 @@ from tfvis_nb.display.wire.memory import memory_bytes
 from tfvis_nb.texts import Text
 
 MOST_SHOWN = 4096
-"""Lanes in one question: far more than any screen has."""
+"""Maximum lanes in one query: far more than any screen has."""
 
 
 NO_EVENT = 2**32 - 1
-"""The id of what is no event."""
+"""The id that means no event."""
 
 
 class DatasetAnswers:
-    """A dataset's parts, laid out and ready to be asked.
+    """A dataset's parts, laid out and ready for queries.
 
-    `steps` are the numbers of the steps shown, None for all. `read_step` reads back one step of a part as
-    a trace.
+    `steps` are the numbers of the shown steps, None for all. `read_step` reads one step of a part as a trace.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class DatasetAnswers:
         self._outline, self._shift = self._bars.outline()
 
     def outline_bytes(self, title: str, notes: Sequence[str]) -> bytes:
-        """Write the lanes of devices as bars, with all that the front end knows of the dataset as such."""
+        """Write the lanes of devices as bars, with the facts about the dataset for the front end."""
         places = self.places
         lanes = places.lanes.to_dict("records")
         for lane in lanes[len(lanes) - places.devices :]:
@@ -83,7 +82,7 @@ class DatasetAnswers:
         return self._packed(self._outline, header, None)
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer one query with JSON and bytes; ValueError if it asks for something the dataset lacks."""
+        """Answer one query with JSON and bytes; ValueError if the dataset lacks the requested data."""
         kind = question.get("kind")
         if kind == "window":
             return self._window(question)
@@ -119,7 +118,8 @@ class DatasetAnswers:
         if last is not None and last[0] == (text, step):
             return last[1]
         found = find(self.parts, self.places, text, self._steps_of(step))
-        # One assignment: a concurrent reader gets the old answer or the new one, each complete.
+        # A single assignment, so that a concurrent reader gets either the old or the new answer, each
+        # complete.
         self._found = ((text, step), found)
         return found
 
@@ -136,7 +136,7 @@ class DatasetAnswers:
 
     def _packed(self, bars: Bars, header: dict[str, Any], lit: np.ndarray | None) -> bytes:
         places = self.places
-        # A piece of a device's lane is not the event that it is named by.
+        # A piece of a device's lane is not the event that gives it its name.
         is_event = places.slot_lane[bars["slot"]] < len(places.lanes) - places.devices
         numbers, name = np.unique(bars["name"], return_inverse=True)
         texts = self._shared.names.all()
@@ -179,4 +179,4 @@ _UNKNOWN: dict[Any, Callable[[], bytes]] = {
     "counters": lambda: counter_bytes(_nothing(), 0, 0, most_values=1),
     "code": lambda: code_bytes(_nothing()),
 }
-"""What a dataset's parts do not have."""
+"""Data that a dataset's parts do not have."""

@@ -1,4 +1,4 @@
-"""Bars as named columns, from files to what is sent."""
+"""Bars as named columns, from the files to the front end."""
 
 from collections.abc import Sequence
 
@@ -28,12 +28,12 @@ COLUMNS = {
 
 
 def chosen(bars: Bars, mask: np.ndarray) -> Bars:
-    """Keep the bars that a mask or their places name."""
+    """Select bars by mask or index."""
     return {name: column[mask] for name, column in bars.items()}
 
 
 def joined(parts: Sequence[Bars]) -> Bars:
-    """Put bars in one order, by slot and start."""
+    """Concatenate bars, ordered by slot and start."""
     columns = {
         name: np.concatenate([part[name] for part in parts]).astype(dtype) if parts else np.zeros(0, dtype)
         for name, dtype in COLUMNS.items()
@@ -42,9 +42,9 @@ def joined(parts: Sequence[Bars]) -> Bars:
 
 
 def at_most(bars: Bars, shift: int, most: int) -> tuple[Bars, int]:
-    """Merge bars, from the buckets of `shift` on, until they are at most `most`; the shift that took.
+    """Merge bars, starting with buckets of `shift`, to at most `most`; also return the shift used.
 
-    Long bars alone may be more than that, however coarse the buckets: then all are kept.
+    If long bars alone exceed the limit, they are all kept.
     """
     if len(bars["slot"]) <= most:
         return bars, shift

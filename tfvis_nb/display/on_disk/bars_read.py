@@ -1,7 +1,7 @@
-"""Bars of a dataset's timeline, read from its parts: the outline of the whole, and what is in view.
+"""Bars of a dataset's timeline, read from its parts: the outline of the whole, and the bars in view.
 
-An answer never holds more than `MOST_READ` rows, because the row groups that Parquet's statistics
-name for it are counted before they are read: where they are more, a coarser level is taken.
+An answer never reads more than `MOST_READ` rows: Parquet's statistics give the row groups it needs, and their
+rows are counted before reading. If there are too many, a coarser level is used.
 """
 
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from tfvis_nb.display.on_disk.part import Part
 from tfvis_nb.display.on_disk.places import Places
 
 MOST_BARS = 120_000
-"""Bars in the outline, or in an answer."""
+"""Maximum bars in the outline, or in an answer."""
 MOST_READ = 6_000_000
-"""Rows of files that are read for one answer."""
+"""Maximum rows of files that are read for one answer."""
 READERS = 4
-"""Parts that are read side by side."""
+"""How many parts are read in parallel."""
 
 
 class DatasetBars:
-    """Reads the bars of lanes from all parts that have some."""
+    """Reads the bars of lanes from all parts that have any."""
 
     def __init__(self, parts: Sequence[Part], places: Places, steps: frozenset[int] | None) -> None:
         self.parts = parts
@@ -31,7 +31,7 @@ class DatasetBars:
         self.steps = steps
 
     def outline(self) -> tuple[Bars, int]:
-        """Return the bars of the devices' lanes, as fine as fits, and the shift of their buckets."""
+        """Return the bars of the devices' lanes, as fine as possible, and the shift of their buckets."""
         shift = SHIFTS[0]
         while shift < SHIFTS[-1] and self._stored(shift) > MOST_BARS:
             shift += 2
@@ -40,16 +40,16 @@ class DatasetBars:
         return self._read(lanes, self.places.origin, self.places.origin + self.places.span + 1, shift)
 
     def window(self, lanes: Sequence[int], start: int, end: int, shift: int) -> tuple[Bars, int]:
-        """Return the bars of some lanes that overlap a range of time, and the shift of their buckets.
+        """Return the bars of lanes that overlap a time range, and the shift of their buckets.
 
-        Times are epoch nanoseconds. The shift is 0 where all bars are single events.
+        Times are epoch nanoseconds. The shift is 0 if all bars are single events.
         """
         while shift < SHIFTS[-1] and self._rows(lanes, start, end, shift) > MOST_READ:
             shift += 2
         return self._read(np.asarray(lanes), start, end, shift)
 
     def _stored(self, shift: int) -> int:
-        """How many bars the outline has, where parts without so fine a level have their finest one."""
+        """Return the number of bars in the outline; parts without such a fine level use their finest one."""
         counts = 0
         for part in self.parts:
             finest = part.finest(shift, device=True)
@@ -60,7 +60,7 @@ class DatasetBars:
         return counts
 
     def _own(self, number: int, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which lanes, and which lanes of devices, of a part are asked for; by number within it."""
+        """Return the requested lanes, and lanes of devices, of a part, by number within the part."""
         own = np.flatnonzero(np.isin(self.places.lane_of[number], lanes))
         count = len(self.parts[number].lanes)
         return own[own < count], own[own >= count]
@@ -92,7 +92,7 @@ class DatasetBars:
                     found += self._exact(part, own, start, end, device=device)
             return [self._placed(number, bars) for bars in found]
 
-        # Files are read and unpacked while other threads sort out what they have read.
+        # Some threads read and unpack files while others process their data.
         with ThreadPoolExecutor(READERS) as pool:
             bars = joined([each for found in pool.map(bars_of, range(len(self.parts))) for each in found])
         is_exact = bool((bars["count"] == 1).all())
@@ -107,7 +107,7 @@ class DatasetBars:
         return found
 
     def _exact(self, part: Part, lanes: np.ndarray, start: int, end: int, *, device: bool) -> list[Bars]:
-        """Read single events; of lanes of devices the pieces they make."""
+        """Read single events, and the pieces that they form on lanes of devices."""
         first = len(part.lanes)
         of_device = [part.devices[lane - first]["members"] for lane in lanes.tolist()] if device else []
         members = np.unique(np.concatenate(of_device)) if device else lanes
@@ -132,7 +132,7 @@ class DatasetBars:
         ]
 
     def _inside(self, bars: Bars, start: int, end: int) -> np.ndarray:
-        """Mark bars that overlap a range of time, or are in it without length; of the steps shown."""
+        """Mark bars of shown steps that overlap a time range, or are in it without length."""
         low, high = bars["start_ns"], bars["end_ns"]
         inside: np.ndarray = (low < end) & ((high > start) | ((high == low) & (low >= start)))
         if self.steps is not None:
@@ -140,7 +140,7 @@ class DatasetBars:
         return inside
 
     def _placed(self, number: int, bars: Bars) -> Bars:
-        """Number slots and events as in the whole timeline."""
+        """Renumber slots and events as in the whole timeline."""
         slot = self.places.first_slot[number][bars["lane"]] + bars["row"]
         event = self.places.first_event[number] + bars["event"].astype("i8")
         return {**bars, "slot": slot, "event": event}

@@ -1,7 +1,7 @@
-"""All about single events of a dataset, as the details show it.
+"""Facts about single events of a dataset, for the details panel.
 
-Around one event these are the events of its step and task, read back as a trace. Events outside steps, and
-several that are selected together, are read as rows alone.
+For one event, the events of its step and task are read as a trace. Events outside steps, and several selected
+events, are only read as rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from tfvis_nb.texts import Text
 
 
 class EventFacts:
-    """Answers what is asked about events by their numbers in the whole timeline."""
+    """Answers queries about events, by their numbers in the whole timeline."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class EventFacts:
         self._last: tuple[tuple[int, int], tuple[Windows, np.ndarray]] | None = None
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer with all about some events, and around a single one those up to ``hops`` edges away."""
+        """Answer with all facts about events, and for a single one about those up to ``hops`` edges away."""
         asked = np.array(question["events"][:MOST_LISTED], "i8")
         most = int(self._places.first_event[-1])
         if len(asked) == 0 or asked.min() < 0 or asked.max() >= most:
@@ -57,7 +57,7 @@ class EventFacts:
         }, buffers
 
     def rows(self, events: np.ndarray) -> pd.DataFrame:
-        """Return events as rows of an event table, ordered by start; the index is their numbers."""
+        """Return events as rows of an event table, ordered by start and indexed by number."""
         frames = []
         for number, group, at in self._groups(np.unique(events)):
             part = self._parts[number]
@@ -73,7 +73,7 @@ class EventFacts:
         return _joined(frames).sort_values("start_ns", kind="stable")
 
     def _groups(self, events: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
-        """Divide events, in order, among the row groups of the parts."""
+        """Assign events, in order, to the row groups of the parts."""
         found = []
         part = np.searchsorted(self._places.first_event, events, "right") - 1
         for number in np.unique(part).tolist():
@@ -86,7 +86,7 @@ class EventFacts:
         return found
 
     def _around(self, asked: np.ndarray) -> tuple[Windows, np.ndarray]:
-        """Return a trace with the events asked for, and the number in the whole of each of its events."""
+        """Return a trace with the requested events, and the number of each event in the timeline."""
         number = int(np.searchsorted(self._places.first_event, asked[0], "right")) - 1
         part = self._parts[number]
         row = int(asked[0] - self._places.first_event[number])
@@ -105,7 +105,7 @@ class EventFacts:
         return found
 
     def _numbers(self, events: np.ndarray) -> dict[str, Any]:
-        """Number rows, lanes, names, steps and ops of events as in the whole timeline."""
+        """Renumber rows, lanes, names, steps and ops of events as in the whole timeline."""
         columns: dict[str, list[np.ndarray]] = {
             name: [] for name in ("rows", "lanes", "names", "steps", "ops")
         }
@@ -133,7 +133,7 @@ def _asked(trace: Trace) -> Windows:
 
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Put event tables below each other; their columns of texts have the texts of all."""
+    """Concatenate event tables; their text columns share the texts of all."""
     joined = pd.concat([frame.astype(dict.fromkeys(_CODED, "str")) for frame in frames])
     return joined.astype(dict.fromkeys(_CODED, "category"))
 

@@ -1,7 +1,7 @@
-"""Where the events of all parts are drawn: the lanes of the whole timeline, their rows, its steps and times.
+"""The layout of the events of all parts: lanes of the whole timeline, rows, steps and times.
 
-Events are numbered part by part. A task may have several parts, one after the other; where two of them
-overlap in time, the rows of the later one come below those of the other.
+Events are numbered part by part. A task may have several parts, one after the other; if two of them overlap
+in time, the rows of the later one are below those of the other.
 """
 
 from collections.abc import Sequence
@@ -21,23 +21,24 @@ _PLACES = ["task", "device", "lane"]
 
 @dataclass(frozen=True)
 class Places:
-    """Numbers of the whole timeline for those of its parts."""
+    """Maps numbers of parts to those of the whole timeline."""
 
     lanes: pd.DataFrame  # task, device, lane, kind, events, rows, busy (ns); the lanes of devices come last
-    devices: int  # How many of the lanes are those of devices
-    # For each part, by its number: the slot of row 0 of its lanes, and the lane here of each of its lanes
+    devices: int  # The number of lanes of devices
+    # For each part, by number: the slot of row 0 of its lanes, and the whole timeline's lane of each of its
+    # lanes
     first_slot: list[np.ndarray]
     lane_of: list[np.ndarray]
     slot_lane: np.ndarray
     slot_row: np.ndarray
-    first_event: np.ndarray  # The first event of each part, one more than there are parts
-    origin: int  # Epoch nanoseconds that times count from
+    first_event: np.ndarray  # The first event of each part, one longer than the parts
+    origin: int  # The origin of times in epoch nanoseconds
     span: int
     steps: pd.DataFrame  # step, start, end (ns from the origin), events, label
 
 
 def places_of(parts: Sequence[Part], steps: frozenset[int] | None) -> Places:
-    """Lay out parts; of the steps only those given count. ValueError where that is more than can be shown."""
+    """Lay out parts, with only the given steps; ValueError if that is more than can be shown."""
     lanes = _lane_table(parts, "lanes")
     devices = _lane_table(parts, "devices").assign(lane="", rows=1)
     if not len(lanes):
@@ -55,7 +56,7 @@ def places_of(parts: Sequence[Part], steps: frozenset[int] | None) -> Places:
         )
     bands = _bands(parts)
     every["band"] = bands[every["part"]]
-    # Every band of a lane has the rows that the largest part in it needs.
+    # Each band of a lane has as many rows as its largest part needs.
     rows = every.groupby(["whole", "band"])["rows"].max()
     above = rows.groupby(level=0).cumsum() - rows
     lane_rows = rows.groupby(level=0).sum().to_numpy()
@@ -98,7 +99,7 @@ def _lane_table(parts: Sequence[Part], of: str) -> pd.DataFrame:
 
 
 def _bands(parts: Sequence[Part]) -> np.ndarray:
-    """Number the parts of each task so that those with one number do not overlap in time."""
+    """Number the parts of each task so that parts with the same number do not overlap in time."""
     bands = np.zeros(len(parts), "i8")
     free: dict[str, list[int]] = {}
     for number in sorted(range(len(parts)), key=lambda each: int(parts[each].described["start"])):
@@ -107,14 +108,14 @@ def _bands(parts: Sequence[Part]) -> np.ndarray:
         band = next((at for at, end in enumerate(ends) if end <= described["start"]), len(ends))
         if band == len(ends):
             ends.append(0)
-        # Events without length take up the nanosecond they are in.
+        # Events without length occupy one nanosecond.
         ends[band] = described["end"] + 1
         bands[number] = band
     return bands
 
 
 def _times(parts: Sequence[Part], steps: frozenset[int] | None) -> tuple[int, int, pd.DataFrame]:
-    """Return the origin, the nanoseconds from it to the end, and the steps."""
+    """Return the origin, the length in nanoseconds, and the steps."""
     every: list[dict[str, Any]] = [each for part in parts for each in part.described["steps"]]
     table = pd.DataFrame(every, columns=["step", "start", "end", "events", "label"])
     if steps is not None:

@@ -1,4 +1,4 @@
-"""Searches the events of all parts, row group by row group: what is found takes a bit an event."""
+"""Search the events of all parts, row group by row group; results take one bit per event."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from tfvis_nb.display.on_disk.part import Part, codes_of
 from tfvis_nb.display.on_disk.places import Places
 
 MOST_IDS = 1_000_000
-"""Found events whose ids are sent; one goes from one to the next among these."""
+"""How many ids of found events are sent, for stepping from one to the next."""
 MOST_SPANS = 4_000_000
 """Stretches of time at which something found runs; of more the time that they cover is not known."""
 
 
 @dataclass(frozen=True)
 class DatasetFound:
-    """The events that a search found."""
+    """The events found by a search."""
 
-    bits: list[np.ndarray]  # For each part a bit an event, packed
-    ids: np.ndarray  # The first of them, in order
+    bits: list[np.ndarray]  # For each part one bit per event, packed
+    ids: np.ndarray  # The ids of the first ones, in order
     count: int
     total: int
     busy: int | None
@@ -38,7 +38,7 @@ class DatasetFound:
     span: dict[str, int] | None
 
     def holds(self, places: Places, events: np.ndarray) -> np.ndarray:
-        """Mark which events, by id, were found; uint8."""
+        """Mark the found events, by id (uint8)."""
         part = np.searchsorted(places.first_event, events, "right") - 1
         own = events - places.first_event[part]
         found = np.zeros(len(events), "u1")
@@ -49,7 +49,7 @@ class DatasetFound:
 
 
 def find(parts: Sequence[Part], places: Places, text: str, steps: Iterable[int] | None) -> DatasetFound:
-    """Find the events, of some steps or of all, that match all words of `text`; see `parse_query`."""
+    """Find the events, in some steps or all, that match all words of `text`; see `parse_query`."""
     clauses = parse_query(text)
     wanted = None if steps is None else np.array(sorted(steps))
     found = _Sums(places)
@@ -72,7 +72,7 @@ def find(parts: Sequence[Part], places: Places, text: str, steps: Iterable[int] 
 
 
 class _Sums:
-    """Adds up what is found."""
+    """Sums over the found events."""
 
     def __init__(self, places: Places) -> None:
         self._origin = places.origin
@@ -84,7 +84,7 @@ class _Sums:
         self.best = pd.DataFrame({"event": [], "duration": []}, dtype="i8")
 
     def add(self, event: np.ndarray, start: np.ndarray, duration: np.ndarray) -> None:
-        """Take up events, ordered by start."""
+        """Add events, ordered by start."""
         if self._count < MOST_IDS:
             self._ids.append(event[: MOST_IDS - self._count])
         self._count += len(event)
@@ -109,7 +109,7 @@ class _Sums:
             self._covered = [joined] if self._held <= MOST_SPANS // 2 else None
 
     def all(self, bits: list[np.ndarray], longest: list[dict[str, Any]]) -> DatasetFound:
-        """Return the sums, with the bits of what was found and the longest of it."""
+        """Return the sums, with the bits of found events and the longest ones."""
         self._join()
         span = {"start": self._first - self._origin, "end": self._last - self._origin}
         return DatasetFound(
@@ -127,7 +127,7 @@ NO_TIMES = np.zeros(0, "i8")
 
 
 def _covered(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Join stretches of time that touch or overlap."""
+    """Join time ranges that touch or overlap."""
     start, end = np.concatenate(starts), np.concatenate(ends)
     order = np.argsort(start, kind="stable")
     start, end = start[order], end[order]
@@ -150,7 +150,7 @@ def _listed(parts: Sequence[Part], places: Places, event: int, duration: int) ->
 
 
 class GroupRows:
-    """The rows of a row group, whose columns are read when a term needs them."""
+    """The rows of a row group, whose columns are read on demand."""
 
     def __init__(self, part: Part, group: int) -> None:
         self._part = part
@@ -165,7 +165,7 @@ class GroupRows:
         return self._read[name]
 
     def matching(self, clauses: Sequence[Clause]) -> np.ndarray:
-        """Mark the rows of which every clause holds."""
+        """Mark the rows that match all clauses."""
         mask = np.full(self.count, bool(clauses), "?")
         for terms, negated in clauses:
             found = np.zeros(len(mask), "?")
@@ -184,7 +184,7 @@ class GroupRows:
         if isinstance(term, Bound):
             name = "bytes" if term.of == "bytes" else "duration_ns"
             return within(self.column(name).to_pandas().to_numpy("f8", na_value=np.nan), term)
-        # Lines of code are not in the parts of events.
+        # The parts do not contain lines of code.
         return np.zeros(self.count, "?")
 
     def _has_text(self, field: str, text: str) -> np.ndarray:
@@ -203,7 +203,7 @@ class GroupRows:
             found |= np.array(named)[self._categories()]
         if field == "any":
             found |= self._in("tensor", text)
-            # Kernels are named by their ops; their own names are in their labels.
+            # Kernels are named after their ops; their own names are in their labels.
             labelled = self._in("detail", text, kernel_names)
             if labelled.any():
                 found |= labelled & self._is_kernel()
@@ -231,7 +231,7 @@ class GroupRows:
     def _in(
         self, column: str, text: str, name: Callable[[pa.Array], pa.Array] = lambda texts: texts
     ) -> np.ndarray:
-        """Mark the rows of which `name` makes something that holds `text`; each distinct one is read once."""
+        """Mark the rows whose `name` result contains `text`; each distinct value is tested once."""
         codes, texts = codes_of(self.column(column))
         held = pc.match_substring(pc.utf8_lower(name(texts)), text).fill_null(False)
         marks = np.append(held.to_numpy(zero_copy_only=False).astype("?"), False)

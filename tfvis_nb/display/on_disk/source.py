@@ -1,4 +1,4 @@
-"""A part of a dataset as the source of a timeline's events."""
+"""A selection of a dataset as the source of a timeline's events."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -22,9 +22,9 @@ from tfvis_nb.display.shaping.gap_compression import LONGEST_NS
 from tfvis_nb.texts import Text
 
 MOST_SELECTED = 1_000_000
-"""Rows of a selection."""
+"""Maximum rows of a selection."""
 MOST_WHOLE = 2_000_000
-"""Events that are read back at once, to write them as a file."""
+"""Maximum events that are read at once to write them to a file."""
 _DAY_NS = 86_400 * 10**9
 
 
@@ -36,12 +36,13 @@ class DatasetSource:
     dataset
         The dataset.
     run, tasks, steps
-        What of it is shown: the name of a run; names of tasks; numbers of steps. None for all.
+        The parts to show: the name of a run, names of tasks, numbers of steps; None for all.
 
     Raises
     ------
     ValueError
-        If there is no such run, task or step, several runs and `run` is None, or too much to be shown.
+        If there is no such run, task or step, if there are several runs and `run` is None, or if it is too
+        much to show.
     OSError
         If a part of the dataset is damaged.
     """
@@ -89,31 +90,31 @@ class DatasetSource:
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
         return len({part.task for part in self.parts})
 
     @property
     def events(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return int(self.places.steps["events"].sum())
 
     def outline(self, title: str) -> bytes:
-        """Return what is drawn at first."""
+        """Return the bytes that are drawn first."""
         notes = [Text("clocks_as_recorded", tasks=self.tasks)] if self.tasks > 1 else []
         return self._answers.outline_bytes(title, notes)
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer a question of the front end."""
+        """Answer a query of the front end."""
         return self._answers.answer(question)
 
     def whole_trace(self) -> Trace:
-        """Read everything back as one trace; ValueError if that is more than `MOST_WHOLE`."""
+        """Read everything as one trace; ValueError if that is more than `MOST_WHOLE`."""
         if self.events > MOST_WHOLE:
             raise ValueError(Text("dataset_too_much", events=self.events, most=MOST_WHOLE))
         return read_back(self._path, self._chosen)
 
     def rows(self, selection: Mapping[str, Any] | None) -> tuple[pd.DataFrame, int]:
-        """Return the events that a checked selection stands for, and how many of them are left out."""
+        """Return the events of a checked selection, and the number left out."""
         if selection is None:
             return self._facts.rows(np.zeros(0, "i8")), 0
         if "events" in selection:
@@ -132,7 +133,7 @@ class DatasetSource:
         return None if self._steps is None else sorted(self._steps)
 
     def validate_ids(self, ids: Any) -> list[int]:
-        """Return numbers of events, or raise ValueError if they are none of these."""
+        """Return numbers of events; ValueError if they do not exist."""
         array = np.asarray(ids)
         if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
             raise ValueError(Text("event_ids_no_list", values=ids))
@@ -143,22 +144,22 @@ class DatasetSource:
         return [int(each) for each in array]
 
     def validate_lanes(self, lanes: Any) -> None:
-        """Raise ValueError unless these are numbers of lanes."""
+        """Raise ValueError unless all are numbers of lanes."""
         most = len(self.places.lanes) - self.places.devices
         if lanes is not None and not set(lanes) <= set(range(most)):
             raise ValueError(Text("no_such_lanes", chosen=lanes, most=most))
 
     def range_of(self, start: int, end: int) -> dict[str, Any]:
-        """Return a selection of a range of time in epoch ns, or raise ValueError if it is outside."""
+        """Return the selection of a time range in epoch ns; ValueError if it is outside."""
         origin, last = self.places.origin, self.places.origin + self.places.span
         if end < origin or start > last:
             raise ValueError(Text("range_outside", start=start, end=end, origin=origin, last=last))
         return {"start": start - origin, "end": end - origin, "lanes": None, "step": None}
 
     def details(self) -> bytes:
-        """Nothing: details are asked for event by event."""
+        """Nothing, because details are requested event by event."""
         return b""
 
     def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Yield nothing: the rest is asked for in parts."""
+        """Yield nothing, because the rest is requested in parts."""
         raise ValueError(Text("unknown_question", kind=part))

@@ -1,4 +1,4 @@
-"""Totals of a range of time over all parts, equal to those of a trace in memory."""
+"""Totals of a time range over all parts, equal to those of a trace in memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from tfvis_nb.display.on_disk.places import Places
 from tfvis_nb.texts import Text
 
 MOST_COUNTED = 10_000_000
-"""Events that are read to sum up a range: a kernel has some 100 bytes for each while it does."""
+"""Maximum events that are read to sum up a range, which takes about 100 bytes of memory for each."""
 
 
 def rows_in_range(
@@ -21,9 +21,9 @@ def rows_in_range(
     lanes: Sequence[int] | None,
     steps: Sequence[int] | None,
 ) -> list[tuple[int, Columns]]:
-    """Return what overlaps a range (ns from the origin): the number of a part, and rows of it.
+    """Return the rows that overlap a range (ns from the origin), with the number of their part.
 
-    ValueError if that could be more than `MOST_COUNTED`, before anything is read.
+    ValueError, before anything is read, if there could be more than `MOST_COUNTED`.
     """
     start, end = (int(time) + places.origin for time in (ends[0], np.ceil(ends[1])))
     wanted = []
@@ -56,7 +56,7 @@ def totals(
     by: str,
     labels: Texts,
 ) -> dict[str, Any]:
-    """Sum up the events that overlap a range; see `totals_in`. `labels` are what the column `by` numbers."""
+    """Sum up the events that overlap a range; see `totals_in`. `labels` are the texts of column `by`."""
     found = rows_in_range(parts, places, ends, lanes, steps)
     columns = {
         name: np.concatenate([each[name] for _, each in found]) if found else np.zeros(0, "i8")

@@ -1,1 +1,1 @@
-"""The overview and the findings of a trace, as drawn in the tabs and the details panel."""
+"""The overview and the findings of a trace, for the tabs and the details panel."""

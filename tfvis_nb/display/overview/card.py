@@ -11,7 +11,7 @@ _LONGEST = 400
 
 
 def card(trace: Trace) -> dict[str, Any]:
-    """Return the drawn parts of the overview: ``headline``, ``step_time``, ``lines`` and ``bars``.
+    """Return the parts of the overview card: ``headline``, ``step_time``, ``lines`` and ``bars``.
 
     The bars show the median step, one for each task, with the ``name`` of each activity, its time in ns and
     its ``share`` of the step; the rest is text. A line is a term, its values and its meaning; ``step_time``
@@ -21,7 +21,7 @@ def card(trace: Trace) -> dict[str, Any]:
     lines = [
         [term, [unbroken(printable(value, _LONGEST)) for value in values], about]
         for term, values, about in overview_lines(facts)
-        # The parts of a single bar have their shares next to it.
+        # For a single bar, the shares of its parts are next to it.
         if term != parts_term(facts)
     ]
     return {

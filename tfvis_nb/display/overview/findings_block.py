@@ -1,4 +1,4 @@
-"""The block of findings: why the steps were slow, in words."""
+"""The block of findings: why the steps were slow."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ _WORDS = ("level", "title", "text", "advice")
 
 
 def findings_block(trace: Trace) -> dict[str, Any]:
-    """Return one block, of all findings; times are from the trace's first event."""
+    """Return one block with all findings; times count from the trace's first event."""
     found = trace.findings
     reason = why_not(found)
     origin = int(trace.events["start_ns"].min()) if len(trace.events) else 0

@@ -65,12 +65,12 @@ def dashboard_page(
 ) -> str:
     """Write a dashboard as one HTML text, without code unless `source`.
 
-    `tabs` are as `tfvis_nb.display.tabs.tab` makes them, `options` those of the timeline and its
-    ``selection`` as the front end holds it. `drawn` and `details` are given where they are packed already.
+    `tabs` are results of `tfvis_nb.display.tabs.tab`, `options` those of the timeline with its ``selection``
+    in the form of the front end. `drawn` and `details` are given if already packed.
     """
     if not source:
         trace, details = without_code(trace), None
-        # Many name lines of code; the comparison does not.
+        # Many tabs contain lines of code; the comparison does not.
         tabs = [tab(trace, each["title"]) if each["title"] in TABS else each for each in tabs]
     content = json.dumps({"bokeh": bokehjs.version(), "tabs": list(tabs)}, allow_nan=False)
     beside = {"tabs": gzip.compress(content.encode(), mtime=0), "bokeh": bokehjs.compressed_code()}

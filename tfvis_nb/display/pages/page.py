@@ -31,9 +31,9 @@ from tfvis_nb.texts import Text
 
 _SAMPLES = 3
 _SAMPLE = 8_000
-"""Events that are packed, at each of some places, to estimate the rest."""
+"""How many events are packed in each sample to estimate the total size."""
 _ESTIMATE_MARGIN = 1.5
-"""Factor by which an estimate must exceed the limit to be trusted."""
+"""The factor by which an estimate must exceed the limit to count."""
 
 
 class PageTooLargeError(ValueError):
@@ -52,7 +52,7 @@ def html_page(
     anonymize: bool = False,
     **options: Any,
 ) -> str:
-    """Write a trace's timeline as one HTML text; `tfvis_nb.Trace.to_html` has the parameters and errors."""
+    """Write a trace's timeline as one HTML text; `tfvis_nb.Trace.to_html` describes parameters and errors."""
     names = [*DEFAULTS, "selection", "view", "title", "time_range", "max_bytes", "source", "anonymize"]
     refuse_unknown(options, names)
     check_title(title)
@@ -85,7 +85,7 @@ def html_page(
 
 
 def _anonymized(trace: Trace, time_range: Any, selection: Any, view: Any) -> tuple[Trace, Any, Any, Any]:
-    """Return an anonymized trace, with a range, a selection and a view of the original in its terms."""
+    """Return an anonymized trace, with range, selection and view converted to its terms."""
     (other,) = anonymized([trace])
     later = (
         int(other.events["start_ns"].iloc[0]) - int(trace.events["start_ns"].iloc[0])
@@ -125,7 +125,7 @@ def _lane_names(trace: Trace) -> list[tuple[str, ...]]:
 
 
 def _with_lanes(view: Mapping[str, Any], names: Mapping[tuple[str, ...], tuple[str, ...]]) -> dict[str, Any]:
-    """Return a view with other names of its lanes and groups, without those that have none here."""
+    """Return a view with renamed lanes and groups, without those that have no new name."""
     known = {lane[:size]: name[:size] for lane, name in names.items() for size in (1, 2, 3)}
     lanes = {name: view[name] for name in ("hidden", "pinned") if name in view}
     return {**view} | {
@@ -134,7 +134,7 @@ def _with_lanes(view: Mapping[str, Any], names: Mapping[tuple[str, ...], tuple[s
 
 
 def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of a timeline without annotations, views, and filter of lanes by replaced names."""
+    """Return options of a timeline without annotations, views, and a lane filter that uses replaced names."""
     is_kept = is_public(options.get("lane_filter") or "")
     empty: dict[str, Any] = {"annotations": [], "view": None, "views": []}
     emptied = {name: value for name, value in empty.items() if name in options}
@@ -169,7 +169,7 @@ def page_text(
     source: bool = True,
     **options: Any,
 ) -> str:
-    """Fill in the page; selection, annotations and views as the front end holds them, bytes if made already.
+    """Fill in the page; selection, annotations and views are in the front end's form, bytes reused if given.
 
     Without `source` it has no code.
     """
@@ -201,13 +201,13 @@ def packed_parts(
 ) -> dict[str, bytes]:
     """Return the parts of a trace for a page, by name; packed ones are taken unchanged.
 
-    PageTooLargeError is raised if with `beside` more bytes the page would be larger than `max_bytes`.
+    Raises PageTooLargeError if the page, with `beside` more bytes, would exceed `max_bytes`.
     """
     if max_bytes is not None and (
         isinstance(max_bytes, bool) or not isinstance(max_bytes, int | float | np.number)
     ):
         raise TypeError(Text("max_bytes_no_number", max_bytes=max_bytes))
-    # Before all that grows with the lanes.
+    # Before anything that grows with the number of lanes.
     lanes = order_lanes(trace.events, at_most=MOST_LANES)
     if max_bytes is not None and len(trace.events) > _SAMPLES * _SAMPLE:
         estimate = estimated_bytes(trace)
@@ -224,7 +224,7 @@ def packed_parts(
 
 
 def estimated_bytes(trace: Trace) -> int:
-    """Estimate the size of a page from some of its events: packing all of them takes long."""
+    """Estimate the size of a page from some of its events, because packing all of them is slow."""
     count, size = len(trace.events), 0
     for start in np.linspace(0, count - _SAMPLE, _SAMPLES).astype("i8").tolist():
         nested = None if trace.nested is None else trace.nested.slice(start, _SAMPLE)
@@ -255,7 +255,7 @@ def _too_large(trace: Trace, size: int, most: int) -> PageTooLargeError:
 
 
 def file_stem(title: str) -> str:
-    """Make a title into a file's name that every platform takes.
+    """Convert a title to a file name that is valid on all platforms.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Replaces the timeline where no script runs: GitHub, nbviewer, mail, a page with scripts off."""
+"""A static replacement of the timeline where no scripts run: GitHub, nbviewer, mail, offline readers."""
 
 import base64
 import html
@@ -19,16 +19,15 @@ _FOLDERS = re.compile(r"(?s).*[/\\](?=.)")
 _MOST_LETTERS = 60
 _MOST_ANNOTATION = 300
 QUICK = 200_000
-"""With more events than this, the overview and the findings would hold up a cell."""
+"""With more events, the overview and the findings would delay a cell."""
 
 
 def static_html(trace: Trace, title: str | None = None, *, below: str = "", annotated: bool = True) -> str:
     """Write a still picture of a trace, its longest lines of code and ops, in under 20 kB of plain HTML.
 
-    Its annotations are in the picture and below it if it is `annotated`.
-
-    Only elements that sites keep when they clean a notebook are used: no script,
-    no style sheet, and the picture as an image. Below it is the headline of the overview, or the given HTML.
+    If `annotated`, annotations are in the picture and below it. It only uses elements that sites keep when
+    they sanitize notebooks: no script, no style sheet, and the picture as an image. Below it is the headline
+    of the overview, or the given HTML.
     """
     heading = html.escape(one_line(trace, title))
     parts = [f"<p><b>{heading}</b></p>"]
@@ -47,7 +46,7 @@ def static_html(trace: Trace, title: str | None = None, *, below: str = "", anno
 
 
 def _annotations(trace: Trace) -> list[str]:
-    """List the annotations with the numbers that they have in the picture."""
+    """List the annotations with their numbers in the picture."""
     table = trace.annotations
     texts = [
         f"{name}: {text}" if text else name for name, text in zip(table["name"], table["text"], strict=True)
@@ -58,7 +57,7 @@ def _annotations(trace: Trace) -> list[str]:
 
 
 def overview_html(trace: Trace) -> str:
-    """Write the overview and the findings; empty for a trace that is too large to do it at once."""
+    """Write the overview and the findings; empty for a trace too large to compute them immediately."""
     if len(trace.events) > QUICK:
         return ""
     return f"{trace.overview._repr_html_()}\n{findings_html(trace.findings)}"
@@ -88,7 +87,7 @@ def _longest_ops(trace: Trace) -> str:
 
 
 def _top_lines(trace: Trace) -> list[str]:
-    """Tabulate the lines of code with the most time on devices, or else on the host; nothing without any."""
+    """Tabulate the lines of code with the most time on devices, or else the host; empty without any."""
     totals = line_totals(trace).drop(columns="phase").groupby(["file", "line"]).sum().reset_index()
     if trace.stacks is None or totals.empty:
         return []

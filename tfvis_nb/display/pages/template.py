@@ -1,4 +1,4 @@
-"""The HTML around an export: one file with its data and code inside, which contacts no host."""
+"""The HTML around an export: one file with its data and code, which contacts no host."""
 
 import base64
 import functools
@@ -12,9 +12,9 @@ from typing import Any
 
 from tfvis_nb.core.labels import printable
 
-# The page may contact no host: it must not be able to leak somebody's graph.
+# The page may contact no host, so that it cannot leak a user's graph.
 _PAGE = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
-# The code takes half as much room compressed. A browser too old for it can run only the unpacking code.
+# Compression halves the size of the code. Browsers too old for it can only run the unpacking code.
 _START = files(__package__).joinpath("unpack.js").read_text(encoding="utf-8")
 
 _MOST_LETTERS = 400
@@ -33,8 +33,8 @@ def framed(
 ) -> str:
     r"""Fill in the page that shows `what`, such as ``timeline``.
 
-    `summary` is shown while it loads, the HTML `fallback` where no scripts run. The script finds the bytes of
-    `parts` in base64 in the elements ``tfvis-NAME``, and carries its own `code` compressed.
+    `summary` is shown while it loads, the HTML `fallback` if no scripts run. The script finds the bytes of
+    `parts` in base64 in the elements ``tfvis-NAME``, and contains its own `code` compressed.
     """
     texts = {name: _base64(data) for name, data in parts.items()} | {"code": _packed(code)}
     elements = [
@@ -48,7 +48,7 @@ def framed(
         fallback=fallback,
         annotations=annotations_html(_all_annotations(options)),
         parts="\n".join(elements),
-        # Inside a script element only "<" could end the text.
+        # Inside a script element, only "<" could end the text.
         options=json.dumps(options).replace("<", "\\u003c"),
         start=_START,
         style=style,
@@ -63,7 +63,7 @@ def annotations_html(annotations: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _all_annotations(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the annotations of a page's timelines, as far as it keeps any."""
+    """Return the annotations of a page's timelines, if any."""
     return [each for side in options.get("sides", [options]) for each in side.get("annotations", [])]
 
 

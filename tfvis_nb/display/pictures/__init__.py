@@ -1,1 +1,1 @@
-"""Pictures of traces: vectors for papers, and the still ones of notebooks and pages."""
+"""Pictures of traces: vector graphics for papers, and still pictures of notebooks and pages."""

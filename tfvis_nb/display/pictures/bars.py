@@ -1,4 +1,4 @@
-"""Bars of events as paths: exact where they are wide enough, otherwise as the share of time that is busy."""
+"""Bars of events as paths: exact if wide enough, otherwise as the busy share of time."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ LEVELS = 8
 
 
 class Boxes(NamedTuple):
-    """Rectangles in CSS pixels, and the category of each."""
+    """Rectangles in CSS pixels, and their categories."""
 
     x: np.ndarray
     y: np.ndarray
@@ -19,7 +19,7 @@ class Boxes(NamedTuple):
     category: np.ndarray
 
     def path(self, category: int) -> str:
-        """Return the rectangles of a category as the data of one path."""
+        """Return the rectangles of a category as the data of a single path."""
         chosen = self.category == category
         columns = (column[chosen].round(2).tolist() for column in (self.x, self.y, self.width, self.height))
         return "".join(f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y, w, h in zip(*columns, strict=True))
@@ -28,12 +28,12 @@ class Boxes(NamedTuple):
 def wide_boxes(
     left: np.ndarray, right: np.ndarray, top: np.ndarray, pitch: np.ndarray, category: np.ndarray
 ) -> Boxes:
-    """Return a rectangle for each event; rows that are high enough have a gap between them."""
+    """Return a rectangle for each event, with gaps between rows that are high enough."""
     return Boxes(left, top, right - left, _bar(pitch), category)
 
 
 def alone(left: np.ndarray, right: np.ndarray, track: np.ndarray, distance: float) -> np.ndarray:
-    """Whether each event is farther than `distance` from those before and after it on its track."""
+    """Return a mask of events further than `distance` from their neighbours on the same track."""
     order = np.lexsort([left, track])
     apart = np.ones(len(order) + 1, bool)
     apart[1:-1] = (np.diff(track[order]) != 0) | (left[order][1:] - right[order][:-1] > distance)
@@ -52,9 +52,10 @@ def merged_boxes(
     *,
     part: float,
 ) -> Boxes:
-    """Return rectangles for events that are too narrow, as high as their share of each `part` CSS pixels.
+    """Return rectangles for narrow events, whose height is their share of each `part` CSS pixels.
 
-    The category is that of the most time in the part. Any event is visible: the lowest level is not empty.
+    The category is the one with the most time in the part. Every event is visible, because the lowest level
+    is not empty.
     """
     column = np.floor((left + right) / 2 / part).astype(np.int64)
     table = pd.DataFrame({"track": track, "column": column, "category": category, "busy": right - left})

@@ -1,4 +1,4 @@
-"""Where the lanes and rows of a picture are."""
+"""The layout of lanes and rows in a picture."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 ROW = 10.0
-"""CSS pixels from one row of bars to the next."""
+"""Distance between rows of bars, in CSS pixels."""
 HEADING = 15.0
-"""CSS pixels of the line with the device above its lanes."""
+"""Height of the heading with the device above its lanes, in CSS pixels."""
 _TALLEST_LANE = 6 * ROW
-"""Lanes of more rows than fit have thinner ones."""
+"""Lanes with more rows than fit have thinner rows."""
 _BETWEEN = 3.0
 _LOWEST_ROW = 0.2
 MOST_LANES = 80
@@ -34,10 +34,10 @@ class Lane:
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of everything below the ruler, in CSS pixels from its lower edge.
+    """Positions of everything below the ruler, in CSS pixels from its lower edge.
 
-    `events` are the rows of ``trace.events`` that are drawn, `top` and `pitch` those of the row of each.
-    `hidden` counts the lanes that are left out for want of room.
+    `events` are the drawn rows of ``trace.events``, `top` and `pitch` those of each event's row. `hidden`
+    counts the lanes without room.
     """
 
     lanes: list[Lane]
@@ -51,7 +51,7 @@ class Layout:
 
 
 def layout(trace: Trace, lanes: str, ends: tuple[int, int], height: float | None) -> Layout:
-    """Place the lanes that have events in a range, in epoch ns, and whose names have all words of `lanes`.
+    """Place the lanes with events in a range (epoch ns) whose names contain all words of `lanes`.
 
     ValueError if there is none, or `height` is too low for them.
     """
@@ -84,7 +84,7 @@ def layout(trace: Trace, lanes: str, ends: tuple[int, int], height: float | None
 def _placed(
     table: pd.DataFrame, counts: list[int], height: float | None
 ) -> tuple[list[Lane], list[tuple[str, float]], float]:
-    """Return lanes, headings and the height of all, scaled to `height` if that is given."""
+    """Return lanes, headings and the total height, scaled to `height` if given."""
     devices = table["device"].where(table["device"] != "", table["task"]).tolist()
     headings = [at for at in range(len(devices)) if at == 0 or devices[at] != devices[at - 1]]
     natural = [min(count * ROW, _TALLEST_LANE) for count in counts]

@@ -27,15 +27,15 @@ _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _FONT_SIZE = 9.0
 _NAME_SIZE = 8.0
 _LETTER = 0.56
-"""Mean width of a letter in parts of the font's size, with some room: fonts differ."""
+"""Mean width of a letter as a fraction of the font size, with a margin because fonts differ."""
 _MARGIN, _HEAD, _RULER, _LEGEND = 4.0, 16.0, 15.0, 15.0
 _NARROW = 1.0
-"""CSS pixels below which events are merged; and the half of it in which their shares are counted."""
+"""The width in CSS pixels below which events are merged, and half of it, the unit for their shares."""
 _MOST_NAMES = 2_000
 _ROOM = 26.0
-"""CSS pixels of a bar with a name in it, at least."""
+"""Minimum width of a bar with a name, in CSS pixels."""
 _THINNEST = 0.4
-"""CSS pixels of an event that stands alone, at least."""
+"""Minimum width of an isolated event, in CSS pixels."""
 MOST_BYTES = 1_900_000
 _MERGED = "low bars: several events, as high as their share of the time"
 
@@ -45,7 +45,7 @@ OPTIONS = ("time_range", "lanes", "width", "height", "theme", "title")
 
 
 class Picture(NamedTuple):
-    """An SVG, its width and height in CSS pixels."""
+    """An SVG with its width and height in CSS pixels."""
 
     svg: str
     width: float
@@ -53,7 +53,7 @@ class Picture(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """One entry of the legend: what its swatch is filled with, empty for none, and where it stands."""
+    """One entry of the legend: the fill of its swatch, empty for none, and its position."""
 
     fill: str
     label: str
@@ -95,7 +95,7 @@ def _ends(trace: Trace, time_range: tuple[int, int] | None) -> tuple[int, int]:
 
 
 class _Drawing:
-    """What a picture has, however finely its bars are drawn."""
+    """The content of a picture that does not depend on how finely bars are drawn."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class _Drawing:
         return placed
 
     def text(self, narrow: float) -> str:
-        """Write the picture with events of less than `narrow` CSS pixels merged."""
+        """Write the picture, merging events of less than `narrow` CSS pixels."""
         width, height = round(self.width.pixels, 2), round(self.height, 2)
         heading = (
             f'<text x="{_MARGIN:g}" y="{_MARGIN + 9:g}" font-weight="bold">{html.escape(self.title)}</text>'
@@ -160,7 +160,7 @@ class _Drawing:
         found = []
         for tick in ticks(start, end, self.plot):
             x = self.left + (tick.time - start) * self.scale
-            # At the edges, a label in the middle would be cut.
+            # Centred labels would be cut at the edges.
             anchor = "start" if x - self.left < 12 else "end" if self.plot + self.left - x < 20 else "middle"
             found.append(
                 f'<path d="M{x:.2f} {self.head - 3:g}V{bottom:.2f}" stroke="{self.theme.line}" '
@@ -191,7 +191,7 @@ class _Drawing:
         left, waited, right = self.x
         places = (self.layout.top, self.layout.pitch, self.category)
         wide = right - left >= narrow
-        # An event that stands alone is a line, as high as wider ones.
+        # An isolated event is a line as high as wider bars.
         wide |= alone(left, right, self.layout.track, narrow)
         few = [column[~wide] for column in (left, right, *places, self.layout.track)]
         outline, colours = self._outline(), self.theme.colours
@@ -214,7 +214,7 @@ class _Drawing:
         return "".join(paths) + self._names(wide)
 
     def _names(self, wide: np.ndarray) -> str:
-        """Write the names of bars with room for them, the widest first if there are many."""
+        """Write the names of bars that have room for them, the widest first if there are many."""
         _, waited, right = self.x
         room = np.where(wide & (self.layout.pitch >= _FONT_SIZE), right - waited, 0)
         chosen = np.flatnonzero(room >= _ROOM)
@@ -238,7 +238,7 @@ class _Drawing:
         return f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
 
     def _legend(self) -> list[_Entry]:
-        """Place an entry for each category that is drawn, and for what else has to be explained."""
+        """Place an entry for each drawn category, and for everything else that needs an explanation."""
         used = np.unique(self.category).tolist()
         listed = [(self.theme.colours[CATEGORIES[one]], CATEGORY_LABELS[CATEGORIES[one]]) for one in used]
         if self.waiting.any():
@@ -280,12 +280,12 @@ def _cut(text: str, most: int) -> str:
 
 
 def _readable(colour: str) -> str:
-    """Return black or white, whichever is read better on a colour."""
+    """Return black or white, whichever is more readable on a colour."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#ffffff"
 
 
 def _in_unit(pixels: float, like: Size) -> str:
-    """Write a length in the unit of another one."""
+    """Format a length in the unit of another one."""
     unit = like.text.lstrip("0123456789.")
     return f"{pixels * float(like.text.removesuffix(unit)) / like.pixels:.4g}{unit}"

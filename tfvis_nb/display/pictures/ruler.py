@@ -1,4 +1,4 @@
-"""The ticks of a time axis; ``js/model/format/ticks.ts`` places those of the view likewise."""
+"""The ticks of a time axis, placed like those of the view in ``js/model/format/ticks.ts``."""
 
 import math
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tfvis_nb.core.format import MINUS, TIME_UNITS
 
 APART = 60
-"""CSS pixels between ticks, at least."""
+"""Minimum distance between ticks, in CSS pixels."""
 
 
 class Tick(NamedTuple):

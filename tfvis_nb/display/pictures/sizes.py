@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from tfvis_nb.texts import Text
 
 _PIXELS = {"px": 1.0, "pt": 96 / 72, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0}
-"""CSS pixels of each unit."""
+"""The size of each unit in CSS pixels."""
 _SIZE = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(px|pt|mm|cm|in)?\s*")
 SMALLEST, LARGEST = 100.0, 20_000.0
-"""CSS pixels of a picture's side."""
+"""Limits of a picture's width and height, in CSS pixels."""
 
 
 class Size(NamedTuple):
-    """A length as the user gave it, ``text`` with its unit as in SVG, and in CSS pixels."""
+    """A length as given by the user: ``text`` with its unit as in SVG, and the CSS pixels."""
 
     text: str
     pixels: float
@@ -24,7 +24,7 @@ class Size(NamedTuple):
 def size_of(value: Any, name: str) -> Size:
     """Read a size such as ``"16 cm"``; a number is in CSS pixels.
 
-    ValueError if it is none, or not between `SMALLEST` and `LARGEST`.
+    ValueError if it is invalid, or not between `SMALLEST` and `LARGEST`.
 
     >>> size_of("16 cm", "width").text, round(size_of("16 cm", "width").pixels, 1)
     ('16cm', 604.7)

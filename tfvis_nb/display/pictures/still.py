@@ -15,7 +15,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.drawn import origin_ns
 
 LABELS, FOOT = 200, 22
-"""Width of the labels at the left of a picture, and height of the line at its foot."""
+"""Width of the labels to the left, and height of the line at the bottom."""
 _WIDTH, _ROW, _LEVELS = 760, 16, 13
 _MOST_LANES = 24
 _MOST_BYTES = 10_000
@@ -27,7 +27,7 @@ _NOTE = "#c26a00"
 
 
 def picture(trace: Trace, *, annotated: bool = True) -> str:
-    """Draw when each of at most 24 lanes was busy, as an SVG of about 10 kB, coarser with more lanes."""
+    """Draw the busy times of at most 24 lanes as an SVG of about 10 kB, coarser with more lanes."""
     lanes = order_lanes(trace.events)
     shown = min(len(lanes.table), _MOST_LANES)
     colours = _lane_colours(trace, lanes)
@@ -56,7 +56,7 @@ def picture(trace: Trace, *, annotated: bool = True) -> str:
 
 
 def _levels(trace: Trace, lanes: LaneOrder, shown: int, bins: int) -> np.ndarray:
-    """How busy each of the first `shown` lanes is in `bins` equal parts of the trace, 0 to `_LEVELS`."""
+    """Return the busy level (0 to `_LEVELS`) of the first `shown` lanes in `bins` parts of the trace."""
     events = trace.events
     start = (events["start_ns"].to_numpy() - origin_ns(events)).astype("f8")
     end = start + events["duration_ns"].to_numpy()
@@ -66,7 +66,7 @@ def _levels(trace: Trace, lanes: LaneOrder, shown: int, bins: int) -> np.ndarray
     start, end = _uncovered(lane, start, end)
     first, last = (np.minimum((edge / part).astype("i8"), bins - 1) for edge in (start, end))
     busy = np.zeros((shown, bins + 1))
-    # Whole parts between the first and the last are added as steps up and down, summed up below.
+    # Whole parts between the first and the last are added as steps up and down, accumulated below.
     steps = np.zeros((shown, bins + 1))
     inner = last > first
     np.add.at(busy, (lane, first), np.where(inner, (first + 1) * part, end) - start)
@@ -75,20 +75,20 @@ def _levels(trace: Trace, lanes: LaneOrder, shown: int, bins: int) -> np.ndarray
     np.add.at(steps, (lane[inner], last[inner]), -part)
     share = (busy + np.cumsum(steps, axis=1))[:, :bins] / part
     level = np.rint(np.clip(share, 0, 1) * _LEVELS).astype("i8")
-    # Every event is visible, however short it was.
+    # Every event is visible, no matter how short.
     np.maximum.at(level, (lane, first), 1)
     return level
 
 
 def _uncovered(lane: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cut from each event what earlier events of its lane cover; events come ordered by start."""
+    """Remove from each event the time covered by earlier events of its lane; events are ordered by start."""
     reached = pd.Series(end).groupby(lane).cummax()
     before = reached.groupby(lane).shift(fill_value=0.0).to_numpy()
     return np.maximum(start, np.minimum(before, end)), end
 
 
 def _strip(levels: np.ndarray, lane: int, colour: str) -> str:
-    """One filled path for the runs of equal level."""
+    """Return one filled path for the runs of equal level."""
     width = (_WIDTH - LABELS) / len(levels)
     ends = np.flatnonzero(np.diff(levels, append=-1)) + 1
     base = _ROW * (lane + 1) - 1
@@ -103,7 +103,7 @@ def _strip(levels: np.ndarray, lane: int, colour: str) -> str:
 
 
 def _annotations(trace: Trace, shown: int) -> str:
-    """Lines at the starts of annotations, numbered as in their list, and shades over ranges."""
+    """Draw lines at the starts of annotations, numbered as in their list, and shades over ranges."""
     table = trace.annotations.head(MOST_ANNOTATIONS)
     if not len(table):
         return ""
@@ -129,7 +129,7 @@ def _label(lanes: LaneOrder, lane: int) -> str:
 
 
 def _lane_colours(trace: Trace, lanes: LaneOrder) -> list[str]:
-    """The colour of the category that fills most of each lane's time."""
+    """Return the colour of the category with the most time in each lane."""
     time = np.zeros((len(lanes.table), len(CATEGORIES)))
     np.add.at(time, (lanes.of_event, categorise(trace.events)), trace.events["duration_ns"].to_numpy() + 1)
     return [COLOURS[CATEGORIES[category]] for category in time.argmax(axis=1)]

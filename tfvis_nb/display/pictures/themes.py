@@ -1,4 +1,4 @@
-"""What pictures look like."""
+"""The themes of pictures."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from tfvis_nb.core.palette import category_colours
 
 
 class Theme(NamedTuple):
-    """Colours of a picture; ``outline`` is around bars, empty for none."""
+    """The colours of a picture; ``outline`` is that of bars, empty for none."""
 
     paper: str
     ink: str

@@ -1,4 +1,4 @@
-"""PDF and PNG of a picture, made by Typst: it comes with what it needs, and embeds fonts with their texts."""
+"""PDF and PNG of a picture, made by Typst, which has no dependencies and embeds fonts with their texts."""
 
 import math
 from typing import Literal
@@ -15,7 +15,7 @@ _LEAST_DPI, _MOST_PIXELS = 10, 100_000_000
 
 
 class NoTypesetterError(ImportError):
-    """Raised where the package that makes PDF and PNG is missing."""
+    """Raised if the package that makes PDF and PNG is missing."""
 
 
 def typeset(svg: str, form: Literal["pdf", "png"], *, width: float, height: float, dpi: float = 300) -> bytes:

@@ -1,1 +1,1 @@
-"""Traces and rows of them as the displays show them: parts, cut pauses, selections, sides of a comparison."""
+"""Shape traces for displays: parts, shortened pauses, selections, and sides of a comparison."""

@@ -1,7 +1,7 @@
 """A trace's annotations, converted between the front end's form and that of `tfvis_nb.core.annotations`.
 
-The front end (``Annotation`` in ``js/model/annotations.ts``) has times in nanoseconds from the earliest start
-that is drawn, lanes by their index, and events by id.
+The front end (``Annotation`` in ``js/model/annotations.ts``) has times in nanoseconds from the earliest drawn
+start, lanes by index, and events by id.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ _PLACE = ("task", "device", "lane")
 
 
 def drawn_annotations(trace: Trace, shown: Trace, lanes: LaneOrder | None = None) -> list[Annotation]:
-    """Return the annotations of a trace for the front end; `shown` has its events at the times drawn."""
+    """Return the annotations of a trace for the front end; `shown` has its events at their drawn times."""
     table = trace.annotations
     if not len(table):
         return []
@@ -38,7 +38,7 @@ def drawn_annotations(trace: Trace, shown: Trace, lanes: LaneOrder | None = None
 
 
 def recorded_annotations(values: Any, trace: Trace, shown: Trace, lanes: LaneOrder) -> pd.DataFrame:
-    """Return the annotations that the front end sent; ValueError if they do not fit the trace."""
+    """Return annotations from the front end; ValueError if they do not fit the trace."""
     places = _places(lanes)
     origin = origin_ns(shown.events)
     rows = []

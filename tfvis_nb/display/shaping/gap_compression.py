@@ -1,8 +1,7 @@
-"""Recordings that lie too far apart for one axis are drawn closer together.
+"""Draw recordings closer together if they are too far apart for one axis.
 
-The front end counts nanoseconds in float64, exactly up to 2**53: some hundred
-days. A step of last year next to one of today, or one whose file has no date and so starts in 1970, needs
-more.
+The front end counts nanoseconds in float64, which is exact up to 2**53: about a hundred days. A step from
+last year next to one of today, or from a file without a date, which starts in 1970, needs more.
 """
 
 from typing import Any
@@ -15,17 +14,17 @@ from tfvis_nb.events import TIMES
 from tfvis_nb.texts import Text
 
 LONGEST_NS = 2**52
-"""The longest time that is drawn as it was."""
+"""The longest span that is drawn unchanged."""
 
 _HOUR_NS = 3600 * 10**9
 _SECOND_NS = 10**9
 
 
 def compress_gaps(trace: Trace) -> Trace:
-    """Return a trace whose axis can be drawn: this one, or with its long pauses cut to a second each.
+    """Return a trace whose axis can be drawn: this one, or one with long pauses cut to a second each.
 
-    Only a trace that spans more than `LONGEST_NS` is changed, and only where nothing ran for an hour.
-    Its rows keep their numbers and their order, and a note describes the change.
+    Only traces that span more than `LONGEST_NS` change, and only where nothing ran for an hour. Rows keep
+    their numbers and their order, and a note describes the change.
     """
     events = trace.events
     start = events["start_ns"].to_numpy()
@@ -41,7 +40,7 @@ def compress_gaps(trace: Trace) -> Trace:
     counters = trace.recorded_counters
     time = counters["time_ns"].to_numpy()
     before = np.maximum(np.searchsorted(start, time, "right") - 1, 0)
-    # A value within a pause begins at the latest where the next recording does.
+    # A value in a pause starts no later than the next recording.
     behind = np.append(moved["start_ns"].to_numpy()[1:], np.iinfo(np.int64).max)[before]
     return replaced(
         trace,
@@ -53,19 +52,19 @@ def compress_gaps(trace: Trace) -> Trace:
 
 
 def shown_range(trace: Trace, shown: Trace, selection: Any) -> Any:
-    """Return a selection with a range of time put where `compress_gaps` has moved it; any other as it is."""
+    """Return a selection with its time range moved like `compress_gaps`; other selections unchanged."""
     if shown is trace or not isinstance(selection, tuple):
         return selection
     return tuple(moved_time(trace, shown, time) for time in selection)
 
 
 def moved_time(trace: Trace, shown: Trace, time: int) -> int:
-    """Return where a time of `trace` is in `shown`, of which `compress_gaps` has made one from the other."""
+    """Return where a time of `trace` is in `shown`, the result of `compress_gaps`."""
     if shown is trace:
         return time
     start = trace.events["start_ns"].to_numpy()
     moved = shown.events["start_ns"].to_numpy()
     before = max(int(np.searchsorted(start, time, "right")) - 1, 0)
     here = int(time - start[before] + moved[before])
-    # A time within a pause is at the latest where the next recording begins.
+    # A time in a pause is no later than the start of the next recording.
     return min(here, int(moved[before + 1])) if before + 1 < len(moved) else here

@@ -2,7 +2,7 @@
 
 The front end (``Selection`` in ``js/model/types.ts``) holds ``None``, ``{"events": [event ids]}``
 or a range ``{"start", "end", "lanes", "step"}`` in nanoseconds from the trace's
-earliest start. Python users get and give rows of ``trace.events``.
+earliest start. Python users get and pass rows of ``trace.events``.
 """
 
 from typing import Any
@@ -23,9 +23,9 @@ Selection = dict[str, Any]
 
 
 def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection | None) -> pd.DataFrame:
-    """Return the rows of `events` that a checked selection of the front end stands for.
+    """Return the rows of `events` for a checked selection of the front end.
 
-    For a range, these are the rows that overlap it, with its ends in epoch nanoseconds as
+    For a range, these are the rows that overlap it, with its ends in epoch ns as
     ``attrs["range_ns"]``. A range counts lanes by their index in `lanes`.
     """
     if selection is None:
@@ -36,7 +36,7 @@ def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection |
     first, last = selection["start"], selection["end"]
     start = events["start_ns"].to_numpy() - origin
     end = start + events["duration_ns"].to_numpy()
-    # An event without length belongs to the range it begins in.
+    # An event without length belongs to the range in which it starts.
     inside = (start < last) & ((end > first) | ((end == start) & (start == first)))
     if selection["lanes"] is not None:
         inside &= np.isin(lanes.of_event, selection["lanes"])
@@ -66,9 +66,9 @@ def validate_selection(events: pd.DataFrame, lanes: LaneOrder, selection: Any) -
 
 
 def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
-    """Convert a Python user's selection into the front end's form; ValueError if it is not of this trace.
+    """Convert a Python user's selection to the front end's form; ValueError if it is not of this trace.
 
-    `value` may be rows of `events`, or of a table that names them in a column ``event``, such as
+    `value` may be rows of `events`, or of a table with their ids in a column ``event``, such as
     ``trace.transfers``; a boolean mask over `events`; event ids (a list, array or index); a tuple
     ``(start_ns, end_ns)`` in epoch nanoseconds; or None.
     """
@@ -99,14 +99,14 @@ def drawn_selection(trace: Trace, shown: Trace, value: Any) -> Selection | None:
 
 
 def _ids_of_rows(events: pd.DataFrame, table: pd.DataFrame) -> list[int]:
-    """Return the ids of the events that a table's rows stand for; ValueError if it is not of these."""
+    """Return the event ids of a table's rows; ValueError if it belongs to another trace."""
     known = [name for name in table.columns if name in COLUMNS]
     by_column = "event" in table.columns
     if not by_column and (not known or "events" in table.columns):
         names = ", ".join(map(str, table.columns[:6]))
         raise ValueError(Text("table_selected", columns=names or "no columns"))
     ids = _validate_ids(events, table["event"] if by_column else table.index)
-    # The start alone identifies rows; a table without it, such as trace.edges, must agree in its columns.
+    # The start identifies rows; a table without it, such as trace.edges, must agree in its columns.
     compared = ["start_ns"] if "start_ns" in known else [] if by_column else known
     for name in compared:
         given, recorded = table[name], events[name].take(ids)
@@ -146,7 +146,7 @@ def _range(events: pd.DataFrame, ends: tuple[Any, ...]) -> Selection:
 
 
 def validate_range(events: pd.DataFrame, ends: Any) -> tuple[int, int]:
-    """Return the ends of a range of time in epoch nanoseconds, or raise ValueError if it is not one."""
+    """Return the start and end of a time range in epoch nanoseconds; ValueError if it is invalid."""
     start, end = range_ends(ends)
     origin = origin_ns(events)
     last = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 0

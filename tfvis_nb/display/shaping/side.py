@@ -1,4 +1,4 @@
-"""One of two things that are compared: a trace, or one step of it as a trace of its own."""
+"""One side of a comparison: a trace, or one step of it as a separate trace."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -19,27 +19,27 @@ _LONGEST_LABEL = 60
 class Compared(NamedTuple):
     """A side of a comparison."""
 
-    steps: ComparedSteps  # Steps of the figures
-    step: int | None  # The number of the step that is compared; None for the whole trace
-    shown: Trace  # Trace of the timeline, starting with its first event
+    steps: ComparedSteps  # Steps used for the figures
+    step: int | None  # The number of the compared step; None for the whole trace
+    shown: Trace  # The trace in the timeline, starting with its first event
     ids: np.ndarray  # The event id in `trace` of each event in `shown`, in order
     title: str  # Name
 
     @property
     def trace(self) -> Trace:
-        """The trace of the figures."""
+        """The trace used for the figures."""
         return self.steps.trace
 
     @property
     def span_ns(self) -> int:
-        """From the first start to the last end of the shown events, even if long pauses are cut."""
+        """The time from the first start to the last end of the shown events, even if long pauses are cut."""
         events = compress_gaps(self.shown).events
         if events.empty:
             return 0
         return int((events["start_ns"] + events["duration_ns"]).max()) - int(events["start_ns"].iloc[0])
 
     def shown_ids(self, events: np.ndarray) -> np.ndarray:
-        """Return the ids of the trace's events among the shown ones, -1 for those not shown."""
+        """Return the shown ids of the trace's events; -1 for events that are not shown."""
         index = np.minimum(np.searchsorted(self.ids, events), max(len(self.ids) - 1, 0))
         if not len(self.ids):
             return np.full(len(events), -1)
@@ -50,7 +50,7 @@ class Compared(NamedTuple):
 def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
     """Return the most bytes allocated by each allocator on any side, by task, a tab, and allocator.
 
-    The curves of both have one scale then.
+    Both curves then have the same scale.
     """
     highest: dict[str, int] = {}
     for side in sides:
@@ -62,11 +62,10 @@ def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
 
 
 def compared(source: Side, step: int | None, title: str | None = None) -> Compared:
-    """Take a trace, or one step of it, for a side of a comparison; ValueError if there is no such step.
+    """Make a side of a comparison from a trace or one of its steps; ValueError if there is no such step.
 
-    Several traces are shown as one.
-    Events outside any step that start and end during it are shown with the step's own, such as copies and the
-    input pipeline's; a note shows how many.
+    Several traces are shown as one. Events outside any step that start and end during it, such as copies and
+    events of the input pipeline, are shown with those of the step; a note states their number.
     """
     whole = compared_steps(source)
     trace = whole.trace
@@ -85,12 +84,12 @@ def compared(source: Side, step: int | None, title: str | None = None) -> Compar
     start = trace.events["start_ns"].to_numpy(np.int64)
     number = trace.events["step"].to_numpy(np.int64)
     first, last = int(steps["start_ns"].iloc[0]), int(steps["end_ns"].iloc[0])
-    # A longer event would make the step longer than it is in tables.
+    # Longer events would make the step longer than in tables.
     end = start + trace.events["duration_ns"].to_numpy(np.int64)
     loose = (number == NO_STEP) & (start >= first) & (start < last) & (end <= last)
     ids = np.flatnonzero((number == step) | loose)
     shown = subset(trace, ids, edges_in_steps(trace, np.array([step])))
-    # Events outside any step belong to this one here: it stands alone.
+    # Events outside any step belong to this single step here.
     shown = _of_one_step(shown, step, trace.step_labels.get(step, ""), int(loose.sum()))
     of_step = compared_steps(trace, step)
     return Compared(of_step, step, shown, ids, _step_label(trace, step) if title is None else title)

@@ -1,4 +1,4 @@
-"""A trace of some events of another, which keeps the facts found about them in the whole."""
+"""A trace with some events of another, which keeps results computed for the whole trace."""
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,10 @@ from tfvis_nb.core.trace import Trace
 
 
 def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> Trace:
-    """Make a trace of the events `ids`, in order; `edges` that concern them where they are known already.
+    """Make a trace of the events `ids`, in order; `edges` are their edges, if already known.
 
-    Its edges are those of the whole with both ends in it, its transfers waited as in the whole.
-    Its memory is what its own events allocated; see `keep_memory`.
+    Its edges are those of the whole trace with both ends in it, and waits of transfers are those of the whole
+    trace. Its memory is that allocated by its own events; see `keep_memory`.
     """
     part = Trace(
         trace.events.take(ids).reset_index(drop=True),
@@ -44,30 +44,30 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
 
 
 def ends_within(ids: np.ndarray, links: pd.DataFrame) -> pd.DataFrame:
-    """Return the links with both ends among the events `ids`, by their indexes there."""
+    """Return the links with both ends among the events `ids`, by index in `ids`."""
     ends = {name: _indices(ids, links[name].to_numpy()) for name in ("source", "target")}
     inside = (ends["source"] >= 0) & (ends["target"] >= 0)
     return links.assign(**ends)[inside].reset_index(drop=True)
 
 
 def _counters(trace: Trace, ids: np.ndarray) -> pd.DataFrame:
-    """Return the counters of the whole while a part lasts."""
+    """Return the counters of the whole trace during a part."""
     if not len(trace.recorded_counters) or not len(ids):
         return trace.recorded_counters
     return within(trace.recorded_counters, *_span(trace.events.take(ids)))
 
 
 def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
-    """Give a part the memory of the whole while the part lasts, including what other events had allocated.
+    """Give a part the memory of the whole trace during the part, including that of other events.
 
-    It goes with the part and its picture, but not into a Parquet file: a trace read from one has the
-    allocations of its own events only.
+    It stays with the part and its picture, but is not written to Parquet files: a trace read from one only
+    has the allocations of its own events.
     """
     curve, buffers = trace.memory, trace.lifetimes
     start, end = _span(part.events)
     if not curve.empty:
         time = curve["time_ns"].to_numpy()
-        # The last change of a curve before the part is where it stands at the start.
+        # The last change of a curve before the part is its value at the start.
         until = np.append(time[1:], end)
         until[np.append(np.diff(curve_numbers(curve)) != 0, True)] = end
         kept = curve[(time <= end) & (until > start)]
@@ -79,7 +79,7 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
 
 
 def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
-    """Give a part the waits of the whole's steps and devices while the part lasts."""
+    """Give a part the waits of steps and devices of the whole trace during the part."""
     start, end = _span(part.events)
     path = _cut(trace.critical_path, start, end)
     event = _indices(ids, path["event"].to_numpy(np.int64))
@@ -95,14 +95,14 @@ def _span(events: pd.DataFrame) -> tuple[int, int]:
 
 
 def _cut(table: pd.DataFrame, start: int, end: int) -> pd.DataFrame:
-    """Return the parts of a table's pieces between two times."""
+    """Return the pieces of a table, cut to the range between two times."""
     begin = table["start_ns"].clip(lower=start)
     length = (table["start_ns"] + table["duration_ns"]).clip(upper=end) - begin
     return table.assign(start_ns=begin, duration_ns=length)[length > 0].reset_index(drop=True)
 
 
 def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
-    """Find the edges of some steps, without looking at the others: no edge leaves its step."""
+    """Find the edges of some steps without looking at other steps, because no edge leaves its step."""
     if "edges" in trace.__dict__:
         return trace.edges
     ids = np.flatnonzero(np.isin(trace.events["step"].to_numpy(), steps))
@@ -123,13 +123,13 @@ def in_range(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
 
 
 def _rows_of(ids: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a table that are about some events, by their ids in the part."""
+    """Return the rows of a table for some events, with their ids in the part."""
     event = _indices(ids, table["event"].to_numpy())
     return table[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
 
 
 def _indices(ids: np.ndarray, events: np.ndarray) -> np.ndarray:
-    """For each event its index in `ids`, -1 when it is not there."""
+    """Return the index in `ids` of each event; -1 if missing."""
     if not len(ids):
         return np.full(len(events), -1)
     index = np.minimum(np.searchsorted(ids, events), len(ids) - 1)

@@ -1,4 +1,4 @@
-"""What a timeline shows, converted between the front end's form and that of `TimelineWidget.view`.
+"""Convert a view between the front end's form and that of `TimelineWidget.view`.
 
 The front end (``SavedView`` in ``js/model/view.ts``) has times in nanoseconds from the earliest start drawn.
 """

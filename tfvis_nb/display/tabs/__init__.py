@@ -1,7 +1,7 @@
 """The tabs of a dashboard as plain data: charts, tables with definitions, findings.
 
-The front end draws it without knowing what it is about; `tfvis_nb.display.tabs.blocks` defines what can be
-drawn. Tabs are made one by one because each takes some time.
+The front end draws them without knowing their meaning; `tfvis_nb.display.tabs.blocks` defines the blocks that
+it can draw. Tabs are computed one by one because each takes some time.
 """
 
 import importlib
@@ -24,25 +24,25 @@ TABS: Mapping[str, str] = {
     "Steps": "steps",
     "What if": "what_if",
 }
-"""Title of a tab to the module that has its ``blocks(trace)``; in this order."""
+"""Title of each tab to the module with its ``blocks(trace)``, in order."""
 
 _NOTHING = {"no_transfers": "No transfers in this trace."}
-"""Reasons that do not mean that something is unknown, but that there is none of it."""
+"""Reasons that mean that there is nothing, not that something is unknown."""
 
 COMPARISON = "Compare"
 """The tab of two traces."""
 
 
 def tab_names(against: Trace | None = None) -> list[str]:
-    """Return the titles of the tabs, in their order; the last one only where there is another trace."""
+    """Return the titles of the tabs in order; the last one only if there is another trace."""
     return [*TABS, *([] if against is None else [COMPARISON])]
 
 
 def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]:
-    """Compute the content of a tab: ``title``, and ``blocks`` as of `tfvis_nb.display.tabs.blocks`.
+    """Compute the content of a tab: ``title``, and ``blocks`` of `tfvis_nb.display.tabs.blocks`.
 
-    It contains only JSON values, without infinite or undefined numbers. `trace` is as the timeline shows it:
-    times are counted from its first event.
+    It contains only JSON values, without infinite or undefined numbers. `trace` is the one in the timeline:
+    times count from its first event.
     """
     if name == COMPARISON and against is not None:
         from tfvis_nb.display.tabs import compare as comparison
@@ -53,7 +53,7 @@ def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]
 
 
 def _without_repeats(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give each reason once: with the titles it is about, or alone where nothing else is shown."""
+    """Show each reason once: with its titles, or alone if nothing else is shown."""
     kept: dict[str, dict[str, Any]] = {}
     for index, block in enumerate(blocks):
         reason = block.get("cannot_say", "")

@@ -1,4 +1,4 @@
-"""The blocks that tabs are made of: charts, and tables whose columns all have a definition."""
+"""The blocks of tabs: charts, and tables whose columns all have a definition."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,16 +12,16 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 MOST_ROWS = 200
-"""Longer tables are cut to the rows that matter most."""
+"""Longer tables are cut to the most important rows."""
 LONGEST_TEXT = 400
-"""Characters of a text in a table; names of nodes can have thousands."""
+"""Maximum characters of a text in a table; names of nodes can have thousands."""
 
 UNITS = (
     *("ns", "change", "time", "bytes", "bytes/s", "operations", "operations/s", "count", "number", "share"),
     *("ratio", "text", "name"),
 )
 """Units of a column: durations, their changes, times (ns since the first event), bytes, rates, floating-point
-operations, their rates, counts, numbers that count nothing (a step's), fractions of 1, other ratios, texts,
+operations, their rates, counts, other numbers (such as that of a step), fractions of 1, other ratios, texts,
 names."""
 
 KEYS: Mapping[str, str] = {
@@ -38,7 +38,7 @@ KEYS: Mapping[str, str] = {
 
 
 class TableColumn(NamedTuple):
-    """A column of a table: which one of the analysis, its head, its unit of `UNITS`, and what it is."""
+    """A column of a table: its name in the analysis, its head, its unit of `UNITS`, and its definition."""
 
     name: str
     label: str
@@ -52,12 +52,12 @@ def key(name: str, label: str, unit: str = "text") -> TableColumn:
 
 
 def step_key(trace: Trace) -> list[TableColumn]:
-    """Return the column of the step, if the trace has several."""
+    """Return the step column, if the trace has several steps."""
     return [key("step", "Step", "number")] if (trace.steps["step"] != NO_STEP).sum() > 1 else []
 
 
 def figures(definitions: Mapping[str, str], *columns: tuple[str, str, str]) -> list[TableColumn]:
-    """Return columns (name, label, unit) with the definitions that their analysis gives them."""
+    """Return columns (name, label, unit) with the definitions from their analysis."""
     return [TableColumn(name, label, unit, definitions[name]) for name, label, unit in columns]
 
 
@@ -78,13 +78,13 @@ def table(
 ) -> dict[str, Any]:
     """Return a table block.
 
-    `rows` are in the order to show; `row_count` is how many there would be, where they are not all, and
-    `order` how the shown ones were chosen, such as ``longest``. `zoom` is for each row where it is in the
-    timeline (see `tfvis_nb.display.tabs.zoom_targets`), `light` the column that the timeline can highlight:
-    an op type, a node or a scope. `bar` is the column whose figures have bars, relative to the largest; such
-    a table has all the width. `colours` are the palette's names for each of them, empty for a row without
-    one. `hints` explain rows whose first text does not. `reason` explains why there is nothing to show.
-    Columns without any value are not shown, but named in ``absent``.
+    `rows` are in display order. If they are not all, `row_count` is the total and `order` how the shown ones
+    were chosen, such as ``longest``. `zoom` has the place of each row in the timeline (see
+    `tfvis_nb.display.tabs.zoom_targets`), `light` is the column that the timeline can highlight: an op type,
+    a node or a scope. `bar` is the column with bars, relative to the largest value; such a table has the full
+    width. `colours` are palette names of the bars, empty for rows without one. `hints` explain rows whose
+    first text needs it. `reason` explains why there is nothing to show. Columns without values are not shown,
+    but listed in ``absent``.
     """
     for column in columns:
         if column.unit not in UNITS or not column.definition:
@@ -123,7 +123,7 @@ def _is_blank(column: pd.Series) -> bool:
 
 
 def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
-    """Return the block of a chart of `tfvis_nb.display.charts.Charts`, or why there is none."""
+    """Return the block of a chart of `tfvis_nb.display.charts.Charts`, or the reason why there is none."""
     from tfvis_nb.display.charts import Charts
 
     charts = Charts(trace)
@@ -142,7 +142,7 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
     from tfvis_nb.display.charts.style import TIME
 
     made = getattr(charts, name)()
-    # The page has it above the chart, where it can be selected and read out.
+    # The page shows it above the chart, where it can be selected and read out.
     block["title"] = made.title.text
     made.title.visible = False
     legend = _legend(made)
@@ -150,7 +150,7 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
 
 
 def _legend(made: Any) -> list[dict[str, str]]:
-    """Take the legend out of a figure: the page draws it, because it knows its width."""
+    """Remove the legend from a figure: the page draws it, because the page knows its width."""
     from tfvis_nb.display.charts.style import COLOUR_TAG
 
     found = []
@@ -166,7 +166,7 @@ def _legend(made: Any) -> list[dict[str, str]]:
 
 
 def _cells(column: pd.Series) -> list[Any]:
-    """Return JSON values: None where one is not known."""
+    """Return JSON values, None if unknown."""
     if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column.dtype):
         return [None if pd.isna(value) else printable(str(value), LONGEST_TEXT) for value in column]
     known = np.isfinite(column.to_numpy("f8", na_value=np.nan))

@@ -44,7 +44,7 @@ def _of(name: str) -> str:
 
 
 def _parts(trace: Trace) -> dict[str, Any]:
-    """All steps: one row for each task and each activity that took time."""
+    """Return a table of all steps: one row for each task and each activity that took time."""
     title = "Total over steps"
     found = trace.breakdown
     whole = found[found["device"].astype(str) == ""].astype({"task": object})
@@ -62,7 +62,7 @@ def _parts(trace: Trace) -> dict[str, Any]:
     taken = taken[taken["total_ns"].fillna(0) > 0].astype({"total_ns": "int64"})
     taken = taken.join(sums["step_ns"], on="task")
     taken["share"] = taken["total_ns"] / taken["step_ns"]
-    # A task together, in the order of the breakdown's tasks; of each the largest part first.
+    # Grouped by task, in the order of the breakdown, the largest part first.
     place = {task: number for number, task in enumerate(sums.index)}
     taken = taken.assign(place=taken["task"].map(place))
     taken = taken.sort_values(["place", "total_ns"], ascending=[True, False], kind="stable")
@@ -92,7 +92,7 @@ def _devices(trace: Trace) -> dict[str, Any]:
 
 
 def _steps(trace: Trace) -> dict[str, Any]:
-    """One row a step and task, with the parts that any of them has."""
+    """Return a table with one row per step and task, and the parts that any of them has."""
     title = "Step by step"
     found = trace.breakdown
     whole = found[found["device"].astype(str) == ""]
@@ -117,7 +117,7 @@ def _steps(trace: Trace) -> dict[str, Any]:
 
 
 def _overlap(trace: Trace) -> dict[str, Any]:
-    """How well communication hides behind computing."""
+    """Return a table of how well communication is hidden behind computing."""
     found = scheduling_efficiency.scheduling_efficiency(trace)
     columns = [
         *step_key(trace),
@@ -131,7 +131,7 @@ def _overlap(trace: Trace) -> dict[str, Any]:
             ("computation_ns", "Computing", "ns"),
         ),
     ]
-    # The efficiency means nothing if something else takes time.
+    # The efficiency is meaningless if something else takes time.
     rows = named(found).assign(efficiency=found["efficiency"].where(found["bounded"].astype(bool)))
     zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(found["step"].head(MOST_ROWS))
     return table("Overlap of communication and computing", rows, columns, zoom=zoom, reason=why_not(found))

@@ -11,11 +11,11 @@ from tfvis_nb.display.tabs import comparison
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _LONGEST = 24
-"""Characters of a title in a column's head."""
+"""Maximum characters of a title in a column's head."""
 
 
 def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
-    """Return the differences as a whole, by activity and by op type; `against` is A, `trace` is B."""
+    """Return the total differences, and those by activity and op type; `against` is A, `trace` is B."""
     heads = _heads(trace, against)
     whole = comparison.whole(compared(against, None), compared(trace, None), heads)
     found = compare_activities(against, trace)
@@ -24,7 +24,7 @@ def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
 
 
 def _heads(trace: Trace, against: Trace) -> tuple[str, str]:
-    """Return the heads of both traces' columns: A and B, as where two timelines are compared, and titles."""
+    """Return the heads of both traces' columns: A and B, as in the comparison of timelines, and titles."""
     titles = [printable(" ".join(each.title.split()), _LONGEST) for each in (against, trace)]
     first, second = (
         f"{letter}, {what}" + (f": {title}" if title else "")

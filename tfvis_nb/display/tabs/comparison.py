@@ -33,7 +33,7 @@ TABS = {
     "Layers": "layer",
     "Lines": "line",
 }
-"""Title of a tab to what is compared in it."""
+"""Title of each tab to its comparison."""
 
 _HEADS = {"op": "Op", "name": "Node", "scope": "Scope", "layer": "Layer", "line": "Line"}
 _LIGHT = ("op", "name", "scope")
@@ -51,7 +51,7 @@ _STATUS, _P_VALUE = figures(compare.FIGURES, ("change", "Status", "text"), ("p_v
 
 
 def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
-    """Compute what one of `TABS` holds, as of `tfvis_nb.display.tabs.tab`."""
+    """Compute the content of one of `TABS`, like `tfvis_nb.display.tabs.tab`."""
     by = TABS[name]
     blocks = [_differences(a, b, by)] if by else [whole(a, b), _activities(a, b)]
     return {"title": name, "blocks": blocks}
@@ -84,7 +84,7 @@ def differences(
     definition: str,
     zoom: Callable[[pd.DataFrame], list[Any]],
 ) -> dict[str, Any]:
-    """Return a table of `compare`: `shown` are its columns of times, `zoom` leads from rows to events."""
+    """Return a table of `compare`: `shown` are its columns of times, `zoom` has the events of rows."""
     is_known = _has_intervals(found)
     per_step = {"step_difference_ns": "typical_difference_ns"} if is_known else {}
     columns = [
@@ -131,7 +131,7 @@ def _with_reason(definition: str, found: pd.DataFrame) -> str:
 
 
 def _with_words(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns that say whether a row differs, and how sure that is."""
+    """Add the columns that state whether a row differs, and how certain that is."""
     words: list[str] = []
     for row in rows.to_dict("records"):
         if pd.isna(row["shown"]):
@@ -148,7 +148,7 @@ def _with_words(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _zoom(a: Compared, b: Compared, rows: pd.DataFrame) -> list[dict[str, Any] | None]:
-    """Return for each row a range of time with the longest event of both, and the two events."""
+    """Return for each row a time range with the longest event of each side, and the two events."""
     targets = []
     for side, column in ((a, "longest_a"), (b, "longest_b")):
         known = rows[column].to_numpy(np.int64, na_value=-1)
@@ -169,7 +169,7 @@ def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str,
 
 
 def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict[str, Any]:
-    """Return a table of the durations of both, and of their steps; `heads` are of their columns."""
+    """Return a table of the durations of both sides and their steps; `heads` are the column heads."""
     columns = [
         TableColumn("what", "What", "text", "The time that is compared."),
         TableColumn("difference", "Change", "change", "B - A, in ns."),
@@ -233,7 +233,7 @@ def activities(
     *,
     with_task: bool = True,
 ) -> dict[str, Any]:
-    """Return the table of what `tfvis_nb.analysis.compare_activities` found."""
+    """Return the table of `tfvis_nb.analysis.compare_activities`."""
     columns = [
         TableColumn("activity", "Activity", "text", "Activity, as in the breakdown."),
         *([key("task", "Task")] if with_task else []),

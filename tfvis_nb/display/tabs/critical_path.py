@@ -1,4 +1,4 @@
-"""The tab of critical paths: their time in total and piece by piece."""
+"""The tab of critical paths: total times, and single pieces."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ _WHAT = TableColumn("category", "Activity", "text", "Cause of the wait; point at
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the kinds of pieces on the paths, their ops, the longest pieces, and the ops with slack."""
+    """Return tables of path categories, their ops, the longest pieces, and ops with slack."""
     return [_lengths(trace), _ops(trace), _pieces(trace), _slack(trace)]
 
 
 def _lengths(trace: Trace) -> dict[str, Any]:
-    """All steps together, by activity."""
+    """Return a table of all steps together, by activity."""
     found = trace.critical_path
     columns = [
         _WHAT,
@@ -47,7 +47,7 @@ def _lengths(trace: Trace) -> dict[str, Any]:
 
 
 def _ops(trace: Trace) -> dict[str, Any]:
-    """The op types that the paths go through."""
+    """Return a table of the op types on the paths."""
     found = trace.critical_path
     columns = [
         key("op", "Op", "name"),
@@ -57,7 +57,7 @@ def _ops(trace: Trace) -> dict[str, Any]:
     ]
     total = max(int(found["duration_ns"].sum()), 1)
     of_event = found.assign(op=trace.events["op"].take(found["event"].to_numpy()).array)
-    # A waiting event has not done anything yet: its waiting is listed, but not as its work.
+    # A waiting event has not done anything yet: its wait is listed, but not as work.
     grouped = of_event.groupby(["op", "category"], observed=True)["duration_ns"].agg(["sum", "size"])
     sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
     rows = pd.DataFrame(
@@ -114,7 +114,7 @@ def _pieces(trace: Trace) -> dict[str, Any]:
 
 
 def _slack(trace: Trace) -> dict[str, Any]:
-    """Ops of devices and hosts with slack: making them faster does not shorten a step."""
+    """Return a table of device and host ops with slack: making them faster does not shorten a step."""
     found = slack.slack(trace)
     columns = [
         key("op", "Op", "name"),

@@ -13,11 +13,12 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import LONGEST_TEXT
 
 _MOST_FRAMES = 800
-"""Smaller frames count as a part of the one they are in."""
+"""Smaller frames count as part of their parent."""
 _MOST_PARTS = 50_000
-"""Frames times steps; a graph with more does not follow the step that is shown."""
+"""Maximum frames times steps; larger graphs do not follow the step that is shown."""
 _MOST_LISTED = 10_000
-"""A graph with more events names the longest of each frame and step, at least one, and follows no range."""
+"""Graphs with more events list only the longest of each frame and step, at least one, and follow no time
+range."""
 
 _DEFINITION = (
     "Self time of events: each frame is as wide as its own events and all frames in it. Bottom-up shows"
@@ -27,7 +28,7 @@ _DEFINITION = (
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return one block with all graphs, or why there is none."""
+    """Return one block with all graphs, or the reason why there is none."""
     every = np.arange(len(trace.events))
     category = categorise(trace.events)
     graphs, reason = [], ""
@@ -55,7 +56,7 @@ def _graph(trace: Trace, found: Frames, category: np.ndarray) -> dict[str, Any]:
     np.add.at(amounts[0], found.frame, found.self_ns)
     total = tree.added_up(amounts)[0]
     least = np.sort(total)[-_MOST_FRAMES] if len(total) > _MOST_FRAMES else 0
-    # The first one has no other to be a part of.
+    # The root has no parent.
     kept = np.append(True, total[1:] > least)
     shown_in = np.where(kept, np.arange(len(total)), tree.parent)
     while not kept[shown_in].all():
@@ -76,9 +77,9 @@ def _graph(trace: Trace, found: Frames, category: np.ndarray) -> dict[str, Any]:
 
 
 def _parts(trace: Trace, events: np.ndarray, frame: np.ndarray, self_ns: np.ndarray) -> list[dict[str, Any]]:
-    """Return for each step its frames, their self times and their events, the longest first.
+    """Return the frames of each step, their self times and their events, the longest first.
 
-    The self time of each event is there if all are listed.
+    The self time of each event is included if all are listed.
     """
     step = trace.events["step"].to_numpy(np.int64)[events]
     rows = pd.DataFrame({"step": step, "frame": frame, "self_ns": self_ns, "event": events})

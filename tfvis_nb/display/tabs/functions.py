@@ -12,7 +12,7 @@ _COMPILED = (("compilations", "Compiled", "count"), ("compiling_ns", "Compiling"
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return both tables, where functions are called or traced; the second where some are traced again."""
+    """Return both tables if functions are called or traced; the second only if some are traced again."""
     found = trace.functions
     if why_not(found):
         return []

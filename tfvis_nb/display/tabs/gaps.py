@@ -1,4 +1,4 @@
-"""The tab of gaps: why devices had nothing to do, and when."""
+"""The tab of idle gaps: when and why devices had nothing to do."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ _CAUSE = TableColumn(
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the causes of idle time, stretches bound by launching, and the longest gaps, which are wide."""
+    """Return tables of the causes of idle time, launch-bound stretches, and the longest gaps (wide)."""
     return [_causes(trace), _stretches(trace), _longest(trace)]
 
 
 def _causes(trace: Trace) -> dict[str, Any]:
-    """All steps together, but for a first one that is set apart, by device and cause."""
+    """Return a table of all steps, without a first one that is set apart, by device and cause."""
     of_steps = other_steps(trace)
     found = of_steps.idle_gaps
     columns = [
@@ -43,7 +43,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
     where = ["task", "device"]
     grouped = found.groupby([*where, "cause"], observed=True)["duration_ns"].agg(["sum", "size"])
     sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
-    # A device together, the one that was idle longest first.
+    # Grouped by device, the longest idle time first.
     whole = sums.groupby(where, observed=True)["sum"].transform("sum")
     sums = sums.assign(whole=whole).sort_values("whole", ascending=False, kind="stable")
     steps = of_steps.utilisation.groupby(where, observed=True)["step_ns"].sum().rename("step_ns")
@@ -70,7 +70,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
 
 
 def _longest_parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
-    """Return the range of the longest part with each row's cause, on the lanes of its device."""
+    """Return the time range of the longest gap with each row's cause, on the lanes of its device."""
     keys = ["task", "device", "cause"]
     parts = gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates(keys)
     parts = parts.astype(dict.fromkeys(keys, "str"))
@@ -81,7 +81,7 @@ def _longest_parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list
 
 
 def _longest(trace: Trace) -> dict[str, Any]:
-    """The longest gaps, each with the cause that had most of it."""
+    """Return a table of the longest gaps, each with its main cause."""
     found = trace.idle_gaps
     columns = [
         key("device", "Device"),

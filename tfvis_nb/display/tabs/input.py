@@ -1,4 +1,4 @@
-"""The tab of tf.data pipelines: the tree of stages as a picture, their times, and what AUTOTUNE chose."""
+"""The tab of tf.data pipelines: a picture of the stages, their times, and the choices of AUTOTUNE."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ _BUDGETS = (
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return a picture of the stages, each below the one that takes its elements, and their tables."""
+    """Return a picture of the stages, each below its consumer, and their tables."""
     found = trace.input_pipeline
     reason = why_not(found)
     labels = [stage_label(*names) for names in zip(found["stage"], found["dataset"], strict=True)]
@@ -103,7 +103,7 @@ def _columns(found: pd.DataFrame, *columns: tuple[str, str, str]) -> list[TableC
 
 
 def _of_some(title: str, stages: pd.DataFrame, columns: list[TableColumn], reason: str) -> dict[str, Any]:
-    """Return a table of the stages for which any of its figures are known."""
+    """Return a table of the stages with known figures."""
     names = [column.name for column in columns if column.name not in ("task", "stage")]
     known = stages[stages[names].notna().any(axis=1)]
     if not reason and known.empty:

@@ -13,7 +13,7 @@ _LIMITS = {"bound": ("bound", "Limited by", "text"), "efficiency": ("efficiency"
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the table, where events ran instructions of compiled programs."""
+    """Return the table if events ran instructions of compiled programs."""
     found = trace.hlo_ops
     if why_not(found):
         return []
@@ -34,7 +34,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         ("program", "Program", "text"),
     )
     rows = found.head(MOST_ROWS)
-    # Where the file lies would hide which line it is.
+    # The folder of the file would hide the line.
     rows = rows.assign(source=rows["source"].str.rpartition("/")[2])
     return [
         table(

@@ -1,4 +1,4 @@
-"""The tab of layers: how long each took, forward, backward and in the optimizer."""
+"""The tab of layers: their times in the forward and backward phases and in the optimizer."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The tab of memory: the allocated bytes over time, and their use at the peak."""
+"""The tab of memory: allocated bytes over time, and buffers at the peak."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ _ASKED = (
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the curve, the peaks, the buffers that were alive at them, and those of compiled programs."""
+    """Return the curve, the peaks, the buffers alive at the peaks, and those of compiled programs."""
     return [
         *_failure(trace),
         chart(trace, "memory", memory_usage.FIGURES["bytes"]),
@@ -60,7 +60,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _failure(trace: Trace) -> list[dict[str, Any]]:
-    """Return the allocation that failed, if one did, and the largest buffers that were allocated then."""
+    """Return the failed allocation, if any, and the largest buffers allocated at that time."""
     failed, live = trace.out_of_memory, out_of_memory.live_at_failure(trace)
     if why_not(failed):
         return []
@@ -137,13 +137,13 @@ def _peaks(trace: Trace) -> dict[str, Any]:
         rows = rows.assign(at_ns=rows["at_ns"] - targets.origin)
     block = table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
     if not why_not(found):
-        # Profiles have its share of the memory that an allocator holds, but not how much that is.
+        # Profiles have it as a share of the allocator's memory, but not the size of that memory.
         block["absent"].append("Largest free block")
     return block
 
 
 def _use(trace: Trace, by: str, column: TableColumn) -> dict[str, Any]:
-    """Use of the memory at the highest peak of each allocator."""
+    """Return the use of memory at the highest peak of each allocator."""
     found = memory_breakdown.memory_breakdown(trace, by)
     columns = [
         column,
@@ -176,7 +176,7 @@ def _use(trace: Trace, by: str, column: TableColumn) -> dict[str, Any]:
 
 
 def _buffers(trace: Trace) -> dict[str, Any]:
-    """Buffers alive at any of the peaks, the largest first."""
+    """Return the buffers alive at any of the peaks, the largest first."""
     found = trace.lifetimes
     peaks = memory_usage.memory_peaks(trace)
     reason = why_not(found) or why_not(peaks)
@@ -192,7 +192,7 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         rows = rows.assign(
             alloc_ns=rows["alloc_ns"] - targets.origin, **buffer_origins.buffer_origins(trace, rows)
         )
-        # Buffers in a profile belong to no step.
+        # Buffers in a profile do not belong to steps.
         steps = steps if (rows["step"] != NO_STEP).any() else []
         origins = [(name, label, "text") for name, label in _ORIGINS if (rows[name] != "").any()]
     columns = [

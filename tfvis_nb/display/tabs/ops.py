@@ -1,4 +1,4 @@
-"""The tab of ops: which took the time, and in which scopes."""
+"""The tab of ops: where time was spent, by op and by scope."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
 _MOST_LISTED = 20_000
-"""Histograms of a table name at most this many events; each bin then names its longest."""
+"""Histograms of a table list at most this many events; beyond that, each bin lists its longest ones."""
 
 _ROOFLINE = (
     "Each point is an instruction of a compiled program or a node; its area is the self time. Lines are what"
@@ -65,7 +65,7 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
         ),
     ]
     found = found[found["side"].astype(str) != "repeated"]
-    # Every side's largest first, whichever has the more.
+    # The largest of each side first, no matter which side has more.
     rows = found.sort_values("self_ns", ascending=False, kind="stable", na_position="last")
     longest = rows["longest"].head(MOST_ROWS)
     zoom = [] if why_not(found) else ZoomTargets(trace).of_events(longest)
@@ -91,7 +91,7 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
 
 
 def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[dict[str, Any]]:
-    """Return the histogram of each row: the edges of its bins, and how many events and which are in each."""
+    """Return the histogram of each row: the edges of its bins, and the number and ids of events in each."""
     found = distributions.histograms(trace, by, longest.to_numpy())
     counts = [[len(events) for events in one.events] for one in found]
     bins = sum(count > 0 for one in counts for count in one)
@@ -107,7 +107,7 @@ def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[dict[str, Any
 
 
 def _kernels(trace: Trace) -> list[dict[str, Any]]:
-    """Return the table of kernels, where there are any."""
+    """Return the table of kernels, if there are any."""
     found = trace.kernels
     if why_not(found):
         return []
@@ -152,7 +152,7 @@ def _roofline(trace: Trace) -> list[dict[str, Any]]:
 def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:
     """Return the activity of each row's longest event, empty for received tensors.
 
-    Tensors that are received at the same time all count, so that together they exceed the step many times.
+    Simultaneously received tensors all count, so their sum exceeds the step many times.
     """
     what = [_ACTIVITIES[at] for at in activity(trace)[rows["longest"].to_numpy()]]
     return ["" if side == "network" else one for one, side in zip(what, rows["side"], strict=True)]
@@ -172,7 +172,7 @@ def _scopes(trace: Trace) -> dict[str, Any]:
             ("events", "Events", "count"),
         ),
     ]
-    # The whole is not a scope, and single nodes have a table of their own.
+    # The root is not a scope, and single nodes have their own table.
     inner = found.index.isin(found["parent"]) & (found["parent"] >= 0)
     rows = found[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
     reason = why_not(found) or (NONE if len(rows) else Text("no_scopes"))

@@ -8,6 +8,6 @@ from tfvis_nb.display.overview.findings_block import findings_block
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the block of all findings, and that of the overview, if there are events."""
+    """Return the blocks of findings and of the overview, if there are events."""
     overview = [{"kind": "overview", **card(trace)}] if len(trace.events) else []
     return [findings_block(trace), *overview]

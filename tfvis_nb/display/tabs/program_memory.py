@@ -22,11 +22,11 @@ _TOTALS = (
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the tables of programs and of buffers, where a compiled program has its buffer assignment."""
+    """Return the tables of programs and buffers, if a compiled program has its buffer assignment."""
     found = trace.program_memory
     if why_not(found):
         return []
-    # Memory beside the device's main one has a size of its own.
+    # Memory other than the main memory of the device has its own size.
     space = [("memory_space", "Memory space", "number")] if found["memory_space"].any() else []
     columns = figures(
         program_memory.FIGURES,

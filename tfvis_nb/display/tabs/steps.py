@@ -1,4 +1,4 @@
-"""The tab of steps: how long each took, what the slow ones did, and which task the others waited for."""
+"""The tab of steps: their durations, causes of slow steps, and stragglers."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _CHART = "Latest end minus earliest start of each step's events; the dashed line
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of steps, each step's figures, and with several tasks the stragglers."""
+    """Return the chart of steps, the figures of each step, and stragglers if there are several tasks."""
     found = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)]
     return [*found, _late_tasks(trace)] if trace.events["task"].nunique() > 1 else found
 
@@ -54,7 +54,7 @@ def _table(trace: Trace) -> dict[str, Any]:
 
 
 def _against_median(trace: Trace) -> dict[str, Any]:
-    """The difference of each step from the median step, the longest first."""
+    """Return a table of each step's difference from the median step, the longest first."""
     found = slow_steps.slow_steps(trace)
     columns = [
         key("step", "Step", "number"),

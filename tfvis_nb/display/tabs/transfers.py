@@ -19,7 +19,7 @@ _ENDS = [
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return charts of bandwidth and of transfers, their sums by source and destination, and the slowest."""
+    """Return charts of bandwidth and transfers, sums by source and destination, and the slowest transfers."""
     return [
         chart(trace, "bandwidth", _rates(trace)),
         chart(trace, "transfers", _CHART),
@@ -35,7 +35,7 @@ def _rates(trace: Trace) -> str:
 
 
 def _between(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with its ends named as in the timeline."""
+    """Return a table with source and destination named as in the timeline."""
     return rows.assign(
         **{end: [device_label(name) for name in rows[end]] for end in ("source", "destination")}
     )

@@ -1,4 +1,4 @@
-"""The tab of predictions: what the steps would take if something took longer or shorter."""
+"""The tab of predictions: step times if something took longer or shorter."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.texts import Text, text_of
 
 MOST_EVENTS = 100_000
-"""Larger traces take longer for a prediction than a drag of the slider."""
+"""For larger traces, a prediction takes longer than a drag of the slider."""
 
 _MOST_NAMES = 30
 _LONGEST_LABEL = 80
@@ -49,7 +49,7 @@ _COSTS = [
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the control, and a table of what each activity costs."""
+    """Return the control, and a table of the cost of each activity."""
     control = {"kind": "what_if", "title": "What if", "definition": _DEFINITION}
     try:
         now = _outcome(trace, _predicted(trace))
@@ -59,12 +59,12 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def outcome(trace: Trace, change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a change would bring for the median step; see `changed`."""
+    """Return the effect of a change on the median step; see `changed`."""
     return _outcome(trace, changed(trace, change))
 
 
 def changed(trace: Trace, change: Mapping[str, Any]) -> Predicted:
-    """Predict a trace with a change: its ``subject``, the ``name`` of one, and ``how`` it changes.
+    """Predict a trace with a change, given its ``subject``, ``name``, and ``how`` it changes.
 
     ValueError has the reason if it cannot be predicted.
     """
@@ -82,7 +82,7 @@ def _predicted(trace: Trace, **changes: Any) -> Predicted:
 
 
 def _outcome(trace: Trace, found: Predicted) -> dict[str, Any]:
-    """Describe the step of median recorded duration, on the task that idles least in it as recorded."""
+    """Describe the recorded median step, on the task that idles least in it."""
     times = found.times.sort_values("recorded_ns", kind="stable")
     row = times.iloc[(len(times) - 1) // 2]
     recorded, predicted = (_parts(each, int(row["step"])) for each in (trace, found))
@@ -111,9 +111,9 @@ def _parts(trace: Trace, step: int) -> pd.DataFrame:
 
 
 def _choices(trace: Trace) -> list[dict[str, Any]]:
-    """Return what can be changed: for each subject the names with the most time, and how they are shown.
+    """Return possible changes: for each subject, the names with the most time, and their labels.
 
-    ``how`` has what can be done with them besides giving them a factor.
+    ``how`` has the changes other than a factor.
     """
     there = {*_activities(trace)}
     moves = {"ops", "layers", "lines"} if {"host_compute", "device_compute"} <= there else set()
@@ -163,7 +163,7 @@ def _activities(trace: Trace) -> list[str]:
 
 
 def _costs(trace: Trace) -> dict[str, Any]:
-    """Tabulate all steps without each of the activities that save something."""
+    """Tabulate the steps without each of the activities whose removal saves time."""
     rows = []
     for name in _activities(trace):
         times, _ = step_times(trace, replay(trace, requested(trace, {"activities": {name: 0}})))

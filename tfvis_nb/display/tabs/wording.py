@@ -26,11 +26,11 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def device_label(name: object) -> str:
-    """Return the timeline's name of a full device name; empty where it is not known."""
+    """Return the timeline's label for a full device name; empty if unknown."""
     return device_location(name) if isinstance(name, str) else ""
 
 
 def placed(trace: Trace, events: np.ndarray) -> list[str]:
-    """Return where each event ran: task, device and lane."""
+    """Return the task, device and lane of each event."""
     rows = trace.events[["task", "device", "lane"]].take(events).astype(str)
     return [lane_label(*row) for row in zip(rows["task"], rows["device"], rows["lane"], strict=True)]

@@ -1,4 +1,4 @@
-"""Where in the timeline the rows of tables are."""
+"""Positions of table rows in the timeline."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,9 +10,9 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.trace import Trace
 
 _ROOM = 2
-"""An event is shown with this many times its length before and after it."""
+"""Context before and after an event, as a multiple of its length."""
 _LEAST_NS = 400
-"""Room of an event that has hardly any length."""
+"""Minimum context, for very short events."""
 
 
 class ZoomTargets:
@@ -26,7 +26,7 @@ class ZoomTargets:
         self._end = start + trace.events["duration_ns"].to_numpy()
 
     def of_events(self, events: Iterable[Any]) -> list[dict[str, Any] | None]:
-        """Return where each event is, with some room around it; nowhere where there is none (NA or -1)."""
+        """Return the position of each event, with some context; none for NA or -1."""
         return [None if pd.isna(event) or event < 0 else self._of_event(int(event)) for event in events]
 
     def _of_event(self, event: int) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class ZoomTargets:
         return {"start": start - room, "end": end + room, "events": [event]}
 
     def of_steps(self, steps: Iterable[int]) -> list[dict[str, Any] | None]:
-        """Return where each step is, by its number."""
+        """Return the position of each step, by number."""
         known = self._trace.steps.set_index("step")
         times = known[["start_ns", "end_ns"]].to_numpy() - self.origin
         at = {int(step): index for index, step in enumerate(known.index)}
@@ -47,7 +47,7 @@ class ZoomTargets:
     def of_ranges(
         self, starts: np.ndarray, ends: np.ndarray, events: np.ndarray | None = None
     ) -> list[dict[str, Any] | None]:
-        """Return ranges of epoch ns, each with an event if given; an end of 0 is that of the trace."""
+        """Return ranges of epoch ns, each with an event if given; an end of 0 means the end of the trace."""
         last = int(self._end.max())
         found: list[dict[str, Any] | None] = [
             {"start": int(start) - self.origin, "end": (int(end) if end > 0 else last) - self.origin}
@@ -61,7 +61,7 @@ class ZoomTargets:
     def of_devices(
         self, tasks: pd.Series, devices: pd.Series, starts: np.ndarray, ends: np.ndarray
     ) -> list[dict[str, Any] | None]:
-        """Return ranges of epoch nanoseconds on all lanes of a device each, by the timeline's numbers."""
+        """Return ranges of epoch nanoseconds, each on all lanes of a device, by the timeline's numbers."""
         lanes: dict[tuple[str, str], list[int]] = {}
         drawn = order_lanes(self._trace.events).table
         for number, where in enumerate(zip(drawn["task"], drawn["device"], strict=True)):

@@ -22,7 +22,7 @@ from tfvis_nb.writing.csv import rows_csv
 
 
 class DatasetTimeline(TimelineView):
-    """The traces of a dataset as one timeline, of which only what is looked at is read.
+    """The traces of a dataset as one timeline, which only reads the parts in view.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ class DatasetTimeline(TimelineView):
     steps
         Numbers of steps; None for all, with the events outside steps.
     selection, title, **options
-        As of `TimelineWidget`.
+        As in `TimelineWidget`.
 
     Raises
     ------
     TypeError
         If an option is unknown, or the title no text.
     ValueError
-        If an option or the selection has a value it cannot have; if there is no such run, task or step, or
+        If an option or the selection has an invalid value, or there is no such run, task or step, or
         more lanes or days than a timeline shows.
     OSError
         If a part of the dataset is damaged.
@@ -76,12 +76,12 @@ class DatasetTimeline(TimelineView):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The selected events, those that overlap it when a range of time is selected.
+        """The selected events; for a selected time range, those that overlap it.
 
-        The columns are those of ``trace.events``; the index is the number of each event in this
-        timeline. A range has at most a million rows: where there are more, those of the first tasks
-        are given, with a warning, and ``attrs["left_out"]`` is how many are missing. Set it to such rows, a
-        list of these numbers, a tuple ``(start_ns, end_ns)`` in epoch nanoseconds, or None.
+        The columns are those of ``trace.events``; the index is the number of each event in this timeline. A
+        range has at most a million rows: if there are more, those of the first tasks are returned, with a
+        warning, and ``attrs["left_out"]`` is the number of missing ones. Set it to such rows, a list of these
+        numbers, a tuple ``(start_ns, end_ns)`` in epoch nanoseconds, or None.
         """
         rows, left_out = self._delivery.rows(self._selection)
         rows.attrs["left_out"] = left_out
@@ -120,7 +120,7 @@ class DatasetTimeline(TimelineView):
         return selection
 
     def _html(self, title: str | None, **options: Any) -> str:
-        """Return the page of the traces read back, where they are small enough."""
+        """Return a page of the traces, if they are small enough."""
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
         page = self._delivery.whole_trace().to_html(
             None, self._title if title is None else title, **values, **options

@@ -1,4 +1,4 @@
-"""How a trace gets to the front end: whole, in chunks after an outline, or by the parts looked at."""
+"""Deliver a trace to the front end: whole, in chunks after an outline, or in the parts in view."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -13,19 +13,18 @@ from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text
 
 WHOLE_BYTES = 4_000_000
-"""The drawing is part of the widget's state up to this size: some notebooks save that state."""
+"""Up to this size the drawing is part of the widget's state, which some notebooks save."""
 MOST_HELD = 2_000_000
-"""Events that a browser is made to hold; of a longer trace it gets the parts that are looked at."""
+"""Maximum events held by a browser; of a larger trace it only gets the parts in view."""
 CHUNK_BYTES = 4_000_000
-"""Size of one message: tens of megabytes at once would hold up everything behind them."""
+"""Size of one message: tens of megabytes at once would delay all later messages."""
 
 
 class Delivery:
     """Sends a trace to the front end in parts.
 
-    `first` is drawn at first, a container as of `tfvis_nb.display.wire.drawn` or
-    `tfvis_nb.display.large.entries`. `rest` is how the front end gets what `first` lacks: ``""`` (nothing),
-    ``"chunks"`` or ``"windows"``.
+    `first` is drawn first, a container of `tfvis_nb.display.wire.drawn` or `tfvis_nb.display.large.entries`.
+    `rest` is how the front end gets the rest: ``""`` (nothing), ``"chunks"`` or ``"windows"``.
     """
 
     def __init__(self, trace: Trace, lanes: LaneOrder, title: str) -> None:
@@ -45,18 +44,18 @@ class Delivery:
 
     @property
     def payloads(self) -> dict[str, bytes | None]:
-        """Everything that is ``"drawn"``, and all ``"details"``, as far as they have been made."""
+        """The complete ``"drawn"`` and ``"details"`` parts, as far as they have been made."""
         return {"drawn": self._whole or None, "details": self._details or None}
 
     def details(self) -> bytes:
         """Everything that the details panel shows."""
-        # Pushed by the thread of the cells, and asked for on another: one of them waits.
+        # Pushed by the thread of the cells and requested on another: one of them waits.
         with self._finding:
             self._details = self._details or details(self._trace, self._lanes)
             return self._details
 
     def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Yield ``"drawn"`` or ``"details"`` in pieces, each with its message."""
+        """Yield ``"drawn"`` or ``"details"`` in pieces, each with a message."""
         data = self.details() if part == "details" else self._whole
         starts = range(0, len(data), CHUNK_BYTES)
         for index, start in enumerate(starts):
@@ -64,7 +63,7 @@ class Delivery:
             yield message, data[start : start + CHUNK_BYTES]
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer a question of the front end; see `tfvis_nb.display.large.queries`."""
+        """Answer a query of the front end; see `tfvis_nb.display.large.queries`."""
         if self._windows is None:
             raise ValueError(Text("sent_whole"))
         return self._windows.answer(question)

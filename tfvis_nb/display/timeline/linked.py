@@ -1,4 +1,4 @@
-"""A timeline that is part of something larger: a dashboard, a comparison."""
+"""A timeline that is part of a dashboard or a comparison."""
 
 import uuid
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from tfvis_nb.display.timeline.widget import TimelineWidget
 
 
 class LinkedTimeline(TimelineWidget):
-    """A timeline with a link of its own, exported as the page of the whole that contains it.
+    """A timeline with its own link, exported as the page of its container.
 
-    `page` writes that page. `before_details` is called before the contents of the details are computed, such
-    as to wait for something more urgent. Both are set by the whole.
+    `page` writes that page. `before_details` is called before the details are computed, for example to wait
+    for more urgent work. The container sets both.
     """
 
     page: Callable[[], str]
@@ -34,7 +34,7 @@ class LinkedTimeline(TimelineWidget):
 
     @property
     def shown(self) -> Trace:
-        """The trace with the times that are drawn."""
+        """The trace with the drawn times."""
         return self._shown
 
     @property
@@ -43,7 +43,7 @@ class LinkedTimeline(TimelineWidget):
         return self._title
 
     def as_now(self, title: str | None) -> dict[str, Any]:
-        """Return the data for a whole page of the timeline, with its current options and selection."""
+        """Return the data for a page of the timeline, with its current options and selection."""
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
         payloads = self._delivery.payloads if title in (None, self._title) else {}
         return {
@@ -55,7 +55,7 @@ class LinkedTimeline(TimelineWidget):
         }
 
     def send_details_soon(self) -> None:
-        """Send what the details show after the cell: a kernel busy with the next ones could not be asked."""
+        """Send the details after the cell, because a kernel busy with later cells cannot answer requests."""
         if not self._details and not self._delivery.rest:
             after_cell(self._send_details)
 

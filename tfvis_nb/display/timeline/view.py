@@ -1,4 +1,4 @@
-"""What every timeline in a notebook is: bytes to draw, options, a selection, and answers to the front end."""
+"""Base of timelines in a notebook: bytes to draw, options, a selection, and answers to the front end."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
@@ -17,26 +17,26 @@ from tfvis_nb.texts import text_of
 
 
 class Source(Protocol):
-    """Where a timeline's events come from: a trace in memory, or a dataset on disk."""
+    """The source of a timeline's events: a trace in memory, or a dataset on disk."""
 
     rest: str
 
     @property
     def first(self) -> bytes:
-        """What is drawn at first."""
+        """The bytes that are drawn first."""
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer a question of the front end."""
+        """Answer a query of the front end."""
 
     def details(self) -> bytes:
-        """Everything that the details panel shows, where `rest` is not asked for in parts."""
+        """The content of the details panel, unless `rest` is requested in parts."""
 
     def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Yield the rest of what is drawn, or of the details, in pieces."""
+        """Yield the rest of the drawing, or of the details, in pieces."""
 
 
 class TimelineView(HtmlExport, StoredWidget):
-    """A timeline of something: see `TimelineWidget` and `DatasetTimeline`."""
+    """Base of `TimelineWidget` and `DatasetTimeline`."""
 
     if bundle_path("widget.js").is_file():
         _esm = widget_bundle("widget.js")
@@ -47,7 +47,7 @@ class TimelineView(HtmlExport, StoredWidget):
     lane_filter = traitlets.Unicode(timeline_options.DEFAULTS["lane_filter"]).tag(sync=True)
     _selection = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     _annotations: traitlets.List[Any] = traitlets.List().tag(sync=True)
-    # Two, because several timelines of a widget tell of their views, but do not follow each other.
+    # Two, because several timelines of a widget report their views but do not follow each other.
     _view: "traitlets.Dict[str, Any]" = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     _wanted_view: "traitlets.Dict[str, Any]" = traitlets.Dict(default_value=None, allow_none=True).tag(
         sync=True
@@ -71,19 +71,19 @@ class TimelineView(HtmlExport, StoredWidget):
         raise NotImplementedError
 
     def _selection_of(self, value: Any) -> dict[str, Any] | None:
-        """Put what the user names in the front end's terms."""
+        """Convert a selection of the user for the front end."""
         raise NotImplementedError
 
     def _checked(self, selection: Any) -> dict[str, Any] | None:
-        """Return a selection of the front end; ValueError if it is of something else."""
+        """Return a selection of the front end; ValueError if it does not fit this timeline."""
         raise NotImplementedError
 
     def _exported(self, form: Any) -> tuple[str, str]:
-        """Return the name and the text of a file that the front end offers."""
+        """Return the name and the text of an exported file."""
         raise NotImplementedError
 
     def on_selection(self, callback: Callable[[pd.DataFrame], object]) -> None:
-        """Call `callback` with the selected rows when the selection changes, by a click or from Python."""
+        """Call `callback` with the selected rows when the selection changes, by click or from Python."""
         self.observe(lambda _: callback(self.selection), names="_selection")
 
     def close(self) -> None:
@@ -104,16 +104,16 @@ class TimelineView(HtmlExport, StoredWidget):
         try:
             return self._checked(proposal["value"])
         except ValueError as error:
-            # Only this kind of error makes traitlets take back what the front end sent.
+            # Only this error makes traitlets reject the value from the front end.
             raise traitlets.TraitError(text_of(error)) from error
 
     def _send_details(self) -> None:
-        # A closed widget has no drawing and no viewers.
+        # Closed widgets have no drawing and no viewers.
         if self._drawn:
             self._details = self._delivery.details()
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end; on a notebook's second thread, perhaps."""
+        """Answer a message of the front end, possibly on a second thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind in ("details", "export", "rest", "ask"):
             answer_message(self, content, lambda: self._reply(kind, content))

@@ -1,4 +1,4 @@
-"""The timeline in a notebook cell: one anywidget that holds a trace's bytes, options and selection."""
+"""The timeline in a notebook cell: an anywidget with a trace's bytes, options and selection."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -48,24 +48,23 @@ class TimelineWidget(ViewedTimeline, PictureExport):
     title
         Shown in the toolbar instead of the trace's own title.
     keep
-        Whether the notebook's file keeps the timeline itself, for use without a kernel, even if its page is
+        Whether to store the timeline in the notebook file, for use without a kernel, even if its page is
         larger than 2 MB.
     view
         What is in view at first: a dict with some of what `view` has.
     **options
-        ``height`` in CSS pixels (160 to 4000, 560 unless given); ``group_by``
-        (``"device"``, ``"kind"`` or ``"none"``); ``color_by`` (``"kind"``, ``"op"`` or
-        ``"device"``); ``lane_filter``, a text that the lanes shown contain. Each is
-        also an attribute that follows the toolbar and can be set later.
+        ``height`` in CSS pixels (160 to 4000, by default 560); ``group_by`` (``"device"``, ``"kind"`` or
+        ``"none"``); ``color_by`` (``"kind"``, ``"op"`` or ``"device"``); ``lane_filter``, a text that names
+        of shown lanes must contain. Each is also an attribute that follows the toolbar and can be set later.
 
     Raises
     ------
     TypeError
-        If an option is unknown, or the title no text.
+        If an option is unknown, or the title is not a text.
     ValueError
         If an option, the view or the selection has a value it cannot have.
     FileNotFoundError
-        If this is a checkout of the source whose front end is not built.
+        If this is a source checkout whose front end is not built.
     """
 
     _delivery: Delivery
@@ -106,7 +105,7 @@ class TimelineWidget(ViewedTimeline, PictureExport):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The selected rows of ``trace.events``; those that overlap it when a range of time is selected.
+        """The selected rows of ``trace.events``; for a selected time range, those that overlap it.
 
         Set it to rows of ``trace.events`` or ``trace.transfers``, a boolean mask over
         ``trace.events``, a list of event ids, a tuple ``(start_ns, end_ns)`` in epoch
@@ -125,9 +124,9 @@ class TimelineWidget(ViewedTimeline, PictureExport):
 
     @property
     def annotations(self) -> pd.DataFrame:
-        """Names and comments on events, ranges and times: those of the trace, see `Trace.annotations`.
+        """Names and comments on events, ranges and times of the trace; see `Trace.annotations`.
 
-        What is annotated in the timeline is here at once, and what is set here is shown at once.
+        Changes in the timeline appear here immediately, and changes here appear in the timeline.
 
         Examples
         --------
@@ -146,7 +145,7 @@ class TimelineWidget(ViewedTimeline, PictureExport):
         self._trace.annotations = values
 
     def _show_annotations(self) -> None:
-        """Take over the annotations of the trace, which this timeline or something else has changed."""
+        """Show the annotations of the trace, which this timeline or other code has changed."""
         self.set_trait("_annotations", drawn_annotations(self._trace, self._shown, self._lanes))
         self._store_changed()
 
@@ -175,7 +174,7 @@ class TimelineWidget(ViewedTimeline, PictureExport):
         return page_text(self._shown, title=title, **kept, **payloads, **limits, **values | now.options)
 
     def _picture(self, **options: Any) -> Picture:
-        """Return the picture that `to_svg` writes, by default of the filtered lanes and the selected time."""
+        """Return the picture that `to_svg` writes, by default of the filtered lanes and selected time."""
         refuse_unknown(options, OPTIONS)
         own: dict[str, Any] = {"lanes": self.lane_filter}
         if "range_ns" in self.selection.attrs:
@@ -210,16 +209,16 @@ class TimelineWidget(ViewedTimeline, PictureExport):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         if not self._details and not self._delivery.rest:
-            # Pushed rather than asked for: a kernel busy with the next cells answers nothing. But after the
-            # cell: it takes longer to find them than to draw.
+            # Pushed instead of requested, because a kernel busy with later cells does not answer. But only
+            # after the cell, because finding them takes longer than drawing.
             after_cell(self._send_details)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         kept = self.store(partial(static_html, self._trace, title=self._title), self.page_to_keep)
         return {**data, "text/html": kept}, metadata
 
     def page_to_keep(self) -> str:
-        """Return the page that the notebook's file keeps, or an empty text if that would be too large."""
-        # A closed widget has nothing drawn.
+        """Return the page to store in the notebook file, or an empty text if it would be too large."""
+        # Closed widgets have no drawing.
         if not self._drawn or (self._delivery.rest and not self._keep):
             return ""
         try:
@@ -259,7 +258,7 @@ def show_timeline(
     view: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> TimelineWidget | DatasetTimeline:
-    """Show a trace as a timeline; in a notebook, as the last expression of a cell.
+    """Show a trace as a timeline, in a notebook as the last expression of a cell.
 
     Parameters
     ----------
@@ -277,7 +276,7 @@ def show_timeline(
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        As of `TimelineWidget`, and whatever reading `source` raises.
+        As in `TimelineWidget`, and the errors of reading `source`.
     """
     if view is not None:
         options = {**options, "view": view}
@@ -290,7 +289,7 @@ def show_timeline(
 
 
 def as_trace(source: Any) -> Trace:
-    """Return a trace as it is, and read anything else."""
+    """Return a trace unchanged, and read anything else."""
     from tfvis_nb.reading import read_trace
 
     return source if isinstance(source, Trace) else read_trace(source)

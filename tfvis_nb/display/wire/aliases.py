@@ -1,6 +1,6 @@
-"""The tensors that took over buffers in the timeline, as the events that made the tensors.
+"""The tensors that took over buffers in the timeline, stored as the events that made the tensors.
 
-``js/model/wire/memory.ts`` reads it. Events take a fifth of the bytes of names.
+``js/model/wire/memory.ts`` reads them. Events take a fifth of the bytes of names.
 """
 
 import re
@@ -22,10 +22,10 @@ _SLOT = re.compile("[0-9]{1,9}")
 
 
 def alias_columns(trace: Trace, buffers: pd.DataFrame) -> dict[str, WireColumn]:
-    """Write how many aliases each buffer has, and of each its event and its slot; nothing without any.
+    """Store the number of aliases of each buffer, and the event and slot of each; nothing if there are none.
 
-    An event is stored as its distance to the one that allocated the buffer. Aliases of events that are
-    not in the trace are left out, as in a part of one.
+    An event is stored as its distance to the one that allocated the buffer. Aliases of events that are not in
+    the trace, for example in a part of it, are left out.
     """
     texts = buffers["aliases"].to_numpy(object)
     having = np.flatnonzero(texts != "")
@@ -56,7 +56,7 @@ def alias_columns(trace: Trace, buffers: pd.DataFrame) -> dict[str, WireColumn]:
 
 
 class _Runs:
-    """When the nodes of some tensors ran, by step and task."""
+    """The runs of the nodes of tensors, by step and task."""
 
     def __init__(self, trace: Trace, tensors: set[str]) -> None:
         events = trace.events
@@ -79,7 +79,7 @@ class _Runs:
         node, _, slot = name.rpartition(":")
         whole = (step, task, name) in self._runs
         starts, ids = self._runs.get((step, task, name if whole else node), ([], []))
-        # Records are in whole microseconds, rounded down.
+        # Records are rounded down to microseconds.
         for at in range(bisect_left(starts, start), len(starts)):
             if starts[at] >= end + _MICROSECOND:
                 break

@@ -1,7 +1,7 @@
-"""The code of a page: files, the time of each line, and the stacks of events.
+"""The code in a page: files, the time of each line, and the stacks of events.
 
-``js/model/wire/code.ts`` reads it. Only what the stacks of events refer to is sent, and the
-whole text only of the user's own files.
+``js/model/wire/code.ts`` reads it. Only data used by the stacks of events is sent, and whole texts only of
+the user's own files.
 """
 
 import copy
@@ -23,14 +23,14 @@ from tfvis_nb.display.wire.lane_times import optional_column
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 
 _MOST_TEXT = 1 << 19
-"""Characters of all files together; of later files only the lines on stacks are sent."""
+"""Maximum total characters of all files; of later files, only the lines on stacks are sent."""
 _FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "copied", "events": "events"}
 _TOTALS = ("file", "line", "phase", *_FIGURES.values())
 _COMPUTED = (
     *("_cache", "findings", "functions", "hlo_ops", "out_of_memory", "overview", "program_memory"),
     "source_lines",
 )
-"""Cached attributes of a trace that may have been computed with its code."""
+"""Cached attributes of a trace that may depend on its code."""
 TEXTS = ("code_function", "code_text")
 """The columns of texts that `code` returns."""
 
@@ -57,7 +57,7 @@ def code(
         totals_of = line_totals(trace)
         header["lines"] = totals_of.assign(file=place[totals_of["file"]]).to_numpy(np.int64).tolist()
         header["unattributed"] = unattributed(trace)
-    # The line of a file that is sent whole is in it.
+    # The text of a complete file includes its lines.
     whole = np.array([each["text"] is not None for each in files])[file]
     texts = described["text"].combine_chunks() if whole.size else pa.array([], pa.string())
     columns = {
@@ -75,7 +75,7 @@ def code(
 
 
 def code_bytes(trace: Trace) -> bytes:
-    """Write the code of a large trace, whose events are not in the browser, as a container."""
+    """Write the code of a large trace, whose events are not in the browser, to a container."""
     header, columns, texts = code(trace, np.zeros(0, np.int64), totals=True)
     numbers, strings = number_texts(texts)
     named = {name: WireColumn(number) for name, number in zip(TEXTS, numbers, strict=True)} if header else {}
@@ -85,7 +85,7 @@ def code_bytes(trace: Trace) -> bytes:
 
 
 def without_code(trace: Trace) -> Trace:
-    """Return the same trace without stacks, lines, the text of files, and tracings."""
+    """Return the trace without stacks, lines, texts of files, and tracings."""
     part = copy.copy(trace)
     part.stacks = None
     part.programs = {name: without_sources(proto) for name, proto in trace.programs.items()}
@@ -102,7 +102,7 @@ def without_code(trace: Trace) -> Trace:
 
 
 def event_phases(trace: Trace) -> np.ndarray:
-    """Return 1 more than the index in `PHASES` for each event, 0 where its phase is not known; int64."""
+    """Return the index in `PHASES` of each event plus 1, or 0 if its phase is unknown (int64)."""
     if trace.nested is None or PHASE not in trace.nested.column_names:
         return np.zeros(len(trace.events), np.int64)
     names = trace.nested[PHASE].to_pandas()
@@ -113,7 +113,7 @@ def _with_callers(table: StackTable, stack: np.ndarray) -> np.ndarray:
     """Return the stacks of events and all their callers, in order."""
     used = np.zeros(len(table) + 1, "?")
     used[stack[stack >= 0]] = True
-    # Each round looks twice as far up; the last index means no caller.
+    # Each round doubles the distance; the last index means no caller.
     farther = np.append(table.stacks["caller"].to_numpy(), -1)
     while (farther >= 0).any():
         used[farther[used]] = True
@@ -122,7 +122,7 @@ def _with_callers(table: StackTable, stack: np.ndarray) -> np.ndarray:
 
 
 def _files(table: StackTable, file: np.ndarray) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Describe the files of frames, each name once, and return the index of each file of the table."""
+    """Describe the files of frames, each name once, and return the index of each file in the table."""
     places: dict[tuple[str, str | None, bool], int] = {}
     names: dict[str, int] = {}
     described: list[dict[str, Any]] = []
@@ -144,7 +144,7 @@ def _files(table: StackTable, file: np.ndarray) -> tuple[list[dict[str, Any]], n
 def line_totals(trace: Trace) -> pd.DataFrame:
     """Add up the events of each line of the user's code and phase, by the innermost frame of each event.
 
-    Columns (int64): ``file`` (a row of ``trace.stacks.files``), ``line``, ``phase`` (as of `event_phases`),
+    Columns (int64): ``file`` (a row of ``trace.stacks.files``), ``line``, ``phase`` (see `event_phases`),
     ``device`` and ``host`` (self time, ns), ``copied`` (bytes), ``events``.
     """
     if trace.stacks is None:
@@ -157,7 +157,7 @@ def line_totals(trace: Trace) -> pd.DataFrame:
 
 
 def unattributed(trace: Trace) -> list[dict[str, Any]]:
-    """Add up the events of no line by reason, one of `REASONS`, with figures as in `line_totals`."""
+    """Add up the events without a line by reason, one of `REASONS`, with figures as in `line_totals`."""
     _, rows = _own_frames(trace, attributed=False)
     reason = reasons(trace, rows, event_stacks(trace)[rows])
     table = event_figures(trace, rows)[[*_FIGURES]].groupby(reason).sum()

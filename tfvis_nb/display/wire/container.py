@@ -8,7 +8,7 @@ The front end reads it in ``js/model/wire/container.ts``. Uncompressed, it is::
     the rest     the columns' bytes, each starting at a multiple of 8
 
 ``header["columns"]`` has for each column its dtype, length, offset and
-encoding. The encodings only reorder bytes so that gzip finds more to save.
+encoding. The encodings only reorder bytes so that gzip compresses better.
 """
 
 import json
@@ -43,7 +43,7 @@ class WireColumn:
 def pack(header: Mapping[str, Any], columns: Mapping[str, WireColumn]) -> bytes:
     r"""Write a container, one gzip member: the JSON `header` with ``columns`` added, and the columns.
 
-    The same input always gives the same bytes. ValueError if the container has no word for a column's dtype.
+    The same input always gives the same bytes. ValueError if the container does not support a column's dtype.
     """
     described: dict[str, dict[str, Any]] = {}
     parts: list[bytes] = []
@@ -73,7 +73,7 @@ def pack(header: Mapping[str, Any], columns: Mapping[str, WireColumn]) -> bytes:
 def _encode(column: WireColumn) -> bytes:
     values = column.values.astype(column.values.dtype.newbyteorder("<"), copy=False)
     if column.encoding == "delta-shuffle":
-        # Unsigned integers wrap around, and their running sum wraps back.
+        # Unsigned differences wrap around, and their running sum wraps back.
         values = np.diff(values, prepend=values.dtype.type(0))
     if column.encoding == "plain" or values.dtype.itemsize == 1:
         return values.tobytes()

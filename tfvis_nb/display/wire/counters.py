@@ -18,16 +18,16 @@ from tfvis_nb.display.wire.lane_times import length_column
 MOST_TRACKS = 100
 """If there are more series, only the first are drawn."""
 MOST_VALUES = 1_000_000
-"""If there are more values in total, each bucket of time sends only those that draw the same line."""
+"""If there are more values in total, each time bucket only sends those that draw the same line."""
 _PER_BUCKET = 4
 
 
 class CounterTracks(NamedTuple):
     """The tracks of a trace with their columns, ``counter_0_gap`` and so on.
 
-    A track in `header` has `SERIES`, ``least`` and ``most`` (of all its values), ``at`` (when it first has
-    the most) and ``first`` (of its first value here), both ns from the origin; ``reduced`` stands in one of
-    which not all values are sent. Of `unsent` series there is no track.
+    A track in `header` has `SERIES`, ``least`` and ``most`` of all its values, ``at`` (time of the first
+    maximum) and ``first`` (time of its first value here), both in ns from the origin, and ``reduced`` if not
+    all values are sent. `unsent` series have no track.
     """
 
     header: list[dict[str, Any]]
@@ -76,7 +76,7 @@ def counter_tracks(
 
 
 def counter_bytes(trace: Trace, start: int, end: int, *, most_values: int) -> bytes:
-    """Write `counter_tracks` as a container of its own, for a front end that holds parts of a trace."""
+    """Write `counter_tracks` as a separate container, for a front end that holds parts of a trace."""
     tracks = counter_tracks(trace, start, end, most_values=most_values)
     header = {"version": VERSION, "counters": tracks.header, "counters_unsent": tracks.unsent}
     return pack(header, tracks.columns)
@@ -103,7 +103,7 @@ def counter_figures(trace: Trace, start: float, end: float) -> list[dict[str, fl
 
 
 def _numbered(trace: Trace) -> pd.DataFrame:
-    """Return the counters that are drawn, with the number of the track of each value."""
+    """Return the drawn counters, with the track number of each value."""
     table = trace.counters
     if not len(table) or not len(trace.events):
         return pd.DataFrame()
@@ -113,10 +113,10 @@ def _numbered(trace: Trace) -> pd.DataFrame:
 
 
 def reduced(time: np.ndarray, value: np.ndarray, buckets: int) -> np.ndarray:
-    """Return the indexes of the first, last, lowest and highest value of each of `buckets` parts of the time.
+    """Return the indexes of the first, last, lowest and highest value in each of `buckets` parts of the time.
 
-    A line through these has the same pixels as one through all values if no pixel is narrower than a part:
-    M4 (Jugel et al., VLDB 2014).
+    A line through these has the same pixels as a line through all values, if no pixel is narrower than a
+    part: M4 (Jugel et al., VLDB 2014).
     """
     if len(time) <= _PER_BUCKET * buckets:
         return np.arange(len(time))
@@ -129,6 +129,6 @@ def reduced(time: np.ndarray, value: np.ndarray, buckets: int) -> np.ndarray:
 
 
 def _levels(value: np.ndarray) -> WireColumn:
-    """Store values; neighbouring whole ones differ little."""
+    """Store values; neighbouring whole numbers differ little."""
     is_small = (value == np.floor(value)) & (value >= 0) & (value < 2**32)
     return WireColumn(value.astype("u4"), "delta-shuffle") if is_small.all() else WireColumn(value)

@@ -1,7 +1,7 @@
-"""The second byte string the front end gets: the content of the details panel.
+"""The second byte string for the front end: the content of the details panel.
 
-``js/model/wire/details.ts`` reads it, after the first picture is drawn. Its rows are
-ordered by lane, as those of `tfvis_nb.display.wire.drawn`.
+``js/model/wire/details.ts`` reads it after drawing the first picture. Its rows are ordered by lane, like
+those of `tfvis_nb.display.wire.drawn`.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ def details(
     """Write the content of the details panel for a trace, as a container.
 
     `waits` adds the causes of waiting, `overview` the facts about the whole trace, its steps and its lines of
-    code. `operands` are the `operand_links` where they are known already.
+    code. `operands` are the `operand_links`, if already known.
     """
     rows = (lanes or order_lanes(trace.events)).rows
     events = trace.events.take(rows)
@@ -125,13 +125,13 @@ def _overview(trace: Trace) -> dict[str, Any]:
 
 
 def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | None = None) -> WireColumn:
-    """Store whole numbers of which some are not recorded; times as distances, which are small."""
+    """Store whole numbers with missing values; times are stored as distances, which are small."""
     whole = values.to_numpy("i8", na_value=0)
     return optional_column(whole if relative is None else relative(whole), values.notna().to_numpy())
 
 
 def _ids(events: pd.DataFrame) -> tuple[dict[str, dict[str, Any]], dict[str, WireColumn]]:
-    """Store the columns that are shown as they are; as texts, because 64 bits exceed a float64."""
+    """Store the columns that are shown unformatted, as texts because 64 bits exceed a float64."""
     shown, columns = {}, {}
     for name, label in SHOWN.items():
         codes, distinct = pd.factorize(events[name].mask(events[name] == 0))
@@ -142,13 +142,13 @@ def _ids(events: pd.DataFrame) -> tuple[dict[str, dict[str, Any]], dict[str, Wir
 
 
 def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
-    """Take an executor row's own name out of its label, ``name = op(inputs)``: it is sent already.
+    """Remove the row's own name from executor labels, ``name = op(inputs)``, because it is sent anyway.
 
-    Returns what stands for the name in the labels, empty when nothing can, and the labels.
+    Returns the placeholder for the name, empty if none is possible, and the labels.
     """
     (name, label), distinct = number_texts([events["name"], events["detail"]])
     texts = distinct.to_pylist()
-    # Steps repeat one another, so that each pair is looked at once.
+    # Steps repeat each other, so each pair is checked only once.
     pairs, pair = np.unique(name.astype("u8") << 32 | label, return_inverse=True)
     labels = [texts[int(number)] for number in pairs & 0xFFFFFFFF]
     if any(_OWN_NAME in text for text in labels):
@@ -156,14 +156,14 @@ def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
     for index, number in enumerate(pairs >> 32):
         own = texts[int(number)]
         before, found, after = labels[index].partition(f"{own} = ")
-        # Only memory sizes in brackets come before the name.
+        # Only memory sizes in brackets precede the name.
         if own and found and (not before or before.endswith("] ")):
             labels[index] = f"{before}{_OWN_NAME} = {after}"
     return _OWN_NAME, pa.array(labels, pa.large_string()).take(pa.array(pair))
 
 
 def _nodes(node: np.ndarray, facts: Sequence[np.ndarray]) -> dict[str, WireColumn]:
-    """Store for each event the row of the columns ``node_*`` that describes it; nothing without graphs."""
+    """Store for each event its row in the columns ``node_*``; nothing without graphs."""
     if not len(facts[0]):
         return {}
     texts = {f"node_{name}": WireColumn(numbers) for name, numbers in zip(FACTS, facts, strict=True)}
@@ -171,7 +171,7 @@ def _nodes(node: np.ndarray, facts: Sequence[np.ndarray]) -> dict[str, WireColum
 
 
 def _recorded_times(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
-    """Store how much later than recorded events of a predicted trace start, and how long they took."""
+    """Store how much later than recorded events of a predicted trace start, and recorded durations."""
     recorded = moved(trace)
     if recorded is None:
         return {}
@@ -197,7 +197,7 @@ def _devices(events: pd.DataFrame) -> tuple[list[str], WireColumn, WireColumn]:
 
 
 def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, WireColumn]]:
-    """Store for each rank's row of a collective which task came last to it, and how long after the first."""
+    """Store for each rank's row of a collective the last task to arrive, and how long after the first."""
     if not (trace.events["kind"] == "collective").any() or trace.collective_waits.empty:
         return [], {}
     known = trace.collective_waits[trace.collective_waits["spread_ns"].notna()]
@@ -212,7 +212,7 @@ def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, Wire
 
 
 def _uncertain(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
-    """Store of each tensor received how long it moved at least and at most, where these differ."""
+    """Store the minimum and maximum transfer time of received tensors, where they differ."""
     if not (trace.events["kind"] == "transfer").any():
         return {}
     received = trace.transfers
@@ -233,8 +233,8 @@ def _uncertain(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
 def _edges(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
     """Store each row's incoming edges: those of row i are edge_offsets[i] to edge_offsets[i + 1].
 
-    Both ends are rows of the wire, and a source is stored as its distance to the
-    target: consumers of one lane mostly follow their producers in step.
+    Both ends are rows of the wire, and a source is stored as its distance to the target, because distances
+    along a lane are mostly constant.
     """
     edges = trace.edges
     columns, order = _links("edge", edges, rows)
@@ -243,12 +243,12 @@ def _edges(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
 
 
 def _operands(links: pd.DataFrame, rows: np.ndarray) -> dict[str, WireColumn]:
-    """Store as `_edges` does which rows made the operands of each; nothing where none are known."""
+    """Store which rows made the operands of each row, like `_edges`; nothing if none are known."""
     return _links("operand", links, rows)[0] if len(links) else {}
 
 
 def _links(name: str, links: pd.DataFrame, rows: np.ndarray) -> tuple[dict[str, WireColumn], np.ndarray]:
-    """Return the columns of links between events, and the order that the links have in them."""
+    """Return the columns of links between events, and the order of the links in them."""
     row = np.empty(len(rows), "i8")
     row[rows] = np.arange(len(rows))
     source, target = (row[links[end].to_numpy("i8")] for end in ("source", "target"))

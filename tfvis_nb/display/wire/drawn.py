@@ -1,9 +1,8 @@
-"""The first of the two byte strings the front end gets: all it needs to draw.
+"""The first of two byte strings for the front end: everything it needs to draw.
 
-``js/model/wire/read_drawn.ts`` reads it. Times are nanoseconds from ``origin_ns``, the
-earliest start of the trace. The column ``lane`` has the lane of each event, in
-the order of ``trace.events``; all other columns are ordered by lane, where
-neighbours are alike and so compress to half of what they take by time.
+``js/model/wire/read_drawn.ts`` reads it. Times are nanoseconds from ``origin_ns``, the earliest start of the
+trace. The column ``lane`` has the lane of each event, in the order of ``trace.events``. All other columns are
+ordered by lane, where neighbours are similar and compress to half the size of the order by time.
 """
 
 from typing import Any
@@ -26,16 +25,16 @@ from tfvis_nb.events import NO_STEP
 VERSION = 1
 
 MOST_LANES = 2**16
-"""Lanes of a timeline: the front end holds the lane of an event in two bytes."""
+"""Maximum lanes of a timeline, because the front end stores the lane of an event in two bytes."""
 
 _DRAWN = ["step", "device", "lane", "kind", "name", "op", "start_ns", "duration_ns"]
 
 
 def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = None) -> bytes:
-    """Write what the timeline draws of a trace, as a container (see `tfvis_nb.display.wire.container`)."""
+    """Write the drawn data of a trace as a container (see `tfvis_nb.display.wire.container`)."""
     lanes = lanes or order_lanes(trace.events, at_most=MOST_LANES)
     rows = lanes.rows
-    # Labels are the most of a table's bytes, and not drawn.
+    # Labels are most of a table's bytes, and not drawn.
     events = trace.events[_DRAWN].take(rows)
     origin = origin_ns(trace.events)
     start = events["start_ns"].to_numpy() - origin
@@ -80,14 +79,14 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
 
 
 def origin_ns(events: pd.DataFrame) -> int:
-    """Epoch nanoseconds that the front end counts from: the earliest start, 0 without events."""
+    """Return the origin of the front end's times in epoch ns: the earliest start, 0 without events."""
     return int(events["start_ns"].iloc[0]) if len(events) else 0
 
 
 def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Describe each step of a trace, and give each of its events the position of its step in that list.
+    """Describe the steps of a trace, and return the position of each event's step in that list.
 
-    ``device`` is how long the busiest accelerator was busy in a step (ns), where that is known.
+    ``device`` is the busy time of the busiest accelerator in a step (ns), if known.
     """
     origin, labels = origin_ns(trace.events), trace.step_labels
     steps, position = distinct_places(events["step"].to_numpy())
@@ -102,7 +101,7 @@ def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]]
         {"step": int(s), "start": int(a), "end": int(b), "events": int(n), "label": labels.get(int(s), "")}
         for s, a, b, n in zip(steps, first, last, counts, strict=True)
     ]
-    # A single step is compared with no other.
+    # A single step cannot be compared.
     busy = busiest_accelerator(trace) if len(steps) > 1 else {}
     for step in described if busy else []:
         ns = busy.get(step["step"], 0)
@@ -112,7 +111,7 @@ def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]]
 
 
 def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
-    """Give the op types that occur, and for each event the index of its own."""
+    """Return the op types that occur, and the index of each event's op type."""
     column = events["op"].cat.remove_unused_categories().cat
     ops = [str(op) for op in column.categories]
     codes = column.codes.to_numpy()
@@ -122,5 +121,5 @@ def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
 
 
 def number_column(numbers: np.ndarray, count: int) -> WireColumn:
-    """Store indices of a list of `count` entries in two bytes where they fit."""
+    """Store indexes into a list of `count` entries, in two bytes if they fit."""
     return WireColumn(numbers.astype("u2" if count <= 2**16 else "u4"))

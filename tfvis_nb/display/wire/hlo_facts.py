@@ -1,4 +1,4 @@
-"""Facts of compiled programs about the events of a page: texts for each instruction that ran."""
+"""Facts from compiled programs about the events of a page: texts for each executed instruction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import text
 
 FACTS = ("program", "instruction", "hlo_category", "operations", "accessed", "expression", "fused")
-"""The facts sent about an instruction; the last are those that it consists of, one in a line."""
+"""The facts sent about an instruction; the last one lists its nested instructions, one per line."""
 
 _LONGEST = 400
 _MOST_FUSED = 40
@@ -44,7 +44,7 @@ def _count(row: Mapping[Any, Any], name: str, written: Callable[[float], str]) -
 
 
 def _fused(trace: Trace, program: str, hlo_op: str) -> str:
-    """Write the instructions within one: the expression of each, and after tabs its op and its line."""
+    """Return the nested instructions as text: the expression of each, and after tabs its op and its line."""
     module = modules(trace).get(program)
     place = None if module is None else module.find(hlo_op)
     if module is None or place is None:

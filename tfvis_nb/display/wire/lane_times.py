@@ -1,8 +1,8 @@
-"""Starts and durations lane by lane, each in as few bytes as keep it exact.
+"""Exact starts and durations lane by lane, in as few bytes as possible.
 
-In a lane an event mostly begins soon after the one before it ended, and GPU
-tracers record whole microseconds. So a start is stored as the gap to the end
-before it, in the largest unit that all times of the lane are multiples of.
+An event mostly starts soon after the end of the previous one on its lane, and GPU tracers record whole
+microseconds. So a start is stored as the gap to the previous end, in the largest unit of which all times of
+the lane are multiples.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class LaneTimes:
 
 
 def lane_times(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> LaneTimes:
-    """Take apart the times (ns) of events that are ordered by lane; no lane is empty."""
+    """Encode the times (ns) of events that are ordered by lane; no lane is empty."""
     heads = np.cumsum(counts) - counts
     first = start[heads]
     relative = start - np.repeat(first, counts)
@@ -38,7 +38,7 @@ def lane_times(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> L
 
 
 def signed_column(values: np.ndarray) -> WireColumn:
-    """Store whole numbers of either sign as uint32: 0, -1, 1, -2 as 0, 1, 2, 3. Large ones go as float64."""
+    """Store signed whole numbers as uint32: 0, -1, 1, -2 as 0, 1, 2, 3. Large ones are float64."""
     folded = (values << 1) ^ (values >> 63)
     if len(values) and (int(folded.max()) >= 2**32 or int(folded.min()) < 0):
         return WireColumn(values.astype("f8"))
@@ -46,7 +46,7 @@ def signed_column(values: np.ndarray) -> WireColumn:
 
 
 def optional_column(values: np.ndarray, known: np.ndarray) -> WireColumn:
-    """Store whole numbers, a missing one as 0, others as 1 + `signed_column`. Large ones go as float64."""
+    """Store whole numbers: missing ones as 0, others as 1 + `signed_column`. Large ones are float64."""
     folded = np.where(known, ((values << 1) ^ (values >> 63)) + 1, 0)
     if len(values) and (int(folded.max()) >= 2**32 or int(folded.min()) < 0):
         return WireColumn(np.where(known, values.astype("f8"), np.nan))
@@ -54,6 +54,6 @@ def optional_column(values: np.ndarray, known: np.ndarray) -> WireColumn:
 
 
 def length_column(values: np.ndarray) -> WireColumn:
-    """Store whole numbers from 0 as uint32, or as float64 where that is too small."""
+    """Store whole numbers from 0 as uint32, or as float64 if that is too small."""
     fits = not len(values) or int(values.max()) < 2**32
     return WireColumn(values.astype("u4" if fits else "f8"))

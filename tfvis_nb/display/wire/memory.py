@@ -1,4 +1,4 @@
-"""Memory in the timeline: how much each allocator has allocated, and its buffers.
+"""Memory in the timeline: allocated bytes of each allocator, and its buffers.
 
 ``js/model/wire/memory.ts`` reads it.
 """
@@ -19,11 +19,11 @@ from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 from tfvis_nb.events import NO_STEP
 
 MAX_BUFFERS = 200_000
-"""If there are more buffers, only the largest are sent; of a curve that changes more than twice as often, the
+"""If there are more buffers, only the largest are sent; curves with more than twice as many changes only send
 peaks."""
 
 Levels = tuple[np.ndarray, np.ndarray]
-"""Times, and the bytes allocated starting with each of them."""
+"""Times, and the allocated bytes from each time on."""
 
 _MICROSECOND = 1000
 _OF_GPU = re.compile(r"^GPU_(\d+)_")
@@ -34,9 +34,9 @@ class MemoryTracks(NamedTuple):
     """Memory in the timeline: a track for each allocator of a task, with its columns.
 
     A track in `header` has ``task``, ``allocator``, ``device`` (of its lanes, ``""`` without one), ``peak``
-    (bytes), ``at`` and ``first`` (when the peak and when anything is allocated first, ns from the
-    origin), ``unit`` (ns, of the times in its columns), ``buffers``, how many are sent, and ``unsent``, how
-    many smaller ones are not. ``estimated`` stands in one whose buffers' times are.
+    (bytes), ``at`` and ``first`` (times of the peak and of the first allocation, ns from the origin),
+    ``unit`` (ns, of the times in its columns), ``buffers`` (the number sent), ``unsent`` (the number of
+    smaller ones not sent), and ``estimated`` if times of buffers are estimated.
     """
 
     header: list[dict[str, Any]]
@@ -45,9 +45,9 @@ class MemoryTracks(NamedTuple):
 
 
 def memory_tracks(trace: Trace) -> MemoryTracks:
-    """Return the tracks of a trace; none if nothing is known of its memory."""
+    """Return the tracks of a trace; none if nothing is known about its memory."""
     curve, buffers = trace.memory, _ended(trace)
-    # A part of a trace may hold the end of a curve, all of whose buffers were freed before.
+    # A part of a trace may contain the end of a curve whose buffers were all freed before.
     found = MemoryTracks([], {}, buffers["name"].iloc[:0])
     if buffers.empty and curve.empty:
         return found
@@ -75,18 +75,18 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
 def _track(
     levels: Levels, buffers: pd.DataFrame, origin: int
 ) -> tuple[dict[str, int], dict[str, WireColumn]]:
-    """Write a curve and its buffers in the largest unit that keeps all times exact."""
+    """Store a curve and its buffers in the largest unit that keeps all times exact."""
     time, level = levels
     start = buffers["alloc_ns"].to_numpy()
     peak = int(np.argmax(level))
-    # An allocator that only freed what was there before has a curve, but no buffers.
+    # An allocator that only freed earlier buffers has a curve, but no buffers.
     first = min([time[0], *start[:1]])
     times = {"peak": int(level[peak]), "at": int(time[peak]) - origin, "first": int(first) - origin}
     time, level = _reduced(time, level)
     gap, start_gap = np.diff(time, prepend=first), np.diff(start, prepend=first)
     length = (buffers["free_ns"] - buffers["alloc_ns"]).to_numpy()
     unit = int(np.gcd.reduce(np.concatenate([gap, start_gap, length]))) or 1
-    # Neighbouring levels differ by the sizes of buffers, which repeat.
+    # Neighbouring levels differ by sizes of buffers, which repeat.
     small = level.max() < 2**32
     columns = {
         "gap": length_column(gap // unit),
@@ -94,18 +94,18 @@ def _track(
         "start_gap": length_column(start_gap // unit),
         "length": length_column(length // unit),
         "bytes": length_column(buffers["bytes"].to_numpy()),
-        # What the allocator added to the request; 0 where that is not known.
+        # The bytes that the allocator added to the request; 0 if unknown.
         "excess": length_column((buffers["bytes"] - buffers["requested_bytes"]).fillna(0).to_numpy(np.int64)),
-        # 0 for events outside of the trace, one more than the id for all others.
+        # 0 for events outside the trace, the id plus 1 for all others.
         "event": WireColumn((buffers["event"].to_numpy() + 1).astype("u4"), "delta-shuffle"),
-        # The role, and behind all roles those of buffers that nothing freed.
+        # The role, and after all roles those of buffers that nothing freed.
         "state": WireColumn((buffers["role"].cat.codes + len(ROLES) * buffers["is_kept"]).to_numpy("u1")),
     }
     return {**times, "unit": unit}, columns
 
 
 def memory_bytes(trace: Trace) -> bytes:
-    """Write `memory_tracks` as a container of its own, for a front end that does not hold the details."""
+    """Write `memory_tracks` as a separate container, for a front end without the details."""
     tracks = memory_tracks(trace)
     (names,), texts = number_texts([tracks.names])
     header = {"version": VERSION, "tracks": tracks.header}
@@ -113,16 +113,16 @@ def memory_bytes(trace: Trace) -> bytes:
 
 
 def name_columns(tracks: list[dict[str, Any]], names: np.ndarray) -> dict[str, WireColumn]:
-    """Write the numbers of the names of the buffers, in the order of `memory_tracks`, track by track."""
+    """Store the name numbers of the buffers, in the order of `memory_tracks`, track by track."""
     ends = np.cumsum([track["buffers"] for track in tracks])
     parts = np.split(names, ends[:-1]) if tracks else []
     return {f"track_{number}_name": WireColumn(part, "delta-shuffle") for number, part in enumerate(parts)}
 
 
 def _ended(trace: Trace) -> pd.DataFrame:
-    """Let buffers that nothing freed end behind everything else of their step or, in a profile, of all.
+    """Let buffers that nothing freed end after everything else of their step or, in a profile, of the trace.
 
-    They last for whole microseconds, like all others of a step.
+    Their lifetimes are whole microseconds, like all others of a step.
     """
     buffers = trace.lifetimes
     steps = trace.steps.set_index("step")["end_ns"]
@@ -136,7 +136,7 @@ def _ended(trace: Trace) -> pd.DataFrame:
 
 
 def _reported(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Levels:
-    """Take an allocator's reports; before the first one it had allocated less by the reported amount."""
+    """Use an allocator's reports; before the first one it had allocated less by the reported amount."""
     time, level = curve["time_ns"].to_numpy(), curve["bytes"].to_numpy()
     new = buffers.loc[buffers["alloc_ns"] == time[0], "bytes"].sum()
     if time[0] <= origin:
@@ -164,7 +164,7 @@ def _reduced(time: np.ndarray, level: np.ndarray) -> Levels:
 
 
 def _device(trace: Trace, task: str, allocator: str) -> str:
-    """Return the device whose memory an allocator allocates: by its number, else the first CPU."""
+    """Return the device whose memory an allocator allocates: by number, or else the first CPU."""
     gpu, tpu = _OF_GPU.match(allocator), _OF_TPU.match(allocator)
     wanted = f"GPU:{gpu[1]}" if gpu else f"TPU:{tpu[1]}" if tpu else "CPU:0"
     lanes = trace.lanes

@@ -1,4 +1,4 @@
-"""Lists of records in `Trace.nested`, taken apart into flat columns."""
+"""Lists of records in `Trace.nested` as flat columns."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 class NestedRows:
     """One nested column of a trace, its lists concatenated."""
 
-    # The records of event i are rows ``offsets[i]`` to ``offsets[i + 1]``, one more than events
+    # The records of event i are rows ``offsets[i]`` to ``offsets[i + 1]``
     offsets: np.ndarray
     # Field name to one value per record; without any record, the fields may be missing
     fields: dict[str, pa.Array]
 
     def whole(self, name: str) -> np.ndarray:
-        """One field's values as int64; 0 where missing."""
+        """The values of a field as int64; 0 if missing."""
         if name not in self.fields:
             return np.zeros(int(self.offsets[-1]), "i8")
         values = pc.fill_null(self.fields[name].cast(pa.int64()), 0)
@@ -25,14 +25,14 @@ class NestedRows:
         return numbers
 
     def texts(self, name: str) -> pa.Array:
-        """One field's values as text; empty where missing."""
+        """The values of a field as text; empty if missing."""
         if name not in self.fields:
             return pa.array([""] * int(self.offsets[-1]), pa.string())
         return pc.fill_null(self.fields[name].cast(pa.string()), "")
 
 
 def nested_rows(nested: pa.Table | None, column: str, events: int) -> NestedRows:
-    """Take apart one column of a trace's nested table; no records where it has no such column."""
+    """Return one column of a trace's nested table; no records if it has no such column."""
     if nested is None or column not in nested.column_names:
         return NestedRows(np.zeros(events + 1, "u4"), {})
     values = nested[column]
@@ -45,9 +45,9 @@ def nested_rows(nested: pa.Table | None, column: str, events: int) -> NestedRows
 
 
 def shape_texts(shapes: pa.Array, names: pa.Array | None = None) -> pa.Array:
-    """Write shapes as text, with the `names` of dimensions that have one.
+    """Format shapes as text, with the `names` of dimensions that have one.
 
-    ``[32, 784]``, ``[batch=?, 3]`` with a dimension unknown, ``?`` for a shape unknown.
+    ``[32, 784]``, ``[batch=?, 3]`` with an unknown dimension, ``?`` for an unknown shape.
     """
     sizes = pc.list_flatten(shapes)
     written = pc.if_else(pc.less(sizes, 0), "?", sizes.cast(pa.string()))
@@ -63,5 +63,5 @@ def shape_texts(shapes: pa.Array, names: pa.Array | None = None) -> pa.Array:
 
 
 def id_texts(lists: pa.Array) -> pa.Array:
-    """Write lists of whole numbers as text: ``3, 12``, empty where there is none."""
+    """Format lists of whole numbers as text: ``3, 12``; empty if there are none."""
     return pc.fill_null(pc.binary_join(lists.cast(pa.list_(pa.string())), ", "), "")

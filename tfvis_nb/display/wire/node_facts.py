@@ -1,4 +1,4 @@
-"""Facts of the graphs about the ops of a page: one text number for each event and fact."""
+"""Facts from graphs about the ops of a page: one text number for each event and fact."""
 
 import numpy as np
 import pandas as pd
@@ -20,11 +20,11 @@ FACTS = (*OF_GRAPHS, *OF_PROGRAMS)
 
 _MOST_GRAPH_BYTES = 1 << 24
 _MOST_TEXT_BYTES = 1 << 18
-"""For all facts together: later events go without them."""
+"""Limit for all facts together; later events have none."""
 
 
 def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.Array]]:
-    """Return the index of each event in the table of facts, -1 without facts, and that table's columns.
+    """Return the index of each event in the table of facts, -1 without facts, and the columns of that table.
 
     An op of the same name, device and label is described by the first step that has it.
     """
@@ -63,13 +63,13 @@ def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.
 def _add_instructions(
     trace: Trace, events: pd.DataFrame, index: np.ndarray, facts: dict[tuple[str, ...], int]
 ) -> None:
-    """Give events that ran an instruction of a compiled program the facts about it."""
+    """Add facts about instructions of compiled programs to the events that ran them."""
     if trace.nested is None or trace.hlo_ops.empty:
         return
     code = np.zeros(len(events), np.int64)
     texts: list[dict[str, int]] = []
     for name in (PROGRAM, HLO_OP):
-        # Other sources may have a text twice in a dictionary.
+        # Other sources may have duplicate texts in a dictionary.
         column = pa.array(trace.nested[name].cast(pa.string()).to_numpy(), pa.string()).dictionary_encode()
         distinct = column.dictionary.to_pylist()
         texts.append({text: at for at, text in enumerate(distinct)})
@@ -89,7 +89,7 @@ def _add_instructions(
 
 
 def _facts(node: Node, *, on_gpus: bool) -> tuple[str, ...]:
-    """Return the texts of `FACTS`, empty where nothing is known."""
+    """Return the texts of `FACTS`, empty if unknown."""
     registered = has_gpu_kernel(node.definition) if on_gpus else None
     return (
         node.requested_device or "",

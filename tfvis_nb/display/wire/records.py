@@ -1,4 +1,4 @@
-"""The records nested in events as the wire sends them: outputs, memory, referenced tensors, MemoryStats.
+"""Nested records of events on the wire: outputs, memory, referenced tensors, MemoryStats.
 
 ``js/model/wire/records.ts`` reads them.
 """
@@ -28,7 +28,7 @@ def output_columns(rows: NestedRows) -> dict[str, WireColumn]:
 
 
 def output_shapes(rows: NestedRows) -> pa.Array:
-    """Write the shape of each output as text."""
+    """Store the shape of each output as text."""
     shapes = rows.fields.get("shape")
     return rows.texts("shape") if shapes is None else shape_texts(shapes, rows.fields.get("dim_names"))
 
@@ -61,16 +61,16 @@ def memory_columns(nested: pa.Table | None, events: int) -> tuple[list[str], dic
 
 
 def id_columns(nested: pa.Table | None) -> dict[str, pa.Array]:
-    """Write the numbers of the buffers that events kept, as texts; nothing if the source lacks them."""
+    """Store the numbers of the buffers that events kept, as texts; nothing if the source lacks them."""
     if nested is None:
         return {}
     return {name: id_texts(nested[column]) for name, column in _IDS.items() if column in nested.column_names}
 
 
 def _buffers(of: str, rows: NestedRows) -> dict[str, WireColumn]:
-    """Store which tensors are in numbered buffers: 1, or 2 where it is shared; and those numbers.
+    """Store which tensors are in numbered buffers (1, or 2 if shared), and those numbers.
 
-    A number is stored as its distance to the one before: allocators count.
+    A number is stored as its distance to the previous one, because allocators count upwards.
     """
     buffer = rows.whole("allocation_id")
     known = buffer != 0

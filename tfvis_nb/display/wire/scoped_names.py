@@ -1,4 +1,4 @@
-"""Event names as the wire sends them: each scope once, each name as its scope and its last part."""
+"""Event names on the wire: each scope once, each name as its scope and its last part."""
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,13 @@ _MOST_PARTS = 16
 
 
 def scoped_names(names: pd.Series | pa.Array) -> dict[str, WireColumn]:
-    """Number the distinct names and take them apart at their slashes.
+    """Number the distinct names and split them at their slashes.
 
-    ``a/b/c`` and ``a/b/d`` share what comes before the last slash, which takes a third of the bytes that the
-    whole names take, compressed. All numbers count from the first appearance. Columns: ``name`` is for each
-    row the number of its name; ``name_scope`` and ``name_part`` are for each name its scope, counted from 1,
-    0 without one, and the part after it; ``scope_parent`` and ``scope_part`` the same for each scope, whose
-    parent always has a smaller number.
+    ``a/b/c`` and ``a/b/d`` share the part before the last slash, which takes a third of the compressed bytes
+    of whole names. All numbers are in order of first appearance. Columns: ``name`` is for each row the number
+    of its name; ``name_scope`` and ``name_part`` are for each name its scope, counted from 1, 0 without one,
+    and the part after it; ``scope_parent`` and ``scope_part`` the same for each scope, whose parent always
+    has a smaller number.
     """
     (numbers,), distinct = number_texts([names])
     parts: dict[str, int] = {}
@@ -27,7 +27,7 @@ def scoped_names(names: pd.Series | pa.Array) -> dict[str, WireColumn]:
     def scope_number(scope: str, left: int) -> int:
         if scope in scopes:
             return scopes[scope]
-        # A name may be anything, even ten thousand slashes: deeper parts stay in one piece.
+        # A name may be anything, even ten thousand slashes, so deeper parts stay in one piece.
         parent, slash, part = scope.rpartition("/") if left else ("", "", scope)
         above = scope_number(parent, left - 1) if slash else 0
         scope_rows.append((above, parts.setdefault(part, len(parts))))

@@ -19,7 +19,7 @@ _LONGEST = 400
 def step_parts(trace: Trace) -> tuple[dict[str, Any], dict[str, WireColumn]]:
     """Store the parts of the steps of a trace of several steps.
 
-    Returns what the header of the details gets, names of activities and of tasks, and the columns: for each
+    Returns the entries of the details header (names of activities and of tasks), and the columns: for each
     step and task, in the order of `trace.breakdown`, ``parts_step``, the step's number, ``parts_task``, the
     index of the task, and ``parts_total``, the length of the step in ns; ``parts_ns`` has the times of all
     activities of the first of these rows, then those of the second.

@@ -1,4 +1,4 @@
-"""The distinct texts of string columns as the wire sends them: UTF-8, offsets, and a number for each row."""
+"""Distinct texts of string columns on the wire: UTF-8, offsets, and a number for each row."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,10 +14,9 @@ from tfvis_nb.texts import Text
 def number_texts(columns: Sequence[pd.Series | pa.Array]) -> tuple[list[np.ndarray], pa.Array]:
     """Number the distinct texts of several string columns together: the numbers of each, and the texts.
 
-    Texts are numbered in the order they first appear: rows that follow each
-    other mostly name things for the first time, so their numbers mostly grow by
-    one, which compresses to nearly nothing. (Sorting the texts saves less on
-    them than it costs on the numbers.)
+    Texts are numbered in order of first appearance: consecutive rows mostly have new texts, so their numbers
+    mostly grow by one, which compresses to nearly nothing. (Sorting the texts saves less on them than it
+    costs on the numbers.)
     """
     arrays = [_large_strings(column) for column in columns]
     encoded = pa.concat_arrays(arrays).dictionary_encode()

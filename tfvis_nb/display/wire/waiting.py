@@ -1,4 +1,4 @@
-"""Critical paths, slack and idle devices for the front end, as part of an event's details.
+"""Critical paths, slack and idle devices for the details panel.
 
 ``js/model/wire/waiting.ts`` reads it.
 """
@@ -23,11 +23,10 @@ from tfvis_nb.display.wire.lane_times import length_column, optional_column, sig
 def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, WireColumn]]:
     """Store the paths of all steps, the slack of events, and why devices were idle, for `rows` in wire order.
 
-    Returns what the header of the details gets, and the columns. The header has each kind of piece with its
+    Returns the entries of the details header, and the columns. The header has each kind of piece with its
     definition; kinds of a path with index ``path_runs`` or higher are waits. Pieces of paths, and of idle
-    time device by device, come in the order of time: ``..._gap`` is the time since the piece before in ns,
-    ``..._row`` the distance of its event's row to that of the piece before. An event that is not here has row
-    -1.
+    time device by device, are ordered by time: ``..._gap`` is the time since the previous piece in ns,
+    ``..._row`` the distance of its event's row from that of the previous piece. A missing event has row -1.
     """
     row = np.empty(len(rows), np.int64)
     row[rows] = np.arange(len(rows))
