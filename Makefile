@@ -1,11 +1,12 @@
 # Everything here works on a fresh machine with Python >= 3.11, Node and Debian's chromium.
 #
 #   make demo    trace a training step and write demo.html, which opens offline
-#   make check   in a minute: linters, types, and the tests without a browser, a notebook or TensorFlow
+#   make check   in a minute: linters, types, and the quick tests without a browser, a notebook or TensorFlow
 #   make test    all of it; what holds of every trace with a sample of them
 #   make test-all  the same with every trace, more examples, and the tests that are left out for their time
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
+#   make measure finds out which tests are too slow for make check, and lists them in tests/slow_tests.txt
 #   make docs    the site, in docs/_build/html; first docs/metrics.md and docs/glossary.md from the definitions in the code
 #   make release wheel and source archive in dist/, checked, and tried with every Python of this machine
 #   make dev     JupyterLab with the view built again, and reloaded, on every change
@@ -26,8 +27,9 @@ INSTALLED := $(VENV)/installed
 DEV_INSTALLED := $(VENV)/installed-dev
 DOCS_INSTALLED := $(VENV)/installed-docs
 
-# Tests that start browsers, kernels, commands or TensorFlow.
-LARGER := browser cli estimator file_view notebooks magics recording reading/test_stepstats_generated.py serving session test_mutants.py test_wheel.py
+# Tests that start browsers, kernels, commands, clusters, servers or TensorFlow, which importing them would take long.
+LARGER := browser cli dataset/test_kills.py estimator file_view notebooks magics recording serving session \
+  reading/test_nested_fields.py reading/test_remote.py reading/test_stepstats_generated.py test_mutants.py test_wheel.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes that import the package: it is compiled once, wherever the shell says otherwise.
@@ -35,7 +37,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TOOLS := quick ruff mypy imports tsc biome docs-current vitest
 
-.PHONY: demo check test test-all pytest beside bench lint docs release dev clean $(TOOLS)
+.PHONY: demo check measure test test-all pytest beside bench lint docs release dev clean $(TOOLS)
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED) $(VIEW)
@@ -45,10 +47,15 @@ demo: $(INSTALLED) $(VIEW)
 check: $(INSTALLED) $(VIEW)
 	$(MAKE) --no-print-directory --jobs 3 --output-sync quick mypy vitest tsc biome ruff imports
 
-# Without the examples that run TensorFlow.
+# Without what tests/slow_tests.txt lists, and without the examples that run TensorFlow.
+QUICK = $(PY) -m pytest -q -m 'not browser and not tensorflow' --extent small \
+  $(patsubst %,--ignore=tests/%,$(LARGER)) --ignore=tfvis_nb/compat --ignore=tfvis_nb/recording tests tfvis_nb
+
 quick:
-	$(PY) -m pytest -q -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
-	  $(patsubst %,--ignore=tests/%,$(LARGER)) --ignore=tfvis_nb/compat --ignore=tfvis_nb/recording tests tfvis_nb
+	$(QUICK) -n 2
+
+measure: $(INSTALLED) $(VIEW)
+	$(QUICK) --measure
 
 # Linters and types have the cores while tests wait.
 test-all: export EXTENT := --extent all

@@ -14,6 +14,7 @@ import pytest
 
 from tests.real_traces import DATA, SHARED, each, in_collection, outside_sample, step_stats_files
 from tests.support.examples import try_examples
+from tests.support.slow_tests import LIMIT_S, Measuring, name_without_parameters, slow_tests
 
 # On some CPUs TensorFlow replaces ops by those of oneDNN; recordings have the same ops on all. Set before the
 # conftest.py of a folder imports TensorFlow.
@@ -38,6 +39,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
+    if config.getoption("measure"):
+        if config.getoption("numprocesses", None):
+            raise pytest.UsageError("--measure works in one process; leave out -n")
+        config.pluginmanager.register(Measuring())
 
 
 class FailuresAtOnce:
@@ -62,7 +67,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("small", "some", "all"),
         default="some",
         help="how much is tested: of the traces of ../shared none, a sample (the default) or all; of "
-        "generated examples 4, 6 or 40 percent; other small traces and what is marked thorough with all",
+        "generated examples 4, 6 or 40 percent; other small traces and what is marked thorough with all; "
+        "slow tests unless small",
+    )
+    parser.addoption(
+        "--measure",
+        action="store_true",
+        help=f"measure which of the tests take more than {LIMIT_S} s of processor time, and list them in "
+        "tests/slow_tests.txt; in one process",
     )
     parser.addoption(
         "--wheel", type=Path, help="tests of the wheel take this one, with every Python there is"
@@ -72,12 +84,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what `--extent` does not want, and tests of files that are not there."""
     wanted = config.getoption("extent")
+    slow = frozenset() if config.getoption("measure") else slow_tests()
 
     def reason(item: pytest.Item) -> str | None:
         files = [name for mark in item.iter_markers("collection") for name in mark.args]
         if not all((SHARED / name).is_file() for name in files):
             return MISSING
         if wanted != "all" and item.get_closest_marker("thorough"):
+            return UNWANTED
+        if wanted == "small" and (
+            item.get_closest_marker("slow") or name_without_parameters(item.nodeid) in slow
+        ):
             return UNWANTED
         of_collection = files or any(map(in_collection, _parameters(item)))
         if (wanted == "small" and of_collection) or (
@@ -131,7 +148,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         )
     if UNWANTED in left_out:
         terminalreporter.write_line(
-            f"{left_out[UNWANTED]} tests of other traces, or marked thorough, were left out, "
+            f"{left_out[UNWANTED]} tests that are slow, thorough or of other traces were left out, "
             "and most generated examples: --extent=all runs them."
         )
 

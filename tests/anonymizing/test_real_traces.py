@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from tests.anonymizing.survivors import names_in, page_text, survivors
-from tests.real_traces import SAMPLES, SHARED, each, real_trace
-from tfvis_nb import Trace, TraceFormatError
+from tests.reading.test_collection import EMPTY, FILES, REFUSED, expected
+from tests.real_traces import DATA, each, real_trace
+from tfvis_nb import Trace
 from tfvis_nb.analysis.critical_path.critical_path import critical_path
 
 CHOSEN = {
@@ -20,12 +21,14 @@ CHOSEN = {
     *("cpu_jax.xplane.pb", "horovod_rank1_step3.pb.xz", "horovod_timeline.json.xz", "kineto_rank0.json.xz"),
 }
 """Traces of each kind of names; others are thorough."""
-FILES = [
+READABLE = [path for path in FILES if not expected(path, REFUSED | EMPTY)]
+TRACES = [
     *(
         pytest.param(path, id=path.name, marks=[pytest.mark.thorough] * (path.name not in CHOSEN))
-        for path in SAMPLES
+        for path in READABLE
+        if path.parent == DATA
     ),
-    *each(path for path in sorted(SHARED.rglob("*")) if path.is_file() and path.suffix != ".md"),
+    *each(path for path in READABLE if path.parent != DATA),
 ]
 TABLES = (
     *("breakdown", "utilisation", "transfers", "lifetimes", "memory", "edges", "nodes", "costs", "layers"),
@@ -35,7 +38,7 @@ TABLES = (
 DATES = ("start_ns", "end_ns", "time_ns", "alloc_ns", "free_ns", "turn_ns")
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("path", TRACES)
 def test_figures_are_those_of_the_original(path: Path) -> None:
     trace, other = _both(path)
     assert np.unique(_starts(other) - _starts(trace)).size <= 1
@@ -50,7 +53,7 @@ def test_figures_are_those_of_the_original(path: Path) -> None:
     assert critical_path(other)["event"].tolist() == critical_path(trace)["event"].tolist()
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("path", TRACES)
 def test_no_name_survives(path: Path) -> None:
     trace, other = _both(path)
     names = names_in(trace)
@@ -60,10 +63,7 @@ def test_no_name_survives(path: Path) -> None:
 
 @lru_cache(maxsize=64)
 def _both(path: Path) -> tuple[Trace, Trace]:
-    try:
-        trace = real_trace(path)
-    except (TraceFormatError, ValueError):
-        pytest.skip("no trace")
+    trace = real_trace(path)
     return trace, trace.anonymized()
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from tfvis_nb.core.options import near, some_of
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.session import tables, validate
@@ -25,6 +24,7 @@ from tfvis_nb.session.file.dead_writers import take_in_ended
 from tfvis_nb.session.file.errors import damage_named, in_words
 from tfvis_nb.session.file.schema import EVERY, check_schema
 from tfvis_nb.session.jobs import job_table
+from tfvis_nb.session.orders import request_trace, signature_id
 from tfvis_nb.session.stored_trace import StoredTrace, stored_row
 from tfvis_nb.texts import Text
 
@@ -179,16 +179,7 @@ class SavedSession:
         OSError
             If the file cannot be written. All requests raise this; a `tfvis_nb.TraceSession` warns instead.
         """
-
-        def request(connection: Guarded, number: int) -> None:
-            running = "SELECT id FROM writers WHERE ended_ns IS NULL"
-            if number != EVERY:
-                running += " AND id IN (SELECT writer FROM counts WHERE signature = :number)"
-            writers = [row[0] for row in connection.execute(running, {"number": number})]
-            for writer in writers or [None]:
-                connection.execute("INSERT INTO requests(signature, writer) VALUES (?, ?)", (number, writer))
-
-        self._order(signature, request)
+        self._order(signature, request_trace)
 
     def trace_every(self, n: int, signature: int | str | None = None) -> None:
         """Trace every `n`-th run of each signature, starting now: the `n`-th, ``2 * n``-th and so on.
@@ -306,34 +297,13 @@ class SavedSession:
 
         def write(connection: Guarded) -> None:
             with Transaction(connection):
-                order(connection, self._signature_id(connection, called))
+                order(connection, signature_id(connection, self.path, called))
 
         self._write(write)
 
     def _rule(self, kind: str, value: float, signature: int | str | None) -> None:
         put = "INSERT OR REPLACE INTO rules(signature, kind, value) VALUES (?, ?, ?)"
         self._order(signature, lambda connection, number: connection.execute(put, (number, kind, value)))
-
-    def _signature_id(self, connection: Guarded, signature: int | str | None) -> int:
-        if signature is None:
-            return EVERY
-        known = [row[:3] for row in tables.signature_rows(connection)]
-        if isinstance(signature, str):
-            numbers = [number for number, _, label in known if label == signature]
-            # Labels of Keras batches include their model, which users with one model need not type.
-            numbers = numbers or [number for number, kind, _ in known if kind == signature]
-            if len(numbers) > 1:
-                raise ValueError(Text("signature_ambiguous", signature=signature, numbers=numbers))
-            # Most signatures of a job are initialisers, which ran once.
-            took = tables.total_times(tables.counts_by_writer(connection, self.path))
-            labels = [label for *_, label in sorted(known, key=lambda row: -took.get(row[0], 0))]
-            hint = near(signature, labels) or some_of(labels)
-        else:
-            numbers = [number for number, *_ in known if number == signature]
-            hint = ""
-        if not numbers:
-            raise ValueError(Text("no_such_signature", signature=signature, path=str(self.path), hint=hint))
-        return int(numbers[0])
 
 
 def open_session(path: str | Path) -> SavedSession:

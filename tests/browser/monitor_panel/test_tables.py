@@ -1,19 +1,15 @@
-"""The monitor's panel: its tables and keys, orders for one signature, what it says when nobody answers."""
+"""The monitor's panel: its tables, keys and details."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, Request, expect
+from playwright.sync_api import Locator, Page, expect
 
-import tfvis_nb as tv
 from tests.browser.monitor import Monitor, labels, monitor_on
-from tests.browser.session_of_three import MS, write_session
-from tests.browser.watched import Watched
-from tests.serving.conftest import METADATA
+from tests.browser.session_of_three import MS
 from tfvis_nb.core.metadata import OUT_OF_MEMORY, table_of
 from tfvis_nb.recording.live.failed_allocations import with_failure
 from tfvis_nb.serving import MonitorServer
@@ -23,31 +19,6 @@ from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
 
 NARROW = 500
-SHOW = """state => {
-    Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
-    document.dispatchEvent(new Event('visibilitychange'));
-}"""
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "run.tfvis"
-    write_session(path)
-    return path
-
-
-@pytest.fixture
-def server(path: Path) -> Iterator[MonitorServer]:
-    with MonitorServer(path) as server:
-        yield server
-
-
-@pytest.fixture
-def monitor(page: Page, server: MonitorServer) -> Iterator[Monitor]:
-    watched = Watched(page, own=server.address)
-    page.goto(server.url)
-    yield monitor_on(page)
-    watched.end()
 
 
 def focused(monitor: Monitor) -> Locator:
@@ -225,128 +196,6 @@ def test_a_run_that_ran_out_of_memory_is_marked(monitor: Monitor, path: Path) ->
     marked.get_by_role("button", name="Download").click()
     formats = monitor.region.get_by_role("menuitem").locator("small")
     expect(formats).to_have_text([".html", ".html", ".json", ".parquet"])
-
-
-@pytest.mark.thorough
-def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
-    # Few rows leave the rest of the window to others.
-    box = monitor.region.bounding_box()
-    assert box
-    assert box["height"] < 500
-    monitor.signature("train").get_by_role("button", name="train", exact=True).click()
-    expect(monitor.details.get_by_role("img", name="2 of traced runs")).to_be_visible()
-    form = monitor.details.locator("form")
-    number = form.get_by_role("spinbutton", name="Number of runs")
-    number.fill("0")
-    expect(form).to_contain_text("a whole number of runs, 1 or more")
-    expect(form.get_by_role("button", name="Apply")).to_be_disabled()
-    number.fill("250")
-    number.press("Enter")
-    expect(monitor.signature("train")).to_contain_text("every 250")
-    with tv.open_session(path) as session:
-        assert session.signatures["rule"].tolist() == ["", "every 250", ""]
-
-        # Nobody records now: a request that was made before waits.
-        for name in ("Trace its next run", "Trace next run of train", "Trace next run"):
-            expect(monitor.region.get_by_role("button", name=name, exact=True)).to_be_disabled()
-        session.trace_next("train")
-        expect(monitor.details).to_contain_text("will be traced when a job records again")
-        assert session.signatures["requested"].tolist() == [0, 1, 0]
-        monitor.details.get_by_role("button", name="Cancel").click()
-        expect(monitor.details.get_by_role("button", name="Trace its next run")).to_be_visible()
-        assert session.signatures["requested"].tolist() == [0, 0, 0]
-        assert session.signatures["rule"].tolist() == ["", "every 250", ""]
-
-        form.get_by_role("radio", name="No rule").check()
-        form.get_by_role("button", name="Stop").click()
-        expect(monitor.signature("train")).not_to_contain_text("every")
-        assert session.signatures["rule"].eq("").all()
-
-
-@pytest.mark.thorough
-def test_a_rule_waits_while_nobody_records(monitor: Monitor, path: Path) -> None:
-    with tv.open_session(path) as session:
-        session.trace_slow(factor=3)
-    expect(monitor.banner).to_contain_text(
-        "A rule waits for the next job: runs over 3\u00d7 the median of the last 64"
-    )
-    expect(monitor.banner).to_contain_text("Each run will be as slow")
-    writer = Writer(path, keep=None)
-    expect(monitor.banner).to_contain_text("are kept as traces. Each run is as slow")
-    writer.close({})
-    expect(monitor.banner).to_contain_text("waits for the next job")
-    expect(monitor.banner).not_to_contain_text("Each run is as slow")
-
-
-@pytest.mark.thorough
-def test_which_median_a_rule_goes_by(monitor: Monitor) -> None:
-    monitor.order("Trace rules")
-    form = monitor.region.get_by_role("dialog", name="Rules for all signatures")
-    expect(form).not_to_contain_text("vs. untraced")
-    form.get_by_role("radio", name="Runs over").check()
-    expect(form).to_contain_text("median of the last 64 traced runs. The column vs. untraced uses")
-    column = monitor.region.get_by_role("button", name="vs. untraced")
-    expect(column).to_have_attribute("title", re.compile("median of up to 64 untraced.*Rules use the median"))
-
-
-@pytest.mark.thorough
-def test_new_traces_wait_for_their_places_and_that_is_told(monitor: Monitor, path: Path) -> None:
-    monitor.traces.first.hover()
-    writer = Writer(path, keep=None)
-    number, _ = writer.add_signature(Signature("session", "new"))
-    for run in (1, 2):
-        writer.add_trace(number, Recording("run_metadata", METADATA, run, 2 * 10**18 + run, 2000), None)
-    told = monitor.region.get_by_text("2 new at the end; sorted in when you leave the rows")
-    expect(told).to_be_visible()
-    expect(monitor.traces.last).to_have_accessible_name("Run 1 of new")
-    monitor.page.mouse.move(0, 0)
-    expect(told).to_have_count(0)
-    expect(monitor.traces.first).to_have_accessible_name("Run 2 of new")
-    writer.close({})
-
-
-@pytest.mark.thorough
-def test_a_file_that_is_deleted_is_told_of_once(monitor: Monitor, path: Path) -> None:
-    for file in path.parent.glob("run.tfvis*"):
-        file.unlink()
-    expect(monitor.region.get_by_role("heading", name="The file run.tfvis was deleted")).to_be_visible()
-    expect(monitor.region).to_contain_text("It appears again when a job starts to record into it.")
-    expect(monitor.region).not_to_contain_text("Nothing has run yet")
-    expect(monitor.region).not_to_contain_text("There is no file")
-
-
-@pytest.mark.thorough
-def test_it_says_that_nobody_answers_and_goes_on(page: Page, path: Path) -> None:
-    with MonitorServer(path) as server:
-        page.goto(server.url)
-        monitor = monitor_on(page)
-    expect(monitor.banner).to_contain_text("The server does not answer")
-    expect(monitor.signature("train")).to_be_visible()
-    monitor.order("Save")
-    expect(monitor.region.get_by_role("alert").filter(has_text="could not be saved")).to_be_visible()
-    with MonitorServer(path, port=server.port, token=server.token):
-        expect(monitor.banner).to_have_count(0)
-        expect(monitor.region.get_by_role("alert")).to_have_count(0)
-    with MonitorServer(path, port=server.port):
-        expect(monitor.banner).to_contain_text("open the whole address that was printed")
-
-
-def test_a_hidden_page_asks_nothing(monitor: Monitor) -> None:
-    page = monitor.page
-    asked: list[str] = []
-
-    def note(request: Request) -> None:
-        asked.append(request.url)
-
-    page.on("request", note)
-    page.evaluate(SHOW, "hidden")
-    page.wait_for_timeout(300)
-    asked.clear()
-    page.wait_for_timeout(2500)
-    assert asked == []
-    with page.expect_request("**/api/state"):
-        page.evaluate(SHOW, "visible")
-    page.remove_listener("request", note)
 
 
 @pytest.mark.thorough
