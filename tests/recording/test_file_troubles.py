@@ -238,6 +238,7 @@ recorded = tv.TraceSession(sys.argv[1])
 if sys.argv[2] == "later":
     recorded.stop_tracing()
 size = 0 if sys.argv[2] == "at once" else 40_000
+sys.dont_write_bytecode = True  # Python <= 3.13 keeps what it could not write whole
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # a write beyond that fails
 for _ in range(300):
     recorded.trace_every(3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import stat
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,6 +70,8 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def save_on_a_full_disk(save: str, path: Path) -> None:
+    # Python <= 3.13 keeps the cut off .pyc of a module that is imported now: other processes then fail.
+    sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))  # a write beyond that fails
     with pytest.raises(OSError, match="large"):
         getattr(TRACE, save)(path)
