@@ -11,7 +11,6 @@ from typing import Any
 
 import dask
 import pytest
-from distributed import Client, LocalCluster
 
 import tfvis_nb as tv
 from tests.dataset.folders import DATA
@@ -48,6 +47,8 @@ def test_the_process(bucket: Path, undisturbed: dict[str, str], tmp_path: Path) 
 
 def ingest_and_kill_a_worker(bucket: Path, folder: Path, **settings: Any) -> Any:
     """Ingest with two workers, one of which is killed when a source is done."""
+    from distributed import Client, LocalCluster  # every process collects this module
+
     with (
         dask.config.set(settings),
         LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,

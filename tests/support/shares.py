@@ -24,6 +24,8 @@ SHARES = (
         "tests/estimator/",
         "tests/magics/",
         "tests/cli/test_sessions.py",
+        "tests/reading/test_nested_fields.py",
+        "tests/reading/test_stepstats_generated.py",
     ),
     (JUPYTER, "tests/display/", "tests/test_mutants.py"),
     ("tests/analysis/",),
