@@ -1,4 +1,4 @@
-"""Bytes or objects -> `tfvis_nb.Trace`. Nothing here imports tensorflow."""
+"""Read bytes or objects as a `tfvis_nb.Trace`. Nothing here imports tensorflow."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ def read_trace(
     Parameters
     ----------
     source
-        A path, including a folder or a pattern such as ``"logs/*.pb"``; likewise a URL of a file system that
-        fsspec knows, such as ``"s3://bucket/logs"`` or ``"gs://bucket/*.pb"``; bytes; a ``RunMetadata`` or
-        ``StepStats`` message of any TensorFlow; a `Trace`; an open binary file; or an iterable of
-        those, one step each. With several files, a step without another label has the file's name.
-        Files may be binary, text or pickled, TensorBoard event files, Chrome traces of several
-        programs, or written by `Trace.to_parquet`; packed with xz, gzip or tar.
-        A profile of TensorFlow 2 or JAX, ``*.xplane.pb``, contains its steps; the files of several hosts that
-        were profiled at the same time become one trace with a task each. So do files of Horovod ranks, if
-        they are named ``rank0...`` and so on; a HOROVOD_TIMELINE file given with traces adds Horovod's
-        activity in their steps to rank 0.
+        A path, including a folder or a pattern such as ``"logs/*.pb"``; a URL of a file system known to
+        fsspec, such as ``"s3://bucket/logs"`` or ``"gs://bucket/*.pb"``; bytes; a ``RunMetadata`` or
+        ``StepStats`` message of any TensorFlow; a `Trace`; an open binary file; or an iterable of those, one
+        step each. With several files, a step without its own label is named after its file. Files may be
+        binary, text or pickled messages, TensorBoard event files, Chrome traces of several programs, or files
+        of `Trace.to_parquet`, optionally packed with xz, gzip or tar. A profile of TensorFlow 2 or JAX,
+        ``*.xplane.pb``, contains its steps; files of several hosts profiled at the same time become one trace
+        with a task each. So do files of Horovod ranks, if they are named ``rank0...`` and so on. A
+        HOROVOD_TIMELINE file given with traces adds Horovod's activity in their steps to rank 0.
     title
-        A short name for the picture; the file's name when None.
+        A short name for the picture; by default the name of the file.
     threadpool
-        Whether to keep the events of a profile in which thread pools record themselves, about
-        half of what a host records.
+        Whether to keep the events that thread pools record about themselves in a profile, about half of a
+        host's events.
     max_unpacked_bytes
-        How many bytes packed files (xz, gzip, tar, Parquet) may unpack to in all. None for 8 GiB,
-        of which a file may take 128 times its size or 64 MiB, whatever is more.
+        The total number of bytes that packed files (xz, gzip, tar, Parquet) may unpack to. None for 8 GiB,
+        where each file may unpack to 128 times its size or 64 MiB, whichever is larger.
     storage_options
-        What fsspec passes to the file system of a URL, such as ``{"anon": True}`` for a public bucket.
+        Options that fsspec passes to the file system of a URL, such as ``{"anon": True}`` for a public
+        bucket.
     allow_http
-        Whether URLs may begin with ``http://`` or ``https://``.
+        Whether URLs may start with ``http://`` or ``https://``.
 
     Returns
     -------
@@ -65,16 +65,16 @@ def read_trace(
     Raises
     ------
     TraceFormatError
-        When the bytes are truncated, corrupt or of another format, or unpack to more than they may.
-        It names the source, the formats tried and the first offending byte or field.
+        If the bytes are truncated, corrupt or of another format, or unpack to more than allowed. The message
+        names the source, the formats tried and the first offending byte or field.
     EmptyTraceError
-        When the source is well-formed but no run was traced into it.
+        If the source is well-formed but contains no traced run.
     TypeError
-        When `source` has an unsupported type, or `max_unpacked_bytes` is not a number.
+        If `source` has an unsupported type, or `max_unpacked_bytes` is not a number.
     ValueError
-        When `max_unpacked_bytes` is negative, or a URL needs `allow_http`.
+        If `max_unpacked_bytes` is negative, or a URL needs `allow_http`.
     OSError
-        When a file cannot be read, or the file system of a URL has no driver or no credentials.
+        If a file cannot be read, or the file system of a URL has no driver or no credentials.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def read_with_hosts(
     storage_options: Mapping[str, Any] | None,
     allow_http: bool,
 ) -> tuple[Trace, list[str]]:
-    """Do what `read_trace` does; also return the names of the hosts whose profiles were read."""
+    """Like `read_trace`, but also return the names of the hosts whose profiles were read."""
     from tfvis_nb.reading.collect import collect
     from tfvis_nb.reading.gate import gate
     from tfvis_nb.reading.sources.remote import Remote
@@ -122,13 +122,13 @@ def read_with_hosts(
     with progress_after("reading") as progress:
         found = collect(source, threadpool, budget, remote, progress)
     hosts = [item.hostname for item in found.steps if isinstance(item, RecordedHost)]
-    # Here, where the bytes that were read are no longer held.
+    # Only here, where the bytes have been released.
     with gate(_source_label(source, found.titles)):
         return _put_together(found, _title(source, found.titles) if title is None else title), hosts
 
 
 def _put_together(found: Collection, title: str) -> Trace:
-    """Make one trace of all that was read."""
+    """Merge everything that was read into one trace."""
     from tfvis_nb.clocks.alignment import aligned
     from tfvis_nb.reading.concat import concatenate
     from tfvis_nb.reading.gpu_rows import gpu_rows_notes
@@ -157,27 +157,27 @@ def _put_together(found: Collection, title: str) -> Trace:
 
 
 def _source_label(source: Any, titles: list[str]) -> str:
-    """Return what errors call the whole of a source."""
+    """Return the name of a whole source in errors."""
     if isinstance(source, (str, os.PathLike)):
         return os.fsdecode(source)
     return next(filter(None, titles), f"this {type(source).__name__}")
 
 
 def _title(source: Any, titles: list[str]) -> str:
-    """Return the title of a trace of some files, if the caller gives none."""
+    """Return the title of a trace of files, if the caller gives none."""
     first, *others = titles
     if not others or not first:
         return first
     if isinstance(source, (str, os.PathLike)):
         path = Path(os.fspath(source)).expanduser()
-        # An archive has a name of its own, which is better than its first file's.
+        # The name of an archive is better than that of its first file.
         if path.is_file():
             return path.name
     return f"{len(titles)} traces: {first}"
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:
-    """Make one trace of the hosts of each run, at the position of its first host."""
+    """Merge the hosts of each run into one trace, at the position of its first host."""
     from tfvis_nb.reading.xspace.hosts import merged, runs
     from tfvis_nb.reading.xspace.reader import RecordedHost
 

@@ -1,4 +1,4 @@
-"""All pieces of a source -> the traces read, and notes on the rest."""
+"""Read all pieces of a source into traces, with notes on the rest."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ class _Item(NamedTuple):
 
 
 def collect(source: Any, threadpool: bool, budget: Budget, remote: Remote, progress: Progress) -> Collection:
-    """Read every step of `source`, while `progress` shows how many were read."""
+    """Read all steps of `source`, while `progress` shows how many were read."""
     collector = _Collector(threadpool)
     for count, piece in enumerate(pieces(source, budget, remote)):
         if count:
@@ -61,7 +61,7 @@ class _Collector:
     repeats: Repeats = field(default_factory=Repeats)
 
     def add(self, piece: Piece | Skipped | Remark | Trace) -> None:
-        """Read a piece, unless it is a trace already or cannot be read."""
+        """Read a piece, unless it already is a trace or cannot be read."""
         if isinstance(piece, Remark):
             self.remarks.append(piece.note)
         elif isinstance(piece, Skipped):
@@ -89,7 +89,7 @@ class _Collector:
         self.repeats.add(piece)
 
     def nothing(self, what: str) -> TraceFormatError:
-        """Return the error for a source, a `what`, in which nothing was read."""
+        """Return the error for a source, a `what`, in which nothing could be read."""
         unread = [*self.left_out, *self.empty]
         folder = next((one.found_in for one in unread if one.found_in), "")
         if folder and (self.left_out or len(unread) > 1):
@@ -102,7 +102,7 @@ class _Collector:
         """Return the contents read, with the ranks of a job merged."""
         if len(self.items) > 1:
             name_steps([item.content for item in self.items], [item.file for item in self.items])
-        # Horovod's timeline alone is a trace like any other; with others it adds to their steps.
+        # On its own, Horovod's timeline is a trace like any other; with others it adds to their steps.
         timelines = [item for item in self.items if _is_timeline(item.content)]
         if len(timelines) == len(self.items):
             timelines = []

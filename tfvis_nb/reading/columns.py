@@ -1,4 +1,4 @@
-"""The columns of an event table under construction: texts as codes, rows in parts of one kind."""
+"""The columns of an event table under construction: texts as codes, rows in parts of the same kind."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -62,10 +62,10 @@ WORDED = ("name", "tensor")
 
 @dataclass
 class EventColumns:
-    """Some rows of the source with the columns that are read from names and labels.
+    """Rows of the source, with columns parsed from names and labels.
 
-    `rows` are row numbers in the source. The `CODED` columns are numbers in the `Vocabularies`. The `WORDED`
-    ones are Arrow texts, and so is `detail`, the row's label. `size_bytes` is -1 where not known.
+    `rows` are row numbers in the source. `CODED` columns are numbers in the `Vocabularies`. `WORDED` columns
+    are Arrow texts, and so is `detail`, the label of the row. `size_bytes` is -1 if unknown.
     """
 
     rows: np.ndarray

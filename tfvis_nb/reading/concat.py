@@ -1,4 +1,4 @@
-"""Several traces -> one, their steps numbered one after the other."""
+"""Concatenate traces, with consecutive step numbers."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -32,11 +32,11 @@ _COUNTS = {
     "transfers",
     "values",
 }
-"""Figures of notes that are added up."""
+"""Figures of notes that can be added up."""
 
 
 def concatenate(traces: Sequence[Trace], title: str) -> Trace:
-    """Concatenate traces: the numbers of each one's steps continue those of the one before."""
+    """Concatenate traces: the step numbers of each continue those of the previous one."""
     if len(traces) == 1:
         return merge(traces, title)
     firsts = first_steps(traces)
@@ -50,7 +50,7 @@ def concatenate(traces: Sequence[Trace], title: str) -> Trace:
 
 
 def first_steps(traces: Sequence[Trace]) -> list[int]:
-    """Return the number that the first step of each trace gets in all of them together."""
+    """Return the number of each trace's first step in the concatenated trace."""
     return [0, *accumulate(map(_step_count, traces[:-1]))]
 
 
@@ -60,7 +60,7 @@ def _step_count(trace: Trace) -> int:
 
 
 def merge(traces: Sequence[Trace], title: str) -> Trace:
-    """Make one trace of several with the same step numbers."""
+    """Merge several traces with the same step numbers."""
     if len(traces) == 1:
         return replaced(traces[0], traces[0].events, title=title)
     columns = {name: _column(name, traces) for name in event_table.COLUMNS}
@@ -97,7 +97,7 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
 
 
 def _nested(trace: Trace) -> pa.Table:
-    """Return the nested columns; for a trace without any, its devices' names."""
+    """Return the nested columns; for a trace without any, the names of its devices."""
     if trace.nested is not None:
         return trace.nested
     names = pa.array(trace.events["device"].astype(object), pa.string())
@@ -105,7 +105,7 @@ def _nested(trace: Trace) -> pa.Table:
 
 
 def merge_notes(notes: Sequence[str]) -> list[str]:
-    """Write each note once, with the sum of its counts.
+    """Merge equal notes, with the sum of their counts.
 
     >>> from tfvis_nb.texts import Text
     >>> merge_notes([Text("labels_unknown", rows=3, example="x"), "old", "old"])
@@ -140,7 +140,7 @@ def _column(name: str, traces: Sequence[Trace]) -> pd.Series | pd.Categorical:
     columns = [trace.events[name] for trace in traces]
     if event_table.COLUMNS[name] == "category":
         if len({column.cat.categories.dtype for column in columns}) > 1:
-            # Before pandas 3, texts are of several dtypes.
+            # Before pandas 3, texts have several dtypes.
             columns = [column.cat.rename_categories([*column.cat.categories]) for column in columns]
         return pd.api.types.union_categoricals(columns)
     return pd.concat(columns, ignore_index=True)

@@ -1,4 +1,4 @@
-"""Which reader reads which bytes. A new format is one module in this package and one line here."""
+"""The readers of all formats. A new format is one module in this package and one line here."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -26,7 +26,8 @@ Read = RecordedStep | RecordedHost | Trace
 class Format(NamedTuple):
     """A format: its name in messages, how its bytes are recognised, and its reader.
 
-    `options` are what `read` takes of ``threadpool`` and ``allowance``, besides the bytes and their name.
+    `options` are those of ``threadpool`` and ``allowance`` that `read` accepts, in addition to the bytes and
+    their name.
     """
 
     name: str
@@ -55,7 +56,7 @@ FORMATS = (
 
 
 def read_piece(piece: Piece, *, threadpool: bool = False) -> Read:
-    """Read one piece with the first format that takes it; `threadpool` is about XSpaces."""
+    """Read one piece with the first format that accepts it; `threadpool` only applies to XSpaces."""
     with gate(piece.label):
         return _read(piece, {"threadpool": threadpool, "allowance": piece.allowance})
 

@@ -1,4 +1,4 @@
-"""Whatever fails while bytes are read becomes a `TraceFormatError` that names them."""
+"""Convert any failure while reading bytes to a `TraceFormatError` that names them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +11,10 @@ _LONGEST = 200
 
 @contextmanager
 def gate(label: str) -> Iterator[None]:
-    """Turn any error of a reader or a library into a `TraceFormatError` that names `label`.
+    """Convert any error of a reader or a library to a `TraceFormatError` that names `label`.
 
-    Rust's panics and some libraries' errors are not an `Exception`, so everything is caught except requests
-    to stop: KeyboardInterrupt, SystemExit, GeneratorExit.
+    Rust's panics and errors of some libraries are no `Exception`, so everything is caught except requests to
+    stop: KeyboardInterrupt, SystemExit, GeneratorExit.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Whether ops ran on an unrecorded GPU: in such a trace the GPU seems to have been idle."""
+"""Detect ops on an unrecorded GPU, which would otherwise seem idle in the trace."""
 
 import re
 
@@ -35,7 +35,7 @@ def gpu_rows_notes(trace: Trace) -> list[str]:
     task = events["task"].cat
     run = events["step"].to_numpy(np.int64) * (len(task.categories) + 1) + task.codes.to_numpy()
     lacking = worked & ~np.isin(run, np.unique(run[recorded]))
-    # A profiler's rows of threads name no device; its ops on a GPU come with kernels of that GPU.
+    # Thread rows of a profiler name no device; its ops on a GPU come with kernels of that GPU.
     if not lacking.any():
         return []
     ran = events.loc[lacking, ["task", "step"]].astype({"task": str})

@@ -1,4 +1,4 @@
-"""Files that hold several recorded runs -> one `Trace`, a step for each."""
+"""Read files with several recorded runs as one `Trace`, with a step for each run."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
@@ -13,11 +13,11 @@ from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
 
 MOST = 50_000
-"""Runs in a file; a session of a long job keeps some thousand."""
+"""Maximum runs in a file; a session of a long job keeps a few thousand."""
 
 
 class RunBytes(NamedTuple):
-    """One run in a file: what messages call it, its bytes, and their message type where it is known."""
+    """One run in a file: its name in messages, its bytes, and their message type if known."""
 
     label: str
     data: Data
@@ -29,7 +29,7 @@ def read_runs(
 ) -> Trace:
     """Read runs as steps; those without events are left out with a note.
 
-    `nothing` is the message of the EmptyTraceError when none has events; `labels` are the runs' names, if
+    `nothing` is the message of the EmptyTraceError if none has events; `labels` are the names of the runs, if
     any.
     """
     steps: list[RecordedStep] = []

@@ -1,8 +1,7 @@
-"""A `Trace` as a Parquet file and back, exactly: events, nested records, graphs, notes, title.
+"""Read the Parquet file of a `Trace`, without loss: events, nested records, graphs, notes, title.
 
-The file is an ordinary Parquet table of the events, with the nested columns next to
-them (prefixed ``nested.``); notes, title and category lists are in its metadata, graphs
-and sources too, compressed.
+The file is an ordinary Parquet table of the events, with the nested columns next to them (prefixed
+``nested.``); notes, title and category lists are in its metadata, and so are graphs and sources, compressed.
 """
 
 import base64
@@ -39,21 +38,21 @@ _LAST_STEP = 2**31 - 1
 
 
 def is_parquet(data: Data) -> bool:
-    """Return whether `data` begins like a Parquet file."""
+    """Return whether `data` starts like a Parquet file."""
     return bytes(data[: len(_MAGIC)]) == _MAGIC
 
 
 def read(data: Data, label: str, allowance: Allowance) -> Trace:
-    """Read a Parquet file that `tfvis_nb.writing.parquet.write` made."""
+    """Read a Parquet file written by `tfvis_nb.writing.parquet.write`."""
     import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(io.BytesIO(data))
         allowance.take(unpacked_size(data), label)
         schema = file.schema_arrow
-        # As dictionaries, so that a long text of many rows takes its size once.
+        # As dictionaries, so that a long text shared by many rows is stored once.
         file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts(file.schema))
-        # One by one: pyarrow 26 reads texts within lists as dictionaries in single groups only.
+        # One by one, because pyarrow 26 reads texts in lists as dictionaries only in single groups.
         groups = [
             _plain(file.read_row_group(n), schema, label, allowance) for n in range(file.num_row_groups)
         ]
@@ -70,7 +69,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
 
 
 def from_table(table: pa.Table, label: str, allowance: Allowance) -> Trace:
-    """Return the trace whose events and nested columns a table has, and the rest its metadata."""
+    """Return the trace in a table with its events and nested columns, and the rest as metadata."""
     metadata = table.schema.metadata or {}
     if KEY not in metadata:
         raise TraceFormatError(Text("parquet_of_others", label=label), foreign=True)
@@ -115,7 +114,7 @@ def from_table(table: pa.Table, label: str, allowance: Allowance) -> Trace:
 
 
 def _stacks(data: bytes) -> tuple[StackTable | None, list[str]]:
-    """Return the stacks of a trace, and notes; None if they are damaged, even if the events are not."""
+    """Return the stacks of a trace, and notes; None if only the stacks are damaged."""
     try:
         stacks = StackTable.from_json(data.decode())
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -132,7 +131,7 @@ def _metadata(values: Any) -> tuple[of_metadata.Metadata, list[str]]:
 
 
 def _texts(schema: Any) -> list[str]:
-    """Return the paths of all texts in the table, including those within lists."""
+    """Return the paths of all texts in the table, including those in lists."""
     leaves = [schema.column(number) for number in range(len(schema))]
     return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
 
@@ -200,7 +199,7 @@ def _categorical(column: pa.Array, categories: list[str]) -> Any:
 
 
 def _letters(column: pa.Array) -> int:
-    """Return how many bytes the texts of a column take one by one, including those within lists."""
+    """Return the number of bytes of a column's texts without sharing, including those in lists."""
     if isinstance(column, pa.DictionaryArray):
         lengths = pc.binary_length(column.dictionary).cast("int64")
         return pc.sum(lengths.take(column.indices)).as_py() or 0
@@ -212,7 +211,7 @@ def _letters(column: pa.Array) -> int:
 
 
 def _plain(table: pa.Table, schema: pa.Schema, label: str, allowance: Allowance) -> pa.Table:
-    """Return the rows of a group with texts in nested columns as they were written."""
+    """Return the rows of a group, with texts in nested columns as written."""
     for number, field in enumerate(schema):
         if field.name.startswith(NESTED) and (column := table[number]).type != field.type:
             allowance.take(sum(map(_letters, column.chunks)), label)

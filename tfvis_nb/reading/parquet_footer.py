@@ -1,7 +1,7 @@
-"""The memory that the columns of a Parquet file need according to its footer, without Arrow.
+"""The memory needs of a Parquet file's columns, read from its footer without Arrow.
 
-Arrow also knows it, but may end the process where it is asked: `RowGroupMetaData.column` of pyarrow 26
-does not declare the C++ exception that it raises where a column's statistics do not fit its type.
+Arrow could report this but may crash the process: `RowGroupMetaData.column` of pyarrow 26 does not declare
+the C++ exception that it raises if a column's statistics do not fit its type.
 """
 
 import struct
@@ -12,21 +12,21 @@ import pyarrow as pa
 from tfvis_nb.reading.protobuf.wire import Data
 
 _SIZES = {4: {2: 1, 1: {3: {5: 8}}}}
-"""The numbers of the fields that are sizes, and the bytes that one of each stands for.
+"""The numbers of the fields that are sizes, and the bytes that each unit represents.
 
 A Parquet FileMetaData has `row_groups` with a `total_byte_size`, and with `columns` whose `meta_data` has
-`num_values`: of numbers, or of where a text is. Equal ones take next to nothing in the file.
+`num_values`: the count of numbers, or of offsets of texts. Equal values take almost no space in the file.
 """
 _INTEGERS, _BINARY, _LIST, _STRUCT = (4, 5, 6), 8, 9, 12
 """Types of fields in Thrift's compact protocol; Parquet has neither maps nor sets."""
 _BYTES = {1: 0, 2: 0, 3: 1, 7: 8}
-"""Bytes of the types that always have as many; true and false are types, but bytes in a list."""
+"""Bytes of types with a fixed size; true and false are types of their own, but bytes in a list."""
 
 
 def unpacked_size(data: Data) -> int:
-    """Return the bytes that a file's columns take in memory, but for long texts; ArrowInvalid if damaged.
+    """Return the memory that a file's columns need, except for long texts; ArrowInvalid if damaged.
 
-    Repeated fields count twice, so nothing that Arrow may take for the size is larger.
+    Repeated fields count twice, so Arrow cannot read a larger size.
     """
     length = struct.unpack("<I", data[-8:-4])[0]
     try:
@@ -40,7 +40,7 @@ class _Footer:
         self._data, self._at = data, start
 
     def size(self, kind: int, sizes: Any) -> int:
-        """Skip a value; return the bytes that it stands for according to `sizes`."""
+        """Skip a value; return the bytes that it represents according to `sizes`."""
         if kind in _INTEGERS:
             number = self._varint()
             # The lowest bit is the sign.
@@ -50,7 +50,7 @@ class _Footer:
         if kind == _LIST:
             head = self._byte()
             count = head >> 4 if head >> 4 < 15 else self._varint()
-            if count > len(self._data) - self._at:  # each takes a byte at least
+            if count > len(self._data) - self._at:  # each takes at least a byte
                 raise IndexError(count)
             return sum(self.size(max(head & 15, 3), sizes) for _ in range(count))
         length = self._varint() if kind == _BINARY else _BYTES[kind]
@@ -60,7 +60,7 @@ class _Footer:
     def _struct(self, sizes: dict[int, Any]) -> int:
         size = number = 0
         while head := self._byte():
-            # Fields that do not follow one another closely have their number after the type.
+            # If the gap to the previous field is large, the number of the field follows its type.
             number = number + (head >> 4) if head >> 4 else self._varint() >> 1
             size += self.size(head & 15, sizes.get(number))
         return size

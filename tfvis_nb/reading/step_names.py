@@ -1,4 +1,4 @@
-"""Several files -> steps with the names of their files, and a note on repeated files."""
+"""Name steps after their files, and note repeated files."""
 
 import zlib
 from collections import Counter
@@ -19,7 +19,7 @@ _TAIL = 1 << 16
 def name_steps(read: Sequence[RecordedStep | RecordedHost | Trace], files: Sequence[str]) -> None:
     """Name steps without a label of their own after their files.
 
-    An empty name is of no file: a `Trace` of the caller's is not touched.
+    An empty name means that there is no file: a `Trace` of the caller is not changed.
     """
     for item, file in zip(read, files, strict=True):
         name = stem(file)
@@ -34,18 +34,18 @@ def name_steps(read: Sequence[RecordedStep | RecordedHost | Trace], files: Seque
 
 
 class Repeats:
-    """Counts how often each recording is given, by its bytes: a copy under another name is the same."""
+    """Counts how often each recording is given, by its content: a copy under another name is the same."""
 
     def __init__(self) -> None:
         self._count: Counter[tuple[int, int, int]] = Counter()
         self._label: dict[tuple[int, int, int], str] = {}
 
     def add(self, piece: Piece | Trace) -> None:
-        """Take what was read."""
+        """Add a recording."""
         if isinstance(piece, Trace):
             key, label = (id(piece), 0, 0), piece.title
         else:
-            # Every recording has its own times in the first rows, so the rest need not be compared.
+            # Each recording has its own times in the first rows, so the rest need not be compared.
             head, tail = bytes(piece.data[:_HEAD]), bytes(piece.data[-_TAIL:])
             key, label = (len(piece.data), zlib.crc32(head), zlib.crc32(tail)), piece.title or piece.label
         self._count[key] += 1
@@ -53,7 +53,7 @@ class Repeats:
 
     @property
     def notes(self) -> list[str]:
-        """One line for each recording that came more than once."""
+        """Return one line for each repeated recording."""
         return [
             Text("recording_given_again", times=times, recording=self._label[key][:80] or "a trace")
             for key, times in self._count.items()

@@ -1,4 +1,4 @@
-"""The events of one process, put under the name of its task."""
+"""Assign the events of one process to a task."""
 
 import pandas as pd
 
@@ -7,11 +7,11 @@ from tfvis_nb.core.counters import build
 from tfvis_nb.core.trace import Trace, replaced
 
 LOCAL = "/job:localhost/replica:0/task:0"
-"""How every process is named that has no task; in profiles it has no name at all."""
+"""The name of processes without a task; in profiles they have none."""
 
 
 def under_task(trace: Trace, task: str) -> Trace:
-    """Return a trace whose local or unnamed events, devices, facts and counters are those of a task."""
+    """Return a trace with its local or unnamed events, devices, facts and counters assigned to a task."""
     table = trace.events.copy(deep=False)
     column = table["task"].cat
     table["task"] = _renamed(table["task"], {name: task for name in column.categories if name in ("", LOCAL)})
@@ -37,7 +37,7 @@ def _placed(device: str, task: str) -> str:
 
 
 def _renamed(column: pd.Series, names: dict[str, str]) -> pd.Series:
-    """Rename categories; two may become one."""
+    """Rename categories; two may become the same."""
     renamed = [names.get(name, name) for name in column.cat.categories]
     distinct = list(dict.fromkeys(renamed))
     if len(distinct) == len(renamed):

@@ -1,4 +1,4 @@
-"""TensorBoard event files -> the RunMetadata that summary writers put into them, a step for each tag."""
+"""Read RunMetadata that summary writers put into TensorBoard event files, with a step for each tag."""
 
 import struct
 from collections import Counter
@@ -30,7 +30,7 @@ _CONTENTS = {
 
 
 class Record(NamedTuple):
-    """A record of a TFRecord file: where its content lies."""
+    """A record of a TFRecord file: the position of its content."""
 
     start: int
     end: int
@@ -40,13 +40,13 @@ def masked(data: Data) -> int:
     r"""Return the masked CRC-32C of `data`, the checksum in a TFRecord file."""
     value = 0
     for at in range(0, len(data), _PIECE):
-        # It takes only bytes; a whole record would be copied for it.
+        # It only accepts bytes, so a whole record would be copied.
         value = google_crc32c.extend(value, bytes(data[at : at + _PIECE]))
     return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def is_event_file(data: Data) -> bool:
-    """Return whether `data` begins like a TFRecord file of TensorBoard events."""
+    """Return whether `data` starts like a TFRecord file of TensorBoard events."""
     head = bytes(data[:_HEAD])
     if len(head) < _HEAD or struct.unpack("<I", head[8:])[0] != masked(head[:8]):
         return b"brain.Event:" in bytes(data[:64])
@@ -54,9 +54,9 @@ def is_event_file(data: Data) -> bool:
 
 
 def records(data: Data, label: str, notes: list[str]) -> Iterator[Record]:
-    """Walk the records of a TFRecord file.
+    """Yield the records of a TFRecord file.
 
-    A last record that is cut off, as in a file that is still written to, is left out with a note.
+    A truncated last record, as in a file that is still being written, is left out with a note.
     """
     at = 0
     while at < len(data):
@@ -96,7 +96,7 @@ def read(data: Data, label: str) -> Trace:
 
 
 def _event(data: Data, record: Record, other: Counter[str]) -> tuple[str, bytes] | None:
-    """Return tag and content of an event's run metadata; count the contents of other events."""
+    """Return tag and content of an event's run metadata; count other events by content."""
     found = None
     for outer in wire.fields(data, record.start, record.end):
         if outer.number == _RUN and outer.wire_type == wire.LENGTH:

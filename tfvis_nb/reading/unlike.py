@@ -1,4 +1,4 @@
-"""Whether traces that are read together come from different runs or processes."""
+"""Detect traces from different runs or processes that are read together."""
 
 import re
 
@@ -15,7 +15,7 @@ _CLUSTER = "of jobs of a cluster"
 
 
 def unlike_runs(trace: Trace) -> list[str]:
-    """Return a note if some steps come from one process and others from a cluster, or from unlike processes.
+    """Return a note if some steps are from one process and others from a cluster or other processes.
 
     Steps of one run have the same task names. Hosts recorded at the same time need not.
     """
@@ -47,13 +47,13 @@ def unlike_runs(trace: Trace) -> list[str]:
 def simultaneous_steps(trace: Trace) -> list[str]:
     """Return a note if session runs of one local task overlap in time.
 
-    A session that runs step by step makes no such files. No file records whether several processes or the
-    threads of one made them.
+    A session that runs step by step does not produce such files. Files do not record whether several
+    processes or threads of one wrote them.
     """
     if set(map(_kind, trace.events["task"].astype(str).unique())) != {_KINDS["localhost"]}:
         return []
     events = trace.events[trace.events["step"] != NO_STEP]
-    # Not `trace.steps`, which keeps the labels of its first use: recordings set theirs later.
+    # Not `trace.steps`, which caches labels at its first use: recordings set theirs later.
     table = pd.DataFrame({"start": events["start_ns"], "end": events["start_ns"] + events["duration_ns"]})
     steps = table.groupby(events["step"]).agg({"start": "min", "end": "max"})
     steps = steps.sort_values("start", kind="stable")

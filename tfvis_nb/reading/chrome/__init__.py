@@ -1,1 +1,1 @@
-"""Chrome trace events in JSON, in the dialects of several programs."""
+"""Read Chrome trace events in JSON, in the dialects of several programs."""

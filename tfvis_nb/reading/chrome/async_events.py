@@ -1,4 +1,4 @@
-"""Asynchronous events and objects of trace events: bars and marks in lanes of their own."""
+"""Asynchronous trace events and objects, as bars and marks in separate lanes."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ _OBJECT = "NOD"
 
 
 class Matched(NamedTuple):
-    """Asynchronous events as bars: those that ended, those still open, and how many ends had no start.
+    """Asynchronous events as bars: ended ones, open ones, and the number of ends without a start.
 
     Marks are bars without length.
     """
@@ -32,16 +32,16 @@ class Matched(NamedTuple):
 class AsyncEvents:
     """Collects the asynchronous events and the objects of a document while it is read.
 
-    An end belongs to the innermost event that is open with its category, scope, id and name. Ids of objects
-    and ``id2.local`` are local to a process, others global; the category of an object may change. Writers
-    buffer by thread, so that events are put in the order of time first.
+    An end belongs to the innermost open event with the same category, scope, id and name. Ids of objects and
+    ``id2.local`` are local to a process, others are global; the category of an object may change. Writers
+    buffer by thread, so events are first sorted by time.
     """
 
     def __init__(self) -> None:
         self._events: list[dict[str, Any]] = []
 
     def add(self, event: dict[str, Any]) -> None:
-        """Take an event of one of `PHASES`."""
+        """Add an event of one of `PHASES`."""
         self._events.append(event)
 
     def finish(self) -> Matched:
@@ -70,7 +70,7 @@ class AsyncEvents:
 
 
 def _bar(parts: Sequence[dict[str, Any]], duration: Any) -> dict[str, Any]:
-    """Make a bar of an event, or of its start and its end."""
+    """Make a bar from an event, or from its start and its end."""
     first = parts[0]
     _, number = _id(first)
     given = [part["args"] for part in parts if isinstance(part.get("args"), dict)]
@@ -100,7 +100,7 @@ def _key(event: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _id(event: dict[str, Any]) -> tuple[bool, str]:
-    """Return the id of an event, and whether only its process knows it by that."""
+    """Return the id of an event, and whether it is local to its process."""
     own, parts = event.get("id"), event.get("id2")
     if own is None and isinstance(parts, dict):
         return ("global" not in parts), text(parts.get("global", parts.get("local")))

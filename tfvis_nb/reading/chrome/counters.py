@@ -1,4 +1,4 @@
-"""Counter events of trace events: each number in the arguments of one is a value of a series."""
+"""Counter trace events: each number in their arguments is a value of a series."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -26,7 +26,7 @@ class CounterEvents:
         self._lost = 0
 
     def add(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Take some events."""
+        """Add events."""
         series: list[int] = []
         times: list[Any] = []
         values: list[float] = []
@@ -51,10 +51,10 @@ class CounterEvents:
     def finish(
         self, place: Place, *, origin: int = 0, middle: float | None = None, unit: str = ""
     ) -> tuple[pd.DataFrame, list[str]]:
-        """Return the counters, and a note on values that are left out.
+        """Return the counters, and a note on values left out.
 
-        `origin` is the epoch ns of the file's time 0; times that are absurdly far from `middle` are left out.
-        Counters whose names do not show their unit have `unit`.
+        `origin` is the file's time 0 in epoch ns; times absurdly far from `middle` are left out. Counters
+        without a unit in their name have `unit`.
         """
         if not self._pieces:
             return counters.EMPTY, []
@@ -75,7 +75,7 @@ class CounterEvents:
 
 
 def number_of(value: Any) -> float:
-    """Return a value of a counter, NaN where it is not a number or the decimal text of one."""
+    """Return a value of a counter; NaN if it is not a number or a decimal text."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
         return np.nan
     try:

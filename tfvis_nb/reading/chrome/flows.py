@@ -1,4 +1,4 @@
-"""Flow events of trace events: arrows from bar to bar."""
+"""Flow trace events: arrows from bar to bar."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from tfvis_nb.reading.chrome.slices import Columns
 
 PHASES = ("s", "t", "f")
-"""Flow events: where an arrow starts, goes on and ends."""
+"""Flow events: the start, step and end of an arrow."""
 
 BINDING = "bind_id"
-"""The key of a bar by which arrows start or end in it; kept with its arguments."""
+"""The key by which arrows start or end in a bar; kept with its arguments."""
 
 INSTANT = "", -1
-"""Stands for the arrow of an instant, in which no arrow starts or ends."""
+"""The arrow key of an instant, where no arrow starts or ends."""
 
 _START, _STEP, _END = range(3)
 _MOST_OPEN = 1000
-"""Bars that a thread has open at once, of which one is looked for; more are made to take long."""
+"""How many open bars of a thread are searched; files with more are crafted to take long."""
 
 _Thread = tuple[Any, Any]
 
 
 def binding(event: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return the arrow that a bar with a ``bind_id`` starts or ends, and which of both; None for neither."""
+    """Return the arrow that a bar with a ``bind_id`` starts or ends, and which of these; None for neither."""
     starts, ends = event.get("flow_out") is True, event.get("flow_in") is True
     if not starts and not ends:
         return None
@@ -44,11 +44,10 @@ def binding(event: Mapping[str, Any]) -> tuple[str, int] | None:
 class FlowEvents:
     """Collects the flow events of a document while it is read.
 
-    An arrow goes from the bar that is open on the thread of its start to the bar of its end: the one that is
-    open there if the end has ``"bp": "e"``, else the next one on its thread. With a step between, there is an
-    arrow to it and one from it. Bars with ``bind_id`` are starts (``flow_out``), ends (``flow_in``) or both.
-    Ends of the same category, name and id as a start, at its time or later, belong to it until the next such
-    start.
+    An arrow goes from the open bar on the thread of its start to the bar of its end: the open one if the end
+    has ``"bp": "e"``, else the next one on its thread. A step in between gives an arrow to it and one from
+    it. Bars with ``bind_id`` are starts (``flow_out``), ends (``flow_in``) or both. Ends belong to the latest
+    start with the same category, name and id, at the same time or earlier.
     """
 
     def __init__(self) -> None:
@@ -57,7 +56,7 @@ class FlowEvents:
         self._times: list[Any] = []
 
     def add(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Take some events."""
+        """Add events."""
         for event in events:
             key = tuple(text(event.get(part)) for part in ("cat", "name", "id"))
             phase = PHASES.index(event["ph"])
@@ -66,7 +65,7 @@ class FlowEvents:
             self._times.append(event.get("ts"))
 
     def finish(self, columns: Columns) -> tuple[dict[str, pa.Array], list[str]]:
-        """Return nested columns with the arrows of the bars in `columns`, and a note on those left out."""
+        """Return nested columns with the arrows of the bars in `columns`, and a note on arrows left out."""
         times, usable = nanoseconds(self._times)
         ends: list[tuple[tuple[str, ...], int, int, int]] = []
         lost = int((~usable).sum())
@@ -102,7 +101,7 @@ class FlowEvents:
 
 
 def _arrows(ends: list[tuple[tuple[str, ...], int, int, int]]) -> tuple[list[tuple[int, int]], int]:
-    """Join ends to arrows from bar to bar; return them, and how many ends have no start."""
+    """Join ends into arrows from bar to bar; return them, and the number of ends without a start."""
     ends.sort(key=lambda end: end[:3])
     arrows: list[tuple[int, int]] = []
     unstarted = 0
@@ -121,7 +120,7 @@ def _arrows(ends: list[tuple[tuple[str, ...], int, int, int]]) -> tuple[list[tup
 
 
 class _Bars:
-    """The bars of each thread, to be found by time; threads are sorted when they are first asked for."""
+    """The bars of each thread, searchable by time; threads are sorted at their first use."""
 
     def __init__(self, columns: Columns) -> None:
         self._start, self._end = columns.start, columns.start + columns.duration
@@ -133,7 +132,7 @@ class _Bars:
         self._sorted: dict[int, tuple[list[int], list[int], list[int], list[int]]] = {}
 
     def open_at(self, thread: _Thread, at: int) -> int:
-        """Return the innermost bar that is open at a time, -1 for none; without length, at its start."""
+        """Return the innermost bar open at a time, -1 for none; empty bars are open at their start."""
         rows, starts, ends, outer = self._of(thread)
         place = bisect_left(starts, at + 1) - 1
         for _ in range(_MOST_OPEN):
@@ -143,13 +142,13 @@ class _Bars:
         return -1
 
     def next_at(self, thread: _Thread, at: int) -> int:
-        """Return the first bar that starts at a time or later, -1 for none."""
+        """Return the first bar that starts at or after a time, -1 for none."""
         rows, starts, _, _ = self._of(thread)
         place = bisect_left(starts, at)
         return rows[place] if place < len(rows) else -1
 
     def _of(self, thread: _Thread) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Return rows, starts and ends of the bars of a thread, and the position of the bar each lies in."""
+        """Return rows, starts and ends of a thread's bars, and the positions of their enclosing bars."""
         number = self._number.get(thread, -1)
         if number not in self._sorted:
             rows = self._rows[number] if number >= 0 else np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""Trace events of any program: a process is a device, a thread a lane, a bar a host activity."""
+"""Trace events of any program: processes are devices, threads are lanes, bars are host activities."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,16 +20,16 @@ from tfvis_nb.texts import Text
 
 
 class GenericReader:
-    """Reads trace events whose writer is not known.
+    """Reads trace events of unknown programs.
 
-    The category of a bar, where it has one, is its ``op``; else it is the name without numbers.
+    The ``op`` of a bar is its category if it has one, else its name without numbers.
     """
 
     def __init__(self) -> None:
         self._bars = Slices()
 
     def add(self, events: Sequence[Any]) -> None:
-        """Take some events."""
+        """Add events."""
         self._bars.add(events)
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
@@ -49,6 +49,6 @@ class GenericReader:
         return make_trace(columns, table, self._bars, notes=notes)
 
     def _device(self, process: Any) -> str:
-        """Name a process as viewers do: its name and its labels, else its number."""
+        """Name a process like viewers: by its name and labels, else by its number."""
         parts = [self._bars.processes.get(process), self._bars.labels.get(process)]
         return " ".join(filter(None, parts)) or f"process {text(process)}".strip()

@@ -1,4 +1,4 @@
-"""Shared by trace events of GPUs: copies by their names, launches by their correlation."""
+"""Shared by readers of GPU trace events: copies by name, launches by correlation."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def copies(texts: Sequence[str], details: Sequence[str]) -> list[label_grammar.C
 
 
 def ends(copy: label_grammar.Copy, device: str, host: str) -> tuple[str, str]:
-    """Return source and destination of a copy: the GPU, another GPU, the host, or not known."""
+    """Return source and destination of a copy: the GPU, another GPU, the host, or unknown."""
     device_of = {"H": host, "D": device, "": ""}
     peer = copy.lane == "memcpy P2P" and copy.peer >= 0
     return device_of[copy.origin], f"/device:GPU:{copy.peer}" if peer else device_of[copy.target]
@@ -31,8 +31,8 @@ def launches(
 ) -> np.ndarray:
     """Find the launch of each row: int64 row numbers, -1 for rows without a known launch.
 
-    `known` is True for rows with a `correlation`; `launching` and `launched` are the rows on the host and on
-    the GPU.
+    `known` marks rows with a `correlation`; `launching` and `launched` are the rows on the host and on the
+    GPU.
     """
     found = np.full(len(correlation), -1, np.int64)
     hosts = np.flatnonzero(launching & known)
@@ -48,9 +48,9 @@ def launches(
 def enclosing(
     start: np.ndarray, end: np.ndarray, thread: np.ndarray, around: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:
-    """Find for each row of `wanted` the innermost row of `around` that is open on its thread when it starts.
+    """Find for each row of `wanted` the innermost row of `around` open on its thread at its start.
 
-    All are int64 or masks over the same rows; the result is row numbers, -1 where none is open.
+    All are int64 or masks over the same rows; the result is row numbers, -1 if none is open.
     """
     found = np.full(len(start), -1, np.int64)
     rows = np.flatnonzero(around | wanted)

@@ -1,4 +1,4 @@
-"""Horovod's own timeline: for each tensor, how long the ranks negotiated and how long they communicated."""
+"""Horovod's own timeline: negotiation and communication of each tensor."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,17 +33,17 @@ _NEGOTIATE = "NEGOTIATE_"
 _CYCLE = "CYCLE_START"
 
 LANES = ("negotiate", "rank ready", "collective", "activities", "cycles")
-"""Lanes of the rows: waiting for the other ranks, each of them being ready, communicating, the parts of that,
-and the starts of the cycles in which Horovod looks for work."""
+"""Lanes of the rows: waiting for other ranks, ranks being ready, communication, its parts, and the starts of
+the cycles in which Horovod looks for work."""
 
 
 class HorovodReader:
     """Reads a HOROVOD_TIMELINE file, which rank 0 writes.
 
-    A collective is a row ``HorovodAllreduce`` and the like, named for its tensor as the op is in
-    TensorFlow's traces; ``scheduled_ns`` is when negotiating began, so that the time until its
-    start is waiting for the other ranks. A rank that gets ready, and a cycle that starts
-    (``HOROVOD_TIMELINE_MARK_CYCLES``), are rows without duration.
+    A collective is a row such as ``HorovodAllreduce``, named after its tensor like the op in TensorFlow's
+    traces. ``scheduled_ns`` is the start of the negotiation, so the time until its start is spent waiting for
+    other ranks. Ranks getting ready, and starts of cycles (``HOROVOD_TIMELINE_MARK_CYCLES``), are rows
+    without duration.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class HorovodReader:
         self._origin = 0
 
     def add(self, events: Sequence[Any]) -> None:
-        """Take some events."""
+        """Add events."""
         for event in events:
             arguments = event.get("args") if isinstance(event, dict) else None
             if isinstance(arguments, dict) and "start_time_since_epoch_in_micros" in arguments:
@@ -90,7 +90,7 @@ class HorovodReader:
         return make_trace(columns, table, self._bars, origin=self._origin, notes=notes)
 
     def _scheduled(self, columns: Columns, activities: Sequence[str], collective: np.ndarray) -> Any:
-        """Return for each collective when its negotiation began: the last one of its tensor before it."""
+        """Return the start of each collective's negotiation: the last one of its tensor before it."""
         began: dict[int, int] = {}
         scheduled = np.zeros(len(columns.start), np.int64)
         known = np.zeros(len(columns.start), bool)
@@ -104,7 +104,7 @@ class HorovodReader:
 
 
 def _as_bar(event: Any) -> Any:
-    """Return an event; the start of a cycle, an instant without a tensor, becomes a bar."""
+    """Return an event; starts of cycles, which are instants without a tensor, become bars."""
     if isinstance(event, dict) and event.get("name") == _CYCLE and event.get("ph") in ("i", "I"):
         return event | {"ph": "X", "dur": 0, "pid": _CYCLE}
     return event
@@ -131,7 +131,7 @@ def _activity(name: str) -> _Activity:
 
 
 def _details(columns: Columns, names: Sequence[str]) -> list[str]:
-    """Return the rank, type and shape of each row, where it has them, and its other arguments."""
+    """Return the rank, type and shape of each row, if it has them, and its other arguments."""
     dtypes, shapes = columns.arguments["dtype"], columns.arguments["shape"]
     return [
         " ".join(filter(None, (f"rank {name}" * name.isdecimal(), _given(dtype), _given(shape), rest)))
@@ -144,7 +144,7 @@ def _given(argument: Any) -> str:
 
 
 def _bytes(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bytes of each tensor by its type and shape, and where they are known."""
+    """Return the bytes of each tensor from its type and shape, and a mask of known ones."""
     sizes = []
     for dtype, shape in zip(columns.arguments["dtype"], columns.arguments["shape"], strict=True):
         size = _SIZES.get(dtype) if isinstance(dtype, str) else None

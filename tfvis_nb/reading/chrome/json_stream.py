@@ -1,4 +1,4 @@
-"""JSON of trace events, piece by piece: a large file is never in memory as objects as a whole."""
+"""Parse JSON trace events piece by piece, so that a large file is never completely in memory as objects."""
 
 import json
 import re
@@ -29,18 +29,18 @@ _NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
 _PARTIAL_EVENT = re.compile(rb"\s*,\s*(?:\{.*)?\Z", re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
 _EXACT = 1 << 43
-"""Microseconds from here on lose fractions as floats; epoch times are larger."""
+"""Larger microseconds lose fractions as floats; epoch times are larger."""
 
 
 def is_json(data: Data) -> bool:
-    """Return whether `data` begins like a JSON object or an array of objects."""
+    """Return whether `data` starts like a JSON object or an array of objects."""
     return _START.match(bytes(data[:4096]).removeprefix(_BOM)) is not None
 
 
 class Document:
     """One JSON document of trace events: iterate over it for its events, a list at a time.
 
-    `keys` are what an object holds besides its ``traceEvents``, complete once these are read.
+    `keys` are the contents of an object other than ``traceEvents``, complete once these are read.
     """
 
     def __init__(self, data: bytes, start: int, label: str) -> None:
@@ -54,13 +54,13 @@ class Document:
         self.end = self._at
 
     def _find_events(self, start: int) -> int:
-        """Read an object up to its events, and return where they begin."""
+        """Read an object up to its events, and return the position of these."""
         for match in islice(_EVENTS.finditer(self._data, start), _TRIES):
             try:
                 before = self._data[start : match.start()].decode("utf-8", _ESCAPE)
                 self.keys = dict(json.loads(before + '"traceEvents":[]}'))
             except (ValueError, RecursionError):
-                continue  # the words occur inside a text or another object
+                continue  # the key occurs inside a text or another object
             return match.end()
         try:
             other = self._decoder.decode(self._data[start:].decode("utf-8", _ESCAPE))
@@ -86,7 +86,7 @@ class Document:
                 yield events
 
     def _next(self) -> list[Any] | None:
-        """Parse the next events; None behind the last one."""
+        """Parse the next events; None after the last one."""
         if self._at < 0:
             return None
         self._began = self._at
@@ -103,11 +103,11 @@ class Document:
                     events = self._parsed(self._data[self._at : limit + 1])
                 except json.JSONDecodeError as error:
                     if error.msg == _ENDED:
-                        break  # another document begins before: no later cut is one of this document
+                        break  # another document starts before: later cuts do not belong to this document
                 except (ValueError, RecursionError):
                     continue
                 else:
-                    # Text that parses as elements, starting with one, ends with one.
+                    # Text that parses as a list of elements ends after an element.
                     self._at = cut.end()
                     return events
         return self._rest()
@@ -119,7 +119,7 @@ class Document:
         """Parse the events up to the end of their array, and the rest of the document."""
         start = self._at
         self._at = -1
-        # In a file of many documents, none is looked for further behind it than it is long.
+        # In a file of many documents, search no further beyond each than its own length.
         size = _FIRST
         while start + size < len(self._data):
             with suppress(ValueError, RecursionError):
@@ -133,7 +133,7 @@ class Document:
             raise TraceFormatError(self._damage(start, error)) from None
 
     def _closed(self, start: int, part: bytes) -> list[Any]:
-        """Parse `part`, which begins at `start`, up to where the document ends in it."""
+        """Parse `part`, which starts at `start`, up to the end of the document."""
         text = "[" + part.decode("utf-8", _ESCAPE)
         events, used = self._decoder.raw_decode(text)
         if self._bare:
@@ -146,7 +146,7 @@ class Document:
         return list(events)
 
     def _unfinished(self, start: int) -> list[Any] | None:
-        """Parse an array that its writer did not close, as Horovod does and the format allows."""
+        """Parse an array that its writer did not close, which Horovod does and the format allows."""
         self.end = len(self._data)
         whole = self._data[start:].rstrip(b" \t\r\n,")
         with suppress(ValueError, RecursionError):
@@ -175,7 +175,7 @@ class Document:
 
 
 def documents(data: Data, label: str) -> Iterator[Document]:
-    """Yield the JSON documents of `data`, nearly always one; read each before asking for the next."""
+    """Yield the JSON documents of `data`, nearly always one; read each before requesting the next."""
     content = bytes(data)
     count = 0
     at = len(_BOM) if content.startswith(_BOM) else 0

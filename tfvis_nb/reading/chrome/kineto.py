@@ -47,12 +47,12 @@ class KinetoReader:
         self._memory = AllocatorTotals()
 
     def add(self, events: Sequence[Any]) -> None:
-        """Take some events."""
+        """Add events."""
         self._memory.add(events)
         self._bars.add(events)
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
-        """Make the trace; the rank in `keys` is its task, and times count from their base."""
+        """Make the trace; the rank in `keys` is its task, and times count from the base in `keys`."""
         columns = self._bars.finish()
         task, notes = _task(keys)
         for device, values in self._memory.by_device():
@@ -89,7 +89,7 @@ class KinetoReader:
         )
 
     def _devices(self, columns: Columns, on_gpu: np.ndarray, task: str) -> list[str]:
-        """Return each row's device: GPUs by number, the CPU, other processes as they are."""
+        """Return each row's device: GPUs by number, the CPU, other processes unchanged."""
         numbers, known = integers(columns.arguments["device"])
         of_thread = []
         for pid, _ in columns.threads:
@@ -106,7 +106,7 @@ class KinetoReader:
     def _names(
         self, columns: Columns, kinds: np.ndarray, owner: np.ndarray, on_gpu: np.ndarray
     ) -> dict[str, Any]:
-        """Name GPU events after the op that launched them, and keep their own names in the detail."""
+        """Name GPU events after the op that launched them, and keep their own names as detail."""
         owned = pa.array(on_gpu & (owner >= 0))
         by_op = columns.name.take(pa.array(np.maximum(owner, 0)))
         name = pc.if_else(owned, by_op, columns.name)
@@ -154,7 +154,7 @@ def _per_category(texts: pa.Array, read: Any) -> np.ndarray:
 
 
 def _with_category(columns: Columns, kinds: np.ndarray) -> pa.Array:
-    """Return details that start with the category, where the kind does not imply it."""
+    """Return details that start with the category, if the kind does not imply it."""
     blank = pa.scalar("", pa.large_string())
     given = pc.binary_join_element_wise(pa.scalar("cat=", pa.large_string()), columns.category, blank)
     shown = pc.and_(pa.array(kinds == "host"), pc.not_equal(columns.category, blank))
@@ -186,7 +186,7 @@ def _owners(columns: Columns, launching: np.ndarray, op: np.ndarray, launch: np.
 
 
 def _steps(columns: Columns, launch: np.ndarray) -> tuple[np.ndarray, str]:
-    """Number the steps by the profiler's own marks, with a note; rows outside of any have `NO_STEP`."""
+    """Number the steps by the profiler's marks, with a note; rows outside any have `NO_STEP`."""
     names = columns.name.to_pylist()
     marks = [row for row, name in enumerate(names) if _STEP.fullmatch(name)]
     if not marks:

@@ -1,4 +1,4 @@
-"""What PyTorch records besides events: the hardware, totals of its allocators, the base of times."""
+"""PyTorch's records other than events: hardware, totals of allocators, and the base of times."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _CPU, _CUDA = 0, 1
 _NUMBERS = {"numSms": "cores", "totalGlobalMem": "memory_bytes"}
 _MOST_DEVICES = 1024
 _WARP = 32
-"""Threads of a warp on NVIDIA GPUs; on others, what the file calls a compute capability is something else."""
+"""Threads of a warp on NVIDIA GPUs; on others, the file's compute capability has another meaning."""
 
 
 class AllocatorTotals:
-    """Collects the totals that each allocation and deallocation is recorded with."""
+    """Collects the totals recorded with allocations and deallocations."""
 
     def __init__(self) -> None:
         self._of_device: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
 
     def add(self, events: Sequence[Any]) -> None:
-        """Take some events."""
+        """Add events."""
         for event in events:
             if type(event) is not dict or event.get("name") not in _ALLOCATIONS:
                 continue
@@ -33,7 +33,7 @@ class AllocatorTotals:
             if event.get("ph") not in ("i", "I") or type(given) is not dict:
                 continue
             device = given.get("Device Type"), given.get("Device Id")
-            # PyTorch reserves no memory of CPUs, and writes 0.
+            # PyTorch does not reserve CPU memory, and writes 0.
             wanted = list(_TOTALS.items())[: 1 if device[0] == _CPU else None]
             totals = {series: given[name] for name, series in wanted if name in given}
             if totals and all(type(part) is int for part in device):
@@ -48,7 +48,7 @@ class AllocatorTotals:
 
 
 def base_time(keys: Mapping[str, Any]) -> int:
-    """Return the epoch ns from which times count."""
+    """Return the origin of times in epoch ns."""
     base = keys.get("baseTimeNanoseconds")
     return base if type(base) is int and 0 <= base <= LATEST_NS // 2 else 0
 

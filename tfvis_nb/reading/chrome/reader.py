@@ -1,4 +1,4 @@
-"""Chrome trace events: which program wrote them, and its reader."""
+"""Chrome trace events: identify the program that wrote them, and its reader."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -36,7 +36,7 @@ _READ_KEYS: dict[type, set[str]] = {
     KinetoReader: {"deviceProperties", "distributedInfo", "baseTimeNanoseconds"},
     ViewerReader: {"metadata"},
 }
-"""What readers use of a document besides its events; the metadata of the trace viewer concerns viewers."""
+"""Keys of a document that readers use in addition to events; metadata of the trace viewer is for viewers."""
 
 _FLAGS: tuple[Any, ...] = (None, 0, 1, "", [], {})
 _FOR_VIEWERS = {"displayTimeUnit", "schemaVersion", "traceName"}
@@ -46,14 +46,14 @@ class Reader(Protocol):
     """Reads one document, a list of events at a time."""
 
     def add(self, events: Sequence[Any]) -> None:
-        """Take some events."""
+        """Add events."""
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
         """Make the trace; `keys` are the keys of the document except the events."""
 
 
 def read(data: Data, label: str) -> Trace:
-    """Read a file of trace events, of whatever program."""
+    """Read a file of trace events of any program."""
     traces = []
     lost: list[str] = []
     for document in documents(data, label):
@@ -75,14 +75,14 @@ def read(data: Data, label: str) -> Trace:
 
 
 def _unread_keys(keys: Mapping[str, Any], reader: Reader | None) -> list[str]:
-    """Name in a note what a document has besides events and is not read, except flags and empty values."""
+    """Return a note with the unread keys of a document, except flags and empty values."""
     read_keys = _READ_KEYS.get(type(reader), set()) | _FOR_VIEWERS
     unread = [text(key) for key, value in keys.items() if key not in read_keys and value not in _FLAGS]
     return [Text("document_keys_left_out", keys=listed(unread))] if unread else []
 
 
 def reader_of(events: Sequence[Any], keys: Mapping[str, Any]) -> Reader:
-    """Recognise by the first events which program wrote them, and return its reader."""
+    """Recognise the program by its first events, and return its reader."""
     first = [event for event in events[:_LOOKED_AT] if isinstance(event, dict)]
     categories = {text for event in first if isinstance(text := event.get("cat"), str)}
     named = [(event.get("name"), event["args"]) for event in first if isinstance(event.get("args"), dict)]

@@ -1,4 +1,4 @@
-"""Trace events -> columns of bars: whole ones, starts joined with their ends, and their threads."""
+"""Convert trace events to columns of bars: complete ones, starts joined with ends, and their threads."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ from tfvis_nb.reading.chrome.values import between, key_of, key_values, listed, 
 from tfvis_nb.texts import Text
 
 Thread = tuple[Any, Any]
-"""A pid and a tid: numbers or texts, as the file has them."""
+"""A pid and a tid: numbers or texts, as in the file."""
 
 _INSTANTS = tuple("iIRPvV")
-"""Phases of instants: marks of today and before, samples and dumps of memory."""
+"""Phases of instants: current and old marks, samples, and memory dumps."""
 
 _PLACED = frozenset(
     "ph name cat ts dur pid tid args s bp cname bind_id flow_in flow_out".split()  # noqa: SIM905
 )
-"""Fields of events that have a place in columns or arrows, or only colour a bar; others are details."""
+"""Fields of events used for columns or arrows, or only for the colour of a bar; others are details."""
 
 _NAMING = ("process_name", "process_sort_index", "thread_sort_index")
-"""Metadata about names and the order of lanes, which follows from the names here."""
+"""Metadata about names and the order of lanes, which here follows from the names."""
 
 UNUSABLE = "unusable_bars_left_out"
 _UNKNOWN_PHASE = "phase_left_out"
@@ -45,8 +45,8 @@ class Columns:
       `arguments`.
     - `thread`: Number of the bar's thread in `threads` (int64).
     - `threads`: Pid and tid of each thread.
-    - `start`, `duration`: int64 ns, as the file has them.
-    - `arguments`: Name to the value of that argument of each bar, None where a bar lacks it.
+    - `start`, `duration`: int64 ns, as in the file.
+    - `arguments`: Name to the values of that argument for each bar, None if missing.
     """
 
     name: pa.Array
@@ -63,13 +63,13 @@ class Columns:
 class Slices:
     """Collects the bars of a document while it is read.
 
-    - `wanted`: The arguments that are kept as values.
-    - `processes`, `labels`, `names`, `described`: Pid to process name and labels; thread to thread name, and
-      to everything recorded with the name.
+    - `wanted`: The arguments to keep as values.
+    - `processes`, `labels`, `names`, `described`: Pid to process name and to labels; thread to thread name,
+    and to everything recorded with the name.
     - `notes`: Texts about everything left out or repaired.
     - `unread`: Names of metadata events that are not read.
     - `counters`, `flows`: The values of counters, and arrows from bar to bar.
-    - `places`: Task and device of counters by their pid, if not those of its bars.
+    - `places`: Task and device of counters by pid, if not those of its bars.
     """
 
     wanted: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Slices:
     _last: int = 0
 
     def add(self, events: Sequence[Any]) -> None:
-        """Take some events."""
+        """Add events."""
         whole: list[dict[str, Any]] = []
         instants: list[dict[str, Any]] = []
         counting: list[dict[str, Any]] = []
@@ -114,7 +114,7 @@ class Slices:
                 instants.append(_mark(event))
             elif isinstance(phase, str) and phase in async_events.PHASES:
                 self._async.add(event)
-            elif event:  # viewers write an empty object behind the last comma
+            elif event:  # viewers write an empty object after the last comma
                 self._other[_UNKNOWN_PHASE, text(phase)[:20]] += 1
         if whole:
             self._pieces.append(self._columns(whole))
@@ -261,5 +261,5 @@ def _thread(event: dict[str, Any]) -> Thread:
 
 
 def _mark(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an instant as a bar without length; one of a process or of all has a lane of its own."""
+    """Return an instant as a bar without length; one of a process or of all processes has its own lane."""
     return event | {"dur": 0} | ({} if event.get("s") not in ("p", "g") else {"tid": "instants"})

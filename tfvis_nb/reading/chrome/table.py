@@ -1,4 +1,4 @@
-"""Columns of bars -> `Trace`: the common part of all dialects of trace events."""
+"""Make a `Trace` from columns of bars: the common part of all dialects of trace events."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from tfvis_nb.reading.xspace.name_grammar import class_of
 from tfvis_nb.texts import Text
 
 EPOCH = 10**17
-"""ns; a time before (1973) counts from the start of something else than the epoch."""
+"""In ns; earlier times (before 1973) do not count from the epoch."""
 
 
 def make_trace(
@@ -33,18 +33,17 @@ def make_trace(
     nested: pa.Table | None = None,
     metadata: Metadata | None = None,
 ) -> Trace:
-    """Make a `Trace` of bars.
+    """Make a `Trace` from bars.
 
-    `table` has the other columns of the event table, and may replace names and details. `origin` is the epoch
-    ns of the file's time 0, where that is known. With `exact`, the times are a trace's own: none is set
-    aside.
+    `table` has the other columns of the event table, and may replace names and details. `origin` is the
+    file's time 0 in epoch ns, if known. With `exact`, times come from a `Trace`, so none is set aside.
     """
     start = columns.start
     usable = np.ones(len(start), bool)
     aside: list[str] = []
     middle = None
     if len(start) and not exact:
-        # As for recorded steps: one row centuries away would make the picture useless.
+        # As with recorded steps, one row centuries away would make the picture useless.
         middle = float(np.quantile(start.astype(np.float64), 0.5, method="higher"))
         usable = np.abs(start.astype(np.float64) - middle) <= ABSURD
         if not usable.all():
@@ -77,7 +76,7 @@ def make_trace(
 
 
 def _places(columns: Columns, table: Mapping[str, Any], bars: Slices) -> Place:
-    """Return the function that gives the task and the device of a process: those of its first bar, if any."""
+    """Return a function for the task and the device of a process: those of its first bar, if any."""
     distinct, first = np.unique(columns.thread, return_index=True)
     row_of = {
         columns.threads[thread][0]: row for thread, row in zip(distinct.tolist(), first.tolist(), strict=True)
@@ -97,7 +96,7 @@ def _places(columns: Columns, table: Mapping[str, Any], bars: Slices) -> Place:
 
 
 def category(texts: Sequence[str], codes: np.ndarray) -> pd.Categorical:
-    """Make a categorical of codes into texts that may repeat; only those that occur stay."""
+    """Make a categorical of codes into texts that may repeat, keeping only those that occur."""
     distinct = list(dict.fromkeys(texts))
     code = {text: number for number, text in enumerate(distinct)}
     own = np.array([code[text] for text in texts] or [0], np.int32)[codes]
@@ -113,12 +112,12 @@ def of_texts(values: pa.Array) -> pd.Categorical:
 
 
 def masked(values: np.ndarray, known: np.ndarray) -> Any:
-    """Make an ``Int64`` column; rows that are not `known` are NA."""
+    """Make an ``Int64`` column; rows that are not `known` become NA."""
     return pd.arrays.IntegerArray(np.where(known, values, 0).astype(np.int64), ~known)
 
 
 def thread_lanes(bars: Slices, columns: Columns) -> list[str]:
-    """Name the lane of each thread of `columns`: its thread's name, with the tid where several share it."""
+    """Name the lane of each thread of `columns`: the thread's name, with the tid if several share it."""
     names = [bars.names.get(thread, "").strip() for thread in columns.threads]
     count = Counter((pid, name) for (pid, _), name in zip(columns.threads, names, strict=True))
     lanes = []
@@ -131,7 +130,7 @@ def thread_lanes(bars: Slices, columns: Columns) -> list[str]:
 
 
 def thread_numbers(columns: Columns) -> Any:
-    """Return the ``thread`` column: each bar's tid where it is a number of 64 bits."""
+    """Return the ``thread`` column: each bar's tid if it is a 64-bit number."""
     tids = [tid if type(tid) is int and abs(tid) < 2**63 else None for _, tid in columns.threads]
     known = np.array([tid is not None for tid in tids], bool)
     numbers = np.array([tid or 0 for tid in tids], np.int64)
@@ -139,6 +138,6 @@ def thread_numbers(columns: Columns) -> Any:
 
 
 def activities(names: pa.Array) -> pd.Categorical:
-    """Make the ``op`` column of host activities: the common part of names that differ in numbers."""
+    """Make the ``op`` column of host activities: the common part of names that only differ in numbers."""
     encoded = names.dictionary_encode()
     return category([class_of(name) for name in encoded.dictionary.to_pylist()], encoded.indices.to_numpy())

@@ -1,4 +1,4 @@
-"""Trace events written by `Trace.to_chrome_trace`: read back exactly, even from several merged files."""
+"""Read trace events of `Trace.to_chrome_trace` without loss, even from several merged files."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -47,21 +47,21 @@ _KEPT = (
 )
 
 COUNTER = "counter"
-"""The category of counter events that a trace recorded; others are made of its events."""
+"""The category of recorded counter events; others are derived from events."""
 
 _DERIVED = ("C", "s", "t", "f")
 _LATEST_STEP = 2**31 - 1
 
 
 class OwnReader:
-    """Reads the files of `Trace.to_chrome_trace`: every column of the event table is in the arguments."""
+    """Reads files of `Trace.to_chrome_trace`, whose arguments have all columns of the event table."""
 
     def __init__(self) -> None:
         self._bars = Slices(_KEPT)
         self._counters: list[dict[str, Any]] = []
 
     def add(self, events: Sequence[Any]) -> None:
-        """Take some events."""
+        """Add events."""
         for event in events:
             phase = event.get("ph") if isinstance(event, dict) else None
             if phase == "C" and event.get("cat") == COUNTER:
@@ -117,7 +117,7 @@ class OwnReader:
 
 
 def _recorded_counters(events: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Return the counters of events, of which each has one value."""
+    """Return the counters of events, each of which has one value."""
     time, dated = integers([event.get("time_ns") for event in events])
     given = [event.get("args") for event in events]
     pairs = [next(iter(args.items()), ("", None)) if isinstance(args, dict) else ("", None) for args in given]
@@ -135,12 +135,12 @@ def _recorded_counters(events: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def is_own(named: Sequence[tuple[Any, dict[str, Any]]]) -> bool:
-    """Return, by the metadata of its threads, whether a file was written by `Trace.to_chrome_trace`."""
+    """Return whether the metadata of threads shows that `Trace.to_chrome_trace` wrote a file."""
     return any(what == "thread_name" and {"task", "device", "lane"} <= args.keys() for what, args in named)
 
 
 def _files(event: list[Any]) -> np.ndarray:
-    """Return which of the merged files each bar is from: each numbers its bars upwards."""
+    """Return the merged file of each bar, because each file numbers its bars upwards."""
     number, known = integers(event)
     again = np.zeros(len(number), np.int64)
     numbered = np.flatnonzero(known)
@@ -149,7 +149,7 @@ def _files(event: list[Any]) -> np.ndarray:
 
 
 def _numbered_on(step: np.ndarray, file: np.ndarray) -> np.ndarray:
-    """Number the steps of each file on from those of the file before."""
+    """Number the steps of each file after those of the previous file."""
     files = int(file.max(initial=0)) + 1
     steps = np.zeros(files, np.int64)
     np.maximum.at(steps, file, step + 1)
@@ -158,7 +158,7 @@ def _numbered_on(step: np.ndarray, file: np.ndarray) -> np.ndarray:
 
 
 def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
-    """Make nested columns of the numbers that link bars and the streams' names; None without any."""
+    """Make nested columns of the numbers that link bars and the names of streams; None if there are none."""
     columns: dict[str, pa.Array] = {}
     recorded = maybe_texts(kept["raw_device"])
     if recorded.null_count < len(recorded):
@@ -198,4 +198,4 @@ _READ: dict[str, Callable[[list[Any]], Any]] = {
     "category": _category,
     "str": texts,
 }
-"""How a column is made of what bars have, by its dtype."""
+"""Conversion of the values of bars to a column, by dtype."""

@@ -1,8 +1,8 @@
-"""The output of TensorFlow's ``timeline.py`` -> its step_stats, as far as possible.
+"""Restore step_stats from the output of TensorFlow's ``timeline.py``, as far as possible.
 
-A bar has the node's name, its op type and inputs, so that labels can be made again and
-the rows be read like recorded ones. The file lacks sizes and ends of transfers and copies,
-queueing times, nanoseconds and, unless it was asked for memory, outputs.
+Bars have the node's name, op type and inputs, so labels can be restored and the rows read like recorded ones.
+The file lacks sizes and ends of transfers and copies, queueing times, nanoseconds and, unless memory was
+requested, outputs.
 """
 
 import re
@@ -54,7 +54,7 @@ class TimelineReader:
         self._counters = CounterEvents()
 
     def add(self, events: Sequence[Any]) -> None:
-        """Take some events."""
+        """Add events."""
         self._counters.add([event for event in events if type(event) is dict and event.get("ph") == "C"])
         for event in events:
             if type(event) is not dict:
@@ -82,7 +82,7 @@ class TimelineReader:
         tensors = self._outputs()
         recorded = []
         for number, step in enumerate(steps):
-            # Tensors are named, not numbered: those of a repeated name are the last step's.
+            # Tensors are named, not numbered: with a repeated name, those of the last step count.
             last = number == len(steps) - 1
             read = _recorded(_named_copies(step, places), places, tensors if last else {})
             if read is not None:
@@ -103,7 +103,7 @@ class TimelineReader:
         good = usable & known
         if not good.all():
             notes.append(Text(UNUSABLE, bars=int((~good).sum())))
-        # It goes through dev_stats in order: entries of one name share a pid, but lie apart in the file.
+        # It processes dev_stats in order: entries with the same name share a pid, but are apart in the file.
         pids = [pid for pid, _, _, _ in self._events]
         entries = accumulate((before != pid for before, pid in pairwise(pids)), initial=0)
         times = zip(self._events, entries, start.tolist(), duration.tolist(), good.tolist(), strict=False)
@@ -126,7 +126,7 @@ class TimelineReader:
         return name.removesuffix(" Compute").removesuffix(" Tensors")
 
     def _outputs(self) -> dict[tuple[str, str], list[tuple[int, str]]]:
-        """Return for each device and node its outputs: slot and description."""
+        """Return the outputs of each device and node: slot and description."""
         parsed: dict[tuple[str, str], list[tuple[int, str]]] = {}
         for (pid, tensor), described in self._tensors.items():
             name, _, slot = tensor.rpartition(":")
@@ -151,8 +151,8 @@ def _inputs(arguments: dict[str, Any]) -> tuple[str, ...]:
 def _split(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[list[Bar]]:
     """Split a file into its steps.
 
-    Each executor runs the node ``_SOURCE`` first, once a step. Where that is seen again on a device,
-    while no op is running, the next step begins.
+    Each executor runs the node ``_SOURCE`` first, once per step. If it occurs again on a device while no op
+    is running, the next step starts.
     """
     ran = [bar for bar in bars if places[bar.device].family == "executor"]
     ran.sort(key=lambda bar: bar.start)
@@ -176,7 +176,7 @@ def _split(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[list[Bar]]:
 
 
 def _named_copies(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[Bar]:
-    """Name copies on plain streams: until TF 1.13 only the lane ``/memcpy`` separates them from kernels."""
+    """Name copies on plain streams: until TF 1.13 only the lane ``/memcpy`` tells them from kernels."""
     copied = {
         (bar.name, bar.op, bar.start, bar.duration)
         for bar in bars
@@ -203,7 +203,7 @@ def _recorded(
     places: Mapping[str, Place],
     tensors: Mapping[tuple[str, str], Sequence[tuple[int, str]]],
 ) -> RecordedStep | None:
-    """Write bars as a StepStats and read that; None when there are none."""
+    """Write bars as a StepStats and read that; None if there are none."""
     if not bars:
         return None
     from google.protobuf import message_factory
@@ -226,7 +226,7 @@ def _recorded(
         )
     for (device, name), outputs in tensors.items():
         row = rows.get((device, name))
-        # All received tensors are called RecvTensor: if there are several, their sizes are not known.
+        # All received tensors are called RecvTensor: if there are several, their sizes are unknown.
         if row is not None and (name != "RecvTensor" or times[device, name] == 1):
             for slot, described in outputs:
                 output = row.output.add(slot=slot)
@@ -235,7 +235,7 @@ def _recorded(
 
 
 def _describe(tensor: Any, described: str) -> None:
-    """Fill in a TensorDescription from its text, which timeline.py stripped of quotes."""
+    """Fill in a TensorDescription from its text, from which timeline.py removed the quotes."""
     fields = dict(_FIELD.findall(described))
     kind = fields.get("dtype", "").removeprefix("DT_")
     bare = kind.removesuffix("_REF")

@@ -1,4 +1,4 @@
-"""Trace events of the TensorFlow and JAX profilers: the trace viewer's JSON, which repeats an XSpace."""
+"""Trace events of the TensorFlow and JAX profilers: the JSON of the trace viewer, which repeats an XSpace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SPECIAL = re.compile(r"(?P<memcpy>memcpy)|(?P<memset>memset)|(?P<collective>(?:
 
 
 class ViewerReader:
-    """Reads the trace viewer's JSON: TensorFlow 2 since 2.1, JAX."""
+    """Reads the JSON of the trace viewer: TensorFlow since 2.1, and JAX."""
 
     def __init__(self) -> None:
         self._bars = Slices(
@@ -40,7 +40,7 @@ class ViewerReader:
         )
 
     def add(self, events: Sequence[Any]) -> None:
-        """Take some events."""
+        """Add events."""
         self._bars.add(events)
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
@@ -74,7 +74,7 @@ class ViewerReader:
         return make_trace(columns, table, self._bars, notes=notes)
 
     def _with_long_name(self, columns: Columns) -> pa.Array:
-        """Return details with the instruction of an XLA op that is named for its framework op."""
+        """Return details with the instruction of XLA ops that are named after their framework op."""
         long, op = (maybe_texts(columns.arguments[name]) for name in ("long_name", "tf_op"))
         both = pc.and_(long.is_valid(), op.is_valid())
         return pc.if_else(both, _join_texts(long.fill_null(""), columns.detail), columns.detail)
@@ -84,7 +84,7 @@ class ViewerReader:
         return match["plane"] if match else ""
 
     def _gpu(self, thread: tuple[Any, Any]) -> bool:
-        """Return whether the bars of a thread ran on a GPU: on a stream of one."""
+        """Return whether the bars of a thread ran on a stream of a GPU."""
         name = self._bars.names.get(thread, "")
         return self._plane(thread[0]).startswith("/device:GPU") and _STREAM.match(name.strip()) is not None
 
@@ -97,7 +97,7 @@ class ViewerReader:
         return host + ("/device:CPU:0" if match["plane"].startswith("/host:CPU") else match["plane"])
 
     def _without_derived(self, columns: Columns) -> tuple[Columns, list[str]]:
-        """Leave out lanes that xprof derives from others, if the others are there."""
+        """Leave out lanes that xprof derives from others, if these are present."""
         names = [self._bars.names.get(thread, "").strip() for thread in columns.threads]
         derived = np.array([bool(_DERIVED.fullmatch(name)) for name in names] or [False])
         base = {pid for (pid, _), drawn in zip(columns.threads, derived.tolist(), strict=False) if not drawn}
@@ -134,7 +134,7 @@ class ViewerReader:
 
 
 class _EventNames(NamedTuple):
-    """Names of each bar: its name, op type or class, and kind."""
+    """The name of each bar, its op type or class, and its kind."""
 
     name: pa.Array
     ops: np.ndarray
@@ -152,7 +152,7 @@ def _join_texts(first: pa.Array, *others: pa.Array) -> pa.Array:
 
 
 def _event_names(columns: Columns, on_gpu: np.ndarray) -> _EventNames:
-    """Name each distinct bar as the rows of an XSpace are; its full name may be in an argument."""
+    """Name each distinct bar like the rows of an XSpace; its full name may be in an argument."""
     shown = columns.name
     full = pc.coalesce(
         maybe_texts(columns.arguments["tf_op"]), maybe_texts(columns.arguments["long_name"]), shown
@@ -182,7 +182,7 @@ def _of_gpu(full: str, shown: str) -> EventName:
 
 
 def _steps(columns: Columns, groups: np.ndarray, grouped: np.ndarray) -> tuple[np.ndarray, str]:
-    """Number the profiler's groups in the order they start in; rows of none have `NO_STEP`."""
+    """Number the profiler's groups by start; rows outside any have `NO_STEP`."""
     numbers, first = np.unique(groups[grouped], return_inverse=True)
     begins = np.full(len(numbers), np.iinfo(np.int64).max)
     np.minimum.at(begins, first, columns.start[grouped])

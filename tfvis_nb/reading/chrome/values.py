@@ -1,4 +1,4 @@
-"""JSON values -> the types of columns, even for wrong values in place of a number or a text."""
+"""Convert JSON values to the types of columns, even values of the wrong type."""
 
 import json
 import re
@@ -15,7 +15,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def nanoseconds(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Convert microseconds, whole or not, to nanoseconds (int64), with a mask of usable times.
+    """Convert microseconds, which may have fractions, to nanoseconds (int64), with a mask of usable times.
 
     >>> times, usable = nanoseconds([5, 1.5, "2", None])
     >>> times.tolist(), usable.tolist()
@@ -34,7 +34,7 @@ def nanoseconds(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         usable = np.abs(array.astype(np.float64)) <= LATEST_NS / 1000
     array = np.where(usable, array, 0)
     whole = np.floor(array)
-    # The fraction is exact; the product of a large time and 1000 would not be.
+    # The fraction is exact; the product of a large time and 1000 is not.
     return whole.astype(np.int64) * 1000 + np.rint((array - whole) * 1000).astype(np.int64), usable
 
 
@@ -63,14 +63,14 @@ def between(start: Any, end: Any) -> Any:
 def integers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Convert values to int64, with a mask of numbers, or their decimal texts, within 64 bits.
 
-    Fractions are cut off.
+    Fractions are truncated.
 
     >>> numbers, known = integers([7, "8", None, 2**70])
     >>> numbers.tolist(), known.tolist()
     ([7, 8, 0, 0], [True, True, False, False])
     """
     for kind in (pa.int64(), pa.large_string()):
-        # Nearly always they are all numbers or all texts, or missing.
+        # They are nearly always all numbers, all texts, or missing.
         try:
             array = pa.array(values, kind).cast(pa.int64())
         except (pa.ArrowException, TypeError, UnicodeError, OverflowError):
@@ -110,7 +110,7 @@ def _json(value: Any) -> str:
 
 
 def key_of(value: Any) -> Any:
-    """Return a pid or tid as something that can be looked up: one that has parts becomes its text."""
+    """Return a pid or tid as a dictionary key: one that has parts becomes text."""
     return value if isinstance(value, (int, str)) or value is None else text(value)
 
 
@@ -132,7 +132,7 @@ def texts(values: Sequence[Any]) -> pa.Array:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Name the first few of some names, in bounds."""
+    """List the first few names, with limited length."""
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(name[:80] for name in names[:8]) + more
 

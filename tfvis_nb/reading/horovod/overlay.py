@@ -1,4 +1,4 @@
-"""Adds a Horovod timeline to the traces of its ranks, in lanes of the rank that wrote it."""
+"""Add a Horovod timeline to the traces of its ranks, in lanes of the rank that wrote it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -16,15 +16,15 @@ from tfvis_nb.reading.concat import merge
 from tfvis_nb.texts import Text
 
 RANK_0 = "/job:worker/replica:0/task:0"
-"""What `tfvis_nb.reading.horovod.ranks` calls the rank that writes the timeline."""
+"""The name in `tfvis_nb.reading.horovod.ranks` of the rank that writes the timeline."""
 
 _ACTIVITIES = {op: activity for activity, op in OPERATIONS.items()}
 _UNTRACED = -2
-"""The number of a step that nothing was traced of; `NO_STEP` is what was traced outside of steps."""
+"""The number of an untraced step; `NO_STEP` is for traced events outside steps."""
 
 
 def is_horovod_timeline(trace: Trace) -> bool:
-    """Return whether a trace holds a HOROVOD_TIMELINE file and nothing else."""
+    """Return whether a trace only has a HOROVOD_TIMELINE file."""
     events = trace.events
     return bool(
         len(events)
@@ -35,12 +35,12 @@ def is_horovod_timeline(trace: Trace) -> bool:
 
 
 def overlay(trace: Trace, timelines: Sequence[Trace], *, ranked: bool) -> Trace:
-    """Add the rows of Horovod timelines in traced steps to a trace, with a note on each timeline.
+    """Add the rows of Horovod timelines during traced steps to a trace, with a note on each timeline.
 
-    A row belongs to the step during which its tensor began to be communicated: by then every rank
-    has come to that collective, and none has left it. Rows of the trace stay what they were. Those
-    added repeat in parts what ops show, and are never counted as communication: they are of the
-    kinds ``host`` and ``sync``. With `ranked`, the tasks of `trace` are ranks, by their numbers.
+    A row belongs to the step during which the communication of its tensor started: by then every rank has
+    reached that collective, and none has left it. Existing rows do not change. Added rows partly repeat ops
+    and never count as communication: their kinds are ``host`` and ``sync``. With `ranked`, the tasks of
+    `trace` are ranks, by number.
     """
     task, notes = _writer(trace.events, ranked=ranked)
     added = []
@@ -72,16 +72,16 @@ def _writer(events: pd.DataFrame, *, ranked: bool) -> tuple[str, list[str]]:
 
 
 def _anchors(timeline: pd.DataFrame) -> np.ndarray:
-    """Return for each row when its tensor began to be communicated, or its own start where none was."""
+    """Return for each row when communication of its tensor started, or else its own start."""
     lane = timeline["lane"].astype(object).to_numpy()
     start = timeline["start_ns"].to_numpy()
     end = start + timeline["duration_ns"].to_numpy()
     own = lane == "cycles"
     negotiates, communicates = lane == "negotiate", lane == "collective"
     tensor = pd.factorize(timeline["name"])[0]
-    # If rows start together, their parts come last.
+    # If rows start together, their parts are last.
     order = np.lexsort((np.select([negotiates, communicates], [0, 1], 2), start, own, tensor))
-    # Negotiating begins an execution; so does a collective that nothing was negotiated for.
+    # A negotiation starts an execution, and so does a collective without one.
     marks = np.flatnonzero((negotiates | communicates)[order])
     before = np.roll(marks, 1)
     follows = (tensor[order[before]] == tensor[order[marks]]) & negotiates[order[before]]
@@ -93,7 +93,7 @@ def _anchors(timeline: pd.DataFrame) -> np.ndarray:
     number = np.empty(len(order), np.int64)
     number[order] = np.cumsum(begins)
     count = int(number.max(initial=0)) + 1
-    # Tensors still negotiated when the job ended have no collective.
+    # Tensors still being negotiated when the job ended have no collective.
     latest = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(latest, number, np.where(own, start, end))
     moved = np.full(count, np.iinfo(np.int64).max)
@@ -130,7 +130,7 @@ def _spans(events: pd.DataFrame) -> pd.DataFrame:
 def _rows(
     timeline: pd.DataFrame, kept: np.ndarray, step: np.ndarray, task: str, like: pa.Table | None
 ) -> Trace:
-    """Return the rows of a timeline that are kept, as rows of a task, with nested rows of nothing."""
+    """Return the kept rows of a timeline, as rows of a task, with empty nested rows."""
     table = timeline[kept].reset_index(drop=True)
     count = len(table)
     device = horovod_device(task)
@@ -139,7 +139,7 @@ def _rows(
         "step": step[kept].astype(np.int32),
         "task": pd.Categorical([task] * count),
         "device": pd.Categorical([device] * count),
-        # Kind and op type are those of TensorFlow's op: a second row with them would be counted with it.
+        # A second row with the kind and op type of TensorFlow's op would be counted again.
         "kind": pd.Categorical(np.where(kind == "collective", "host", kind).tolist()),
         "op": pd.Categorical([_ACTIVITIES.get(op, op) for op in table["op"].astype(str)]),
     }
@@ -154,7 +154,7 @@ def _rows(
 
 
 def _note(timeline: Trace, trace: Trace, kept: int) -> str:
-    """Describe what became of a timeline."""
+    """Describe how a timeline was used."""
     name = f"Horovod timeline {timeline.title[:80]}".rstrip()
     count = len(timeline.events)
     if kept:

@@ -1,7 +1,7 @@
-"""Files of several Horovod ranks -> steps with a task for each rank.
+"""Merge files of several Horovod ranks into steps with a task for each rank.
 
-Every rank is named ``/job:localhost/replica:0/task:0``. Only the names of the files, such as
-``rank0_step3.pb`` or ``rank0.parquet``, identify the ranks.
+All ranks are named ``/job:localhost/replica:0/task:0``. Only file names, such as ``rank0_step3.pb`` or
+``rank0.parquet``, identify the ranks.
 """
 
 import re
@@ -24,10 +24,10 @@ Item = TypeVar("Item")
 
 
 def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> list[Item | Trace]:
-    """Make one trace of the files of several ranks with similar names, at the position of the first.
+    """Merge files of several ranks with similar names into one trace, at the position of the first.
 
-    The files of such a group have the same steps. `fewest` is how many ranks make a group: 1 where something
-    else shows that there are ranks.
+    The files of such a group have the same steps. `fewest` is the minimum number of ranks in a group: 1 if
+    there is other evidence of ranks.
     """
     groups: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
     for index, (item, label) in enumerate(zip(read, labels, strict=True)):
@@ -47,7 +47,7 @@ def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> 
 
 
 def _is_local(item: Any) -> bool:
-    """Return whether something comes from one process without a task name."""
+    """Return whether a trace comes from one process without a task name."""
     if isinstance(item, RecordedStep):
         return {where.task for where in item.places} <= {"", LOCAL}
     return isinstance(item, Trace) and set(item.events["task"].unique()) == {LOCAL}
@@ -58,7 +58,7 @@ def _together(steps: dict[int, Any]) -> Trace:
     for rank, item in steps.items():
         trace = item if isinstance(item, Trace) else assemble([item])
         traces.append(under_task(merge([trace], ""), _TASK.format(rank)))
-        # Laying together does not.
+        # Merging does not.
         traces[-1].graphs, traces[-1].run_metadata = trace.graphs, trace.run_metadata
     trace = merge(traces, "")
     count = max(len(one.graphs) for one in traces)
@@ -66,11 +66,11 @@ def _together(steps: dict[int, Any]) -> Trace:
         [graph for one in traces for graphs in one.graphs[step : step + 1] for graph in graphs]
         for step in range(count)
     ]
-    # Serialised messages behind one another are one message.
+    # Concatenated serialised messages form one message.
     trace.run_metadata = [
         b"".join(steps) for steps in zip_longest(*(one.run_metadata for one in traces), fillvalue=b"")
     ]
-    # Without the rank, which is a task now.
+    # Without the rank, which is now a task.
     labels = {step: _RANK_AND_DASH.sub("", label) for step, label in traces[0].step_labels.items()}
     trace.step_labels = {step: label for step, label in labels.items() if label}
     trace.notes.insert(0, Text("ranks_named", task=_TASK.format(0)))

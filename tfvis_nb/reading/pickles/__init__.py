@@ -1,1 +1,1 @@
-"""Pickles, read by a small machine that imports and calls nothing."""
+"""Read pickles with a small virtual machine that imports and calls nothing."""

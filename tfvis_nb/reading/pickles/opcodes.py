@@ -1,4 +1,4 @@
-"""The instructions of pickles that are run, by `tfvis_nb.reading.pickles.restricted_vm`."""
+"""The instructions of pickles that `tfvis_nb.reading.pickles.restricted_vm` runs."""
 
 import codecs
 import re
@@ -13,16 +13,16 @@ from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.texts import Text, text_of
 
 STEPS = 1_000_000
-"""No more instructions are run: a session of 10 000 traces has fewer."""
+"""The maximum number of instructions; a session of 10,000 traces has fewer."""
 
 _DIGITS = 1000
 
 
 def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
-    """Run a pickle of any protocol and return what it builds, of plain values and `Object`.
+    """Run a pickle of any protocol and return its value, made of plain values and `Object`.
 
-    Texts of Python 2 come as bytes. `allowed` are the globals that it may name, besides those by which old
-    protocols write bytes; TraceFormatError names the first other one, or the first damaged instruction.
+    Texts of Python 2 become bytes. `allowed` are the globals that it may name, in addition to those that old
+    protocols use for bytes. TraceFormatError names the first other one, or the first damaged instruction.
 
     >>> import pickle
     >>> load(pickle.dumps({"a": [1, b"x"]}), "a pickle", {})
@@ -69,7 +69,7 @@ def _run(machine: Machine) -> Any:
 
 
 def _quoted(line: bytes) -> bytes:
-    """Read a text of Python 2's protocol 0, in the quotes of its source code."""
+    """Read a text of Python 2's protocol 0, quoted as in source code."""
     if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b'"', b"'"):
         raise ValueError("a text without quotes")
     decoded: tuple[bytes, int] = codecs.escape_decode(line[1:-1])
@@ -210,4 +210,4 @@ _ACTIONS: dict[bytes, Callable[[Machine], None]] = {
     b"\x92": _new_with_keywords,
     b"b": lambda m: m.build(),
 }
-"""The instructions that are run. Missing are those that import by number, by persistent id or by class."""
+"""The supported instructions. Imports by number, by persistent id or by class are not supported."""

@@ -1,4 +1,4 @@
-"""Pickles of RunMetadata, as tfvis wrote them, and sessions that tftracer saved."""
+"""Read pickles of RunMetadata from tfvis, and saved tftracer sessions."""
 
 import re
 from collections.abc import Iterator
@@ -30,11 +30,11 @@ _CERTAIN = re.compile(rb"\(?ctensorflow\.[\w.]+\n\w+\n")
 
 
 def is_pickle(data: Data) -> bool:
-    """Return whether `data` is a pickle, by how it begins."""
+    """Return whether `data` starts like a pickle."""
     head = bytes(data[:512])
     if head[:1] == b"\x80":
         return head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
-    # Protocols 0 and 1 have no mark: a global, a list or dict that is remembered, and the stop at the end.
+    # Protocols 0 and 1 have no header: check for a global, a memoized list or dict, and the stop at the end.
     known = _OLD.match(head) is not None or head[:2] in (b"]q", b"}q")
     return bool(_CERTAIN.match(head)) or (known and bytes(data[-64:]).rstrip(b"\n").endswith(b"."))
 
@@ -42,7 +42,7 @@ def is_pickle(data: Data) -> bool:
 def read(data: Data, label: str) -> Trace:
     """Read a pickle of one RunMetadata, of a list of them, or of a tftracer session.
 
-    Nothing that the pickle names is imported or called; see `tfvis_nb.reading.pickles.restricted_vm`.
+    Nothing named in the pickle is imported or called; see `tfvis_nb.reading.pickles.restricted_vm`.
     """
     notes: list[str] = []
     parts = messages(data, label, notes)
@@ -65,7 +65,7 @@ def messages(data: Data, label: str, notes: list[str]) -> list[RunBytes]:
 def tftracer_session(data: Data, label: str) -> list[SavedRun]:
     """Return the runs of a pickled tftracer session, with its traces as serialised messages.
 
-    A message that occurs several times is in it once.
+    A repeated message is only returned once.
     """
     built = load(data, label, _ALLOWED)
     if not isinstance(built, Object) or built.made_by != SESSION:
@@ -84,7 +84,7 @@ def tftracer_session(data: Data, label: str) -> list[SavedRun]:
 
 
 def _session(session: Object, label: str, notes: list[str]) -> Iterator[RunBytes]:
-    """Yield the traces of a session, run by run; those that tftracer no longer kept are None."""
+    """Yield the traces of a session, run by run; None for those that tftracer no longer kept."""
     runs = kept_traces(session, label)
     gone = sum(trace is None for kept in runs.values() for trace in kept)
     count = sum(map(len, runs.values()))
@@ -101,7 +101,7 @@ def _run_bytes(run: Any, label: str) -> RunBytes:
         what = str(run.made_by) if isinstance(run, Object) else type(run).__name__
         raise TraceFormatError(Text("pickle_of_other", label=label, type=what[:120]), foreign=True)
     state = run.state if isinstance(run.state, dict) else {}
-    # A pickle of Python 2 has bytes where later ones have text.
+    # Pickles of Python 2 have bytes where later ones have text.
     data = state.get("serialized", state.get(b"serialized", b""))
     if not isinstance(data, bytes):
         raise TraceFormatError(Text("pickle_state_no_bytes", label=label, type=_MESSAGES[run.made_by]))

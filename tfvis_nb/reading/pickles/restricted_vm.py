@@ -1,9 +1,9 @@
-"""The instructions of pickles, run so that nothing of the pickle is ever called.
+"""Run the instructions of pickles without calling anything from the pickle.
 
-A pickle is a program: loading one can start any other. Python's own unpickler can be limited to some names,
-but it still calls what it finds, hashes what it is given, and allocates as much as the pickle asks for. This
-machine knows the instructions that pickles of messages and plain data need. A global is a name and is never
-imported; an object is its global, its arguments and its state; and what a few bytes can ask for is bounded.
+A pickle is a program, and loading one can start any other program. Python's unpickler can be limited to some
+names, but it still calls and hashes objects, and allocates as much as the pickle requests. This machine knows
+the instructions that pickles of messages and plain data need. A global is only a name and is never imported.
+An object is its global, its arguments and its state. Memory use is bounded.
 """
 
 import struct
@@ -43,15 +43,15 @@ class _Mark:
 
 
 MARK = _Mark()
-"""Where the values of the next list, tuple or dict begin on the stack."""
+"""Marks the start of the next list, tuple or dict on the stack."""
 
 _ENCODE = Global("_codecs", "encode")
 _BYTES = Global("__builtin__", "bytes")
-"""What protocols 0 to 2 write bytes by, and empty ones."""
+"""The globals that protocols 0 to 2 use for bytes, and for empty bytes."""
 
 
 class RefusedError(Exception):
-    """A pickle that asks for something no trace needs."""
+    """Raised for a pickle that requests something no trace needs."""
 
 
 class Machine:
@@ -66,7 +66,7 @@ class Machine:
         self.encoded = 0
 
     def pop(self) -> Any:
-        """Take the uppermost value."""
+        """Pop the top value."""
         value = self.stack.pop()
         if value is MARK:
             raise ValueError("a mark where a value belongs")
@@ -108,7 +108,7 @@ class Machine:
         return values
 
     def remember(self, number: int) -> None:
-        """Keep the uppermost value under a number."""
+        """Memoize the top value under a number."""
         if self.stack[-1] is MARK:
             raise ValueError("a mark where a value belongs")
         self.memo[number] = self.stack[-1]
@@ -121,7 +121,7 @@ class Machine:
         self.stack.append(found)
 
     def call(self, made_by: Any, arguments: Any) -> None:
-        """Push the object that a call would make, without calling."""
+        """Push the object that a call would create, without calling."""
         if not isinstance(made_by, Global) or not isinstance(arguments, tuple):
             raise TypeError("a call of something else than a global")
         if made_by == _BYTES and not arguments:
@@ -130,7 +130,7 @@ class Machine:
             self.stack.append(self.encode(*arguments) if made_by == _ENCODE else Object(made_by, arguments))
 
     def encode(self, text: str, encoding: str = "latin1") -> bytes:
-        """Do what ``_codecs.encode`` does for bytes in protocols 0 to 2, as long as there is data for it."""
+        """Emulate ``_codecs.encode`` for bytes in protocols 0 to 2, within the size of the data."""
         if encoding not in _LATIN:
             raise TypeError("_codecs.encode of something else than bytes")
         self.encoded += len(text)
@@ -139,7 +139,7 @@ class Machine:
         return str.encode(text, "latin-1")
 
     def build(self) -> None:
-        """Keep the uppermost value as the state of the object below."""
+        """Store the top value as the state of the object below."""
         state = self.pop()
         target = self.stack[-1]
         if not isinstance(target, Object):
@@ -147,19 +147,19 @@ class Machine:
         target.state = state
 
     def set_items(self, pairs: list[Any]) -> None:
-        """Put keys and values, one after the other, into the uppermost dict."""
+        """Put alternating keys and values into the top dict."""
         target = self.stack[-1]
         items = target.items if isinstance(target, Object) else target
         if not isinstance(items, dict) or len(pairs) % 2:
             raise TypeError("items for something else than a dict")
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
-            # Hashing nested tuples can take for ever; no trace has such keys.
+            # Hashing nested tuples can take forever; no trace has such keys.
             if type(key) not in _KEYS:
                 raise TypeError(f"a {type(key).__name__} as key")
             items[key] = value
 
     def append(self, values: list[Any]) -> None:
-        """Put values into the uppermost list."""
+        """Append values to the top list."""
         target = self.stack[-1]
         if not isinstance(target, list):
             raise TypeError("elements for something else than a list")

@@ -1,4 +1,4 @@
-"""Pickles of one RunMetadata, read and written without TensorFlow: nothing they name is imported."""
+"""Read and write pickles of one RunMetadata without TensorFlow: nothing they name is imported."""
 
 import struct
 from pathlib import Path
@@ -9,14 +9,14 @@ from tfvis_nb.reading.pickles.reader import is_pickle, messages
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.texts import Text
 
-# Protocol 3 is the latest that every Python 3 reads: the oldest TensorFlows run on 3.4.
+# Protocol 3 is the latest one that every Python 3 reads: the oldest TensorFlows run on 3.4.
 _BEFORE = b"\x80\x03ctensorflow.core.protobuf.config_pb2\nRunMetadata\n)R}X\x0a\x00\x00\x00serializedB"
 _AFTER = b"sb."
 _MOST = 2**32 - 1
 
 
 def pickled(message: bytes) -> bytes:
-    """Return a serialised RunMetadata as ``pickle.dumps`` writes it; tfvis and tftracer load it.
+    """Return the pickle of a serialised RunMetadata, like ``pickle.dumps``; tfvis and tftracer load it.
 
     ValueError if the message has 4 GiB or more.
     """
@@ -26,7 +26,7 @@ def pickled(message: bytes) -> bytes:
 
 
 def unpickled(path: Path) -> bytes:
-    """Return the serialised RunMetadata of a pickle, which may be compressed with gzip or xz."""
+    """Return the serialised RunMetadata in a pickle, which may be compressed with gzip or xz."""
     label = str(path)
     data = unpack(path.read_bytes(), label)
     if not is_pickle(data):

@@ -1,4 +1,4 @@
-"""A saved tftracer session -> names, counts, times and traces of each run."""
+"""Read names, counts, times and traces of each run from a saved tftracer session."""
 
 import datetime as dt
 import re
@@ -17,7 +17,7 @@ _TIMEDELTA = Global("datetime", "timedelta")
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - as naive as the times that are counted from it
 _MICROSECOND = dt.timedelta(microseconds=1)
 _MOST = 1 << 53
-"""Of runs, and of microseconds: more than any job has, and their products fit 128 bits."""
+"""Limit of runs and of microseconds: more than any job has, and products fit 128 bits."""
 
 _NAME = re.compile(r"<tf\.\w+ '([^'\n]+)'")
 
@@ -28,12 +28,11 @@ class SavedRun:
 
     - `fetches`, `targets`, `feeds`: The names of tensors and ops; of a fetch stored without names, its text.
     - `options`: The ``RunOptions`` as text.
-    - `runs`: How many ended.
-    - `mean_us`: How long they took on average.
-    - `first_us`, `last_us`: When the first and the last began, in microseconds from 1970 on the clock on the
-      wall: the time zone was not saved. None where the stored time is not valid.
-    - `traces`: For each trace when its run ended, on that clock, and its message; None for one that tftracer
-      no longer kept.
+    - `runs`: The number of runs that ended.
+    - `mean_us`: Their mean duration.
+    - `first_us`, `last_us`: When the first and the last started, in microseconds since 1970 in local time:
+    the time zone was not saved. None if the stored time is invalid. - `traces`: The end of each trace's run,
+    in local time, and its message; None if tftracer no longer kept it.
     """
 
     fetches: list[str]
@@ -48,7 +47,7 @@ class SavedRun:
 
 
 def kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
-    """Return the messages of each run, by its number; None for those that tftracer no longer kept."""
+    """Return the messages of each run, by number; None for those that tftracer no longer kept."""
     runs = _items(session.state).get("_traces", _items(session.state).get(b"_traces"))
     runs = runs.items if isinstance(runs, Object) else runs
     if not isinstance(runs, dict) or not all(isinstance(kept, list) for kept in runs.values()):
@@ -57,7 +56,7 @@ def kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
 
 
 def saved_runs(session: Object, label: str) -> list[SavedRun]:
-    """Return a session's record of each run; TraceFormatError without even an empty list of traces."""
+    """Return a session's record of each run; TraceFormatError if it has no list of traces."""
     kept = kept_traces(session, label)
     return list(_runs(_items(_items(session.state).get("_run_profile")), kept))
 
@@ -65,7 +64,7 @@ def saved_runs(session: Object, label: str) -> list[SavedRun]:
 def _runs(profiles: Mapping[Any, Any], kept: Mapping[Any, list[Any]]) -> Iterator[SavedRun]:
     described = [_items(profile) for profile in profiles.values()]
     known = {number: profile for profile in described if isinstance(number := profile.get("run_id"), int)}
-    # Nothing is left out: traces of a run that is not described are traces all the same.
+    # Nothing is left out: traces of a run without description are still traces.
     for run in [*known, *(run for run in kept if run not in known)]:
         profile = known.get(run, {})
         info, stats = _items(profile.get("info")), _items(profile.get("stats"))

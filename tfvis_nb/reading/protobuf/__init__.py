@@ -1,1 +1,1 @@
-"""Protobuf on the wire: known messages, and where bytes are not one."""
+"""Protobuf on the wire: known messages, and the position of damage."""

@@ -1,13 +1,13 @@
-"""The protobuf messages that are read, declared under our own package name.
+"""The protobuf messages that we read, declared under our own package name.
 
 They are wire-compatible with TensorFlow's ``step_stats.proto`` and
-``config.proto`` and hold only the fields that are used. Because the package
+``config.proto`` and only have the fields we use. Because the package
 is ours and the descriptor pool is private, they coexist with an imported TensorFlow without a duplicate
 registration.
 
-Names and labels are declared ``bytes``: TensorFlow's C++ does not check that
-they are UTF-8, and one bad name must not make a whole trace unreadable. A map
-is on the wire a repeated message of key and value, and declared as that.
+Names and labels are declared ``bytes``: TensorFlow's C++ does not check that they are UTF-8, and one bad name
+must not make a whole trace unreadable. A map is a repeated message of key and value on the wire, and declared
+as such.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 PACKAGE = "tfvis_nb.stepstats"
 
 _SMALL = 1 << 18
-"""Messages of fewer bytes are decoded together."""
+"""Smaller messages are decoded together."""
 
 Field = tuple[str, int, str]
-"""Name, number and type: a scalar or a message, after ``*`` when repeated, ``|`` in the message's oneof."""
+"""Name, number and type: a scalar or a message, prefixed with ``*`` if repeated, ``|`` in a oneof."""
 
 _TABLES: dict[str, dict[str, dict[str, tuple[int, str]]]] = json.loads(
     (Path(__file__).parent / "messages.json").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ _TABLES: dict[str, dict[str, dict[str, tuple[int, str]]]] = json.loads(
 
 
 def messages(package: str) -> dict[str, tuple[Field, ...]]:
-    """Return a table of messages from ``messages.json``: those that are decoded of a file, or counted.
+    """Return a table of messages from ``messages.json``: those decoded from a file, or counted.
 
     An XSpace's stats stay serialised because most are never requested one by one, and a plane has no lines,
     which are decoded separately; ``xspace_whole`` has the complete messages, to find where bytes are damaged.
@@ -59,7 +59,7 @@ MESSAGES = messages("stepstats")
 def register(
     package: str, messages: Mapping[str, tuple[Field, ...]], enums: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Descriptor]:
-    """Make message descriptors of a table of fields, in a descriptor pool of their own."""
+    """Make message descriptors from a table of fields, in their own descriptor pool."""
     from google.protobuf import descriptor_pb2, descriptor_pool
 
     types = descriptor_pb2.FieldDescriptorProto
@@ -106,9 +106,9 @@ def handler(message: str, package: str = "stepstats") -> Any:
 
 
 def grouped(sizes: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Group the numbers of neighbouring messages, given with their sizes, to decode each group together.
+    """Group the numbers of neighbouring messages by size, to decode each group together.
 
-    A large message stands alone. For small ones a call each would cost more than the copying.
+    Large messages are alone. For small ones, one call each would cost more than copying them.
     """
     groups: list[list[int]] = []
     room = 0
@@ -124,9 +124,9 @@ def grouped(sizes: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 @cache
 def message_class(message: str) -> Any:
-    """Return a message class to parse text into, and to look at parts of a RunMetadata one by one.
+    """Return a message class for parsing text, and for inspecting parts of a RunMetadata one by one.
 
-    Its wire format is that of `MESSAGES`; beyond them it has the fields of graphs. An enum is a name in text.
+    Its wire format is that of `MESSAGES`, plus the fields of graphs. Enums are names in text.
     """
     from google.protobuf import message_factory
 
@@ -139,7 +139,7 @@ def message_class(message: str) -> Any:
         for name, fields in (MESSAGES | messages("run_metadata")).items()
     }
     descriptor = register(PACKAGE + ".text", every, {"DataType": enum})[message]
-    # Any: a class made at run time has fields that no checker can know.
+    # Any, because no checker knows the fields of a class created at run time.
     return message_factory.GetMessageClass(descriptor)
 
 

@@ -1,7 +1,7 @@
-"""A slow walk over protobuf bytes that identifies them and finds the damaged byte.
+"""Slow parsing of protobuf bytes, to identify them and to find damaged bytes.
 
-Decoding itself is ptars's work; this module identifies the kind of a message by its first fields, and after a
-failed decoding finds the first byte that contradicts the schema.
+Decoding itself is done by ptars. This module identifies a message by its first fields, and after a decoding
+failure finds the first byte that contradicts the schema.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ def text(value: bytes) -> str:
 
 
 def texts(values: pa.Array) -> pa.Array:
-    """Decode Arrow bytes to large_string as `text` does; nulls become empty."""
+    """Decode Arrow bytes to large_string like `text`; nulls become empty."""
     try:
         return values.cast(pa.large_string()).fill_null("")
     except pa.ArrowInvalid:
@@ -42,7 +42,7 @@ def texts(values: pa.Array) -> pa.Array:
 
 
 class DamageError(Exception):
-    """Bytes that are not a protobuf message: where, and why.
+    """Bytes that are not a protobuf message, with position and reason.
 
     `cut_off` means that only the end of the data is missing, in field `field`.
     """
@@ -60,7 +60,7 @@ class DamageError(Exception):
 
 
 class WireField(NamedTuple):
-    """One field of a message: its number, wire type, where it begins, and where its content lies."""
+    """One field of a message: number, wire type, start, and position of its content."""
 
     number: int
     wire_type: int
@@ -83,7 +83,7 @@ def _varint(data: Data, position: int, end: int) -> tuple[int, int]:
 
 
 def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireField]:
-    r"""Walk the fields of the message in ``data[start:end]``.
+    r"""Yield the fields of the message in ``data[start:end]``.
 
     DamageError at the first byte that no message can have there.
 
@@ -153,7 +153,7 @@ def find_damage(
     try:
         _walk(data, 0, len(data), message, "", messages)
     except DamageError as damage:
-        # Its frames hold the data, and would be held by the caller's in a circle.
+        # Its frames hold the data, and would form a reference cycle with the caller's.
         damage.__traceback__ = damage.__context__ = None
         return damage
     return None
@@ -178,7 +178,7 @@ def _walk(
             damage.position,
             damage.reason,
             damage.path or path or message,
-            # In a truncated file, the outermost message is the first to run past the end.
+            # In a truncated file, the outermost message is the first to exceed the end.
             cut_off=damage.cut_off and not path and (damage.field is None or damage.field in known),
         ) from None
 

@@ -1,1 +1,1 @@
-"""Paths, bytes and objects turned into pieces to read: folders, archives, packed files."""
+"""Convert paths, bytes and objects to pieces to read: folders, archives, packed files."""

@@ -15,7 +15,7 @@ from tfvis_nb.reading.sources.files import MOST_FILES
 from tfvis_nb.texts import Text
 
 _LONGEST_HEADER = 1 << 12
-"""Bytes of a header that only has a long name, or other words on the member behind it."""
+"""Maximum bytes of a header with only a long name, or other facts about the next member."""
 
 _HEADERS = (
     tarfile.XHDTYPE,
@@ -34,7 +34,7 @@ class Member(NamedTuple):
 
 
 class _Header(tarfile.TarInfo):
-    """A header that is refused where its size is one that no archive has."""
+    """A header; impossible sizes are rejected."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
@@ -45,12 +45,12 @@ class _Header(tarfile.TarInfo):
 
 
 def is_tar(data: Data) -> bool:
-    """Return whether `data` begins like a tar archive of POSIX or GNU."""
+    """Return whether `data` starts like a POSIX or GNU tar archive."""
     return bytes(data[257:262]) == b"ustar"
 
 
 def members(data: Data, label: str) -> list[Member]:
-    """Return the regular files of a tar archive, in the order of the numbers in their names.
+    """Return the regular files of a tar archive, ordered by the numbers in their names.
 
     Links, devices and sparse files are not traces and are skipped.
     """
@@ -59,7 +59,7 @@ def members(data: Data, label: str) -> list[Member]:
 
 def _walk(data: Data, label: str) -> Iterator[Member]:
     at = 0
-    # Arrow reads where the bytes lie; io.BytesIO would copy a large archive.
+    # Arrow reads without copying; io.BytesIO would copy a large archive.
     with pa.BufferReader(pa.py_buffer(data)) as file:
         try:
             archive = tarfile.TarFile(fileobj=file, tarinfo=_Header, encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""Messages for unreadable bytes: where they are damaged, or that they end too early."""
+"""Messages for unreadable bytes: the position of damage, or an early end."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ _BRIEF = 300
 
 
 def ends_early(label: str, what: str, length: int) -> Text:
-    """State that a file of `length` bytes is only the first part of one."""
+    """State that a file of `length` bytes is truncated."""
     return Text("ends_early", what=what, byte=length).named(label)
 
 
@@ -34,9 +34,9 @@ def damaged_message(
     error: Exception,
     messages: Mapping[str, tuple[schema.Field, ...]] = schema.MESSAGES,
 ) -> Text:
-    """Return why and at which byte `data`, read as `what`, is not a protobuf message of type `message`.
+    """Return why and at which byte `data`, read as `what`, is not a protobuf `message`.
 
-    `error` is what decoding raised: the reason where nothing else is found.
+    `error` is the decoding error, the reason if nothing else is found.
     """
     damage = wire.find_damage(data, message, messages) or error
     # Some repositories and mail programs treat a binary file as text and replace invalid UTF-8.

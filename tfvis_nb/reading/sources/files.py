@@ -1,4 +1,4 @@
-"""Folders and patterns -> the files to read, in an order that does not depend on the disk."""
+"""Find the files of folders and patterns, in an order that does not depend on the disk."""
 
 import errno
 import os
@@ -18,11 +18,11 @@ _TRACE_FILE = re.compile(
 _FORMAT = re.compile(r"\.(?:gz|xz|pb|pbtxt|pickle|pkl|json|parquet|trace|xplane)$", re.IGNORECASE)
 _PROFILES = ("plugins", "profile")
 LARGE = 1 << 26
-"""Bytes; a larger file is read only when it is named like a trace: checkpoints lie next to traces."""
+"""In bytes; larger files are only read if named like traces, because checkpoints are often next to traces."""
 
 MOST_FILES = 10_000
 _MOST_SEEN, _MOST_SEEN_OF_ALL = 200_000, 10_000_000
-"""Files to read of a folder, and to look at: ``/`` has no end, and whoever names it has made a mistake."""
+"""Maximum files to read from a folder, and to look at: ``/`` is endless, and naming it is a mistake."""
 
 _SYSTEM = (Path("/proc"), Path("/sys"))
 
@@ -31,19 +31,19 @@ Name = TypeVar("Name", bound=PurePath)
 
 
 class Found(NamedTuple, Generic[Name]):
-    """The files of a folder or pattern, and remarks about the choice."""
+    """The files of a folder or pattern, and remarks about the selection."""
 
     files: list[Name]
     notes: list[str]
 
 
 def find(path: Path, *, every: bool = False) -> Found[Path] | None:
-    """Return the files of a folder or a pattern, in the order of the numbers in their names; None for a file.
+    """Return the files of a folder or pattern, ordered by the numbers in their names; None for a file.
 
-    If a log folder holds several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the
-    newest is returned: one file for each host. `every` returns all of them, more files than make a trace,
-    links that lead nowhere, and large files as well. FileNotFoundError when nothing matches a pattern,
-    TraceFormatError when a folder holds no files, or too many.
+    If a log folder has several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the newest
+    is returned: one file for each host. `every` returns all of them, and also more files than fit into a
+    trace, broken links, and large files. FileNotFoundError if nothing matches a pattern, TraceFormatError if
+    a folder has no files, or too many.
     """
     if path.is_dir():
         found = _of_folder(path, every=every)
@@ -92,10 +92,10 @@ def choose(
     *,
     every: bool = False,
 ) -> Found[Name]:
-    """Choose possible traces: files of moderate `size` in the folder, below it those named like one.
+    """Choose possible traces: files of moderate `size` in the folder, in subfolders those named like one.
 
-    `parts` is where the folder itself lies. Of several profiles the newest is chosen, unless `every` one is;
-    then large files are, too.
+    `parts` is the path of the folder itself. Of several profiles the newest is chosen; `every` chooses all of
+    them, and large files.
     """
     chosen: list[Name] = []
     large: list[Name] = []
@@ -122,14 +122,14 @@ def _of_run(files: list[Name]) -> list[Name]:
 
 
 def named_like_trace(name: str) -> bool:
-    """Return whether a file's name is one that traces have."""
+    """Return whether a file is named like a trace."""
     return _TRACE_FILE.search(name) is not None
 
 
 def _below(folder: Path, *, every: bool) -> Found[Path]:
     """Return the files in a folder and its subfolders, except hidden ones, and the skipped folders.
 
-    The kernel's views of processes and devices look like files, but reading them may never end.
+    Kernel interfaces to processes and devices look like files, but reading them may never end.
     """
     files: list[Path] = []
     seen, most = 0, _MOST_SEEN_OF_ALL if every else _MOST_SEEN
@@ -172,11 +172,11 @@ def _devices(folders: Iterable[Path]) -> set[int]:
 
 
 def _newest(runs: dict[Name, list[Name]]) -> tuple[list[Name], list[str]]:
-    """Choose the files of the newest profile, with a remark on the others; `runs` are folders with files."""
+    """Choose the files of the newest profile, with a remark on others; `runs` are folders with files."""
     hosts = {run: chosen for run, files in runs.items() if (chosen := _hosts(files))}
     if not hosts:
         return [file for files in runs.values() for file in files], []
-    # The folders are named for the time they were made at.
+    # The folders are named after the time of their creation.
     *older, newest = sorted(hosts, key=lambda run: (natural(run.name), str(run)))
     notes: list[str] = []
     if older:
@@ -188,26 +188,26 @@ def _newest(runs: dict[Name, list[Name]]) -> tuple[list[Name], list[str]]:
 
 
 def _hosts(files: list[Name]) -> list[Name]:
-    # Until TensorFlow 2.3 a profile was the trace viewer's file alone.
+    # Until TensorFlow 2.3 a profile only had the file of the trace viewer.
     return [file for file in files if ".xplane.pb" in file.name] or [
         file for file in files if file.name.endswith((".trace.json.gz", ".trace.json", ".trace"))
     ]
 
 
 def listed(paths: Sequence[str | PurePath]) -> str:
-    """Name the first few of some files, in bounds."""
+    """List the first few files, with limited length."""
     more = f" and {len(paths) - 8} more" if len(paths) > 8 else ""
     return ", ".join(str(path).rpartition("/")[2][:80] for path in paths[:8]) + more
 
 
 def _matching(pattern: Path) -> Iterator[Path]:
-    """Yield what matches a pattern, absolute or not."""
+    """Yield the matches of a pattern, absolute or relative."""
     fixed = Path(pattern.anchor) if pattern.is_absolute() else Path()
     yield from fixed.glob(str(pattern.relative_to(fixed)) if pattern.is_absolute() else str(pattern))
 
 
 def order(file: PurePath) -> list[tuple[int, int, str]]:
-    """Return what files are sorted by: the numbers in their names count as such."""
+    """Return the sort key of a file, in which numbers are compared as numbers."""
     return natural(str(file))
 
 

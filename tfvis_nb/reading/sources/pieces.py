@@ -1,4 +1,4 @@
-"""The caller's sources -> bytes with a name: files, bytes, messages, compressed or not."""
+"""Convert the caller's sources to named bytes: files, bytes, messages, compressed or not."""
 
 import io
 import os
@@ -33,8 +33,8 @@ _TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
 class Piece(NamedTuple):
     """Bytes to read, with their name in errors and their name in the picture.
 
-    `message` is their message type, where it is known. `found_in` is the folder, pattern or archive that they
-    were found in: nobody named them, so one that is not a trace does not keep the others from being read.
+    `message` is their message type, if known. `found_in` is the folder, pattern or archive where they were
+    found: the user did not name them, so one that is not a trace does not prevent reading the others.
     """
 
     label: str
@@ -46,9 +46,9 @@ class Piece(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """An unreadable source: only text, because an error would keep its bytes alive.
+    """An unreadable source: only texts, because an error would keep its bytes alive.
 
-    `foreign` is something else than a trace, plainly.
+    `foreign` marks sources that are clearly not traces.
     """
 
     label: str
@@ -59,7 +59,7 @@ class Skipped(NamedTuple):
 
 
 def skipped(label: str, found_in: str, error: OSError | TraceFormatError) -> Skipped:
-    """Keep the text of an error and release the bytes that its frames hold, often in a circle."""
+    """Keep the text of an error and release the bytes held by its frames, often in a cycle."""
     cause: BaseException | None = error
     while cause is not None:
         clear_frames(cause.__traceback__)
@@ -69,16 +69,16 @@ def skipped(label: str, found_in: str, error: OSError | TraceFormatError) -> Ski
 
 
 class Remark(NamedTuple):
-    """A remark about the choice of files."""
+    """A remark about the selection of files."""
 
     note: str
 
 
 def pieces(source: Any, budget: Budget, remote: Remote) -> Iterator[Piece | Skipped | Remark | Trace]:
-    """Yield the steps of `source` one by one, each loaded only when it is asked for.
+    """Yield the steps of `source` one by one, each loaded only when requested.
 
     `source` is a path or URL, including a folder or with ``*`` in it, an open binary file, bytes, a
-    RunMetadata, a StepStats, a Trace, or an iterable of those; TypeError when it is not one of these.
+    RunMetadata, a StepStats, a Trace, or an iterable of those; TypeError if it is anything else.
     """
     if isinstance(source, Trace):
         yield source
@@ -181,7 +181,7 @@ def _members(piece: Piece) -> Iterator[Piece | Skipped]:
 
 
 def _message_name(source: Any) -> str:
-    """Return ``RunMetadata`` or ``StepStats`` when `source` is one, of whatever TensorFlow."""
+    """Return ``RunMetadata`` or ``StepStats`` if `source` is one, of any TensorFlow."""
     name = str(getattr(getattr(source, "DESCRIPTOR", None), "full_name", "")).rpartition(".")[2]
     if not hasattr(source, "SerializeToString"):
         return ""
@@ -191,24 +191,24 @@ def _message_name(source: Any) -> str:
 
 
 def _content(path: Path) -> Data:
-    """Read a file into memory that NumPy allocates: in large pages, which takes a third of the time."""
+    """Read a file into memory allocated by NumPy in large pages, which takes a third of the time."""
     with path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         if size < _LARGE:
             return file.read()
         view = np.empty(size, np.uint8).data
         half = size // 2
-        # The system copies for two threads at once.
+        # The system can copy for two threads at once.
         with path.open("rb", buffering=0) as other, ThreadPoolExecutor(1) as pool:
             other.seek(half)
             behind = pool.submit(_fill, other, view[half:])
             before = _fill(file, view[:half])
-    # The rest of a file that has become shorter.
+    # The file has become shorter.
     return view[: before + (behind.result() if before == half else 0)]
 
 
 def _fill(file: io.FileIO, view: memoryview) -> int:
-    """Read into all of `view`; return how many bytes there were."""
+    """Fill `view`; return the number of bytes read."""
     filled = 0
     while count := file.readinto(view[filled:]):
         filled += count

@@ -1,4 +1,4 @@
-"""URLs -> files of the file systems that fsspec knows, such as buckets, one by one."""
+"""Read URLs of file systems known to fsspec, such as buckets, file by file."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _HTTP = re.compile(r"(?:^|::)https?://", re.IGNORECASE)
 _PACKAGE = re.compile(r"install\W+([\w-]+)", re.IGNORECASE)
 _CREDENTIALS = re.compile("credential|auth|permission|forbidden|accessdenied", re.IGNORECASE)
 _AHEAD = 4
-"""Files that are fetched while another one is read."""
+"""How many files are fetched while another one is read."""
 _LONGEST = 200
 
 
 class Remote(NamedTuple):
-    """How URLs are opened: the options of their file system, and whether HTTP is one."""
+    """How URLs are opened: the options of their file system, and whether HTTP is allowed."""
 
     options: Mapping[str, Any]
     http: bool
 
 
 class RemoteFile(NamedTuple):
-    """A file: its URL, its name and its content, or why it cannot be read."""
+    """A file: its URL, name and content, or the reason why it cannot be read."""
 
     url: str
     name: str
@@ -45,7 +45,7 @@ class RemoteFile(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file that was listed: its URL, its path there, its size, and when or as what it was written last."""
+    """A listed file: its URL, path, size, and its time or version of last modification."""
 
     url: str
     path: str
@@ -54,7 +54,7 @@ class ListedFile(NamedTuple):
 
 
 class ListedFiles(NamedTuple):
-    """A URL's path, whether it is a pattern and whether it has several files, and these."""
+    """A URL's path, whether it is a pattern, whether it has several files, and the files."""
 
     path: str
     is_pattern: bool
@@ -63,7 +63,7 @@ class ListedFiles(NamedTuple):
 
 
 class RemoteFiles(NamedTuple):
-    """The files of a URL: whether it is a folder or a pattern, remarks about the choice, and the files."""
+    """The files of a URL: whether it is a folder or a pattern, remarks about the selection, and the files."""
 
     several: bool
     notes: list[str]
@@ -80,12 +80,12 @@ def is_url(source: object) -> bool:
 
 
 def remote_files(url: str, remote: Remote) -> RemoteFiles:
-    """Return the files of a URL, chosen as those of a local folder or pattern; they are fetched later.
+    """Return the files of a URL, selected like those of a local folder or pattern; they are fetched later.
 
     Raises
     ------
     OSError
-        If the file system has no driver or cannot be reached, or the file is not there.
+        If the file system has no driver or cannot be reached, or the file does not exist.
     TraceFormatError
         If a folder has no files, or too many.
     ValueError
@@ -102,15 +102,15 @@ def remote_files(url: str, remote: Remote) -> RemoteFiles:
 
 
 def listed(url: str, remote: Remote) -> ListedFiles:
-    """Return the files of a URL with their sizes and times: all of them, as `files.find` does of `every`.
+    """Return all files of a URL with their sizes and times, like `files.find` with `every`.
 
-    It raises what `remote_files` does.
+    Errors are those of `remote_files`.
     """
     system, path = _opened(url, remote)
     with _driver(url):
         found = _found(system, path, every=True)
         names = [path] if found is None else [str(file) for file in found.files]
-        # The listing is remembered now.
+        # The listing is now cached.
         infos = [system.info(name) for name in names]
     if found is not None:
         _check_any(found, url, path)
@@ -122,7 +122,7 @@ def listed(url: str, remote: Remote) -> ListedFiles:
 
 
 def _modified(info: Mapping[str, Any]) -> str:
-    """Return what changes when a file does: each driver has another name for it."""
+    """Return a value that changes with the file; each driver has another name for it."""
     names = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
     return next((str(info[name]) for name in names if info.get(name)), "")
 
@@ -134,7 +134,7 @@ def _opened(url: str, remote: Remote) -> tuple[AbstractFileSystem, str]:
         from fsspec.core import url_to_fs
 
         system, path = url_to_fs(url, **remote.options)
-        # Drivers remember listings, and jobs write on.
+        # Drivers cache listings, but jobs keep writing.
         system.invalidate_cache()
     return system, path
 
@@ -174,7 +174,7 @@ def _of_folder(system: AbstractFileSystem, folder: str, *, every: bool) -> Found
 
 
 def _fetched(system: AbstractFileSystem, paths: Sequence[str]) -> Iterator[RemoteFile]:
-    """Yield files in order, while those that come next are fetched."""
+    """Yield files in order, while the next ones are fetched."""
     with ThreadPoolExecutor(_AHEAD) as pool:
         ahead: deque[tuple[str, Future[bytes]]] = deque()
         try:
@@ -199,16 +199,16 @@ def _arrived(system: AbstractFileSystem, path: str, content: Future[bytes]) -> R
 
 @contextmanager
 def _driver(url: str) -> Iterator[None]:
-    """Turn whatever a driver raises into an OSError that names the URL."""
+    """Convert any error of a driver to an OSError that names the URL."""
     try:
         yield
     except FileNotFoundError as error:
-        # fsspec 2026.9 says so of an HTTP server that does not answer.
+        # fsspec 2026.9 raises this for an HTTP server that does not answer.
         if isinstance(error.__cause__, OSError):
             raise OSError(errno.EIO, Text("remote_failed", reason=_briefly(error.__cause__)), url) from None
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from None
     except ImportError as error:
-        # fsspec imports drivers, and says in a sentence which one is missing.
+        # fsspec imports drivers, and its message names a missing one.
         found = _PACKAGE.search(str(error))
         package = found[1] if found else (error.name or str(error)[:_LONGEST]).partition(".")[0]
         install = "'tfvis-nb[remote]'" if package == "fsspec" else package

@@ -1,4 +1,4 @@
-"""Packed bytes -> their content, within bounds: a few kilobytes can unpack to more than any memory."""
+"""Unpack bytes within limits, because a few kilobytes can unpack to more than any memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.texts import Text
 
 MOST = 8 << 30
-"""Bytes that one call of `tfvis_nb.read_trace` unpacks."""
+"""Maximum bytes that one call of `tfvis_nb.read_trace` unpacks."""
 
 RATIO = 128
-"""How many times its own size a file may unpack to; traces reach 33, zeros 200 to 7,000."""
+"""The maximum compression ratio of a file; traces reach 33, zeros 200 to 7,000."""
 
 SMALL = 1 << 26
-"""Bytes that any file may unpack to, whatever its ratio."""
+"""Bytes that any file may unpack to, regardless of its ratio."""
 
 _XZ = b"\xfd7zXZ\x00"
 _GZIP = b"\x1f\x8b\x08"
@@ -28,13 +28,13 @@ _GZIP_WINDOW = 31  # zlib's 15-bit window, plus 16 for a gzip header
 _PIECE = 1 << 14
 _MOST_MEMBERS = 100_000
 _XZ_MEMORY = 1 << 28
-"""Bytes; the strongest setting of xz needs a quarter of it to unpack."""
+"""In bytes; the strongest setting of xz needs a quarter of this to unpack."""
 
 
 class Budget:
-    """How many bytes may still be unpacked while a source is read.
+    """The number of bytes that may still be unpacked while reading a source.
 
-    `most` is bytes in all; None for `MOST`, and for each file `RATIO` times its size.
+    `most` is the total number of bytes; None for `MOST`, and `RATIO` times its size for each file.
     """
 
     def __init__(self, most: SupportsIndex | None = None) -> None:
@@ -48,12 +48,12 @@ class Budget:
         self.left = self.most
 
     def of_file(self, size: int) -> Allowance:
-        """Return how many bytes a file of `size` bytes may unpack to."""
+        """Return the number of bytes that a file of `size` bytes may unpack to."""
         return Allowance(self, size)
 
 
 class Allowance:
-    """The limit of unpacked bytes for one file, with the archives and streams in it."""
+    """The limit of unpacked bytes for one file, including archives and streams in it."""
 
     def __init__(self, budget: Budget, size: int) -> None:
         self._budget = budget
@@ -61,7 +61,7 @@ class Allowance:
         self._unpacked = 0
 
     def take(self, count: int, label: str, *, read: int | None = None) -> None:
-        """Count bytes before they are made, or as they are; TraceFormatError when they are too many.
+        """Count bytes before or while unpacking them; TraceFormatError if there are too many.
 
         `read` is the number of packed bytes read so far; None for the whole file.
         """
@@ -83,7 +83,7 @@ class _Decompressor(Protocol):
 
 
 def unpack(data: Data, label: str, allowance: Allowance | None = None) -> Data:
-    """Decompress xz and gzip, recognised by their first bytes; other data is returned as it is.
+    """Decompress xz and gzip, recognised by their first bytes; other data is returned unchanged.
 
     `data` is a whole file, or a member of an archive; by default its limit is that of a single file.
     """
@@ -131,7 +131,7 @@ def inflate(data: bytes, label: str, allowance: Allowance) -> bytes:
 def _unpacked_member(
     view: memoryview, at: int, kind: str, made: io.BytesIO, label: str, allowance: Allowance
 ) -> int:
-    """Unpack the file that begins at `at`; return where it ends."""
+    """Unpack the file that starts at `at`; return its end."""
     stream: _Decompressor = (
         lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
         if kind == "xz"
@@ -149,7 +149,7 @@ def _unpacked_member(
 
 
 def _behind_zeros(view: memoryview, at: int) -> int:
-    """Return where the next byte is that is not 0: files in a file may be padded."""
+    """Return the position of the next byte other than 0, because files in a file may be padded."""
     while at < len(view):
         piece = bytes(view[at : at + _PIECE])
         if rest := piece.lstrip(b"\0"):

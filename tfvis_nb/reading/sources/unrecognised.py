@@ -1,4 +1,4 @@
-"""Recognise files that people mistake for a trace, so that the error can name the format."""
+"""Recognise files that people mistake for traces, so that the error can name the format."""
 
 import codecs
 import re
@@ -30,7 +30,7 @@ _OF_PACKETS = {(8, wire.VARINT), (10, wire.VARINT)}
 
 
 def describe(data: Data) -> str:
-    """Return the kind of `data` if it is plainly not a trace, or an empty text."""
+    """Return the kind of `data` if it is clearly not a trace, or an empty text."""
     head = bytes(data[:4096])
     if head.startswith(_SQLITE) and head[_APPLICATION_AT:].startswith(_SESSION):
         return Text("is_session")
@@ -51,7 +51,7 @@ def describe(data: Data) -> str:
 
 
 def _is_perfetto(data: Data) -> bool:
-    """Identify Perfetto's own format by the first packet, which has a time or the number of its writer."""
+    """Identify Perfetto's own format by the first packet, which has a time or a writer number."""
     with suppress(wire.DamageError):
         packet = next(iter(wire.fields(data)), None)
         if packet is None or (packet.number, packet.wire_type) != (1, wire.LENGTH):

@@ -13,7 +13,7 @@ _TIMES = ("all_start_micros", "all_end_rel_micros", "scheduled_micros")
 
 
 def _groups(places: Sequence[Place]) -> np.ndarray:
-    """Number the GPU of each entry within its block; -1 for entries that no aggregate lane covers."""
+    """Return the GPU number of each entry in its block; -1 for entries not covered by an aggregate lane."""
     numbers = block_numbers(places)
     groups = [
         block << 16 | where.ordinal & 0xFFFF if where.family == "gpu" and where.lane != "sync" else -1
@@ -23,7 +23,7 @@ def _groups(places: Sequence[Place]) -> np.ndarray:
 
 
 def same_bytes(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool:
-    """Return whether each aggregate lane equals another lane of its GPU, one to one, as with one stream."""
+    """Return whether each aggregate lane equals one other lane of its GPU, as with a single stream."""
     keys = zip(_groups(places).tolist(), (one.size for one in contents), range(len(places)), strict=True)
     covered = sorted(key for key in keys if key[0] >= 0)
     lanes = [key for key in covered if not places[key[2]].aggregate]
@@ -34,7 +34,7 @@ def same_bytes(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool:
 
 
 def same_letters(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool:
-    """Return whether the bytes of the aggregate lanes add up to those of the other lanes of their GPU."""
+    """Return whether the bytes of aggregate lanes add up to those of the other lanes of their GPU."""
     lanes: defaultdict[int, Counter[str]] = defaultdict(Counter)
     totals: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for group, where, content in zip(_groups(places).tolist(), places, contents, strict=True):
@@ -46,7 +46,7 @@ def same_letters(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool
 
 
 def same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
-    """Return whether the aggregate lanes hold exactly the times of the other lanes of their GPU."""
+    """Return whether aggregate lanes have exactly the times of the other lanes of their GPU."""
     sides: list[np.ndarray] = []
     for side in (step, aggregates):
         group = _groups(side.places)[side.entry] if len(side.entry) else np.zeros(0, np.int64)
@@ -58,7 +58,7 @@ def same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
 
 
 def without_repeats(step: RecordedStep) -> RecordedStep:
-    """Drop each row of an aggregate lane that another lane also has, with name, label and times."""
+    """Drop rows of aggregate lanes that another lane also has, with the same name, label and times."""
     group = _groups(step.places)[step.entry].tolist()
     fields = [step.numbers(name).tolist() for name in _TIMES]
     names = [value for chunk in step.chunks for value in chunk.field("node_name").to_pylist()]

@@ -1,4 +1,4 @@
-"""Recorded steps -> `Trace`: every pass over the rows, in order."""
+"""Make a `Trace` from recorded steps: all passes over the rows, in order."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,8 +23,8 @@ from tfvis_nb.texts import Text
 
 
 def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
-    """Make a `Trace` of recorded steps, numbered from 0 in their order."""
-    # Arrow lets other threads run: independent work is done side by side.
+    """Make a `Trace` from recorded steps, numbered from 0 in order."""
+    # Arrow releases the GIL, so independent work runs in parallel.
     notes = list(dict.fromkeys(note for step in steps for note in step.notes))
     source = Source(steps)
     _note_devices(source, notes)
@@ -74,7 +74,7 @@ def _columns(
     times: Times,
     vocabularies: Vocabularies,
 ) -> dict[str, object]:
-    """Return the columns of events: `order` are indices in the parts laid end to end, `rows` source rows."""
+    """Return the columns of events: `order` are indexes into the concatenated parts, `rows` source rows."""
     columns: dict[str, object] = {}
     for name in CODED:
         codes = np.concatenate([getattr(part, name) for part in parts])[order]
@@ -100,8 +100,8 @@ def _columns(
 def _usable(source: Source, rows: np.ndarray, times: Times, notes: list[str]) -> np.ndarray:
     """Return a mask of `rows` whose start is near the rest of its step; the others are set aside.
 
-    One GPU tracer writes 0 or a wrapped number where it has no time. Such a row would
-    stretch the picture over centuries.
+    One GPU tracer writes 0 or a wrapped number for missing times. Such a row would stretch the picture over
+    centuries.
     """
     usable: np.ndarray = ~times.unusable[rows]
     starts = times.start[rows].astype(np.float64)
@@ -109,7 +109,7 @@ def _usable(source: Source, rows: np.ndarray, times: Times, notes: list[str]) ->
         return usable
     step = source.step[source.entry[rows]]
     start = pd.Series(np.where(usable, starts, np.nan))
-    # The upper median is a row's own time, also between two clusters.
+    # The upper median is the time of a row, even between two clusters.
     middle = start.groupby(step).quantile(0.5, interpolation="higher")
     usable &= np.abs(start.to_numpy() - middle.reindex(step).to_numpy()) <= ABSURD
     aside = rows[~usable]
@@ -122,7 +122,7 @@ def _usable(source: Source, rows: np.ndarray, times: Times, notes: list[str]) ->
 def _in_order(start: np.ndarray, duration: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the order by start; among equal starts longer ones first, then by row.
 
-    Rows were mostly recorded in order, which a stable sort by one key is quick with; few starts are equal.
+    Rows are mostly in order, for which a stable sort by one key is fast; few starts are equal.
     """
     order = np.argsort(start, kind="stable")
     starts = start[order]
@@ -135,7 +135,7 @@ def _in_order(start: np.ndarray, duration: np.ndarray, rows: np.ndarray) -> np.n
 
 
 def _note_devices(source: Source, notes: list[str]) -> None:
-    """Describe which devices came in several entries, and which are not known."""
+    """Note devices with several entries, and unknown devices."""
     seen: set[tuple[int, str]] = set()
     merged = 0
     for step, device, place in zip(source.step.tolist(), source.devices, source.places, strict=True):

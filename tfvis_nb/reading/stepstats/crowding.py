@@ -1,7 +1,7 @@
-"""Files of very many tiny records: refused before memory is spent on each of them.
+"""Reject files of very many tiny records before memory is spent on each of them.
 
-An empty row takes two bytes in a file and some hundred in a table. Counting records takes a tenth of
-the time and memory of decoding them.
+An empty row takes two bytes in a file and about a hundred in a table. Counting records takes a tenth of the
+time and memory of decoding them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,13 +16,13 @@ from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text
 
 SMALL = 1 << 20
-"""Bytes; no file that is smaller can fill a memory."""
+"""In bytes; smaller files cannot fill the memory."""
 
 _ROOM = 1 << 29
-"""Bytes that the records of any file may take."""
+"""Bytes of memory that the records of any file may take."""
 
 _TIMES = 24
-"""How many times its own size the records of a larger file may take; those of traces take 12 at most."""
+"""The memory that records of a larger file may take, as a multiple of its size; traces take at most 12."""
 
 _LARGEST = (1 << 31) - 1
 
@@ -40,14 +40,14 @@ _COSTS: Mapping[str, int] = {
     "event_metadata": 200,
     "stat_metadata": 200,
 }
-"""Bytes that reading takes for a record, measured."""
+"""Measured bytes of memory for reading a record."""
 
 _OTHER = 60
 """The same for stats."""
 
 
 def records(data: Data, message: str) -> list[pa.RecordBatch]:
-    """Decode a serialised `message` just far enough to count its records; a small one is not decoded at all.
+    """Decode a serialised `message` just far enough to count its records; small ones are not decoded at all.
 
     The records of a DeviceStepStats are counted elsewhere, one by one.
     """
@@ -59,7 +59,7 @@ def records(data: Data, message: str) -> list[pa.RecordBatch]:
 
 
 class Room:
-    """The memory that the records of a file may still take after those counted; for several threads."""
+    """The remaining memory for the records of a file, shared by several threads."""
 
     def __init__(self, size: int, label: str) -> None:
         self._size, self._label = size, label
@@ -67,7 +67,7 @@ class Room:
         self._lock = Lock()
 
     def take(self, batch: pa.RecordBatch) -> None:
-        """Refuse records that, with those before, would take far more memory than those of a trace."""
+        """Reject records that, with earlier ones, would take far more memory than those of a trace."""
         counts = (
             count
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -84,14 +84,14 @@ class Room:
 
 
 def check_crowded(batches: Iterable[pa.RecordBatch], size: int, label: str) -> None:
-    """Refuse records that would take far more memory than those of a trace of `size` bytes."""
+    """Reject records that would take far more memory than those of a trace of `size` bytes."""
     room = Room(size, label)
     for batch in batches:
         room.take(batch)
 
 
 def _counts(name: str, column: pa.Array) -> Iterator[tuple[str, int]]:
-    """Yield how many records there are of each kind."""
+    """Yield the number of records of each kind."""
     if pa.types.is_list(column.type):
         yield name, len(column.values)
         for number, inner in enumerate(column.values.type):

@@ -1,8 +1,7 @@
-"""One serialised step -> Arrow columns, exactly as in the source.
+"""Decode one serialised step to Arrow columns, exactly as in the source.
 
-The step is split into its ``DeviceStepStats`` by hand, a few lengths to follow, so
-that the aggregate lanes, half of a GPU trace's bytes, need not be decoded when their
-bytes, or a look at their times, show that they only repeat other rows.
+The step is split into its ``DeviceStepStats`` by hand, by following a few lengths. So aggregate lanes, half
+of a GPU trace's bytes, need not be decoded if their bytes or times show that they only repeat other rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,17 +28,17 @@ _LARGE = 1 << 22
 _WORKERS = 2
 
 _MANY = 10_000
-"""Entries after which the others are counted before they are looked at."""
+"""Number of entries after which the others are counted before they are processed."""
 
 _LOOK = 1000
-"""Labels of a batch from which repetition is judged."""
+"""Number of labels of a batch that are checked for repetition."""
 
 _Map = Callable[[Callable[[list[int]], "pa.RecordBatch"], list[list[int]]], Iterable["pa.RecordBatch"]]
 _Batches = Iterable[tuple[list[int], "pa.RecordBatch"]]
 
 
 class _Entry(NamedTuple):
-    """Where a DeviceStepStats lies in the data, its device, and where what follows that begins."""
+    """The position of a DeviceStepStats in the data, its device, and the start of its other fields."""
 
     start: int
     end: int
@@ -48,7 +47,7 @@ class _Entry(NamedTuple):
 
 
 def decode(data: Data, label: str, message: str = "") -> RecordedStep:
-    """Read a serialised RunMetadata or StepStats; the bytes show which, unless `message` names it."""
+    """Read a serialised RunMetadata or StepStats, recognised by its bytes unless `message` names it."""
     message = message or kind_of(data)
     try:
         parts = GraphParts()
@@ -85,7 +84,7 @@ def _what_is_there(data: Data, label: str, message: str, graphs: list[bytes]) ->
 def kind_of(data: Data) -> str:
     """Distinguish a bare StepStats from a RunMetadata by the first fields.
 
-    Both begin with field 1. In a StepStats it is a DeviceStepStats, whose own
+    Both start with field 1. In a StepStats it is a DeviceStepStats, whose own
     field 1 is a device name; in a RunMetadata it is a StepStats, whose own
     field 1 is again a message.
     """
@@ -114,7 +113,7 @@ def _is_device_entry(data: bytes) -> bool:
 
 
 def _split(data: Data, message: str, label: str, parts: GraphParts) -> list[_Entry]:
-    """Find the DeviceStepStats of a message, and give `parts` its other fields."""
+    """Find the DeviceStepStats of a message, and pass its other fields to `parts`."""
     if message == "StepStats":
         return _entries(data, [(0, len(data))], message, label, parts.left_out)
     steps: list[tuple[int, int]] = []
@@ -132,7 +131,7 @@ def _split(data: Data, message: str, label: str, parts: GraphParts) -> list[_Ent
 
 
 def _refuse_many(data: Data, message: str, label: str, found: int) -> None:
-    """Look ahead, when many entries have been found, whether memory can hold the rest of them."""
+    """When many entries have been found, check in advance whether memory can hold the rest."""
     if found == _MANY:
         check_crowded(records(data, message), len(data), label)
 
@@ -172,7 +171,7 @@ def _decode_entries(data: Data, entries: list[_Entry], parts: GraphParts, label:
     if twins:
         totals = set()
     with ThreadPoolExecutor(_WORKERS) as pool:
-        # ptars lets other threads run; the threads themselves start only when a task is handed in.
+        # ptars releases the GIL; threads only start when a task is submitted.
         run: _Map = pool.map if len(data) > _LARGE else map
         room = Room(len(data), label) if len(data) >= SMALL else None
         of_others = _decoded(data, entries, others, "DeviceStepStats", run, room)
@@ -195,10 +194,10 @@ def _decode_entries(data: Data, entries: list[_Entry], parts: GraphParts, label:
 def _decoded(
     data: Data, entries: list[_Entry], wanted: set[int], message: str, run: _Map, room: Room | None = None
 ) -> _Batches:
-    """Start to decode the entries whose numbers are `wanted`: numbers and Arrow rows, run by run.
+    """Start decoding the entries with `wanted` numbers: return numbers and Arrow rows, run by run.
 
-    The records of a run are counted just before: ptars keeps other threads from beginning a run for a third
-    of the time that it takes, and less for counting.
+    The records of a run are counted just before: ptars blocks other threads from starting a run for a third
+    of its time, and for less while counting.
     """
     runs = _runs(entries, wanted)
     finish = _with_texts if message == "DeviceStepStats" else lambda batch: batch
@@ -213,7 +212,7 @@ def _decoded(
 
 
 def _step(batches: _Batches, entries: list[_Entry], places: list[Place], parts: GraphParts) -> RecordedStep:
-    """Concatenate decoded entries; those that were not wanted have no rows."""
+    """Concatenate decoded entries; unwanted ones have no rows."""
     chunks: list[pa.StructArray] = []
     rows = np.zeros(len(entries), np.int64)
     threads: list[dict[int, str]] = [{} for _ in entries]
@@ -239,14 +238,14 @@ def _batch(data: Data, entries: list[_Entry], message: str) -> pa.RecordBatch:
     if len(entries) > 1:
         return handler.list_to_record_batch([bytes(data[one.start : one.end]) for one in entries])
     one = entries[0]
-    # The bytes of a large entry are read where they lie.
+    # The bytes of a large entry are read without copying.
     content = pa.py_buffer(data).slice(one.start, one.end - one.start)
     offsets = pa.py_buffer(np.array([0, one.end - one.start], np.int32))
     return handler.array_to_record_batch(pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content]))
 
 
 def _with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Make texts of the bytes of names and labels, as `RecordedStep` has them."""
+    """Convert the bytes of names and labels to texts, for `RecordedStep`."""
     nodes = batch.column("node_stats")
     fields = {field.name: nodes.values.field(field.name) for field in nodes.values.type}
     labels = texts(fields["timeline_label"])

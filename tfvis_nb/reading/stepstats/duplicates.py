@@ -1,4 +1,4 @@
-"""Duplicate content of a file that a recording was written into twice: kept, with a note."""
+"""Find duplicate content in files with a recording written twice; it is kept, with a note."""
 
 import zlib
 from collections import Counter
@@ -18,7 +18,7 @@ def repeated_spans(data: Data, spans: Sequence[tuple[int, int]]) -> list[int]:
     seen: set[tuple[int, int]] = set()
     again = []
     for index, (start, end) in enumerate(spans):
-        # Few are equally long: of the others the bytes need not be looked at.
+        # Few have the same length, so the bytes of others need not be compared.
         if start == end or lengths[end - start] == 1:
             continue
         key = (end - start, zlib.crc32(view[start:end]))

@@ -1,4 +1,4 @@
-"""Rows of TensorFlow's executors and of its RPC log: ops, collectives, tensors received."""
+"""Rows of TensorFlow's executors and RPC log: ops, collectives, received tensors."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,10 @@ from tfvis_nb.texts import Text
 def executor_part(
     source: Source, rows: np.ndarray, vocabularies: Vocabularies, notes: list[str]
 ) -> EventColumns:
-    """Read the rows of executors' devices, and of devices that are not known.
+    """Read the rows of executor devices, and of unknown devices.
 
-    RPC rows (RecvTensor, RecvBuf) go to the lane ``recv`` under the name of the node whose tensor
-    they moved, collectives to ``collective``.
+    RPC rows (RecvTensor, RecvBuf) go to the lane ``recv``, named after the node whose tensor they moved;
+    collectives go to ``collective``.
     """
     count = len(rows)
     entry = source.entry[rows]
@@ -58,7 +58,7 @@ def _read_transfers(
     vocabularies: Vocabularies,
     notes: list[str],
 ) -> None:
-    """Fill in the rows of RPC form among `other`; the rest has no known label."""
+    """Fill in the RPC rows among `other`; the rest has no known label."""
     fields = label_grammar.transfer_fields(part.detail.take(other))
     received = fields["tensor"].is_valid().to_numpy(zero_copy_only=False)
     named = pc.is_in(part.name.take(other), pa.array(label_grammar.TRANSFER_NODES, pa.large_string()))
@@ -88,7 +88,7 @@ def _read_transfers(
 def _fill_amounts(
     part: EventColumns, rows: np.ndarray, numbers: pa.Array, unit: pa.Array, notes: list[str]
 ) -> None:
-    """Take the rounded size of the label if the source has no exact one and 64 bits can hold it."""
+    """Use the rounded size in the label if the source has no exact one and it fits 64 bits."""
     amounts = pc.cast(numbers, "float64", safe=False) if len(numbers) else numbers
     amounts = np.nan_to_num(amounts.to_numpy(zero_copy_only=False).astype(np.float64), nan=-1.0)
     mega = pc.equal(unit, "MB").fill_null(False).to_numpy(zero_copy_only=False)
@@ -101,7 +101,7 @@ def _fill_amounts(
 
 
 def produced_bytes(source: Source, rows: np.ndarray) -> np.ndarray:
-    """Return the bytes of all outputs of each row (int64), -1 for a row without outputs."""
+    """Return the bytes of all outputs of each row (int64); -1 for rows without outputs."""
     totals: list[np.ndarray] = []
     for chunk in source.chunks:
         outputs = chunk.field("output")
@@ -116,7 +116,7 @@ def produced_bytes(source: Source, rows: np.ndarray) -> np.ndarray:
 
 
 def scatter(texts: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
-    """Return `texts` with the `values` at `rows`, which ascend."""
+    """Return `texts` with the `values` at the ascending `rows`."""
     mask = np.zeros(len(texts), bool)
     mask[rows] = True
     return pc.replace_with_mask(texts, pa.array(mask), values.cast(texts.type))

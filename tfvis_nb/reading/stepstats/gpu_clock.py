@@ -1,10 +1,9 @@
 """Align the clock of a GPU tracer with the executors' clock.
 
-Two faults are repaired, each worker's block of lanes on its own: launch times
-are on the profile's clock in every version, and up to TF 2.19 the start times
-are too. A kernel is launched while its op runs, so for a kernel whose op ran
-once the offset between the clocks lies between ``op_start - launch`` and
-``op_end - launch``; the offset that satisfies most kernels is taken.
+Two faults are repaired, separately for each worker's block of lanes: launch times use the profile's clock in
+all versions, and up to TF 2.19 start times do as well. A kernel is launched while its op runs. So if the op
+of a kernel ran once, the offset between the clocks lies between ``op_start - launch`` and ``op_end -
+launch``. The offset that satisfies most kernels is used.
 """
 
 from typing import Any, NamedTuple
@@ -21,11 +20,11 @@ from tfvis_nb.reading.stepstats.timestamps import FAR, Times
 from tfvis_nb.texts import Text
 
 _TRUNCATED = 999
-"""Launch times are whole microseconds, cut off: the true one is up to this many ns later."""
+"""Launch times are truncated to microseconds: the true time is up to this many ns later."""
 
 
 class Offset(NamedTuple):
-    """Where the offset between two clocks lies (ns), and how many of how many kernels agree."""
+    """The range of the offset between two clocks (ns), and how many of how many kernels agree."""
 
     low: int
     high: int
@@ -34,18 +33,18 @@ class Offset(NamedTuple):
 
     @property
     def middle(self) -> int:
-        """The offset that is taken."""
+        """The offset that is used."""
         return self.low + (self.high - self.low) // 2
 
 
 def densest_overlap(low: np.ndarray, high: np.ndarray) -> Offset:
-    """Return the interval that lies in most of the intervals ``[low, high]``, the earliest of equals.
+    """Return the interval covered by most of the intervals ``[low, high]``; of several, the earliest.
 
     >>> densest_overlap(np.array([0, 5, 90]), np.array([10, 20, 95]))
     Offset(low=5, high=10, agree=2, total=3)
     """
     lows, highs = np.sort(low), np.sort(high)
-    # The depth is greatest where an interval begins: those begun less those ended before.
+    # The maximum depth is at the start of an interval: those started minus those ended before.
     depth = np.arange(1, len(lows) + 1) - np.searchsorted(highs, lows, "left")
     best = int(np.argmax(depth))
     end = highs[np.searchsorted(highs, lows[best], "left")]
@@ -83,14 +82,14 @@ def align_gpu_clocks(
 
 
 def _members(group: np.ndarray) -> dict[int, np.ndarray]:
-    """Return the indices of each group's members."""
+    """Return the indexes of each group's members."""
     order = np.argsort(group, kind="stable")
     distinct, first = np.unique(group[order], return_index=True)
     return dict(zip(distinct.tolist(), np.split(order, first[1:]), strict=True))
 
 
 def _certainty(found: list[Offset | None]) -> dict[str, Any]:
-    """Return how closely the offsets are known, and in how many steps, as figures."""
+    """Return the precision of the offsets, and the number of steps, as figures."""
     offsets = [offset for offset in found if offset is not None]
     steps = {"steps": Text("in_steps", steps=len(found)) if len(found) > 1 else ""}
     if not offsets:
@@ -113,7 +112,7 @@ def _align(
 ) -> tuple[str, Offset | None]:
     """Align one block in `times` and return the id of the note.
 
-    `op_row` is the row of the op that launched each of `rows`, -1 where it is not certain.
+    `op_row` is the row of the op that launched each of `rows`, -1 if uncertain.
     """
     if not len(rows):
         return "", None
@@ -144,13 +143,13 @@ def _align(
 
 
 def _before_start(offset: Offset, slack: np.ndarray) -> Offset:
-    """Narrow an offset by the rule that a kernel starts after its launch, where both can be true."""
+    """Narrow an offset by the rule that a kernel starts after its launch, if both can hold."""
     latest = int(slack.min())
     return offset._replace(high=latest) if offset.low <= latest < offset.high else offset
 
 
 def _place_roughly(rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, times: Times) -> str:
-    """Without launch times: a kernel cannot start before its op, so take the least offset that allows all."""
+    """Without launch times, use the smallest offset with which no kernel starts before its op."""
     certain = op_row >= 0
     if certain.any():
         offset = int((times.compute_start[op_row[certain]] - times.start[rows[certain]]).max())
@@ -166,7 +165,7 @@ def _place_roughly(rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, 
 def _ops_that_ran_once(
     source: Source, executors: EventColumns, gpu: EventColumns, vocabularies: Vocabularies
 ) -> np.ndarray:
-    """Return the source row of each kernel's op when that ran exactly once in its step and task, else -1."""
+    """Return the source row of each kernel's op if that ran exactly once in its step and task, else -1."""
     chunks = pa.chunked_array([executors.name, gpu.name]).dictionary_encode().chunks
     name = np.concatenate([chunk.indices.to_numpy() for chunk in chunks]).astype(np.int64)
     rows = np.concatenate([executors.rows, gpu.rows])

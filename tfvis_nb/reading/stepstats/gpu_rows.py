@@ -30,7 +30,7 @@ class _Special(NamedTuple):
 
 
 class GpuTexts(NamedTuple):
-    """Data from the names and labels of the rows of GPU lanes; all but `special` are Arrow texts."""
+    """Data parsed from names and labels of GPU lanes; all but `special` are Arrow texts."""
 
     rows: np.ndarray
     raw_names: pa.Array
@@ -41,7 +41,7 @@ class GpuTexts(NamedTuple):
 
 
 def gpu_texts(source: Source, rows: np.ndarray) -> GpuTexts:
-    """Read the names and labels of the rows of GPU lanes."""
+    """Parse the names and labels of the rows of GPU lanes."""
     raw_names = source.pick(source.names, rows)
     detail = source.labels_of(rows)
     names = raw_names.dictionary_encode()
@@ -54,7 +54,7 @@ def gpu_texts(source: Source, rows: np.ndarray) -> GpuTexts:
 def gpu_part(
     source: Source, texts: GpuTexts, blocks: GpuTasks, vocabularies: Vocabularies, executors: EventColumns
 ) -> EventColumns:
-    """Make the rows of GPU lanes; the op names of the executors' rows separate logical GPUs."""
+    """Make the rows of GPU lanes; op names in executor rows separate logical GPUs."""
     rows, raw_names, detail, special, nodes, op_types = texts
     part = EventColumns(
         rows=rows,
@@ -71,7 +71,7 @@ def gpu_part(
         size_bytes=_amounts(detail, special.memsets),
     )
     _keep_telling_names(source, rows, raw_names, detail)
-    # The device of a copy needs its lane, and the ends of a copy its device.
+    # The device of a copy depends on its lane, and the ends of a copy on its device.
     copies = _read_copies(part, np.flatnonzero(special.copies), source, raw_names, vocabularies)
     part.device = logical_devices(source, part, blocks, vocabularies, executors)
     _ends_of_copies(part, copies, vocabularies)
@@ -84,10 +84,10 @@ def _special_rows(
 ) -> _Special:
     """Find the rows that are not kernels."""
 
-    # A row of a GPU is a kernel unless one of three texts shows otherwise: the word in the name of its lane
+    # A GPU row is a kernel unless one of three texts shows otherwise: the word in the name of its lane
     # ("stream:14<MemcpyH2D>"), the start of its label, or its name. The name is mostly that of the node that
-    # launched it, and a node may well be called "memcpy": in a lane of kernels that makes no copy of a row.
-    # Where two of these texts differ, the row is the first of copy, memset, synchronisation and collective.
+    # launched it, and a node may be called "memcpy": in a lane of kernels, that does not make a row a copy.
+    # If two of these texts differ, the row is the first of copy, memset, synchronisation and collective.
     def in_lane_of(start: str) -> np.ndarray:
         lanes: np.ndarray = np.array([place.what.lower().startswith(start) for place in source.places], bool)
         mask: np.ndarray = lanes[entry]
@@ -121,7 +121,7 @@ def _lanes(source: Source, rows: np.ndarray, special: _Special, vocabularies: Vo
 def _ops(
     op_types: pa.Array, raw_names: pa.Array, special: _Special, vocabularies: Vocabularies
 ) -> np.ndarray:
-    """Return the op of each row; those of copies are read with the copies."""
+    """Return the op of each row; ops of copies are parsed with the copies."""
     op = vocabularies.op.codes(op_types)
     op[special.memsets] = vocabularies.op.code("Memset")
     op[special.syncs] = vocabularies.op.codes(raw_names.filter(pa.array(special.syncs)))
@@ -129,7 +129,7 @@ def _ops(
 
 
 def _ops_of_executors(part: EventColumns, executors: EventColumns, vocabularies: Vocabularies) -> None:
-    """Give kernels without an op that of the executor's row of the same node."""
+    """Give kernels without an op the op of the executor row with the same node."""
     unknown = np.flatnonzero((part.op == 0) & (part.kind == vocabularies.kind.code("kernel")))
     if len(unknown):
         same = pc.index_in(part.name.take(pa.array(unknown)), executors.name).fill_null(-1).to_numpy()
@@ -137,9 +137,9 @@ def _ops_of_executors(part: EventColumns, executors: EventColumns, vocabularies:
 
 
 def _matches(encoded: pa.DictionaryArray, patterns: dict[str, str]) -> dict[str, np.ndarray]:
-    """Return for each of `patterns` a mask of the texts it matches, in all of which a `_SPECIAL` word stands.
+    """Return a mask of the matching texts for each of `patterns`, all of which contain a `_SPECIAL` word.
 
-    Nearly every text is a kernel's, which the one common pattern skips.
+    Nearly all texts belong to kernels, which the single common pattern skips.
     """
     texts, indices = encoded.dictionary, encoded.indices.to_numpy()
     rows = np.flatnonzero(pc.match_substring_regex(texts, _SPECIAL).to_numpy(zero_copy_only=False))
@@ -151,11 +151,11 @@ def _matches(encoded: pa.DictionaryArray, patterns: dict[str, str]) -> dict[str,
 
 
 def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
-    """Return the node that launched each kernel and its op type, null where not known."""
+    """Return the node that launched each kernel and its op type; null if unknown."""
     node, op = label_grammar.node_and_op(names.dictionary)
     node, op = node.take(names.indices), op.take(names.indices)
     if node.null_count:
-        # Tracers of the TF 1.3 era put the annotation into the label.
+        # Tracers around TF 1.3 put the annotation into the label.
         parts = pc.extract_regex(detail.dictionary, _OLD_KERNEL).take(detail.indices)
         node = pc.coalesce(node, pc.struct_field(parts, "node"))
         op = pc.coalesce(op, pc.struct_field(parts, "op"))
@@ -166,7 +166,7 @@ def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.DictionaryArray)
 def _keep_telling_names(
     source: Source, rows: np.ndarray, raw_names: pa.Array, detail: pa.DictionaryArray
 ) -> None:
-    """Show the whole node name as the detail of rows with no other information (TF 1.14 to 2.0)."""
+    """Show the whole node name as detail of rows without other information (TF 1.14 to 2.0)."""
     telling = pc.equal(detail.dictionary, "").take(detail.indices)
     if pc.any(telling).as_py():
         telling = pc.and_(telling, pc.match_substring(raw_names, "@@"))
@@ -187,7 +187,7 @@ def _amounts(detail: pa.DictionaryArray, memsets: np.ndarray) -> np.ndarray:
 
 
 class _Copies(NamedTuple):
-    """The rows of copies, the distinct copies among them, and which of these each row is."""
+    """The rows of copies, the distinct copies among them, and the index of each row's copy."""
 
     rows: np.ndarray
     distinct: list[label_grammar.Copy]
@@ -197,7 +197,7 @@ class _Copies(NamedTuple):
 def _read_copies(
     part: EventColumns, rows: np.ndarray, source: Source, raw_names: pa.Array, vocabularies: Vocabularies
 ) -> _Copies:
-    """Fill in the columns of copies but for their ends."""
+    """Fill in the columns of copies except their ends."""
     if not len(rows):
         return _Copies(rows, [], rows)
     names = raw_names.take(pa.array(rows)).dictionary_encode()

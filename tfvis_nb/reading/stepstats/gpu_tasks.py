@@ -1,8 +1,8 @@
-"""Which task an unprefixed lane belongs to.
+"""Find the task of lanes without a task prefix.
 
-GPU tracers write ``/device:GPU:0/stream:13`` whatever the task. In the source the lanes of one worker are
-together, directly before that worker's ``/job:...`` entries: this is a *block*. A block's task is the task of
-the entry behind it, unless the names of its kernels are those of another task's ops.
+GPU tracers write ``/device:GPU:0/stream:13`` for any task. In the source the lanes of one worker are
+together, directly before that worker's ``/job:...`` entries: this is a *block*. The task of a block is that
+of the entry after it, unless its kernels are named after ops of another task.
 """
 
 import re
@@ -17,7 +17,7 @@ _LABELLED_DEVICE = re.compile(r"device=(/job:[^,#]+)")
 
 
 class GpuTasks:
-    """The block of each entry without a task of its own, -1 for others; the task of each, own or found."""
+    """The block of each entry without its own task, -1 for others; and the task of each, own or found."""
 
     def __init__(self, source: Source, notes: list[str]) -> None:
         self.task = [place.task for place in source.places]
@@ -38,7 +38,7 @@ class GpuTasks:
             self.task[entry] = task
 
     def _tell_by_names(self, source: Source, notes: list[str]) -> None:
-        """Move blocks whose op names belong to another task than their position."""
+        """Reassign blocks whose op names belong to another task than their position."""
         for step in np.unique(source.step[self.number >= 0]).tolist():
             entries = np.flatnonzero(source.step == step)
             executors = [entry for entry in entries.tolist() if source.places[entry].family == "executor"]
@@ -66,7 +66,7 @@ class GpuTasks:
 
     @staticmethod
     def _names(source: Source, entries: list[int]) -> set[str]:
-        """Return the nodes of some entries; a kernel's is the part before the colon of ``MatMul:MatMul``."""
+        """Return the nodes of entries; for a kernel the part before the colon of ``MatMul:MatMul``."""
         names: set[str] = set()
         for entry in entries:
             first, last = int(source.bounds[entry]), int(source.bounds[entry + 1])
@@ -77,7 +77,7 @@ class GpuTasks:
 
     @staticmethod
     def _labelled_task(source: Source, entries: list[int]) -> str:
-        """Return the task that labels or names of TF 1.14 to 2.3 state, the most frequent one."""
+        """Return the most frequent task in labels or names of TF 1.14 to 2.3."""
         counts: dict[str, int] = {}
         for entry in entries:
             first, last = int(source.bounds[entry]), int(source.bounds[entry + 1])
@@ -90,7 +90,7 @@ class GpuTasks:
 
 
 def _task_behind(source: Source, members: list[int], entries: list[int]) -> str:
-    """Return the task of the next entry of the step that has one, else of the last before."""
+    """Return the task of the next entry of the step that has one, else of the last one before."""
     tasks = [source.places[entry].task for entry in entries]
     behind = [task for task in tasks[entries.index(members[-1]) :] if task]
     before = [task for task in tasks[: entries.index(members[0])] if task]

@@ -1,4 +1,4 @@
-"""The graphs of a RunMetadata, and its other parts besides the step; everything stays serialised."""
+"""The graphs and other parts of a RunMetadata except the step; everything stays serialised."""
 
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data, WireField
@@ -9,7 +9,7 @@ _FUNCTION_GRAPHS = 4
 _KEPT = {2: "cost_graph", _FUNCTION_GRAPHS: "function_graphs", 5: "session_metadata"}
 _MOST_GRAPHS = 100_000
 _MOST_BYTES = 1 << 26
-"""Limit for a message without its partition graphs: a graph before optimisation may hold weights."""
+"""Limit for a message without its partition graphs: a graph before optimisation may contain weights."""
 
 
 class GraphParts:
@@ -20,7 +20,7 @@ class GraphParts:
     left_out
         The names of fields that are not kept.
     damage
-        Why the first damaged message is not kept; empty if there is none.
+        Why the first damaged message was left out; empty if there is none.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class GraphParts:
 
     @property
     def graphs(self) -> list[bytes]:
-        """The partition graphs: TensorFlow repeats in them those of functions, which may also come alone."""
+        """The partition graphs: TensorFlow repeats those of functions in them, which may also occur alone."""
         return self._partitions or self._of_functions
 
     @property
@@ -41,7 +41,7 @@ class GraphParts:
         return bytes(self._rest)
 
     def take(self, data: Data, part: WireField, message: str) -> None:
-        """Keep a field of a RunMetadata, whose bytes are `data`; DamageError if there are too many graphs."""
+        """Keep a field of a RunMetadata with the bytes `data`; DamageError if there are too many graphs."""
         if part.number == PARTITION_GRAPHS:
             self._add(self._partitions, data, part, message)
         elif part.number not in _KEPT or part.wire_type != wire.LENGTH:

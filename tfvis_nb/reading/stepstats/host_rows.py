@@ -1,7 +1,7 @@
 """Rows of ``/host:CPU`` (TF 1.14 to 2.3): the work of host threads, named by thread.
 
-They repeat the executors' ops, seen from the thread that ran or merely
-enqueued them, so they keep lanes and a kind of their own.
+They repeat executor ops, from the point of view of the thread that ran or merely enqueued them, so they have
+their own lanes and kind.
 """
 
 import re
@@ -22,7 +22,7 @@ _STEP = re.compile(r"id=(?P<id>\d+),device=(?P<device>[^,]*)")
 def host_part(
     source: Source, rows: np.ndarray, blocks: GpuTasks, vocabularies: Vocabularies, notes: list[str]
 ) -> EventColumns:
-    """Read the rows of host threads; a lane is a thread, named as recorded plus its id."""
+    """Read the rows of host threads; each lane is a thread, with its recorded name plus its id."""
     count = len(rows)
     entry = source.entry[rows]
     raw = source.pick(source.names, rows)
@@ -55,7 +55,7 @@ def host_part(
 def _thread_lanes(
     source: Source, entry: np.ndarray, thread: np.ndarray, vocabularies: Vocabularies
 ) -> np.ndarray:
-    """Return the lane of each row: several threads may have one name, so the id is part of it."""
+    """Return the lane of each row; it includes the thread id, because several threads may share a name."""
     pairs = entry.astype(np.int64) << 32 | thread.astype(np.int64)
     distinct, which = np.unique(pairs, return_inverse=True)
     codes = []
@@ -67,7 +67,7 @@ def _thread_lanes(
 
 
 def _warn_of_other_steps(detail: pa.Array, notes: list[str]) -> None:
-    """Note that rows carry several step ids: a lane may hold another worker's step."""
+    """Note that rows have several step ids: a lane may contain the step of another worker."""
     counts: dict[str, dict[str, int]] = {}
     for label in detail.value_counts().to_pylist():
         if match := _STEP.match(label["values"]):

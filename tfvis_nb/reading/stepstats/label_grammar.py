@@ -1,4 +1,4 @@
-"""The grammar of ``timeline_label`` and node names, of every TensorFlow version."""
+"""The grammar of ``timeline_label`` and node names in all TensorFlow versions."""
 
 import re
 from typing import NamedTuple
@@ -28,28 +28,28 @@ TRANSFER_NODES = ("RecvTensor", "RecvBuf")
 
 
 def executor_ops(labels: pa.Array) -> pa.Array:
-    """Return the op type of each executor label, null where a label has another form."""
+    """Return the op type of each executor label; null if a label has another form."""
     plain = _extract(labels, _PLAIN_EXECUTOR, "op")
     if not plain.null_count:
         return plain
     missing = plain.is_null()
-    # Few labels have the memory prefix, and its pattern is several times slower.
+    # Few labels have the memory prefix, whose pattern is several times slower.
     return pc.replace_with_mask(plain, missing, _extract(labels.filter(missing), _EXECUTOR, "op"))
 
 
 def transfer_fields(labels: pa.Array) -> dict[str, pa.Array]:
-    """Split RPC labels into amount, unit, tensor, source and destination; null where they do not match."""
+    """Split RPC labels into amount, unit, tensor, source and destination; null if they do not match."""
     parts = pc.extract_regex(labels, _TRANSFER)
-    # A null struct keeps empty texts in its children; struct_field hands the null on.
+    # A null struct has empty texts in its children; struct_field propagates the null.
     return {
         name: pc.struct_field(parts, name) for name in ("amount", "unit", "tensor", "source", "destination")
     }
 
 
 def node_and_op(names: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Split names such as ``conv1/Conv2D:Conv2D`` into node and op type; null where they are neither."""
+    """Split names such as ``conv1/Conv2D:Conv2D`` into node and op type; null if they have another form."""
     if pc.all(pc.match_substring_regex(names, _PLAIN_ANNOTATION)).as_py():
-        # Matching and then splitting is several times quicker than a pattern with groups.
+        # Matching and then splitting is several times faster than a pattern with groups.
         halves = pc.list_flatten(pc.split_pattern(names, ":"))
         first = pa.array(np.arange(0, len(halves), 2))
         return halves.take(first), halves.take(pc.add(first, 1))
@@ -62,14 +62,14 @@ def _extract(texts: pa.Array, pattern: str, name: str) -> pa.Array:
 
 
 def is_collective(op: str) -> bool:
-    """Return whether an op type is a collective, which waits for its peers: not all of Horovod's ops are."""
+    """Return whether an op type is a collective, which waits for its peers; not all Horovod ops are."""
     return re.match(_COLLECTIVE, op) is not None and _NOT_COLLECTIVE.match(op) is None
 
 
 class Copy(NamedTuple):
     """Parts of a copy's name and label. `origin` and `target` are H, D or empty; `size_bytes` -1 if unknown.
 
-    `peer` is the number of the GPU copied to, -1 when not given.
+    `peer` is the number of the GPU copied to, -1 if not given.
     """
 
     node: str
@@ -92,7 +92,7 @@ _PARTITIONED = re.compile(r"(.+?)(?:/_\d+|_S\d+)")
 
 
 def source_nodes(tensors: pa.Array, names: pa.Array) -> pa.Array:
-    """Return for each row of the RPC log the node that made its tensor, or its own name.
+    """Return the node that made the tensor of each RPC row, or the row's own name.
 
     graph_partition.cc calls an edge ``edge_<number>_<source node>``; the keys of collectives' buffers
     name no node.
@@ -107,13 +107,13 @@ def source_nodes(tensors: pa.Array, names: pa.Array) -> pa.Array:
 
 
 def unpartitioned(name: str) -> str:
-    """Return the node a partition's transfer node stands for: ``c/_5`` and ``c_S29`` are about ``c``."""
+    """Return the node that a partition's transfer node represents: ``c/_5`` and ``c_S29`` represent ``c``."""
     match = _PARTITIONED.fullmatch(name)
     return match[1] if match else name
 
 
 def parse_copy(what: str, name: str, label: str) -> Copy:
-    """Parse a GPU copy: `what` is the lane's word for it, `name` and `label` are the row's.
+    """Parse a GPU copy: `what` is the word in its lane's name, `name` and `label` are those of the row.
 
     >>> copy = parse_copy("MemcpyD2H", "Mean/_4:_Send", "MemcpyD2H kind_dst:pinned size:4 dest:0 async:1")
     >>> copy.node, copy.op, copy.size_bytes, copy.tensor
@@ -143,7 +143,7 @@ def parse_copy(what: str, name: str, label: str) -> Copy:
 
 
 def _copied(name: str, label: str) -> tuple[str, str]:
-    """Return the node that asked for a copy and the tensor copied, from any dialect's annotation."""
+    """Return the node that requested a copy and the copied tensor, from an annotation in any dialect."""
     annotation = name.split("@@", 1)[0]
     if _DIRECTION.match(annotation) and " num_bytes:" in label:
         annotation = label.split(" num_bytes:", 1)[0]

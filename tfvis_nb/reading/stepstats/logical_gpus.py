@@ -1,7 +1,7 @@
 """Separate the logical GPUs of one card.
 
-CUPTI knows only the card: with two logical GPUs every lane is named ``/device:GPU:0``. The executor rows know
-better: a kernel belongs to the device its op ran on, a copy to the GPU that made or uses its tensor, and a
+CUPTI only knows the card: with two logical GPUs, every lane is named ``/device:GPU:0``. Executor rows show
+more: a kernel belongs to the device its op ran on, a copy to the GPU that made or uses its tensor, and a
 stream to one logical GPU.
 """
 
@@ -24,7 +24,7 @@ def logical_devices(
 ) -> np.ndarray:
     """Return the device code of each GPU row of `part`.
 
-    The lane's device stands, unless its task ran ops on GPUs that no lane names.
+    The lane's device is kept unless its task ran ops on GPUs that no lane names.
     """
     entry = source.entry[part.rows]
     claimed = [
@@ -81,7 +81,7 @@ def _give(
     owner: dict[str, str],
     vocabularies: Vocabularies,
 ) -> None:
-    """Give rows to the GPU their node names; the others to the GPU most rows of their lane have."""
+    """Assign rows to the GPU of their node, others to the most frequent GPU of their lane."""
     names: pa.Array = part.name.take(pa.array(rows))
     found = [owner.get(name) or owner.get(unpartitioned(name), "") for name in names.to_pylist()]
     lanes = [source.devices[number] for number in source.entry[part.rows[rows]].tolist()]

@@ -1,4 +1,4 @@
-"""Data outside a flat table: outputs with shapes, memory records; one Arrow row per event."""
+"""Data that does not fit a flat table: outputs with shapes, memory records; one Arrow row per event."""
 
 from collections.abc import Callable
 
@@ -19,14 +19,14 @@ _MEMORY_STATS = {
 }
 _ALWAYS = ("temp_bytes", "persistent_bytes")
 _RARE = ("allocation_id", "single_reference", "dim_names")
-"""Fields that are left out where no record of the source has a value of them."""
+"""Fields that are left out if no record of the source has a value."""
 
 
 def nested_table(source: Source, rows: np.ndarray) -> pa.Table:
     """Make the nested columns of the source's `rows`, in that order.
 
-    The columns are ``raw_device``, ``outputs``, ``memory``, ``temp_bytes`` and ``persistent_bytes``, and
-    where the source has values of them ``referenced`` and the rest of ``MemoryStats``; see `tfvis_nb.Trace`.
+    The columns are ``raw_device``, ``outputs``, ``memory``, ``temp_bytes`` and ``persistent_bytes``, and, if
+    the source has values, ``referenced`` and the rest of ``MemoryStats``; see `tfvis_nb.Trace`.
     """
     take = pa.array(rows)
     devices = pa.array(source.devices, pa.string()).dictionary_encode()
@@ -49,7 +49,7 @@ def nested_table(source: Source, rows: np.ndarray) -> pa.Table:
 
 
 def _each(source: Source, field: str, convert: Callable[[pa.StructArray], dict[str, pa.Array]]) -> pa.Array:
-    """Convert the records in a field of every row, and lay them into the lists they come from."""
+    """Convert the records in a field of all rows, keeping their lists."""
     lists = [chunk.field(field) for chunk in source.chunks]
     columns = [convert(each.values) for each in lists]
     absent = [
@@ -63,7 +63,7 @@ def _each(source: Source, field: str, convert: Callable[[pa.StructArray], dict[s
 
 
 def _has_value(values: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether any value is not a default, which messages do not store: 0, false, empty."""
+    """Whether any value differs from the default (0, false, empty), which messages do not store."""
     while pa.types.is_list(values.type):
         values = pc.list_flatten(values)
     if pa.types.is_string(values.type):
@@ -86,7 +86,7 @@ def _outputs(outputs: pa.StructArray) -> dict[str, pa.Array]:
 
 
 def _allocation(described: pa.StructArray) -> dict[str, pa.Array]:
-    """Return the fields of AllocationDescriptions, with those of missing ones 0 and empty."""
+    """Return the fields of AllocationDescriptions; 0 or empty for missing ones."""
     numbers = {
         name: pc.struct_field(described, name).fill_null(0)
         for name in ("requested_bytes", "allocated_bytes", "allocation_id", "ptr")

@@ -13,18 +13,18 @@ from tfvis_nb.core.devices import Place
 class RecordedStep:
     """One recorded run.
 
-    - `devices`, `places`, `threads`: For each ``DeviceStepStats`` in the order of the source: its device
-      name, what that means, and its thread names by thread id.
+    - `devices`, `places`, `threads`: For each ``DeviceStepStats`` in source order: its device name, the
+    parsed name, and its thread names by thread id.
     - `chunks`: All rows as Arrow struct arrays of ``NodeExecStats``, entry after entry. Names are
       large_string, never null, and so are labels in a dictionary, which may hold a text twice: kernels
       have long labels, and few of them.
-    - `entry`: For each row, the ``DeviceStepStats`` it is of (int64, ascending).
+    - `entry`: For each row, its ``DeviceStepStats`` (int64, ascending).
     - `graphs`: Serialised ``GraphDef`` of each partition.
     - `run_metadata`: The rest of the RunMetadata, serialised; see `GraphParts.rest`.
-    - `repeated`: How many rows of aggregate lanes were left out because another lane has them too.
-    - `doubled`: How many rows are of a ``DeviceStepStats`` that an earlier one equals byte for byte.
-    - `notes`: Texts about what had to be repaired.
-    - `name`: The step's name, such as its file's; empty if nothing needs to distinguish it.
+    - `repeated`: The number of rows of aggregate lanes left out because another lane also has them.
+    - `doubled`: The number of rows in a ``DeviceStepStats`` identical to an earlier one.
+    - `notes`: Texts about repairs.
+    - `name`: The step's name, such as that of its file; empty if not needed.
     """
 
     devices: list[str]

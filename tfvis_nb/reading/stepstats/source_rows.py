@@ -1,4 +1,4 @@
-"""All recorded steps side by side: one row of the source after the other, field by field."""
+"""The rows of all recorded steps, field by field."""
 
 from collections.abc import Sequence
 
@@ -10,15 +10,15 @@ from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, concat_arrays
 
 
 class Source:
-    """The rows of one or more steps, in the order they were recorded in.
+    """The rows of one or more steps, in recorded order.
 
     An *entry* is one ``DeviceStepStats``: the rows ``bounds[e]`` to ``bounds[e + 1]``.
 
     - `step`: For each entry, its step (int64).
     - `devices`, `threads`, `places`: For each entry, its device string, thread names and parsed place.
-    - `bounds`: Row numbers where entries begin, and the number of rows (int64).
+    - `bounds`: Row numbers where entries start, and the total number of rows (int64).
     - `names`, `labels`: For each row, its node name and its label, the latter as in `RecordedStep`.
-    - `details`: The labels as they will be shown; a reader may replace some.
+    - `details`: The labels to show; a reader may replace some.
     """
 
     def __init__(self, steps: Sequence[RecordedStep]) -> None:
@@ -40,17 +40,17 @@ class Source:
         return concat_arrays([chunk.field(field).to_numpy() for chunk in self.chunks])
 
     def column(self, field: str) -> pa.ChunkedArray:
-        """Return a field of every row as Arrow, in pieces."""
+        """Return a field of all rows as chunked Arrow."""
         return pa.chunked_array([chunk.field(field) for chunk in self.chunks])
 
     def pick(self, texts: pa.Array, rows: np.ndarray) -> pa.Array:
-        """Return the texts of some rows; rows that lie together are not copied."""
+        """Return the texts of some rows; contiguous rows are not copied."""
         if len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1:
             return texts.slice(int(rows[0]), len(rows))
         return texts.take(pa.array(rows))
 
     def labels_of(self, rows: np.ndarray) -> pa.DictionaryArray:
-        """Return the labels of some rows, in a dictionary of nothing else."""
+        """Return the labels of some rows, in a dictionary with only these."""
         indices = self.pick(self.labels.indices, rows).to_numpy()
         used = np.zeros(len(self.labels.dictionary), bool)
         used[indices] = True

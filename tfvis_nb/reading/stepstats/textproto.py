@@ -1,4 +1,4 @@
-"""RunMetadata and StepStats in protobuf's text format -> the same messages in binary."""
+"""Convert RunMetadata and StepStats in protobuf's text format to binary."""
 
 import re
 
@@ -14,16 +14,16 @@ _FIRST_FIELD = re.compile(
 
 
 def is_text(data: Data) -> bool:
-    r"""Return whether `data` begins like a RunMetadata or StepStats in text format."""
+    r"""Return whether `data` starts like a RunMetadata or StepStats in text format."""
     return (
         _FIRST_FIELD.match(bytes(data[:4096]).decode("utf-8", "replace").removeprefix("\ufeff")) is not None
     )
 
 
 def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
-    """Parse text into a serialised RunMetadata or StepStats, and notes on the skipped parts.
+    """Parse text into a serialised RunMetadata or StepStats, with notes on skipped parts.
 
-    Fields that are not read are skipped: old traces have names that were changed since.
+    Unknown fields are skipped, because old traces have names that were changed later.
     """
     from google.protobuf import text_format
 

@@ -1,4 +1,4 @@
-"""The times of recorded rows in nanoseconds, with the faults of TensorFlow's clocks repaired."""
+"""The times of recorded rows in nanoseconds, with faults of TensorFlow's clocks repaired."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.texts import Text
 
 FAR = 1_000_000_000_000
-"""1000 s in ns: times of one step that differ by more are not of one clock."""
+"""1000 s in ns: times of a step that differ by more have different clocks."""
 
 ABSURD = 86_400_000_000_000
-"""A day in ns: a row that far from the rest of its step has no usable time."""
+"""A day in ns: rows further from the rest of their step have no usable time."""
 
 _LARGEST_MICROS = 9_000_000_000_000_000
 _INVERSE_OF_125 = np.uint64(pow(125, -1, 2**61))
@@ -20,9 +20,9 @@ _INVERSE_OF_125 = np.uint64(pow(125, -1, 2**61))
 
 @dataclass
 class Times:
-    """Times of every row, all int64 ns, each with a mask of where it is known.
+    """Times of all rows, int64 ns, each with a mask of known values.
 
-    `unusable` marks rows whose start is so large that nothing is known about it.
+    `unusable` marks rows whose start is impossibly large.
     """
 
     start: np.ndarray
@@ -41,10 +41,10 @@ def _nanos(micros: np.ndarray) -> np.ndarray:
 
 
 def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
-    """Read the times of every row; nanosecond fields are preferred where they are filled.
+    """Read the times of all rows; nanosecond fields are preferred if filled.
 
-    `executor` marks the rows that are ops run by an executor: only those have a kernel call (``op_start``,
-    ``op_end``), and only their scheduled times have the fault of TF 1.15 to 2.19.
+    `executor` marks ops run by an executor: only these have a kernel call (``op_start``, ``op_end``), and
+    only their scheduled times have the fault of TF 1.15 to 2.19.
     """
     micros = source.numbers("all_start_micros")
     nanos = source.numbers("all_start_nanos")
@@ -107,15 +107,15 @@ def _scheduled(
 
 
 def _larger(values: np.ndarray, limit: int) -> np.ndarray:
-    # Not by np.abs: it leaves the smallest int64 negative.
+    # Not np.abs, which leaves the smallest int64 negative.
     return (values > limit) | (values < -limit)
 
 
 def _near(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    # In floating point, because the difference of two arbitrary int64 may overflow.
+    # In floating point, because differences of arbitrary int64 may overflow.
     return np.abs(one.astype(np.float64) - other.astype(np.float64)) < FAR
 
 
 def _unmultiply(nanos: np.ndarray) -> np.ndarray:
-    """Undo ``value * 1000 mod 2**64``; exact for every time before the year 2043."""
+    """Undo ``value * 1000 mod 2**64``; exact for all times before the year 2043."""
     return ((nanos.view(np.uint64) >> np.uint64(3)) * _INVERSE_OF_125 & np.uint64(2**61 - 1)).view(np.int64)

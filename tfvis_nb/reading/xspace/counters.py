@@ -1,4 +1,4 @@
-"""The lines of a plane that hold counters, such as those a GPU is sampled for -> the table of counters."""
+"""Read the counter lines of a plane, such as samples of a GPU, as the table of counters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tfvis_nb.reading.xspace.epoch import EARLIEST_NS
 from tfvis_nb.reading.xspace.events import Events
 
 LINE = "_counters_"
-"""The name of such a line. Its events are named for their counters, and each has its value as a stat."""
+"""The name of such a line. Its events are named after their counters and have the value as a stat."""
 
 
 def counter_values(events: Events, device: str) -> tuple[pd.DataFrame, int]:
-    """Return the counters in the events of such lines, and how many events have no usable value."""
+    """Return the counters in the events of such lines, and the number of events without a usable value."""
     stats = events.stats.values(events.plane.stats.texts)
     numbers = np.flatnonzero(stats.code < 0)
     owner, first = np.unique(stats.owner[numbers], return_index=True)
@@ -44,7 +44,7 @@ def counter_values(events: Events, device: str) -> tuple[pd.DataFrame, int]:
 
 
 def recorded_counters(tables: Sequence[pd.DataFrame], began: int) -> pd.DataFrame:
-    """Concatenate tables of counters; times of a profile that began at `began` count from the epoch."""
+    """Concatenate tables of counters; times of a profile that started at `began` become epoch times."""
     table = counters.joined(tables)
     if not len(table) or int(table["time_ns"].min()) > EARLIEST_NS:
         return table

@@ -1,4 +1,4 @@
-"""The hardware, from the planes of devices: model, cores, clock, memory."""
+"""Hardware facts from the planes of devices: model, cores, clock, memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfvis_nb.core.metadata import DEVICES, table_of
 from tfvis_nb.reading.xspace.planes import Plane
 from tfvis_nb.reading.xspace.stats import Stats, Values
 
-# Stat, what it is multiplied by, and our column; CUPTI gives the clock in kHz, TPUs their bandwidth in GB/s.
+# Stat, factor, and our column; CUPTI gives the clock in kHz, TPUs their bandwidth in GB/s.
 _NUMBERS = (
     ("core_count", 1, "cores"),
     ("clock_rate", 10**3, "clock_hz"),
@@ -50,7 +50,7 @@ def _device(plane: Plane) -> dict[str, Any] | None:
 
 
 def _number(values: Values, name: str) -> float:
-    """Return the number of a stat, whole or not; 0 if there is none."""
+    """Return the value of a numeric stat; 0 if there is none."""
     mask = values.key == values.names.index(name) if name in values.names else None
     if mask is None or not mask.any():
         return 0

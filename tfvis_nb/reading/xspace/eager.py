@@ -1,4 +1,4 @@
-"""Ops that a program runs eagerly: the row ``EagerLocalExecute: MatMul`` is made the op ``MatMul``."""
+"""Eager ops: the row ``EagerLocalExecute: MatMul`` becomes the op ``MatMul``."""
 
 import re
 import zlib
@@ -13,7 +13,7 @@ from tfvis_nb.reading.xspace.name_grammar import paired
 from tfvis_nb.reading.xspace.rows import Coded, Rows, Sparse
 from tfvis_nb.reading.xspace.steps import Threads
 
-# Functions are named `__inference_f_12`, or by the program with a number after the name.
+# Functions are named `__inference_f_12`, or by the program with a number appended.
 _BEGINNING = "EagerLocalExecute: "
 _EAGER = re.compile(_BEGINNING + r"(?P<op>_?[A-Z][\w>]*)")
 _FUNCTION = re.compile(r".*_\d+")
@@ -32,7 +32,7 @@ def eager_op(name: str) -> str:
 def eager_marks(texts: Sequence[str], meta: np.ndarray, ops: Coded, kind: np.ndarray) -> dict[str, Sparse]:
     """Mark the events that run an op eagerly, and the rows of ops of the same types.
 
-    `texts` are the names of events, `meta` is for each event the index of its name.
+    `texts` are the names of events, `meta` has the index of each event's name.
     """
     numbers = np.full(len(texts), -1, np.int64)
     for index, text in enumerate(texts):
@@ -48,7 +48,7 @@ def eager_marks(texts: Sequence[str], meta: np.ndarray, ops: Coded, kind: np.nda
 
 
 def name_eager_ops(parts: Sequence[Rows], links: Links, threads: Threads) -> None:
-    """Make ops of the rows that run one eagerly, where no row of that op lies inside."""
+    """Convert rows that run an op eagerly to ops, unless they contain a row of that op."""
     eager = links.mark("eager")
     if not len(eager.rows):
         return
@@ -63,7 +63,7 @@ def _op_hash(op: str) -> int:
 
 
 def _runs_function(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
-    """Return a mask of the rows that run a function, according to the ``EagerExecute`` around them."""
+    """Return a mask of the rows that run a function, according to the enclosing ``EagerExecute``."""
     functions = links.mark("is_func")
     on_threads = threads.position[functions.rows] >= 0
     rows, is_func = functions.rows[on_threads], functions.numbers[on_threads]
@@ -80,7 +80,7 @@ def _runs_function(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
 
 
 def _ran_inside(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
-    """Return a mask of the rows inside which, on their thread, a row of the same op lies."""
+    """Return a mask of the rows that contain a row of the same op on their thread."""
     ran = links.mark("ran")
     width = np.int64(len(threads.rows) + 1)
     known = np.sort(ran.numbers * width + threads.position[ran.rows])
@@ -92,7 +92,7 @@ def _ran_inside(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
 
 
 def _rename(rows: Rows, chosen: np.ndarray) -> None:
-    """Give rows the name, type and kind of their op; their detail keeps the old name."""
+    """Give rows the name, type and kind of their op, and keep the old name as detail."""
     mask = np.zeros(len(rows), bool)
     mask[chosen] = True
     names = rows.name

@@ -1,15 +1,15 @@
-"""Epoch times for a profile whose file does not record when it started."""
+"""Epoch times for profiles whose files do not record their start."""
 
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.events import TIMES
 from tfvis_nb.texts import Text, id_of
 
 EARLIEST_NS = 10**17
-"""In 1973. Times before are not counted from the epoch but from the start of the profile."""
+"""In 1973. Earlier times count from the start of the profile, not from the epoch."""
 
 
 def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
-    """Count the times of a profile from the epoch, if they are counted from its own start at `epoch_ns`."""
+    """Convert the times of a profile to epoch times, if they count from its start at `epoch_ns`."""
     table = trace.events
     if not len(table) or int(table["start_ns"].max()) >= EARLIEST_NS:
         return trace

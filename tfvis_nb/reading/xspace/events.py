@@ -1,4 +1,4 @@
-"""Lines of a plane -> its events as columns: times, names, stats."""
+"""Decode lines of a plane to columns of events: times, names, stats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfvis_nb.reading.xspace.planes import Plane, Span, message
 from tfvis_nb.reading.xspace.stats import Stats
 
 _PIECE = 1 << 16
-"""Events that are read at a time, which bounds the memory that their stats take."""
+"""How many events are read at a time, which limits the memory for their stats."""
 
 
 @dataclass
@@ -31,11 +31,11 @@ class Events:
 
     - `plane`: Their plane.
     - `lines`: The lines, by their index in the plane.
-    - `line`: For each event the index of its line in the plane (int32).
-    - `meta`: For each event the index of its name in ``plane.events`` (int32).
-    - `start`, `duration`: In ns, counted as the source does (int64).
+    - `line`: The index of each event's line in the plane (int32).
+    - `meta`: The index of each event's name in ``plane.events`` (int32).
+    - `start`, `duration`: In ns, with the origin of the source (int64).
     - `stats`: Their stats.
-    - `counted`: How many records only count how often something happened; they are not among the events.
+    - `counted`: The number of records that only count occurrences; they are not among the events.
     """
 
     plane: Plane
@@ -51,7 +51,7 @@ class Events:
         return len(self.start)
 
     def take(self, rows: np.ndarray, numbers: Sequence[int]) -> Events:
-        """Return some events, which are those of some lines."""
+        """Return the events of some lines."""
         return Events(
             plane=self.plane,
             lines={number: self.lines[number] for number in numbers},
@@ -65,12 +65,12 @@ class Events:
 
 
 def portions(plane: Plane) -> list[list[int]]:
-    """Group the lines of a plane for decoding: a large one stands alone, small ones together."""
+    """Group the lines of a plane for decoding: large ones alone, small ones together."""
     return grouped((number, line.end - line.start) for number, line in enumerate(plane.lines))
 
 
 def decode(data: Data, plane: Plane, numbers: Sequence[int]) -> Iterator[Events]:
-    """Decode some lines of a plane, and yield their events in pieces that fit a processor's cache."""
+    """Decode lines of a plane, and yield their events in pieces that fit a processor's cache."""
     batch = _batch(data, [plane.lines[number] for number in numbers])
     names = [
         text(shown or name)
@@ -101,7 +101,7 @@ def _piece(
         events, base, line = events.take(timed), base[timed], line[timed]
     offset = events.field("offset_ps").to_numpy()
     length = events.field("duration_ps").to_numpy()
-    # Both ends are rounded the same way: neighbours stay neighbours, and nested events stay nested.
+    # Both ends are rounded the same way, so neighbours stay neighbours, and nested events stay nested.
     start = base + offset // 1000
     return Events(
         plane=plane,

@@ -1,8 +1,8 @@
-"""Which call of a function of JAX each run of its program belongs to.
+"""Match runs of JAX programs with the calls of their functions.
 
-JAX returns from a call before the program has run. On a CPU, threads of a pool run it, and where they go on
-with the next run, the profile records that as work that the run before had handed on. The runs have numbers,
-the calls have not; but the calls of a function and the runs of its programs come in the same order.
+JAX returns from a call before the program has run. On a CPU, threads of a pool run it, and if they continue
+with the next run, the profile records that as work handed on by the previous run. Runs have numbers but calls
+do not. However, the calls of a function and the runs of its programs are in the same order.
 """
 
 import numpy as np
@@ -15,9 +15,9 @@ _NEVER = np.iinfo(np.int64).max
 
 
 def executed_steps(links: Links, calls: Sparse, start: np.ndarray, step: np.ndarray) -> Sparse:
-    """Return the rows of runs with the step of their call, where that is known.
+    """Return the rows of runs with the step of their call, if known.
 
-    `calls` are those that no other one is around, with the numbers of their functions.
+    `calls` are the outermost calls, with the numbers of their functions.
     """
     execution, ran = links.mark("execution"), links.mark("executed")
     if not len(ran.rows) or not len(calls.rows):
@@ -34,7 +34,7 @@ def executed_steps(links: Links, calls: Sparse, start: np.ndarray, step: np.ndar
         own = own[np.argsort(first[own], kind="stable")]
         called = calls.rows[ordered[calls.numbers[ordered] == one]]
         count = min(len(own), len(called))
-        # Runs of calls before the profile come first, calls without runs last.
+        # Runs of calls before the profile are first, calls without runs last.
         own, called = own[len(own) - count :], called[:count]
         after = first[own] >= start[called]
         found[own[after]] = step[called[after]]

@@ -1,4 +1,4 @@
-"""Events of GPU streams -> rows: kernels, copies, memsets."""
+"""Convert events of GPU streams to rows: kernels, copies, memsets."""
 
 import re
 
@@ -32,7 +32,7 @@ def is_stream(line: str) -> bool:
 
 
 def gpu_rows(events: Events, device: str, programs: Programs) -> Rows:
-    """Make rows of the events of a GPU's streams; `device` is such as ``/device:GPU:0``."""
+    """Make rows from the events of a GPU's streams; `device` is a name such as ``/device:GPU:0``."""
     count = len(events)
     values = events.stats.values(_WANTED)
     kind = _kinds(events)
@@ -88,7 +88,7 @@ def _lanes(events: Events) -> list[str]:
 
 
 def _first_of(values: Values, names: tuple[str, ...], count: int) -> Coded:
-    """Return for each event the first text that it has of some stats."""
+    """Return each event's first text among some stats."""
     found = np.full(count, -1, np.int64)
     for name in names:
         other = values.spread(name, count)
@@ -97,7 +97,7 @@ def _first_of(values: Values, names: tuple[str, ...], count: int) -> Coded:
 
 
 def _nodes(events: Events, values: Values, annotation: Coded) -> tuple[Coded, Coded]:
-    """Return the node that launched each kernel, or another name for it, and its op type."""
+    """Return the node that launched each kernel, or another name, and its op type."""
     hlo = values.spread("hlo_op", len(events))
     vocabulary = [*values.vocabulary, ""]
     width = len(vocabulary) + 1
@@ -136,7 +136,7 @@ def _read_copies(
     details: Coded,
     device: str,
 ) -> None:
-    """Fill in the columns of copies, each distinct one read once."""
+    """Fill in the columns of copies; each distinct one is parsed once."""
     columns = [events.meta, annotation.codes, edge.codes, details.codes]
     keys = np.stack([column[copies].astype(np.int64) for column in columns], axis=1)
     distinct, which = np.unique(keys, axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""A program compiled by XLA, as a profile keeps it: the op and the lines behind each instruction."""
+"""An XLA program in a profile: the op and the lines of code behind each instruction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfvis_nb.reading.protobuf.schema import handler
 from tfvis_nb.reading.protobuf.wire import text
 
 MOST_FRAMES = 256
-"""Frames of a stack that are kept, the innermost ones."""
+"""How many innermost frames of a stack are kept."""
 
 _INSTALLED = re.compile(
     r"(?:^|[/\\])(?:site|dist)-packages[/\\]|(?:^|[/\\])lib(?:64)?[/\\]python\d[\d.]*[/\\]|<(?:frozen|embedded)"
@@ -26,9 +26,9 @@ _NO_WORD = re.compile(r"\W")
 class Instruction(NamedTuple):
     """The origin of an instruction.
 
-    - `op_name`: The name that TensorFlow or JAX gives the op, empty if unknown.
-    - `frames`: The Python stack that made it, the outermost frame first.
-    - `cut`: Whether outer frames are missing or make no sense.
+    - `op_name`: The name of the op in TensorFlow or JAX, empty if unknown.
+    - `frames`: The Python stack that made it, outermost frame first.
+    - `cut`: Whether outer frames are missing or invalid.
     - `name`: Its own name, empty if only its origin is known.
     """
 
@@ -39,7 +39,7 @@ class Instruction(NamedTuple):
 
 
 class Program:
-    """One ``HloProto``. ValueError where its bytes are damaged; references to nothing are left out."""
+    """One ``HloProto``. ValueError if its bytes are damaged; dangling references are left out."""
 
     def __init__(self, data: bytes) -> None:
         module = handler("HloProto", "hlo").list_to_record_batch([data]).column("hlo_module")
@@ -59,8 +59,8 @@ class Program:
     def find(self, op: str, kernel: str) -> Instruction:
         """Return the origin of an instruction, given its name and that of its kernel.
 
-        Only the kernels' names distinguish the instructions of a command buffer. Kernels of libraries have
-        names of their own: they are known as far as all calls of libraries have the same origin.
+        Only kernel names distinguish the instructions of a command buffer. Kernels of libraries have their
+        own names; their origin is known if all library calls have the same one.
         """
         row = self._rows.get(op)
         if row is None:
@@ -100,7 +100,7 @@ class Program:
         return Instruction(op_name, cut=cut, name=name)
 
     def _metadata(self, row: int) -> list[dict[str, Any]]:
-        """Return the metadata of an instruction and of those in what it calls, the results of it first."""
+        """Return the metadata of an instruction and of those it calls, results first."""
         rows = [row]
         for number in self._instructions.field("called_computation_ids")[row].as_py() or ():
             called = self._row_of_computation.get(number)
@@ -115,7 +115,7 @@ class Program:
     def _frames(self, metadata: dict[str, Any]) -> tuple[tuple[Frame, ...], bool]:
         frames: list[Frame] = []
         number, cut = metadata["stack_frame_id"], False
-        # A frame that is its own caller would go on for ever.
+        # A frame that is its own caller would cause an endless loop.
         seen = set()
         while number:
             frame = _row(self._index.field("stack_frames"), number)
@@ -136,7 +136,7 @@ class Program:
 
 
 def _row(column: pa.ListArray, number: int) -> Any:
-    """Return the entry with a number, counted from 1; None if there is none."""
+    """Return the entry with a number, counting from 1; None if there is none."""
     return column.values[number - 1].as_py() if 0 < number <= len(column.values) else None
 
 

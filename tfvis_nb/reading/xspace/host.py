@@ -1,4 +1,4 @@
-"""Events of host threads -> rows: ops, executors, input pipelines, launches, memory."""
+"""Convert events of host threads to rows: ops, executors, input pipelines, launches, memory."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,8 @@ HIDDEN = frozenset(
         "id",
         "parent_id",
         "_src",
-        # The state of an allocator's heap after an event, always different; most of the stats are columns.
+        # The state of an allocator's heap after an event, which always differs; most of the stats are
+        # columns.
         "bytes_allocated",
         "bytes_available",
         "peak_bytes_in_use",
@@ -37,13 +38,13 @@ HIDDEN = frozenset(
         "addr",
     )
 )
-"""Stats that are not in an event's detail: they link events, or are in columns of their own."""
+"""Stats that are not in the detail of an event: they link events or have their own columns."""
 
 _MIX = 0x9E3779B97F4A7C15 - (1 << 64)
 
 
 def host_rows(events: Events, programs: Programs) -> Rows:
-    """Make rows of the events of host threads. Their lanes are their lines."""
+    """Make rows from the events of host threads; their lanes are their lines."""
     count = len(events)
     values = events.stats.values(_WANTED)
     called = _event_names(events)
@@ -85,7 +86,7 @@ def host_rows(events: Events, programs: Programs) -> Rows:
 
 
 def _event_names(events: Events) -> list[EventName]:
-    """Read the names that occur; those that do not are left as they are."""
+    """Parse the names that occur; others are left unchanged."""
     texts = events.plane.events.texts
     called = [EventName("", "", "host")] * len(texts)
     for index in np.unique(events.meta).tolist():
@@ -102,7 +103,7 @@ def _each(events: Events, read: Callable[[str], str]) -> list[str]:
 
 
 def _named(events: Events, *beginnings: str) -> np.ndarray:
-    """Return a mask of the events whose names begin so."""
+    """Return a mask of the events whose names start with a text."""
     listed = np.array([text.startswith(beginnings) for text in events.plane.events.texts], bool)
     mask: np.ndarray = listed[events.meta]
     return mask
@@ -146,7 +147,7 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
 
 
 def _executions(values: Values) -> dict[str, Sparse]:
-    """Mark the events of runs of programs, and those of them whose program is of a function of JAX."""
+    """Mark the events of program runs, and those whose program belongs to a JAX function."""
     rows, numbers = values.integers("run_id")
     if not len(rows):
         return {}
@@ -172,7 +173,7 @@ def _flag(mask: np.ndarray) -> Sparse:
 
 
 def _linked(values: Values, kind: str, number: str, count: int) -> Sparse:
-    """Return the contexts that events produce or consume, numbered separately for every context type."""
+    """Return the contexts that events produce or consume, numbered separately for each context type."""
     rows, numbers = values.integers(number)
     kinds = values.numbers(kind, count)[rows]
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""Profiles of several hosts of one run -> one `Trace`, with a task for each host."""
+"""Merge profiles of several hosts of one run into one `Trace`, with a task for each host."""
 
 from collections.abc import Sequence
 
@@ -14,17 +14,16 @@ from tfvis_nb.reading.xspace.reader import RecordedHost
 from tfvis_nb.texts import Text
 
 _APART = 60_000_000_000
-"""A minute in ns, by which hosts' clocks may be apart."""
+"""A minute in ns, the largest difference between clocks of hosts."""
 
 _TASK = "/job:worker/replica:0/task:{}"
 
 
 def runs(hosts: Sequence[RecordedHost]) -> list[list[RecordedHost]]:
-    """Group hosts that were profiled at the same time; each group is one run, in the order given.
+    """Group hosts that were profiled at the same time; each group is one run, in the given order.
 
-    Clocks of different hosts may differ by some seconds, so that for them nearly the same time
-    is enough. If a file does not show when it was recorded, only names distinguish other hosts from other
-    profiles of one host.
+    Clocks of different hosts may differ by some seconds, so their times only need to be close. If a file does
+    not record its time, only names distinguish other hosts from other profiles of the same host.
     """
     groups: list[list[RecordedHost]] = []
     for host in hosts:
@@ -46,7 +45,7 @@ def _together(one: RecordedHost, other: RecordedHost) -> bool:
 
 
 def merged(hosts: Sequence[RecordedHost]) -> Trace:
-    """Make one trace of the hosts of a run. A single host is not a task because its number is unknown."""
+    """Merge the hosts of a run into one trace. A single host is not a task because its number is unknown."""
     if len(hosts) == 1:
         return hosts[0].trace
     hosts = sorted(hosts, key=lambda host: (host.hostname, natural(host.label)))
@@ -64,7 +63,7 @@ def merged(hosts: Sequence[RecordedHost]) -> Trace:
 
 
 def _same_steps(traces: Sequence[Trace]) -> list[Trace]:
-    """Give equally named steps of the hosts equal numbers, in the order in which they began."""
+    """Give steps of the same name on all hosts the same number, ordered by start."""
     labels: dict[str, int] = {}
     began: dict[str, int] = {}
     keys: list[dict[int, str]] = []
@@ -74,7 +73,7 @@ def _same_steps(traces: Sequence[Trace]) -> list[Trace]:
         starts = trace.events.groupby("step")["start_ns"].min()
         for step in (number for number in starts.index.tolist() if number != event_table.NO_STEP):
             label = trace.step_labels.get(step, "")
-            # Calls of one function have one name; the first here is the first there.
+            # Calls of one function have the same name; the first on one host is the first on all.
             seen[label] = seen.get(label, -1) + 1
             named[step] = f"{label}\0{seen[label]}"
             began[named[step]] = min(began.get(named[step], int(starts[step])), int(starts[step]))

@@ -1,6 +1,6 @@
-"""Calls of functions that JAX has compiled: the events ``PjitFunction(step)`` of host threads.
+"""Calls of functions compiled by JAX: the events ``PjitFunction(step)`` of host threads.
 
-JAX compiles what it runs eagerly as well, so ``PjitFunction(matmul)`` may be of the program or of JAX itself.
+JAX also compiles eager work, so ``PjitFunction(matmul)`` may belong to the program or to JAX itself.
 """
 
 import re
@@ -16,7 +16,7 @@ _OTHER = re.compile(r"\W")
 
 
 def jitted_function(name: str) -> str:
-    """Return the function that an event calls; empty for other events.
+    """Return the function called by an event; empty for other events.
 
     >>> jitted_function("PjitFunction(step)"), jitted_function("PjitFunction")
     ('step', '')
@@ -26,7 +26,7 @@ def jitted_function(name: str) -> str:
 
 
 def jitted_calls(texts: Sequence[str], meta: np.ndarray) -> Sparse:
-    """Return the events that call functions, each with the number of its function.
+    """Return the events that call functions, with the numbers of the functions.
 
     `texts` are the names of events, `meta` is for each event the index of its name.
     """
@@ -37,7 +37,7 @@ def jitted_calls(texts: Sequence[str], meta: np.ndarray) -> Sparse:
 
 
 def function_number(function: str) -> int:
-    """Return a number for a function's name in the program, the same for the name of its compiled program.
+    """Return a number for a function's name, equal to that for the name of its compiled program.
 
     >>> function_number("<lambda>") == function_number("_lambda")
     True

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from tfvis_nb.reading.xspace.events import Line
 
 _LONG = 7
-"""A thread's number with at least this many digits is a hash, which means nothing to a reader."""
+"""A thread number with at least this many digits is a hash, which is meaningless to readers."""
 
 
 def thread_lanes(parts: Sequence[tuple[str, dict[int, Line]]]) -> list[list[str]]:
-    """Name the lanes of lines that have no other name, by the index of the line in its plane.
+    """Name the lanes of lines without another name, by the index of the line in its plane.
 
-    Threads have their pool's name and a number of 19 digits; they are numbered from 1
-    within their pool instead, in the order of the source. Each part is the name of a plane, and its lines.
+    Threads have their pool's name and a number of 19 digits; instead they are numbered from 1 within their
+    pool, in source order. Each part is the name of a plane, and its lines.
 
     >>> lines = {0: Line(-6496432264529327406, "tf_Compute/-6496432264529327406"), 1: Line(7, "python")}
     >>> thread_lanes([("/host:CPU", lines)])

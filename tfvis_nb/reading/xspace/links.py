@@ -10,7 +10,7 @@ from tfvis_nb.reading.xspace.rows import Rows, Sparse
 class Links:
     """The marks of all rows of an XSpace, in the order of `parts`.
 
-    `firsts` has the number of the first row of each part, and the number of rows.
+    `firsts` has the number of the first row of each part, and the total number of rows.
     """
 
     def __init__(self, parts: Sequence[Rows]) -> None:
@@ -27,16 +27,16 @@ class Links:
         return Sparse(np.concatenate(rows), np.concatenate(values))
 
     def launches(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return each launch on the host with each kernel or copy it launched: two arrays of rows."""
+        """Return pairs of launches on the host and their kernels or copies: two arrays of rows."""
         return matched(self.mark("launch"), self.mark("launched"))
 
     def taken_up(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return each event whose work another one took up, and that other one: two arrays of rows."""
+        """Return pairs of events and the events that took up their work: two arrays of rows."""
         return matched(self.mark("produced"), self.mark("consumed"))
 
 
 def matched(sources: Sparse, targets: Sparse) -> tuple[np.ndarray, np.ndarray]:
-    """Find for each target the source with the same value, the first one where there are several."""
+    """Find the source with the same value for each target; the first one if there are several."""
     if not len(sources.rows) or not len(targets.rows):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.argsort(sources.numbers, kind="stable")

@@ -11,17 +11,17 @@ from tfvis_nb.reading.stepstats.label_grammar import TRANSFER_NODES, is_collecti
 from tfvis_nb.reading.xspace.rows import Coded
 
 _OP = re.compile(r"(?P<node>[^:\s#]+):(?P<op>[A-Z_]\w*)(?:#.*)?", re.DOTALL)
-# A stream executor names its callbacks as TensorFlow names ops.
+# A stream executor names its callbacks like TensorFlow names ops.
 _NOT_NODES = ("ThenExecuteCallback",)
 _CLASS_ENDS = re.compile(r"#|: | |\(|\[|/")
-# The 2 of ...DatasetV2 is a version, not a number that counts instances.
+# The 2 of ...DatasetV2 is a version, not the number of an instance.
 _NUMBERS = re.compile(r"[.:_]?(?<![a-z]V)(?<![a-z]V\d)\d+")
 _TEMPLATE = re.compile(r"<[^<>]*>")
 _RETURNED = re.compile(r"^(?:void|static|inline) ")
 
 
 class EventName(NamedTuple):
-    """The parts of an event's name: a name, an op type or class, and its kind."""
+    """The parts of an event's name: name, op type or class, and kind."""
 
     name: str
     op: str
@@ -29,7 +29,7 @@ class EventName(NamedTuple):
 
 
 def host_event(name: str, shown: str = "") -> EventName:
-    """Read the name of an event of a host thread; `shown` is its short name, often empty.
+    """Parse the name of an event of a host thread; `shown` is its short name, often empty.
 
     >>> host_event("gradient_tape/MatMul/MatMul:_MklMatMul")
     EventName(name='gradient_tape/MatMul/MatMul', op='_MklMatMul', kind='op')
@@ -49,7 +49,7 @@ def host_event(name: str, shown: str = "") -> EventName:
 
 
 def class_of(name: str) -> str:
-    """Return the common name of events that differ only in arguments and numbers.
+    """Return the common name of events that only differ in arguments and numbers.
 
     >>> class_of("broadcast_add_fusion.2"), class_of("EagerLocalExecute: MatMul")
     ('broadcast_add_fusion', 'EagerLocalExecute')
@@ -75,7 +75,7 @@ def kernel_name(name: str) -> str:
 
 
 def paired(first: Coded, second: Coded) -> Coded:
-    """Join two columns of texts row by row, with a space between two that are not empty."""
+    """Join two columns of texts row by row, with a space between non-empty texts."""
     width = len(second.texts) + 1
     codes, distinct = pd.factorize(first.codes.astype(np.int64) * width + second.codes)
     texts = [
@@ -85,5 +85,5 @@ def paired(first: Coded, second: Coded) -> Coded:
 
 
 def renamed(codes: np.ndarray, texts: Sequence[str], unknown: str = "") -> Coded:
-    """Make a column of codes that may be -1, which stands for `unknown`."""
+    """Make a column of codes that may be -1, which means `unknown`."""
     return Coded(np.where(codes < 0, len(texts), codes).astype(np.int32), [*texts, unknown])

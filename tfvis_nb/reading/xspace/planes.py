@@ -1,4 +1,4 @@
-"""An XSpace's bytes -> its planes: names, the spans of their lines, the tables their ids refer to."""
+"""Read the planes of an XSpace: names, spans of lines, and tables for their ids."""
 
 import re
 from collections import Counter
@@ -16,24 +16,24 @@ from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.texts import Text
 
 _PLANE_NAME = re.compile(rb"/(?:host|device):|Task Environment|#Chip|\Z")
-# A file that was treated as text has wrong lengths, but begins with this.
+# A file that was converted as text has wrong lengths, but starts with this.
 _FIRST_PLANE = re.compile(rb"\x0a[^/]{1,24}\x12.{1,3}?/(?:host|device):", re.DOTALL)
 _UNUSED_PLANES = ("/host:__ScopeRangeCallStack__",)
 
 
 class Span(NamedTuple):
-    """Where a message lies in the data."""
+    """The position of a message in the data."""
 
     start: int
     end: int
 
 
 def is_xspace(data: Data) -> bool:
-    r"""Identify an XSpace by its first plane, which starts with an id or one of few kinds of names."""
+    r"""Identify an XSpace by its first plane, which starts with an id or one of a few kinds of names."""
     try:
         for outer in wire.fields(data):
             if outer.number != 1:
-                # Hostnames, warnings and errors come after the planes; alone they are not a trace.
+                # Hostnames, warnings and errors follow the planes; alone they are not a trace.
                 return False
             if outer.wire_type != wire.LENGTH:
                 return False
@@ -49,7 +49,7 @@ def is_xspace(data: Data) -> bool:
 
 
 class Names:
-    """Texts of metadata by id; the last one, empty, stands for ids that are not in the table."""
+    """Texts of metadata by id; the last one is empty, for ids missing in the table."""
 
     def __init__(self, ids: np.ndarray, texts: list[str]) -> None:
         order = np.argsort(ids, kind="stable")
@@ -78,9 +78,9 @@ class Plane:
     """One plane of an XSpace.
 
     - `name`: Such as ``/device:GPU:0``, ``/host:CPU`` or ``Task Environment``.
-    - `lines`: Where each line lies in the data.
-    - `events`, `shown`: By an event's ``metadata_id``, its name, and the short name to show, often empty.
-    - `stats`: The names that a stat's ``metadata_id`` and its reference value stand for.
+    - `lines`: The position of each line in the data.
+    - `events`, `shown`: Name by an event's ``metadata_id``, and the short name to show, often empty.
+    - `stats`: The names for the ``metadata_id`` and reference value of stats.
     - `event_stats`: The stats of the event metadata, as Arrow lists in the order of `events`.
     - `own_stats`: The plane's own stats, serialised.
     """
@@ -99,14 +99,14 @@ class Plane:
         return "/device:CPU:0" if self.name.startswith("/host:") else self.name
 
     def own_list(self) -> pa.ListArray:
-        """The plane's own stats as those of one event."""
+        """The plane's own stats as the stats of a single event."""
         return pa.ListArray.from_arrays(pa.array([0, len(self.own_stats)], pa.int32()), self.own_stats)
 
 
 def planes(data: Data) -> list[Plane]:
-    """Find the planes of an XSpace that hold events, or raise if `data` is not an XSpace.
+    """Find the planes of an XSpace with events; raise if `data` is not an XSpace.
 
-    DamageError and ValueError name the byte.
+    DamageError and ValueError state the byte.
     """
     found = []
     for part in wire.fields(data):
@@ -163,7 +163,7 @@ def _texts(values: pa.Array) -> list[str]:
 
 
 def message(data: Data, span: Span, name: str) -> pa.RecordBatch:
-    """Decode the message of a span where it lies, without copying it."""
+    """Decode the message of a span without copying it."""
     content = pa.py_buffer(data).slice(span.start, span.end - span.start)
     offsets = pa.py_buffer(np.array([0, span.end - span.start], np.int32))
     one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
@@ -171,7 +171,7 @@ def message(data: Data, span: Span, name: str) -> pa.RecordBatch:
 
 
 def doubled_planes(data: Data, planes: Sequence[Plane]) -> list[str]:
-    """Return a note where planes of an XSpace that hold lines have the same name."""
+    """Return a note if planes of an XSpace with lines have the same name."""
     filled = [plane for plane in planes if plane.lines]
     count = Counter(plane.name for plane in filled)
     names = [name for name, times in count.items() if times > 1]

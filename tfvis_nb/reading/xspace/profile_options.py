@@ -1,4 +1,4 @@
-"""The tracer levels of a profile, and the data that they leave out."""
+"""The tracer levels of a profile, and the data they leave out."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _BYTES_VALUE, _VERSION = 6, 5
 """Numbers of fields of a stat, and of ``ProfileOptions``."""
 _LEVELS = {2: "host_tracer_level", 3: "device_tracer_level", 4: "python_tracer_level"}
 _OPS = 2
-"""The level from which on the host's ops are recorded, which is the default."""
+"""The lowest level that records host ops, which is the default."""
 
 
 def profile_options(planes: Sequence[Plane]) -> pd.DataFrame:
-    """Return the levels in a profile: a table of `tfvis_nb.core.metadata`, empty if they are not known."""
+    """Return the levels in a profile: a table of `tfvis_nb.core.metadata`, empty if unknown."""
     found = (_levels(plane) for plane in planes if plane.name == "Task Environment")
     return table_of(PROFILES, [{"task": "", **levels} for levels in found if levels])
 
@@ -40,7 +40,7 @@ def left_out(profiles: pd.DataFrame) -> list[Text]:
 
 
 def _levels(plane: Plane) -> dict[str, Any]:
-    """Decode the levels; a level of 0 is not written. Empty if they are damaged or not there."""
+    """Decode the levels; a level of 0 is not written. Empty if they are damaged or missing."""
     stats = Stats(plane.own_list(), plane.stats)
     names = plane.stats.texts
     rows = np.flatnonzero(stats.key == names.index(_NAME)) if _NAME in names else np.zeros(0, np.int64)
@@ -57,6 +57,6 @@ def _levels(plane: Plane) -> dict[str, Any]:
 
 
 def _field(message: bytes, number: int) -> bytes:
-    """Return the bytes of one field of a message, empty if it is not there."""
+    """Return the bytes of one field of a message, empty if missing."""
     found = [part for part in wire.fields(message) if (part.number, part.wire_type) == (number, wire.LENGTH)]
     return message[found[-1].start : found[-1].end] if found else b""

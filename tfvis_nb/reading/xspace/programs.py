@@ -1,4 +1,4 @@
-"""The programs of a profile, and which instruction of one each event ran."""
+"""The programs of a profile, and the instruction that each event ran."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PLANE = "/host:metadata"
 _NAMED = re.compile(r"(?P<module>.*)\((?P<program>\d+)\)", re.DOTALL)
 _JITTED = re.compile(r"jit_(?P<function>.*)\(\d+\)", re.DOTALL)
 _MOST_FRAMES = 1 << 20
-"""Frames of all stacks that are put together, each time one is walked."""
+"""Maximum total frames of all stacks, counted each time a stack is followed."""
 
 
 class _Ran(NamedTuple):
@@ -44,7 +44,7 @@ class _Ran(NamedTuple):
 
 
 class Programs:
-    """The compiled programs of a profile. Each is decoded when the first event of it is met."""
+    """The compiled programs of a profile, each decoded at its first event."""
 
     def __init__(self, planes: Sequence[Plane]) -> None:
         self._data: dict[tuple[str, int], pa.Scalar] = {}
@@ -69,7 +69,7 @@ class Programs:
                     self._by_number.setdefault(key[1], key)
 
     def of_events(self, values: Values, kernels: Sequence[str], kernel: np.ndarray) -> Sparse:
-        """Find the instruction of each event; `kernel` is for each the index of its own name in `kernels`."""
+        """Find the instruction of each event; `kernel` has the index of its own name in `kernels`."""
         none = np.zeros(0, np.int64)
         if "hlo_op" not in values.names:
             return Sparse(none, none)
@@ -96,13 +96,13 @@ class Programs:
     def number(
         self, module: str, program: int, op: str, kernel: str = "", costs: Sequence[int] = (-1, -1)
     ) -> int:
-        """Return the number of an instruction, -1 where the event ran none.
+        """Return the number of an instruction; -1 if the event ran none.
 
-        `costs` are XLA's own counts of its operations and of the bytes it accesses, -1 where not known.
+        `costs` are XLA's own counts of its operations and accessed bytes, -1 if unknown.
         """
         if program == -1 or not op:
             return -1
-        # A number of 64 bits without a sign is read as one with a sign.
+        # An unsigned 64-bit number is read as a signed one.
         exact = (module, program % (1 << 64))
         key = exact if exact in self._data else self._by_number.get(exact[1], exact)
         one = (*key, op, kernel)
@@ -114,7 +114,7 @@ class Programs:
         return self._numbers[one]
 
     def run(self) -> dict[str, bytes]:
-        """Return the programs that events ran: for the name of each its serialised ``HloProto``."""
+        """Return the programs that events ran, as serialised ``HloProto`` by name."""
         keys = dict.fromkeys(one[:2] for one in self._numbers)
         return {
             _name(*key): self._data[key].as_py()
@@ -123,9 +123,9 @@ class Programs:
         }
 
     def own_functions(self) -> set[int]:
-        """Return the `function_number` of the functions of JAX whose own code is in their programs.
+        """Return the `function_number` of JAX functions of the user's program.
 
-        The code of what JAX runs eagerly is JAX's own, which it leaves out of stacks.
+        JAX leaves its own code, which it runs for eager work, out of stacks.
         """
         found = set()
         for program, frames in {(one.program, one.instruction.frames) for one in self._found}:
@@ -139,7 +139,7 @@ class Programs:
         try:
             with gate("HloProto"):
                 if key not in self._programs:
-                    # One that is damaged is not tried again.
+                    # Damaged programs are not tried again.
                     self._programs[key] = None
                     self._programs[key] = Program(self._data[key].as_py())
                 program = self._programs[key]
@@ -151,7 +151,7 @@ class Programs:
     def columns(
         self, sparse: Sparse, events: int, order: np.ndarray, notes: list[str]
     ) -> tuple[dict[str, pa.Array], StackTable | None]:
-        """Make the nested columns of all events from the numbers of some, and the stacks."""
+        """Make the nested columns of all events from the numbers of some, and return the stacks."""
         if self._unreadable:
             notes.append(Text("programs_unreadable", programs=len(self._unreadable)))
         if not self._found:

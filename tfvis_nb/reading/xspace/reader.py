@@ -1,4 +1,4 @@
-"""An XSpace, what the profilers of TensorFlow 2 and JAX write -> `Trace`."""
+"""Read an XSpace, the profile of TensorFlow 2 and JAX, as a `Trace`."""
 
 import zlib
 from collections.abc import Sequence
@@ -39,14 +39,14 @@ class RecordedHost:
     """The profile of one host.
 
     - `parts`: Its decoded events.
-    - `programs`: The compiled programs that they ran.
+    - `programs`: The compiled programs they ran.
     - `metadata`: Its facts about devices.
     - `counters`: Its sampled values, with their recorded times.
-    - `notes`: Texts about data left out in decoding, and data that the file holds twice.
-    - `label`: The file it came from.
-    - `hostname`: The host's name, empty when not given.
-    - `window`: When the profile began and ended, epoch ns; zeros when not given.
-    - `threadpool`: Whether to keep the events in which thread pools record themselves.
+    - `notes`: Texts about data left out in decoding, and duplicate data.
+    - `label`: Its file.
+    - `hostname`: The name of the host, empty if unknown.
+    - `window`: Start and end of the profile, epoch ns; zeros if unknown.
+    - `threadpool`: Whether to keep events that thread pools record about themselves.
     """
 
     parts: list[LineRows]
@@ -61,8 +61,8 @@ class RecordedHost:
 
     @cached_property
     def trace(self) -> Trace:
-        """The events as a table; no task is named yet."""
-        # Launches are numbered from 1 in every profile; its time and host distinguish them.
+        """The events as a trace, without names of tasks."""
+        # Launches are numbered from 1 in each profile; time and host tell them apart.
         salt = zlib.crc32(f"{self.hostname} {self.window}".encode("utf-8", "replace"))
         trace = table(self.parts, self.programs, self.window[0], threadpool=self.threadpool, salt=salt)
         trace.notes[:0] = self.notes
@@ -74,7 +74,7 @@ class RecordedHost:
 def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
     """Read one serialised XSpace.
 
-    `threadpool` keeps the events in which thread pools record themselves, about half of a host's events.
+    `threadpool` keeps events that thread pools record about themselves, about half of a host's events.
     """
     try:
         check_crowded(records(data, "XSpace"), len(data), label)
@@ -99,7 +99,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
 
 
 def _window(found: Sequence[Plane]) -> tuple[int, int]:
-    """Return when the profile started and ended, epoch ns, 0 if not recorded."""
+    """Return start and end of the profile, epoch ns; 0 if not recorded."""
     for plane in found:
         if plane.name == "Task Environment":
             values = Stats(plane.own_list(), plane.stats).values(_WINDOW)
@@ -111,12 +111,12 @@ def _window(found: Sequence[Plane]) -> tuple[int, int]:
 def _parts(
     data: Data, found: Sequence[Plane], programs: Programs
 ) -> tuple[list[LineRows], list[pd.DataFrame], list[str]]:
-    """Decode every portion of every plane; return rows, counters, and notes on data left out."""
+    """Decode all portions of all planes; return rows, counters, and notes on data left out."""
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
-    # One after the other: two threads would take the memory of two, and would hardly be faster.
+    # Sequentially, because two threads would need twice the memory and hardly be faster.
     counters = _Counters()
     every = [_read_portion(data, plane, numbers, programs, counters) for plane, numbers in work]
-    # Memory for decoding is a good part of the memory for the table.
+    # Memory for decoding is a large part of the memory for the table.
     pa.default_memory_pool().release_unused()
     streams = {id(plane) for plane, _ in work if GPU.fullmatch(plane.name)} & {
         id(part.plane) for portion, _ in every for part in portion if part.stream
@@ -140,13 +140,13 @@ def _parts(
 
 @dataclass
 class _Counters:
-    """The counters found so far, and how many of their values cannot be used."""
+    """The counters found so far, and the number of unusable values."""
 
     tables: list[pd.DataFrame] = field(default_factory=list)
     lost: int = 0
 
     def split(self, plane: Plane, events: Events) -> Events:
-        """Take the events of lines of counters, and return the others."""
+        """Consume the events of counter lines, and return the others."""
         counting = [number for number, line in events.lines.items() if line.name == LINE]
         if not counting:
             return events
@@ -159,7 +159,7 @@ class _Counters:
 def _read_portion(
     data: Data, plane: Plane, numbers: Sequence[int], programs: Programs, counters: _Counters
 ) -> tuple[list[LineRows], int]:
-    """Make rows of some lines of a plane, and count the records without times."""
+    """Make rows from some lines of a plane, and count the records without times."""
     parts, counted = [], 0
     for events in decode(data, plane, numbers):
         parts += _rows(plane, counters.split(plane, events), programs)

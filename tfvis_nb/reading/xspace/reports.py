@@ -1,4 +1,4 @@
-"""Reports of an XSpace besides events: the profiler's own errors, and GPU work without GPU rows."""
+"""Reports of an XSpace other than events: errors of the profiler, and GPU work without GPU rows."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -21,13 +21,13 @@ _MOST_LISTED, _LONGEST = 8, 400
 _COMPUTING = [KINDS.index(kind) for kind in ("kernel", "collective")]
 _COPYING = [KINDS.index(kind) for kind in ("memcpy", "memset")]
 _ABOUT_GPU = re.compile(r"cupti|cuda|gpu", re.IGNORECASE)
-# CUPTI names the launch of a kernel like the kernel; calls of the driver and copies have names of their own.
+# CUPTI names the launch of a kernel like the kernel; driver calls and copies have their own names.
 _NO_KERNEL = re.compile(r"cu(?:da)?(?!\w*Launch)[A-Z]|[Mm]em(?:cpy|set|ory)")
 _IN_GPU = re.compile(r"(?:^| )allocator_name=GPU_\d")
 
 
 def reports(data: Data, planes: Sequence[Plane], parts: Sequence[LineRows]) -> list[Text]:
-    """Return notes on the profiler's reports, and on kernels that ran and were not recorded."""
+    """Return notes on the profiler's reports, and on kernels that ran but were not recorded."""
     notes = []
     found = _messages(data)
     for number, key in _FIELDS.items():
@@ -58,7 +58,7 @@ def _missing_kernels(
     launches = [rows.name.take(rows.marks["launch"].rows) for rows in hosts]
     if kernels := sum(_count(names, lambda name: not _NO_KERNEL.match(name)) for names in launches):
         return Text("profile_without_kernels", why=Text("kernels_launched", kernels=kernels))
-    # The signs below may be from copies alone.
+    # Copies alone also cause the signs below.
     if any(np.isin(rows.kind, _COPYING).any() for rows in devices):
         return None
     allocations = [rows.detail.take(np.flatnonzero(rows.size_bytes >= 0)) for rows in hosts]
@@ -71,7 +71,7 @@ def _missing_kernels(
 
 
 def _count(column: Coded, wanted: Callable[[str], bool]) -> int:
-    """Count the rows of a column whose text is wanted."""
+    """Count the rows with a wanted text in a column."""
     used, rows = np.unique(column.codes, return_counts=True)
     return sum(
         count for code, count in zip(used.tolist(), rows.tolist(), strict=True) if wanted(column.texts[code])

@@ -1,4 +1,4 @@
-"""The events of some lines of one plane, with every column of the event table as codes."""
+"""The events of some lines of a plane, with all columns of the event table as codes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tfvis_nb.events import KINDS
 
 @dataclass
 class Coded:
-    """A column of texts: for each row the index of its text in `texts` (int32)."""
+    """A text column: the index of each row's text in `texts` (int32)."""
 
     codes: np.ndarray
     texts: Sequence[str]
 
     @classmethod
     def of(cls, text: str, rows: int) -> Coded:
-        """Make a column that holds one text."""
+        """Make a column with a single text."""
         return cls(np.zeros(rows, np.int32), [text])
 
     def where(self, mask: np.ndarray, other: Coded) -> Coded:
-        """Return this column with the rows of `mask` taken from `other`, which is as long."""
+        """Return this column with the rows of `mask` taken from `other`, which has the same length."""
         codes = np.where(mask, other.codes + len(self.texts), self.codes).astype(np.int32)
         return Coded(codes, [*self.texts, *other.texts])
 
@@ -39,7 +39,7 @@ def kinds(name: str, rows: int) -> np.ndarray:
 
 @dataclass
 class Sparse:
-    """A property that few rows have: which ones (int64, ascending), and a number for each (int64)."""
+    """A property of few rows: the rows (int64, ascending), and a number for each (int64)."""
 
     rows: np.ndarray
     numbers: np.ndarray
@@ -49,16 +49,16 @@ class Sparse:
 class Rows:
     """Events of one plane.
 
-    - `line`: For each event the index of its line in the plane.
-    - `start`, `duration`: In ns; the start from the beginning of the profile, or from the epoch as the source
-      has it.
-    - `kind`: The number of its kind in `tfvis_nb.events.KINDS`.
-    - `name`, `op`, `detail`, `lane`, `tensor`, `source`, `destination`: Texts. A source or destination is
-      ``CPU:0`` and the like, within the task.
-    - `size_bytes`: Bytes, -1 where not known.
+    - `line`: The index of each event's line in the plane.
+    - `start`, `duration`: In ns; the start counts from the start of the profile or from the epoch, as in the
+    source.
+    - `kind`: The number of the kind in `tfvis_nb.events.KINDS`.
+    - `name`, `op`, `detail`, `lane`, `tensor`, `source`, `destination`: Texts. A source or destination is a
+    device of the task, such as ``CPU:0``.
+    - `size_bytes`: Bytes, -1 if unknown.
     - `marks`: The links between events: see `MARKS`.
 
-    `lane` is None where each line is a lane of its own.
+    `lane` is None if each line is its own lane.
     """
 
     line: np.ndarray
@@ -73,7 +73,7 @@ class Rows:
     marks: Mapping[str, Sparse] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Leave the texts of transfers empty, which few events are."""
+        """Leave the texts of transfers empty, because few events are transfers."""
         self.tensor = self.source = self.destination = Coded.of("", len(self))
 
     def __len__(self) -> int:

@@ -1,8 +1,8 @@
-"""The stats of events: which there are, the values of those that are asked for, all others as text.
+"""The stats of events: the values of requested ones, and all others as text.
 
-A stat is a few bytes: the id of its name, and a number, a text, or a reference to a
-text. Only the ids are read of all of them; values are decoded for the stats that
-are wanted, and texts are put together once for each distinct set of stats.
+A stat is a few bytes: the id of its name, and a number, a text, or a reference to a text. Only ids are read
+for all stats. Values are only decoded for requested stats, and texts are built once for each distinct set of
+stats.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 class Values:
     """Some stats, decoded.
 
-    - `owner`: The event each belongs to (int64).
+    - `owner`: The event of each (int64).
     - `key`: The index of its name in the plane's stat names (int32).
-    - `integer`, `real`: Its number (int64, unsigned ones as they lie; float64), 0 where it is not a number.
+    - `integer`, `real`: Its number (int64, with the bits of unsigned ones; float64), 0 if it is not a number.
     - `unsigned`: Whether it was written as an unsigned number.
-    - `code`: The index of its text in `vocabulary`, -1 where it is not a text (int64).
+    - `code`: The index of its text in `vocabulary`, -1 if it is not a text (int64).
     """
 
     owner: np.ndarray
@@ -47,29 +47,29 @@ class Values:
     names: list[str]
 
     def integers(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the events that have a stat of this name, and its number for each."""
+        """Return the events with a stat of this name, and the number of each."""
         mask = self._mask(name)
         return self.owner[mask], self.integer[mask]
 
     def reals(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the events that have a stat of this name, and its number for each (float64)."""
+        """Return the events with a stat of this name, and the number of each (float64)."""
         mask = self._mask(name)
         return self.owner[mask], self.real[mask] + self.integer[mask]
 
     def texts(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the events that have a text of this name, and its index in `vocabulary` for each."""
+        """Return the events with a text of this name, and the index of each in `vocabulary`."""
         mask = self._mask(name) & (self.code >= 0)
         return self.owner[mask], self.code[mask]
 
     def spread(self, name: str, rows: int) -> np.ndarray:
-        """Return for each of `rows` events the index in `vocabulary` of the text of this name, -1 without."""
+        """Return the index in `vocabulary` of the text of this name for each of `rows` events, -1 if none."""
         found = np.full(rows, -1, np.int64)
         owner, code = self.texts(name)
         found[owner] = code
         return found
 
     def numbers(self, name: str, rows: int) -> np.ndarray:
-        """Return for each of `rows` events the number of this name, -1 without."""
+        """Return the number of this name for each of `rows` events, -1 if none."""
         found = np.full(rows, -1, np.int64)
         owner, number = self.integers(name)
         found[owner] = number
@@ -135,9 +135,9 @@ class Stats:
         )
 
     def described(self, hidden: Collection[str]) -> tuple[np.ndarray, list[str]]:
-        """Write the stats of each event as ``name=value name=value``, without those that are `hidden`.
+        """Format the stats of each event as ``name=value name=value``, without those that are `hidden`.
 
-        Return for each event the index of its text (int32), and the texts; the first one is empty.
+        Return the index of each event's text (int32), and the texts; the first one is empty.
         """
         chosen = np.flatnonzero(~self._of(hidden))
         events = len(self._offsets) - 1
@@ -145,7 +145,7 @@ class Stats:
             return np.zeros(events, np.int32), [""]
         alike = self._raw.take(pa.array(chosen)).dictionary_encode().indices.to_numpy()
         owner = self.owner[chosen]
-        # Equal stats at equal places in the list give equal sums; a sum of 64 bits distinguishes them.
+        # Equal stats at equal positions in the list have equal hash sums; 64 bits tell others apart.
         turn = (chosen - self._offsets[owner]).astype(np.uint64)
         mixed = (alike.astype(np.uint64) + np.uint64(1)) * _MIX
         mixed = (mixed ^ (mixed >> np.uint64(29))) * (turn + turn + np.uint64(0xBF58476D1CE4E5B9))
@@ -157,7 +157,7 @@ class Stats:
         return numbers.astype(np.int32) + 1, ["", *self._written(chosen, first, example)]
 
     def _written(self, rows: np.ndarray, first: np.ndarray, examples: np.ndarray) -> list[str]:
-        """Write the stats of some events; those of event e are ``rows[first[e]:first[e + 1]]``."""
+        """Format the stats of some events; those of event e are ``rows[first[e]:first[e + 1]]``."""
         counts = first[examples + 1] - first[examples]
         ends = np.cumsum(counts)
         within = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
@@ -170,7 +170,7 @@ class Stats:
         vocabulary = pa.array(values.vocabulary, pa.string())
         is_text = values.code >= 0
         shown = pc.if_else(pa.array(is_text), vocabulary.take(pa.array(np.maximum(values.code, 0))), shown)
-        # An empty text is written as no value at all; other stats of its name show that it is a text.
+        # An empty text is stored as no value; other stats of its name show that it is a text.
         blank = (
             ~is_text & (values.integer == 0) & (values.real == 0) & np.isin(values.key, values.key[is_text])
         )

@@ -1,10 +1,10 @@
-"""Which step each row of an XSpace belongs to.
+"""Find the step of each row of an XSpace.
 
-A step is a run of a session, an event that the program marked as one, or, where it
-marked none, a call of a tf.function, a run of a graph, or a call of a function that JAX compiled.
-A step includes the events inside it on its thread, the work that other threads took over from those, the
-events inside that, and so on; a kernel belongs to the step of its launch. What JAX calls ahead, while an
-earlier step still runs, belongs to that one.
+A step is a run of a session, an event that the program marked as one, or, without marks, a call of a
+tf.function, a run of a graph, or a call of a function compiled by JAX. A step includes the events inside it
+on its thread, work that other threads took over from these, the events inside that work, and so on. A kernel
+belongs to the step of its launch. Work that JAX queues ahead while an earlier step still runs belongs to that
+earlier step.
 """
 
 from collections.abc import Callable
@@ -34,15 +34,15 @@ class Threads:
         self.position[self.rows] = np.arange(len(self.rows))
 
     def inside(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the range of indices that lie within each of some rows, itself included."""
+        """Return the range of indexes inside each row, including itself."""
         first = self.position[rows]
         return first, np.maximum(np.searchsorted(self.at, self.until[first], "left"), first + 1)
 
 
 def in_order(start: np.ndarray, duration: np.ndarray) -> np.ndarray:
-    """Return the order of rows by start, longer ones first among equals, else as they come.
+    """Return the order of rows by start, longer ones first among equals, otherwise as given.
 
-    Rows come in long ordered runs, which a stable sort by one key uses; ties are sorted apart.
+    Rows have long ordered runs, for which a stable sort by one key is fast; ties are sorted separately.
     """
     order = np.argsort(start, kind="stable")
     ordered = start[order]
@@ -57,7 +57,7 @@ def in_order(start: np.ndarray, duration: np.ndarray) -> np.ndarray:
 
 
 def outermost(first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """Return a mask of the ranges that lie in no other of those given, which are ordered by `first`."""
+    """Return a mask of the ranges inside no other one; ranges are ordered by `first`."""
     reached = np.maximum.accumulate(last)
     free = np.ones(len(first), bool)
     free[1:] = first[1:] >= reached[:-1]
@@ -69,10 +69,10 @@ def find_steps(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the steps of an XSpace, and the step of each row.
 
-    `own_functions` returns the numbers of the functions of JAX that are the program's own.
+    `own_functions` returns the numbers of JAX functions of the user's program.
 
-    Return for each row the number of its step (int32), `NO_STEP` outside of all, and 0 everywhere when
-    there are none; and the rows that are the steps, none where a profiler numbered them.
+    Return the step number of each row (int32), `NO_STEP` outside steps, and 0 everywhere if there are none;
+    and the rows that are steps, none if a profiler numbered them.
     """
     grouped = links.mark("group_id")
     if len(grouped.rows):
@@ -90,10 +90,10 @@ def find_steps(
 
 
 def roots(links: Links, threads: Threads, own_functions: Callable[[], set[int]]) -> np.ndarray:
-    """Return the rows that are steps, by thread and time; empty when there are none."""
+    """Return the rows that are steps, by thread and time; empty if there are none."""
     marked = _on_threads(links.mark("step_num").rows, threads)
     if len(marked):
-        # A marked epoch holds marked steps: only marks without others inside count.
+        # A marked epoch contains marked steps, so only marks without others inside count.
         first, last = threads.inside(marked)
         inner = marked[np.append(first[1:], len(threads.rows)) >= last]
         return _or_sessions(inner, links, threads)
@@ -112,7 +112,7 @@ def roots(links: Links, threads: Threads, own_functions: Callable[[], set[int]])
 
 
 def _jitted(links: Links, threads: Threads, own_functions: Callable[[], set[int]]) -> np.ndarray:
-    """Return the calls of the program's own functions that JAX compiled: of those called again, or of all."""
+    """Return calls of the program's own compiled JAX functions: those called repeatedly, or else all."""
     calls = _jitted_calls(links, threads)
     if not len(calls.rows):
         return calls.rows
@@ -124,17 +124,17 @@ def _jitted(links: Links, threads: Threads, own_functions: Callable[[], set[int]
 
 
 def _jitted_calls(links: Links, threads: Threads) -> Sparse:
-    """Return the calls of functions that JAX compiled, with the numbers of these, by thread and time."""
+    """Return the calls of functions compiled by JAX, with the function numbers, by thread and time."""
     called = links.mark("jitted")
     calls = _on_threads(called.rows, threads)
     if len(calls):
-        # JAX calls others while it traces one, and a call that compiles is recorded twice.
+        # JAX calls other functions while tracing one, and records a call that compiles twice.
         calls = calls[outermost(*threads.inside(calls))]
     return Sparse(calls, called.numbers[np.searchsorted(called.rows, calls)])
 
 
 def _or_sessions(rows: np.ndarray, links: Links, threads: Threads) -> np.ndarray:
-    """Return the rows and session runs that are in no other one of them."""
+    """Return the rows and session runs that are inside no other one of them."""
     both = _on_threads(np.concatenate([rows, links.mark("session").rows]), threads)
     outer: np.ndarray = both[outermost(*threads.inside(both))]
     return outer
@@ -158,7 +158,7 @@ def _grouped(grouped: Sparse, start: np.ndarray) -> np.ndarray:
 
 
 def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray, start: np.ndarray) -> None:
-    """Set the step of all rows of threads, in rounds: from each row to those that take up its work."""
+    """Set the step of all thread rows, in rounds from each row to those that take up its work."""
     source, target = links.taken_up()
     region = links.mark("region")
     ends = _region_ends(region, threads)
@@ -182,10 +182,10 @@ def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray
 def _move_ahead_of_run(
     step: np.ndarray, threads: Threads, ran: Sparse, start: np.ndarray, count: int
 ) -> None:
-    """Give what happened before the run of its step to the step that ran then, if that is an earlier one.
+    """Assign events before the run of their step to the step that ran at that time, if it is an earlier one.
 
     JAX queues calls: a loop that waits for no result has called all of its steps while the first ones run.
-    Each step would last from its call to the end of its run, and so as long as many of them.
+    Each step would last from its call to the end of its run, as long as many steps.
     """
     first = np.full(count, np.iinfo(np.int64).min)
     known = np.unique(ran.numbers)
@@ -203,7 +203,7 @@ def _move_ahead_of_run(
 def _around(
     rows: np.ndarray, region: Sparse, threads: Threads, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that take up work with some of `rows` in it, and the first of these in each."""
+    """Return the rows that take up work containing some of `rows`, and the first of these in each."""
     rows = rows[np.argsort(threads.position[rows])]
     begins = region.rows[region.numbers == 1]
     at = np.searchsorted(threads.position[rows], threads.position[begins])
@@ -215,7 +215,7 @@ def _around(
 def _fill_from(
     step: np.ndarray, threads: Threads, ends: np.ndarray, seeds: np.ndarray, numbers: np.ndarray
 ) -> None:
-    """Give unnumbered rows within some rows, or in the work that these take up, their numbers."""
+    """Give unnumbered rows inside some rows, or in the work that these take up, their numbers."""
     first, last = threads.inside(seeds)
     last = np.maximum(last, ends[seeds])
     order = np.lexsort((-last, first))
@@ -225,7 +225,7 @@ def _fill_from(
 def _fill(
     step: np.ndarray, threads: Threads, first: np.ndarray, last: np.ndarray, numbers: np.ndarray
 ) -> None:
-    """Give unnumbered rows within ranges their numbers; inner ranges win over outer ones."""
+    """Give unnumbered rows in ranges their numbers; inner ranges take precedence over outer ones."""
     found = np.full(len(threads.rows), NO_STEP, np.int32)
     while len(first):
         outer = outermost(first, last)
@@ -239,7 +239,7 @@ def _fill(
 
 
 def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:
-    """Return for each row that takes up work the index where its thread finishes it, else 0."""
+    """Return the index where the thread of each row that takes up work finishes it, else 0."""
     ends = np.zeros(len(threads.position), np.int64)
     position = threads.position[region.rows]
     order = np.argsort(position)
@@ -249,7 +249,7 @@ def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:
     thread = threads.thread[begins_at]
     following = np.searchsorted(stops, begins_at)
     stop = np.append(stops, len(threads.rows))[following]
-    # Work still under way when the profile ended lasts to the end of its thread.
+    # Unfinished work at the end of the profile lasts to the end of its thread.
     end = np.searchsorted(threads.thread, thread, "right")
     ends[threads.rows[begins_at]] = np.minimum(stop + 1, end)
     return ends

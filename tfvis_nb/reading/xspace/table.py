@@ -1,4 +1,4 @@
-"""The rows of all planes of an XSpace -> the event table, the nested columns and the steps."""
+"""Make the event table, the nested columns and the steps from the rows of all planes of an XSpace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _PIECE = 1 << 16
 
 @dataclass
 class LineRows:
-    """The rows of some lines of a plane; a stream of a GPU, or derived from one, or neither."""
+    """The rows of some lines of a plane: a GPU stream, derived from one, or neither."""
 
     plane: Plane
     lines: dict[int, Line]
@@ -50,10 +50,10 @@ class LineRows:
 
 
 def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: bool, salt: int) -> Trace:
-    """Make a `Trace` of the rows of one XSpace.
+    """Make a `Trace` from the rows of one XSpace.
 
-    `parts` is emptied, to have its memory for the table. `began` is when the profile began (epoch ns), 0 when
-    not known. `salt` makes the numbers of launches and links distinct.
+    `parts` is emptied to free its memory for the table. `began` is the start of the profile (epoch ns), 0 if
+    unknown. `salt` makes the numbers of launches and links distinct.
     """
     notes: list[str] = []
     rows = [part.rows for part in parts]
@@ -70,7 +70,7 @@ def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: 
     outside = int((columns["step"] == event_table.NO_STEP).sum())
     if outside and outside < len(order):
         notes.append(Text("events_of_no_step", events=outside))
-    # The texts come last, when the data for times and links is released.
+    # The texts are last, after releasing the data for times and links.
     del start, duration, step, threads
     nested = _nested(parts, links, order, salt)
     origins, stacks = programs.columns(links.mark("instruction"), len(usable), order, notes)
@@ -98,7 +98,7 @@ def _order(
     threadpool: bool,
     notes: list[str],
 ) -> np.ndarray:
-    """Return the rows that are kept, in the order of the event table."""
+    """Return the rows to keep, in the order of the event table."""
     keep = usable.copy()
     noise = links.mark("noise").rows
     if len(noise) and not threadpool:
@@ -110,7 +110,7 @@ def _order(
 
 
 def _usable(start: np.ndarray, duration: np.ndarray, notes: list[str]) -> np.ndarray:
-    """Return which rows have a possible time; repair in place times that would spoil the rest."""
+    """Return a mask of rows with a possible time; repair in place times that would spoil the rest."""
     middle = int(np.partition(start, len(start) // 2)[len(start) // 2])
     usable: np.ndarray = np.abs(start.astype(np.float64) - middle) <= ABSURD
     if aside := int((~usable).sum()):
@@ -142,7 +142,7 @@ def _times(
 
 
 def _threads(parts: Sequence[LineRows]) -> np.ndarray:
-    """Number the host thread of each row; -1 for rows of devices."""
+    """Return the number of each row's host thread; -1 for rows of devices."""
     numbers: dict[tuple[str, int], int] = {}
     found = [np.zeros(0, np.int64)]
     for part in parts:
@@ -161,7 +161,7 @@ def _threads(parts: Sequence[LineRows]) -> np.ndarray:
 
 
 def _texts(parts: Sequence[LineRows], order: np.ndarray) -> dict[str, Any]:
-    """Make the columns that are the same in every order of the rows, most of them texts."""
+    """Make the columns that do not depend on the order of rows, most of them texts."""
     lanes = thread_lanes([(part.plane.name, part.lines) for part in parts])
     kinds = Vocabulary()
     numbers = np.array([kinds.code(kind) for kind in event_table.KINDS], np.int32)
@@ -222,7 +222,7 @@ def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.ChunkedArray:
     codes = np.concatenate(
         [column.codes + int(first) for column, first in zip(columns, firsts, strict=False)]
     )
-    # In pieces, because a column that grows to its size takes twice the memory while it does.
+    # In pieces, because a growing column temporarily takes twice its memory.
     pieces = [
         vocabulary.take(pa.array(codes[order[first : first + _PIECE]]))
         for first in range(0, len(order), _PIECE)
@@ -231,7 +231,7 @@ def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.ChunkedArray:
 
 
 def _nested(parts: Sequence[LineRows], links: Links, order: np.ndarray, salt: int) -> pa.Table:
-    """Make the nested columns: where a row was recorded, and the numbers that link it with others."""
+    """Make the nested columns: where each row was recorded, and the numbers that link it with others."""
     raw = _category(
         [
             Coded(
@@ -269,7 +269,7 @@ def _nested(parts: Sequence[LineRows], links: Links, order: np.ndarray, salt: in
 
 
 def _facts(links: Links, order: np.ndarray) -> dict[str, pa.Array]:
-    """Make the columns of facts about the allocator of an allocation, and the iterator of a tf.data call."""
+    """Make the columns of facts about allocators of allocations, and iterators of tf.data calls."""
     columns = {}
     for name, mark in (
         ("in_use_bytes", "in_use"),
@@ -289,7 +289,7 @@ def _facts(links: Links, order: np.ndarray) -> dict[str, pa.Array]:
 
 
 def _labels(parts: Sequence[LineRows], links: Links, chosen: np.ndarray) -> dict[int, str]:
-    """Return each step's label: the name of the event that is the step, and its number."""
+    """Return the label of each step: the name of its event, and its number."""
     numbered = links.mark("step_num")
     numbers = dict(zip(numbered.rows.tolist(), numbered.numbers.tolist(), strict=True))
     labels = {}

@@ -1,4 +1,4 @@
-"""Lines with XLA's ops, and all other lines of a device other than GPU streams."""
+"""Lines of XLA ops, and all other device lines except GPU streams."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ DERIVED = re.compile(
     r"Steps|(?:Framework|TensorFlow) (?:Ops|Name Scope)|(?:Async )?XLA (?:Modules|Ops)"
     r"|Launch Stats|Source(?: code)?"
 )
-"""Lines of a GPU that profilers make of its streams: they repeat what the streams have."""
+"""Lines of a GPU that profilers derive from its streams and that repeat them."""
 
 _OPS = ("XLA Ops", "Async XLA Ops")
 _COLLECTIVE = re.compile(r"all-(?:reduce|gather|to-all)|reduce-scatter|collective-|ragged-all-to-all")
@@ -32,10 +32,10 @@ _WAITING = re.compile(r"dependency-wait|barrier-")
 class _Metadata:
     """The metadata of a plane's events: each event refers to one entry.
 
-    - `kinds`: Numbers in `tfvis_nb.events.KINDS` (uint8), as of a line of XLA's ops.
-    - `waits`: Which ones wait for others (bool).
-    - `accessed`: Bytes of memory read and written, -1 where not known (int64).
-    - `instructions`: Numbers of their instructions, -1 where not known (int64).
+    - `kinds`: Numbers in `tfvis_nb.events.KINDS` (uint8), for a line of XLA ops.
+    - `waits`: Whether it waits for others (bool).
+    - `accessed`: Bytes of memory read and written, -1 if unknown (int64).
+    - `instructions`: Numbers of their instructions, -1 if unknown (int64).
     """
 
     names: list[str]
@@ -47,12 +47,12 @@ class _Metadata:
 
 
 def device_rows(events: Events, programs: Programs) -> Rows:
-    """Make rows of lines that are not streams; each line is a lane."""
-    # Only lines of XLA's ops show what a device does. All others, such as modules or annotations, are about
-    # what it does: their events are of the kind "host", or "sync" where they wait. On the lines of ops an
-    # event's category or name shows what it is: a collective, a copy or else computing. A copy on the main
-    # line takes computing time, because nothing else runs during it, and counts as a kernel. Copies that
-    # overlap other work are on an asynchronous line; they count as copies, with the bytes they accessed.
+    """Make rows from lines that are not streams; each line is a lane."""
+    # Only lines of XLA ops show the work of a device. All others, such as modules or annotations, describe
+    # that work: their events have kind "host", or "sync" if they wait. On op lines, an event's category or
+    # name shows what it is: a collective, a copy, or else computing. A copy on the main line takes computing
+    # time, because nothing else runs during it, and counts as a kernel. Copies that overlap other work are on
+    # an asynchronous line; they count as copies, with the bytes they accessed.
     known = _metadata(events.plane, programs)
     is_op = _on_lines(events, lambda line: line in _OPS)
     asynchronous = _on_lines(events, lambda line: line.startswith("Async"))
@@ -82,7 +82,7 @@ def device_rows(events: Events, programs: Programs) -> Rows:
 def _metadata(plane: Plane, programs: Programs) -> _Metadata:
     stats = Stats(plane.event_stats, plane.stats).values(_WANTED)
     count = len(plane.event_stats)
-    # The last one stands for events without metadata.
+    # The last one is for events without metadata.
     category = renamed(np.append(stats.spread("hlo_category", count), -1), stats.vocabulary)
     categories = [category.texts[code] for code in category.codes.tolist()]
     called = [name.split(" = ", 1)[0].lstrip("%") for name in plane.events.texts]
