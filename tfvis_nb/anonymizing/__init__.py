@@ -1,1 +1,1 @@
-"""Traces without the names and code of the program that they were recorded of."""
+"""Traces without the names and code of the recorded program."""

@@ -1,7 +1,7 @@
-"""A trace that can be sent to others, with the same figures.
+"""Make a trace that can be shared, with the same figures.
 
-Kept are numbers, times apart from the date, types of ops, kernels of libraries and the names that TensorFlow,
-XLA, JAX, CUDA and Horovod make themselves; everything else gets another name.
+It keeps numbers, times except the date, op types, kernels of libraries, and names made by TensorFlow, XLA,
+JAX, CUDA and Horovod; all other names are replaced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.texts import Text, catalogue
 
 START_NS = 1_000_000_000
-"""When the earliest event of an anonymized trace starts, give or take a microsecond: a second after 1970."""
+"""Start of the earliest event of an anonymized trace, within a microsecond: a second after 1970."""
 
 _ROLES = {
     "task": "job",
@@ -42,15 +42,15 @@ _ROLES = {
     "detail": "op",
 }
 _KEPT = frozenset(("vendor", "model", "compute_capability", "dtype", "shape", "subject", "how"))
-"""Columns of metadata that describe hardware, or that this package wrote itself."""
+"""Columns of metadata that describe hardware, or that this package writes itself."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def anonymized(traces: Sequence[Trace], names: Names | None = None) -> list[Trace]:
-    """Return traces without names and code, in which equal names are replaced by equal ones.
+    """Return traces without names and code; equal names get equal replacements.
 
-    Their dates move by the same time, so that they remain as far apart. Rows keep their order: event 7 of
-    an anonymized trace is event 7 of the original.
+    All dates move by the same time, so traces keep their distance. Rows keep their order: event 7 of an
+    anonymized trace is event 7 of the original.
 
     >>> from tfvis_nb import Trace, events
     >>> table = events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["fraud/MatMul"]})
@@ -58,7 +58,7 @@ def anonymized(traces: Sequence[Trace], names: Names | None = None) -> list[Trac
     [[1000000005, 'layer1/MatMul']]
     """
     names = Names() if names is None else names
-    # Kernels of all traces are first: in their names more words are public than in those of ops.
+    # Kernels of all traces are first, because more words are public in their names than in those of ops.
     for trace in traces:
         _learn_kernels(trace, names)
     starts = [int(trace.events["start_ns"].iloc[0]) for trace in traces if len(trace.events)]
@@ -102,10 +102,10 @@ def _anonymized(trace: Trace, names: Names, later: int) -> Trace:
             names.replaced(name, "program"): replaced_program(data, names)
             for name, data in trace.programs.items()
         },
-        # Last: their words that are names in this trace are known by now.
+        # Last, because words that are names in this trace are known by now.
         notes=_notes(trace.notes, names),
     )
-    # What people wrote cannot be replaced.
+    # Texts written by people cannot be replaced.
     found.annotations = None
     return found
 
@@ -126,7 +126,7 @@ def _nested(nested: pa.Table, names: Names, later: int) -> pa.Table:
 
 
 def _later_records(memory: pa.Array, micros: int) -> pa.Array:
-    """Move the times of the records of allocators."""
+    """Move the times of allocation records."""
     if pa.types.is_list(memory.type):
         return as_lists(memory, _later_records(memory.flatten(), micros))
     if not pa.types.is_struct(memory.type):
@@ -182,7 +182,7 @@ def _counters(table: pd.DataFrame, names: Names, later: int) -> pd.DataFrame:
 
 
 def _notes(notes: Sequence[str], names: Names) -> list[str]:
-    """Return our own notes with other names; of others no word is known to be none."""
+    """Return our own notes with replaced names; other notes may contain any name and are left out."""
     return [_note(note, names) for note in notes if isinstance(note, Text)]
 
 

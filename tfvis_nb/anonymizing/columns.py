@@ -1,4 +1,4 @@
-"""Columns of texts with every distinct text replaced."""
+"""Replace each distinct text in columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def replaced_series(column: pd.Series, replace: Replace) -> pd.Series:
     """Return a column of an event table, texts or categories, with its texts replaced; missing ones stay."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes = column.cat.codes.to_numpy()
-        # Categories that no row has would be names, too.
+        # Unused categories would also contain names.
         used, new = np.unique(codes[codes >= 0], return_inverse=True)
         categories = [replace(text) for text in column.cat.categories[used].tolist()]
         numbered = np.full(len(codes), -1, np.int64)
@@ -30,7 +30,7 @@ def replaced_series(column: pd.Series, replace: Replace) -> pd.Series:
 
 
 def _merged(codes: np.ndarray, categories: list[str]) -> pd.Categorical:
-    """Make categories of texts that may be equal to each other."""
+    """Make categories from texts that may contain duplicates."""
     distinct = list(dict.fromkeys(categories))
     place = {text: at for at, text in enumerate(distinct)}
     of_category = np.array([*(place[text] for text in categories), -1], np.int64)
@@ -39,7 +39,7 @@ def _merged(codes: np.ndarray, categories: list[str]) -> pd.Categorical:
 
 
 def replaced_array(array: pa.Array, replace: Replace) -> pa.Array:
-    """Return an Arrow array with all texts in it replaced, in lists and structs as well."""
+    """Return an Arrow array with all texts replaced, including those in lists and structs."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(array.indices, replaced_array(array.dictionary, replace))

@@ -1,4 +1,4 @@
-"""Graphs and compiled programs with other names: messages of TensorFlow and XLA."""
+"""Replace names in messages of TensorFlow and XLA: graphs and compiled programs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tfvis_nb.reading.protobuf.wire import text
 _LEFT_OUT = frozenset(
     ("tensor_content", "string_val", "summary", "description", "explanation", "source_file", "step_stats")
 )
-"""Fields with values, descriptions or code, and what the events have already."""
+"""Fields with values, descriptions or code, and fields repeated in events."""
 
 
 def replaced_graph(data: bytes, names: Names) -> bytes:
-    """Return a serialised ``GraphDef`` with other names; values of constants are left out."""
+    """Return a serialised ``GraphDef`` with replaced names; values of constants are left out."""
     return _replaced(data, message_class("GraphDef"), names, kernel=False)
 
 
 def replaced_run_metadata(data: bytes, names: Names) -> bytes:
-    """Return a serialised ``RunMetadata`` with other names, without its ``step_stats``."""
+    """Return a serialised ``RunMetadata`` with replaced names, without its ``step_stats``."""
     return _replaced(data, message_class("RunMetadata"), names, kernel=False)
 
 
 def replaced_program(data: bytes, names: Names) -> bytes:
-    """Return a serialised ``HloProto`` with other names, without source lines and values of constants."""
+    """Return a serialised ``HloProto`` with replaced names, without source lines and values of constants."""
     return _replaced(data, _program(), names, kernel=True)
 
 
@@ -46,9 +46,9 @@ def _replaced(data: bytes, kind: Any, names: Names, *, kernel: bool) -> bytes:
     try:
         message = kind.FromString(data)
     except DecodeError:
-        # Analyses read nothing of a damaged message either.
+        # Analyses also ignore damaged messages.
         return b""
-    # What is not in our tables, such as literals and metadata of other programs, may hold names.
+    # Fields missing in our tables, such as literals and metadata of other programs, may contain names.
     message.DiscardUnknownFields()
     _replace_fields(message, names, kernel=kernel)
     written: bytes = message.SerializeToString()
@@ -68,7 +68,7 @@ def _replace_fields(message: Any, names: Names, *, kernel: bool) -> None:
             for one in value if field.is_repeated else [value]:
                 _replace_fields(one, names, kernel=kernel)
         elif field.type == field.TYPE_BYTES:
-            # JAX's names of ops in the metadata of instructions are no instructions' names.
+            # JAX's op names in the metadata of instructions are not names of instructions.
             is_kernel = kernel and field.name != "op_name"
             if field.is_repeated:
                 value[:] = [_replaced_bytes(one, names, kernel=is_kernel) for one in value]

@@ -1,4 +1,4 @@
-"""Replaces the names in texts, each one by the same other name wherever it stands."""
+"""Replace the names in texts consistently."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _PHRASES = (
     r"External id|Ev Idx|Input Dims|Input type|Fwd thread id|Sequence number|registers per thread"
     r"|shared memory|memory bandwidth \(GB/s\)"
 )
-"""Facts of several words that PyTorch's profiler writes before ``=``."""
+"""Multi-word facts that PyTorch's profiler writes before ``=``."""
 _ENUMERATIONS = (
     r"region_type=(?:output|temp|persist|dynamic|unknown)\b|execution_mode=default\b"
     r"|\bkind(?:_src|_dst)?:(?:array|device|device_static|managed|managed_static|pageable|pinned|unknown)\b"
     r"|cat=(?:cuda_runtime|cuda_driver|user_annotation|cpu_op|python_function|Trace)\b"
     r"|(?<= )(?:from|to)(?= /)"
 )
-"""Words of profilers, with the facts that they are the values of."""
+"""Words of profilers, with the facts whose values they are."""
 _LETTER = r"[A-Za-z0-9_\u0080-\U0010ffff]"
 _NAME = rf"{_LETTER}+(?:-{_LETTER}+)*"
 _TOKEN = re.compile(rf"(?P<kept>(?:{_PHRASES})(?==)|{_ENUMERATIONS})|{_NAME}")
@@ -32,14 +32,14 @@ _MARKS: tuple[tuple[Callable[[str], object], str], ...] = (
     (is_optimizer, "distributedoptimizer"),
     (re.compile("compil", re.IGNORECASE).search, "compiling"),
 )
-"""Analyses recognise these by their names; replacements must have what they look for."""
+"""Analyses recognise these names, so replacements must keep the parts they look for."""
 
 
 class Names:
-    """Replacements of names, kept so that several texts and traces agree.
+    """Replacements of names, shared by several texts and traces.
 
-    Words that are public (see `tfvis_nb.anonymizing.public_names`), numbers, single letters and punctuation
-    stay, so that scopes, suffixes and the grammar of labels do.
+    Public words (see `tfvis_nb.anonymizing.public_names`), numbers, single letters and punctuation stay, so
+    scopes, suffixes and the grammar of labels are preserved.
 
     Examples
     --------
@@ -57,22 +57,22 @@ class Names:
         self._counts: dict[str, int] = {}
 
     def originals(self) -> list[str]:
-        """Return every text that was replaced."""
+        """Return all texts that were replaced."""
         return list(self._parts)
 
     def replaced(
         self, text: str, role: str, *, kernel: bool = False, known: frozenset[str] = frozenset()
     ) -> str:
-        """Return a text with other names.
+        """Return a text with replaced names.
 
         Parameters
         ----------
         text
             Any text from a trace.
         role
-            What new replacements begin with; scopes before a ``/`` are called ``layer``.
+            The prefix of new replacements; scopes before a ``/`` are called ``layer``.
         kernel
-            Whether it is the name of a kernel or of an instruction of XLA.
+            Whether it is the name of a kernel or of an XLA instruction.
         known
             Words that stay unless they are replaced elsewhere.
         """
@@ -115,7 +115,7 @@ class Names:
                 unknown.append(part)
                 continue
             if unknown:
-                # Numbers at the end of what is replaced distinguish executions and copies.
+                # Numbers at the end of replaced names distinguish executions and copies.
                 last = next(at for at in range(len(unknown), 0, -1) if not unknown[at - 1].isdigit())
                 parts += [self._part("_".join(unknown[:last]), role), *unknown[last:]]
                 unknown = []
@@ -133,7 +133,7 @@ class Names:
         return self._parts[part]
 
     def _demangled(self, name: str, role: str) -> str:
-        """Replace the identifiers in a mangled name of C++: each follows its length."""
+        """Replace the identifiers in a mangled C++ name, where each follows its length."""
         found, at = "", 0
         while match := _MANGLED.search(name, at):
             found += name[at : match.start()]

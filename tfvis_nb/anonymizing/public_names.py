@@ -1,11 +1,11 @@
-"""The names that TensorFlow, XLA, JAX, CUDA and Horovod make themselves: ``public_names.json`` lists them.
+"""The names made by TensorFlow, XLA, JAX, CUDA and Horovod, listed in ``public_names.json``.
 
-* ``ops``, ``words``: kept as a part of a name, between underscores or alone: op types, activities of the
-  runtime, scopes such as ``gradients`` and parts of device names.
-* ``identifiers``: kept as a whole name only, such as HLO opcodes, JAX primitives and names of thread pools.
-* ``facts``: kept before ``=`` or ``:``, where a profiler writes what follows.
+* ``ops``, ``words``: kept as part of a name, between underscores or alone: op types, activities of the
+runtime, scopes such as ``gradients`` and parts of device names.
+* ``identifiers``: kept only as a whole name, such as HLO opcodes, JAX primitives and names of thread pools.
+* ``facts``: kept before ``=`` or ``:`` in texts of a profiler.
 * ``attributes``: the attributes of TensorFlow's ops.
-* ``kernels``: the words that names of kernels and of XLA's instructions are made of, in lower case.
+* ``kernels``: words in names of kernels and XLA instructions, in lower case.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _LETTERS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PARTITION = re.compile(r"[SV]\d+|\d+[a-zA-Z]{0,3}")
 """Suffixes of copies of nodes and of versions of ops, and numbers with units."""
 _CALL = re.compile(r"(?:cuda|cu|hip|nccl)[A-Z]")
-"""Functions of CUDA, HIP and NCCL, made of the words of kernels."""
+"""Functions of CUDA, HIP and NCCL, whose names consist of words of kernels."""
 _SHORT = 2
-"""Letters of words in names of kernels that are kept: type codes such as ``f`` and ``nt``."""
+"""Maximum letters of short words kept in names of kernels: type codes such as ``f`` and ``nt``."""
 
 
 @cache

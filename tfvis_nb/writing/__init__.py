@@ -1,1 +1,1 @@
-"""A Trace as a file of another program, chosen by its suffix."""
+"""Write a Trace in the format of another program, chosen by the file's suffix."""

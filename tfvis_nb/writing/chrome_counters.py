@@ -1,4 +1,4 @@
-"""Counters of a trace as counter events of Chrome traces."""
+"""Write counters of a trace as counter events of Chrome traces."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from tfvis_nb.reading.chrome.tfvis import COUNTER
 from tfvis_nb.writing.chrome_rows import ChromeRows, described, unique_id
 
 _DERIVED = "derived"
-"""The category of counters that are made of events: they are not read back."""
+"""The category of counters derived from events, which are not read back."""
 
 
 def counter_events(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
-    """Make an event for each value of the counters of a trace, in the processes of their devices."""
+    """Make an event for each counter value of a trace, in the processes of their devices."""
     events: list[dict[str, Any]] = []
     processes = _Processes(trace, rows)
     for category, table in ((COUNTER, trace.recorded_counters), (_DERIVED, buffer_fill(trace))):
@@ -32,7 +32,7 @@ def counter_events(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
                 "tid": 0,
                 "ts": micros,
                 "args": {series: value},
-                # Viewers ignore values that are not in the arguments.
+                # Viewers only show values in the arguments.
                 "time_ns": str(exact),
                 "task": task,
                 "device": device,
@@ -46,7 +46,7 @@ def counter_events(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
 
 
 class _Processes:
-    """The processes of devices: those of their events, and new ones, which events in `named` name."""
+    """The processes of devices: those of their events, and new ones, named by events in `named`."""
 
     def __init__(self, trace: Trace, rows: ChromeRows) -> None:
         self.named: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Counters of Chrome traces: the memory each allocator gave out, by the records of allocations and frees."""
+"""Counters of Chrome traces: allocated memory by allocator, from records of allocations and frees."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from tfvis_nb.writing.chrome_rows import ChromeRows
 
 
 def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
-    """Make a counter for each device and allocator: the bytes its ops allocated and not yet freed.
+    """Make a counter for each device and allocator: the bytes allocated by its ops and not yet freed.
 
-    Every step counts from 0, since memory that was allocated before a step is not in its records.
+    Each step counts from 0, because memory allocated before a step is not in its records.
     """
     if trace.nested is None or "memory" not in trace.nested.column_names or not len(trace.events):
         return []
@@ -27,7 +27,7 @@ def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     micros, size = (numbers(flat, name) for name in ("micros", "bytes"))
     step = trace.events["step"].to_numpy()[event]
     pid = rows.pid[event]
-    # A buffer that is freed and one that is allocated at the same microsecond: freed first, no false peak.
+    # If buffers are freed and allocated in the same microsecond, frees come first, to avoid a false peak.
     order = np.lexsort((size, micros, step, allocator, pid))
     keys = np.stack([pid, allocator, step])[:, order]
     begins = np.concatenate([[True], (np.diff(keys) != 0).any(axis=0)])

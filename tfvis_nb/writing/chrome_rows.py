@@ -1,4 +1,4 @@
-"""Processes and threads for Chrome trace events: a device is a process, a row of a lane a thread."""
+"""Processes and threads for Chrome trace events: devices are processes, rows of lanes are threads."""
 
 import heapq
 import zlib
@@ -16,11 +16,11 @@ _LARGEST = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class ChromeRows:
-    """Process and thread number of each event (int64, below 2**31), and the events that name and order them.
+    """Process and thread numbers of each event (int64, below 2**31), and the events that name and order them.
 
     Threads are numbered from 1 in the order of the lanes, by which Perfetto sorts them. The number of a
-    process is made of the names of its device and lanes, and of their first threads, so that the events of
-    two files can be merged: devices with the same lanes are one process.
+    process is derived from the names of its device and lanes, and of their first threads. So the events of
+    two files can be merged: devices with the same lanes become one process.
     """
 
     pid: np.ndarray
@@ -29,7 +29,7 @@ class ChromeRows:
 
 
 def place_rows(events: pd.DataFrame) -> ChromeRows:
-    """Lay out an event table so that no two bars of a thread overlap."""
+    """Lay out an event table so that bars of a thread do not overlap."""
     lanes = order_lanes(events)
     pid = np.zeros(len(events), "i8")
     tid = np.zeros(len(events), "i8")
@@ -64,14 +64,14 @@ def place_rows(events: pd.DataFrame) -> ChromeRows:
 
 
 def pack_rows(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Give each interval, ordered by start, the first row that is free when it starts; int64 from 0."""
+    """Return for each interval, ordered by start, the first row that is free at its start (int64, from 0)."""
     rows = np.zeros(len(start), "i8")
     busy: list[tuple[int, int]] = []
     free: list[int] = []
     for number, (begin, finish) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
         while busy and busy[0][0] <= begin:
             heapq.heappush(free, heapq.heappop(busy)[1])
-        # With no row free, all of those there are hold an interval, and the next one is new.
+        # If no row is free, all existing rows are occupied, so the next one is new.
         row = heapq.heappop(free) if free else len(busy)
         heapq.heappush(busy, (finish, row))
         rows[number] = row
@@ -79,7 +79,7 @@ def pack_rows(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 def unique_id(text: str, taken: set[int]) -> int:
-    """Return a number for a text: the same in every file, unless two texts of a file have the same."""
+    """Return a number for a text: the same in all files, unless two texts of a file collide."""
     number = zlib.crc32(text.encode("utf-8", "replace")) & _LARGEST or 1
     while number in taken:
         number = number % _LARGEST + 1

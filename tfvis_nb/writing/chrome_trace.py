@@ -1,4 +1,4 @@
-"""A trace as Chrome trace events, which Perfetto, chrome://tracing and speedscope open."""
+"""Write a trace as Chrome trace events, which Perfetto, chrome://tracing and speedscope open."""
 
 import gzip
 import json
@@ -34,13 +34,13 @@ from tfvis_nb.writing.chrome_memory import memory_counters
 from tfvis_nb.writing.chrome_rows import ChromeRows, place_rows
 
 WRITER = "tfvis_nb"
-"""The mark of a file that was written here."""
+"""Marks files written by this module."""
 
 _TIMES = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
 def write_chrome_trace(trace: Trace, path: str | Path, *, arrows: bool = True) -> Path:
-    """Write a trace as a file of Chrome trace events, compressed when it ends in ``.gz``; return the path."""
+    """Write a trace as a file of Chrome trace events, compressed if it ends in ``.gz``; return the path."""
     path = Path(path)
     data = chrome_trace_text(trace, arrows=arrows).encode("ascii")
     with whole(path) as file:
@@ -51,20 +51,20 @@ def write_chrome_trace(trace: Trace, path: str | Path, *, arrows: bool = True) -
 def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
     """Write a trace in the Chrome trace event format.
 
-    Bars have the names, times (whole microseconds) and ``args`` that TensorFlow's own ``timeline.py`` gives
-    them, and the exact nanoseconds, bytes and devices as well. Those it calls ``unknown``, and copies, have
-    descriptive names: ``MemcpyH2D``, ``Memset``, ``RecvBuf``; the ``name`` of a ``RecvTensor`` is the node
-    whose tensor it was. Each device is a process and each lane one or more threads, in display order; bars of
-    a thread never overlap. Arrows, unless `arrows` is False, are all of ``trace.edges``, of the category
-    ``data``, ``control``, ``transfer``, ``launch`` or ``flow``; counters show the memory each allocator gave
-    out, and ``trace.counters``. ``args`` have the data for finding edges: ``input0``, ``input1`` and so on of
-    a label, ``graph_inputs`` that it lacks, and the numbers by which a profiler links events, ``launch``,
-    ``produced``, ``consumed`` and ``instance``, or a Chrome trace, ``flows_out`` and ``flows_in``; and
+    Bars have the names, times (whole microseconds) and ``args`` of TensorFlow's own ``timeline.py``, plus
+    exact nanoseconds, bytes and devices. Bars that it calls ``unknown``, and copies, have descriptive names:
+    ``MemcpyH2D``, ``Memset``, ``RecvBuf``; the ``name`` of a ``RecvTensor`` is the node that made its tensor.
+    Each device is a process and each lane one or more threads, in display order; bars of a thread never
+    overlap. Arrows, unless `arrows` is False, are all of ``trace.edges``, of the category ``data``,
+    ``control``, ``transfer``, ``launch`` or ``flow``; counters show allocated memory by allocator, and
+    ``trace.counters``. ``args`` have the data for finding edges: ``input0``, ``input1`` and so on from the
+    label, ``graph_inputs`` missing there, and numbers that link events, in a profiler ``launch``,
+    ``produced``, ``consumed`` and ``instance``, in a Chrome trace ``flows_out`` and ``flows_in``; and
     ``raw_device``, the names of streams. A predicted trace has ``prediction`` and ``predicted_steps`` in
     ``otherData``, see `tfvis_nb.core.metadata.SUBJECTS`, and ``moved_ns`` and ``recorded_duration_ns`` in
-    ``args``. The lanes that repeat others, ``stream:all`` and ``/memcpy``, are
-    left out, as from ``trace.events``. `tfvis_nb.read_trace` reads the same rows and edges back, and two
-    merged files show a device with the same lanes once.
+    ``args``. Lanes that repeat others, ``stream:all`` and ``/memcpy``, are left out, as in ``trace.events``.
+    `tfvis_nb.read_trace` restores the same rows and edges, and two merged files show a device with the same
+    lanes once.
     """
     rows = place_rows(trace.events)
     body = {
@@ -87,7 +87,7 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
 
 
 def _microseconds(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Start and end, each truncated to whole microseconds, as TensorFlow does."""
+    """Return start and end, each truncated to whole microseconds, like TensorFlow."""
     start = events["start_ns"].to_numpy()
     return start // 1000, (start + events["duration_ns"].to_numpy()) // 1000
 
@@ -96,7 +96,7 @@ def _bars(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     events = trace.events
     start, end = _microseconds(events)
     ops = events["op"].astype("str")
-    # A kernel or a host activity without an op still has a name, and a bar needs one.
+    # A kernel or host activity without an op still has a name, which a bar needs.
     labels = ops.where(ops != "", events["name"])
     columns = zip(
         labels.tolist(),
@@ -115,11 +115,11 @@ def _bars(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
 
 
 def _arguments(trace: Trace, ops: pd.Series) -> list[dict[str, Any]]:
-    """Arguments of a bar that viewers show on a click; ``event`` is its row of ``trace.events``."""
+    """Return the arguments of a bar, shown by viewers on click; ``event`` is its row in ``trace.events``."""
     events = trace.events
     columns = (events["name"], ops, events["step"], events["start_ns"], events["duration_ns"])
     exact = zip(*(column.tolist() for column in columns), strict=True)
-    # Viewers in JavaScript would round epoch nanoseconds if they came as numbers.
+    # JavaScript viewers would round epoch nanoseconds given as numbers.
     arguments: list[dict[str, Any]] = [
         {
             "name": name,
@@ -152,7 +152,7 @@ def _arguments(trace: Trace, ops: pd.Series) -> list[dict[str, Any]]:
 
 
 def _beyond_labels(trace: Trace) -> dict[int, list[str]]:
-    """Return the events whose labels lack inputs, and those inputs."""
+    """Return the events whose labels lack inputs, and these inputs."""
     rows = executor_rows(trace.events)
     row, given = graph_inputs(trace, rows)
     lacking: dict[int, list[str]] = {}
@@ -181,7 +181,7 @@ def _recorded(nested: pa.Table | None) -> Iterator[tuple[str, int, str]]:
 
 
 def input_names(label: str) -> list[str]:
-    """Take the inputs out of an executor row's label, ``name = op(input, input)``."""
+    """Return the inputs in an executor row's label, ``name = op(input, input)``."""
     closing = label.rfind(")")
     opening = label.rfind("(", 0, max(closing, 0))
     if opening < 0 or " = " not in label[:opening]:
@@ -191,10 +191,10 @@ def input_names(label: str) -> list[str]:
 
 
 def _flows(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
-    """Pair up the ends of each arrow, by an ``id`` of its own."""
+    """Pair up the ends of each arrow, with a separate ``id``."""
     edges = trace.edges
     start, end = _microseconds(trace.events)
-    # A viewer ties an arrow to the bar that is open at its time, and at its end a bar is no longer open.
+    # Viewers attach an arrow to the bar open at its time, and a bar is no longer open at its end.
     leave = np.maximum(end - 1, start).tolist()
     # Merged files must not share the numbers of their arrows.
     own = zlib.crc32(f"{start[:1]}{end[-1:]}{len(start)}{trace.title}".encode("utf-8", "replace"))

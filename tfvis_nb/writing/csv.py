@@ -1,4 +1,4 @@
-"""Rows of the event table as CSV, with the columns that the front end writes for a selection."""
+"""Write rows of the event table as CSV, with the same columns as the front end's export."""
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ _FORMULA = r"^(?=[=+\-@\t\r])"
 def rows_csv(rows: pd.DataFrame) -> str:
     """Write rows of an event table as CSV, their event ids (the index) first.
 
-    A text that a spreadsheet would run as a formula gets an apostrophe in front.
+    Texts that a spreadsheet would run as a formula are prefixed with an apostrophe.
 
     >>> from tfvis_nb import events
     >>> table = events.build({"start_ns": [5], "duration_ns": [2], "name": ["=1"], "lane": ["ops"]})

@@ -1,4 +1,4 @@
-"""A `Trace` as a Parquet file; `tfvis_nb.reading.parquet` describes the file and reads it back."""
+"""Write a `Trace` as a Parquet file; `tfvis_nb.reading.parquet` describes and reads the file."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ def write(trace: Trace, path: Path) -> None:
 
 
 def file_table(trace: Trace) -> pa.Table:
-    """Return what is in such a file: the columns of the events and the nested ones, and metadata."""
+    """Return the content of such a file: event columns, nested columns, and metadata."""
     columns: dict[str, Any] = {}
     for name in event_table.COLUMNS:
         column = trace.events[name]
@@ -70,7 +70,7 @@ def file_table(trace: Trace) -> pa.Table:
 
 
 def _counters(table: pd.DataFrame) -> dict[str, Any] | None:
-    """Return the columns of counters, packed; for texts their numbers in the lists of what they may be."""
+    """Return the packed columns of counters; texts are numbers into lists of their values."""
     if not len(table):
         return None
     texts = {name: table[name].cat.categories.tolist() for name in counters.SERIES}

@@ -1,4 +1,4 @@
-"""Writes a trace to a file; the suffix chooses the format."""
+"""Write a trace to a file in the format of its suffix."""
 
 import gzip
 from pathlib import Path
@@ -22,12 +22,12 @@ SUFFIXES = {
     ".pb.gz": "such a message, compressed",
     ".pickle.gz": "such a pickle, compressed",
 }
-"""Suffix to what is written."""
+"""Suffix to a description of the format."""
 
 PICKLE = ".pickle"
 _PACKED = ".gz"
 MESSAGES = (".pb", PICKLE, f".pb{_PACKED}", f"{PICKLE}{_PACKED}")
-"""Suffixes of TensorFlow's own messages, which only a trace that keeps its messages can be written as."""
+"""Suffixes of TensorFlow's own messages, which only traces that keep their messages can be written as."""
 
 PICTURES = (".svg", ".pdf", ".png")
 """Suffixes of pictures."""
@@ -43,7 +43,7 @@ def suffix_of(path: Path) -> str:
 
 
 def check_target(path: Path) -> None:
-    """Raise ValueError unless a trace can be written to `path`: before the work, not after it."""
+    """Raise ValueError unless a trace can be written to `path`, to check before the work."""
     suffix = suffix_of(path)
     if suffix not in SUFFIXES:
         hint = near(suffix, SUFFIXES) or "."
@@ -58,8 +58,8 @@ def check_target(path: Path) -> None:
 def save(trace: Trace, path: Path) -> list[Path]:
     """Write `trace` to `path` in the format of its suffix (see `SUFFIXES`), and return the files written.
 
-    That is `path`, but for several messages: session runs are ``NAME.step0.pb``, ``NAME.step1.pb`` and so
-    on, and a profile recorded with them is ``NAME.xplane.pb``, the name by which TensorBoard knows it.
+    That is `path`, except for several messages: session runs become ``NAME.step0.pb``, ``NAME.step1.pb`` and
+    so on, and a profile recorded with them becomes ``NAME.xplane.pb``, the name that TensorBoard expects.
     ValueError if there is no such format, no file can be written there, or the trace has no message to write.
     """
     check_target(path)
@@ -78,7 +78,7 @@ def save(trace: Trace, path: Path) -> list[Path]:
 
 
 def write_picture(trace: Trace, path: Path, **options: Any) -> None:
-    """Write a picture in the format of its suffix; ImportError without the extra that it needs."""
+    """Write a picture in the format of its suffix; ImportError without the required extra."""
     suffix = suffix_of(path)
     if suffix == ".svg":
         trace.to_svg(path, **options)
@@ -89,15 +89,15 @@ def write_picture(trace: Trace, path: Path, **options: Any) -> None:
 
 
 def message_file(message: bytes, suffix: str, *, is_profile: bool) -> tuple[str, bytes]:
-    """Return the whole suffix of a file with a message, and its content.
+    """Return the complete suffix of a file with a message, and its content.
 
-    ValueError if it is an ``XSpace`` that is to be pickled.
+    ValueError for pickling an ``XSpace``.
     """
     content = message
     if _is_pickle(suffix):
         if is_profile:
             raise ValueError(Text("profile_in_pickle"))
-        # It comes with the decoder, for which %load_ext need not wait.
+        # Imports the decoder, which %load_ext should not wait for.
         from tfvis_nb.reading.pickles.run_metadata import pickled
 
         content = pickled(message)
@@ -116,7 +116,7 @@ def _save_messages(trace: Trace, path: Path) -> list[Path]:
     ending = path.name[-len(suffix_of(path)) :]
     whole_stem = path.name.removesuffix(ending)
     stem = whole_stem.removesuffix(PROFILE)
-    # Session runs recorded together with a profile have a pickle without it.
+    # The pickle of session runs recorded with a profile does not include the profile.
     profiles = [] if trace.sources and _is_pickle(ending) else trace.profiles
     named = [
         (f".step{number}" * (len(trace.sources) > 1 or stem != whole_stem), source, False)
@@ -128,7 +128,7 @@ def _save_messages(trace: Trace, path: Path) -> list[Path]:
     paths = []
     for number, message, is_profile in named:
         suffix, content = message_file(message, ending, is_profile=is_profile)
-        # A single one has the name that was given: a file of another name may be there.
+        # A single one has the given name, because a file with another name may exist.
         paths.append(path.with_name(f"{stem}{number}{suffix}") if len(named) > 1 else path)
         with whole(paths[-1]) as file:
             file.write_bytes(content)
