@@ -129,7 +129,7 @@ export class MonitorStore {
   }
 
   download(row: TraceRow, format: DownloadFormat): Promise<void> {
-    return this.attempt(`download ${row.trace}`, "The file could not be made", async () => {
+    return this.attempt(`download ${row.trace}`, "The file could not be created", async () => {
       const { name, content } = await this.host.download(row.trace, format);
       save(name, content);
     });

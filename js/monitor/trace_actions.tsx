@@ -37,7 +37,7 @@ export function TraceActions({ store, row, tabIndex }: TraceActionsProps) {
   }, [isAsking]);
   const key = `delete ${row.trace}`;
   const named = `run ${row.run} of ${isolated(row.label)}`;
-  if (store.isPending(`download ${row.trace}`)) return <span class="doing">Making the file …</span>;
+  if (store.isPending(`download ${row.trace}`)) return <span class="doing">Creating the file …</span>;
   if (store.isPending(key)) return <span class="doing">Deleting …</span>;
   if (isAsking)
     return (

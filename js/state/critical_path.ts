@@ -8,7 +8,7 @@ export const isCritical = (store: Store) => store.searchText.includes(QUERY);
 
 /** Why there is no path to be shown; empty where there is one, or the kernel finds it. */
 export function whyNoPath({ details, remote, detailsError, run }: Store): string {
-  if (run.merged?.sparse) return "Not available for a dataset: show_timeline(dataset.trace(...)) has it";
+  if (run.merged?.sparse) return "Not available for a dataset: use show_timeline(dataset.trace(...))";
   if (remote || details?.waiting?.path) return "";
   return details ? "Nothing here belongs to a step" : (detailsError ?? "Loading the rest …");
 }

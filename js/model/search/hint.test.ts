@@ -14,7 +14,7 @@ it.each([
     "Cannot read bytes:big, step:soon. Write bytes:>1MB or bytes:<4KiB; step:3 or",
   ],
   ["colour:red", "Unknown filter colour:. Filters: name: op:"],
-  ["((", "Each word is looked for in names, ops, lanes, tensors and kernels. Filters: name: op:"],
+  ["((", "Words are searched in names, ops, lanes, tensors and kernels. Filters: name: op:"],
 ])("suggests what to type instead of %s", (text, said) => {
   expect(hint(text)).toContain(said);
 });

@@ -3,7 +3,7 @@
 import { isolated } from "../format/bidi";
 import { type Clause, FILTERS, unknownFilters } from "./query";
 
-const WORDS = "Each word is looked for in names, ops, lanes, tensors and kernels.";
+const WORDS = "Words are searched in names, ops, lanes, tensors and kernels.";
 const EXAMPLES: Record<string, string> = {
   dur: "dur:>5ms or dur:<10us",
   bytes: "bytes:>1MB or bytes:<4KiB",

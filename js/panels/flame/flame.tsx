@@ -119,7 +119,7 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
       {among && root && root.total > 0 && (
         <p class="more">
           {hasEvents(graph)
-            ? `The graph covers the selected range: ${formatNumber(among.size, "event")}, each with all of its time.`
+            ? `The graph covers the selected range: ${formatNumber(among.size, "event")}, each with its full time.`
             : `The graph has too many events to show a range; it covers the whole ${step === null ? "trace" : "step"}.`}
         </p>
       )}

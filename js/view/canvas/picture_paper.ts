@@ -18,7 +18,7 @@ export interface Paper {
 export function pngPaper(): Paper {
   const canvas = document.createElement("canvas");
   const pen = canvas.getContext("2d");
-  if (!pen) throw new Error("this browser gives no 2D canvas");
+  if (!pen) throw new Error("this browser has no 2D canvas");
   return {
     pen,
     begin(width, height) {

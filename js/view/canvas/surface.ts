@@ -54,7 +54,7 @@ export function makeSurface(parent: HTMLElement, opaque: boolean): CanvasSurface
   element.setAttribute("aria-hidden", "true");
   parent.append(element);
   const context = element.getContext("2d", { alpha: !opaque, willReadFrequently: true });
-  if (!context) throw new Error("this browser gives no 2D canvas");
+  if (!context) throw new Error("this browser has no 2D canvas");
   return { context, element, width: 0, height: 0, ratio: 1 };
 }
 

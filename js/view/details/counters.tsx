@@ -17,7 +17,7 @@ interface CounterTableProps {
 }
 
 const MOST_ROWS = 30;
-const MEAN = "Mean weighted by time: sum of value × time it lasts, / the time of the range with a value";
+const MEAN = "Time-weighted mean: sum of value × its duration / time of the range with a value";
 
 export function CounterTable({ store, range, answer }: CounterTableProps) {
   const { start, end, lanes } = range;

@@ -71,9 +71,9 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
       <dl>
         <dt>Busy</dt>
         <dd
-          title={`How long at least one of these events runs: an op and the kernels that it launched count once. The durations of all add up to ${formatDuration(total)}.`}
+          title={`Time in which at least one of these events ran: an op and its kernels count once. All durations add up to ${formatDuration(total)}.`}
         >
-          {busy === null ? "too many to tell" : formatDuration(busy)}
+          {busy === null ? "too many events" : formatDuration(busy)}
         </dd>
         <dt>Mean</dt>
         <dd>{formatDuration(total / count)}</dd>

@@ -51,8 +51,8 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       {HAS_KERNEL && store.remote && (
         <p class="unlinked">
           {store.run.merged?.sparse
-            ? "A dataset has its figures in .steps and .ops. Drag to sum up a range here."
-            : "The trace is too large for the overview here. show_dashboard has it."}
+            ? "For figures see dataset.steps and .ops. Drag to sum up a range here."
+            : "This trace is too large for the overview here. Use show_dashboard."}
         </p>
       )}
       <AllAnnotations store={store} actions={actions} />

@@ -5,7 +5,7 @@ import { formatBytes } from "../../model/format/units";
 import type { Buffer, Memory, Output, OwnMemory, Referenced } from "../../model/wire/records";
 
 const BUFFER =
-  "The number that the allocator gave the memory; on CPUs each op counts anew. Shared: another tensor was in it too.";
+  "The allocator's number for the memory; on CPUs each op counts anew. Shared: another tensor also used it.";
 
 /** A number of bytes that may not have been recorded. */
 const size = (bytes: number | null) => (bytes === null ? "–" : formatBytes(bytes));
