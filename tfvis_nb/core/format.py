@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 UNKNOWN = "\N{EN DASH}"
-"""Stands for a number that is not known."""
+"""Stands for a number that is unknown."""
 
 TIME_UNITS = ("ns", "\N{MICRO SIGN}s", "ms", "s")
 """Units of time, each 1000 times the previous one."""

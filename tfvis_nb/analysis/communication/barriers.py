@@ -35,7 +35,7 @@ def met(trace: Trace) -> pd.DataFrame:
     * ``collective``: executions of one collective op on several tasks; a task arrives when its execution
       starts (see `tfvis_nb.analysis.collective_waits`).
     * ``exchange``: a round of ``RecvBuf``, by which the CPU's collectives pass pieces around a ring; a task
-      arrives when the piece it sends begins to move. The k-th piece of each task in one pass is round k.
+      arrives when the piece it sends starts to move. The k-th piece of each task in one pass is round k.
       The keys are those of ``RingAlgBufKey`` in TensorFlow's ``ring_alg.cc``: execution, pass, section,
       source rank.
     * ``inputs``: an op that needs tensors of several tasks of one job, such as a parameter server that adds

@@ -54,7 +54,7 @@ def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
         One row per step and task that communicates and computes: ``step`` (int64), ``task`` (category),
         ``makespan_ns``, ``communication_ns``, ``computation_ns``, ``cost_max_ns``, ``cost_min_ns``
         (int64), ``efficiency``, ``possible_speedup``, ``ratio`` (float64) and ``bounded`` (bool). Where
-        ``bounded`` is true, the efficiency is from 0 to 1. `cannot_say` where no task does both.
+        ``bounded`` is true, the efficiency is from 0 to 1. `cannot_say` if no task does both.
 
     Notes
     -----

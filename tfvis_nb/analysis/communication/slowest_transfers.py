@@ -73,8 +73,8 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
         One row per tensor received and per copy: ``event`` and ``step`` (int64), ``kind``, ``source``,
         ``destination`` (category), ``tensor`` (str), and the columns of `FIGURES`: times and sizes Int64
         (``total_ns`` int64), event ids Int64, ``consumers`` int64, ``bandwidth`` float64, ``last_input``
-        boolean, with ``producer_name`` and ``consumer_name`` (str). NA, NaN or empty where not recorded.
-        Ordered by ``total_ns``, longest first. `cannot_say` where nothing was received or copied.
+        boolean, with ``producer_name`` and ``consumer_name`` (str). NA, NaN or empty if not recorded.
+        Ordered by ``total_ns``, longest first. `cannot_say` if nothing was received or copied.
 
     Raises
     ------

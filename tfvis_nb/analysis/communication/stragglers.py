@@ -67,11 +67,11 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per barrier and task, as of `tfvis_nb.analysis.communication.barriers.met`: ``step`` and
+        One row per barrier and task, as in `tfvis_nb.analysis.communication.barriers.met`: ``step`` and
         ``barrier`` (int64), ``kind`` (category), ``name`` and ``op`` (str), ``task`` (category),
         ``event`` and ``arrived_ns`` (int64); and ``lateness_ns``, ``wait_ns``, ``sole_wait_ns`` (int64),
         ``last`` and ``certain`` (bool), as in `FIGURES`. Ordered by step and barrier, the last task of
-        each barrier at its end. `cannot_say` where tasks meet nowhere.
+        each barrier at its end. `cannot_say` if tasks meet nowhere.
 
     Notes
     -----
@@ -126,7 +126,7 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     Raises
     ------
     ValueError
-        If there is no step of a number in `steps`.
+        If a number in `steps` is not a step.
 
     Notes
     -----

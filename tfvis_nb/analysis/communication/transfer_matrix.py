@@ -71,15 +71,15 @@ def transfer_matrix(
     -------
     pandas.DataFrame
         One row per ``kind`` (category: ``transfer`` over the network, ``memcpy``), ``source`` and
-        ``destination`` (category; empty where not recorded), the busiest first. ``count`` and ``with_size``
+        ``destination`` (category; empty if not recorded), the busiest first. ``count`` and ``with_size``
         (int64), ``bytes`` (Int64, NA if no size is recorded), ``wait_ns``, ``transfer_ns`` and ``busy_ns``
         (Int64, NA if unknown for the whole row), ``mean_wait_ns`` and ``bandwidth`` (float64) and
-        ``largest`` (Int64, event id), as in `FIGURES`. `cannot_say` where nothing was received or copied.
+        ``largest`` (Int64, event id), as in `FIGURES`. `cannot_say` if nothing was received or copied.
 
     Raises
     ------
     ValueError
-        If `between` is not one of `ENDS`, or there is no step of a number in `steps`.
+        If `between` is not one of `ENDS`, or a number in `steps` is not a step.
 
     Notes
     -----

@@ -19,7 +19,7 @@ _SIDE_BY_SIDE = re.compile(r"(?:ops|collective|recv|sync)$|stream:|mem(?:cpy|set
 _CALLED = r"(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|Case)$|SymbolicGradient$"
 
 CALLS = re.compile(_CALLED)
-"""Op types that run from the call of their body to its return; its ops have rows of their own."""
+"""Op types that run from the call of their body to its return; its ops have their own rows."""
 
 _EAGER_WRAPPER = re.compile(
     r"(?:Eager(?:KernelExecute|CopyToDevice)|KernelAndDevice(?:Func|Op)::Run|ValidateInputTypeAndPlacement)$"
@@ -29,7 +29,7 @@ _EAGER_WRAPPER = re.compile(
 WAITING = re.compile(rf"_(?:Host)?Recv$|{_CALLED}|IteratorGetNext|Queue\w*Dequeue")
 """Op types that run from the call of their body to its return, or to the arrival of a tensor.
 
-What happens in the meantime has rows of its own.
+Events in the meantime have their own rows.
 """
 
 

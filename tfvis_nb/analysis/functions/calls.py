@@ -30,7 +30,7 @@ class FunctionEvents(NamedTuple):
     had been traced before).
     - `tracings`: ``event``, ``call`` (a row of `calls`, -1 outside calls), ``task``, ``name`` (empty if not
       known), ``own_ns``, without those within it, ``again``, and the fields of
-      `tfvis_nb.core.tracings.TYPE`, None where not recorded.
+      `tfvis_nb.core.tracings.TYPE`, None if not recorded.
     - `compilations`: ``event``, ``call``.
     """
 

@@ -91,7 +91,7 @@ def kernels(trace: Trace) -> pd.DataFrame:
         ``grid``, ``block`` and ``limited_by`` (str, empty if unknown), ``occupancy``, ``waves``,
         ``flop_rate``, ``byte_rate`` (Float64), ``tensor_cores`` and ``eligible`` (boolean) as in `FIGURES`,
         and ``longest`` (int64), the event with the longest duration. Collectives that are kernels count,
-        copies and memsets do not. `cannot_say` where there are no kernels.
+        copies and memsets do not. `cannot_say` if there are no kernels.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | Non
     Raises
     ------
     ValueError
-        If `frames` is not one of `FRAMES`, or there is no step of a number in `steps`.
+        If `frames` is not one of `FRAMES`, or a number in `steps` is not a step.
 
     Notes
     -----

@@ -127,8 +127,8 @@ def compare(a: Side, b: Side, by: str = "op", steps: tuple[Steps, Steps] = (None
         If `a` or `b` is neither a trace nor several, or `steps` is not a pair of step numbers or of
         lists.
     ValueError
-        If `by` is not one of these, or there is no step of a number in `steps`, or no number or trace in a
-        list.
+        If `by` is not one of these, a number in `steps` is not a step, or a list of numbers or traces is
+        empty.
 
     Examples
     --------

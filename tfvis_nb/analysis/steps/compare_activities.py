@@ -51,7 +51,7 @@ def compare_activities(a: Side, b: Side, steps: tuple[Steps, Steps] = (None, Non
         If `a` or `b` is neither a trace nor several, or `steps` is not a pair of step numbers or of
         lists.
     ValueError
-        If there is no step of a number in `steps`, or no number or trace in a list.
+        If a number in `steps` is not a step, or a list of numbers or traces is empty.
 
     Notes
     -----

@@ -96,7 +96,7 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     Raises
     ------
     ValueError
-        If there is no step of a number in `steps`.
+        If a number in `steps` is not a step.
 
     Notes
     -----

@@ -70,7 +70,7 @@ def flame_graph(
     TypeError
         If `steps` is not a collection of numbers.
     ValueError
-        If `by` or `side` is not one of those, or there is no step of a number in `steps`.
+        If `by` or `side` is not one of those, or a number in `steps` is not a step.
 
     Notes
     -----

@@ -82,7 +82,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     TypeError
         If `steps` is not a collection of numbers.
     ValueError
-        If there is no step of a number in `steps`.
+        If a number in `steps` is not a step.
 
     Notes
     -----

@@ -91,12 +91,12 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
         side first. ``kind`` and ``side`` (category), ``count``, ``total_ns``, ``min_ns``, ``max_ns``,
         ``p50_ns``, ``p90_ns``, ``p99_ns`` (int64), ``self_ns`` (Int64), ``mean_ns``, ``share`` (float64) as
         in `FIGURES`, and ``longest`` (int64), the event with the longest duration.
-        `cannot_say` where there are no events.
+        `cannot_say` if there are no events.
 
     Raises
     ------
     ValueError
-        If `by` is not one of `GROUPINGS`, or there is no step of a number in `steps`.
+        If `by` is not one of `GROUPINGS`, or a number in `steps` is not a step.
 
     Notes
     -----

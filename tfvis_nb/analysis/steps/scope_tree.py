@@ -70,7 +70,7 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     TypeError
         If `steps` is not a collection of numbers.
     ValueError
-        If there is no step of a number in `steps`.
+        If a number in `steps` is not a step.
 
     Notes
     -----

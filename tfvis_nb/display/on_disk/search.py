@@ -22,7 +22,7 @@ from tfvis_nb.display.on_disk.places import Places
 MOST_IDS = 1_000_000
 """How many ids of found events are sent, for stepping from one to the next."""
 MOST_SPANS = 4_000_000
-"""Stretches of time at which something found runs; of more the time that they cover is not known."""
+"""Maximum time ranges of found events; with more, the time that they cover is unknown."""
 
 
 @dataclass(frozen=True)

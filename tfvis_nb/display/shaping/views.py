@@ -115,7 +115,7 @@ class Views:
         return Shown({"start": start, "end": end, "step": step, **lanes, **panels}, options, selection)
 
     def named(self, views: Any, now: Shown) -> list[View]:
-        """Return named views for the front end, what they leave out as in `now`; errors as of `drawn`."""
+        """Return named views for the front end, with omitted values from `now`; errors as in `drawn`."""
         if not isinstance(views, Mapping):
             raise TypeError(
                 Text("view_value", name="views", value=views, expected="a dict of names and views")

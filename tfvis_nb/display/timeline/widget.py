@@ -266,7 +266,7 @@ def show_timeline(
         A `Trace`, a `TraceDataset`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
         ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
     selection, title, keep, view, **options
-        As of `TimelineWidget`; of a dataset also ``run``, ``tasks`` and ``steps``, as of `DatasetTimeline`.
+        As in `TimelineWidget`; of a dataset also ``run``, ``tasks`` and ``steps``, as in `DatasetTimeline`.
 
     Returns
     -------
