@@ -1,1 +1,1 @@
-"""What tfvis_nb costs, each figure beside what it is measured against. Run by ``make bench``."""
+"""What tfvis_nb costs, each figure next to its reference. Run with ``make bench``."""

@@ -1,4 +1,4 @@
-"""Every analysis of a large trace, and a dashboard in a live JupyterLab beside the timeline alone."""
+"""All analyses of a large trace, and a dashboard in a live JupyterLab compared with only the timeline."""
 
 from __future__ import annotations
 
@@ -80,15 +80,15 @@ ANALYSES: dict[str, Callable[[Trace], object]] = {
     "findings": lambda trace: trace.findings,
     "overview": lambda trace: trace.overview,
 }
-"""One after the other of one trace: what several need is counted to the first of them."""
+"""Run in order on one trace: shared work counts toward the first analysis that needs it."""
 
 RUNS = 3
 ALL = 5.0
-"""Seconds: all analyses of a trace of about 800 000 events."""
+"""Seconds for all analyses of a trace of about 800,000 events."""
 MORE = 1.0
-"""Seconds by which a dashboard may be later than its timeline alone would be."""
+"""Seconds that a dashboard's timeline may appear later than a timeline on its own."""
 FIRST = 3.0
-"""Seconds after which the first tab of a dashboard is seen."""
+"""Seconds until the first tab of a dashboard is visible."""
 
 
 def main() -> None:
@@ -119,7 +119,7 @@ def _analyses(path: Path) -> None:
 
 
 def _once(trace: Trace) -> dict[str, float]:
-    """The seconds that each analysis takes of a trace of which nothing is known yet."""
+    """Return the seconds of each analysis of a trace without cached results."""
     trace = _fresh(trace)
     taken = {}
     for what, analysis in ANALYSES.items():
@@ -130,7 +130,7 @@ def _once(trace: Trace) -> dict[str, float]:
 
 
 def _fresh(trace: Trace) -> Trace:
-    """The same trace without what has been computed of it."""
+    """Return the same trace without cached results."""
     return Trace(
         trace.events,
         nested=trace.nested,
@@ -150,7 +150,7 @@ def _tabs(trace: Trace) -> None:
 
 
 def _opening(playwright: Playwright, server: JupyterServer, path: Path) -> None:
-    """Show a trace in fresh notebooks, by turns as a timeline and as a dashboard."""
+    """Show a trace in fresh notebooks, alternating between timeline and dashboard."""
     trace = read_trace(path)
     timeline = best(lambda: show_timeline(_fresh(trace)).close(), RUNS)
     dashboard = best(lambda: show_dashboard(_fresh(trace)).close(), RUNS)

@@ -1,4 +1,4 @@
-"""A trace file opened by a double click in JupyterLab: how long until it is read, and until it is drawn."""
+"""A trace file opened by double click in JupyterLab: time until it is read, and until it is drawn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfvis_nb import read_trace
 
 RUNS = 5
 PICTURE_WITHIN = 2.0
-"""Seconds from the arrival of what the server has read to the first picture."""
+"""Seconds from the arrival of the server's data to the first picture."""
 
 _WATCH = """
 const Plain = WebSocket;
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def _opened(browser: Browser, server: JupyterServer) -> tuple[float, float]:
-    """Open the file on a new page; return the seconds until it was read, and from then until it was drawn."""
+    """Open the file on a new page; return the seconds until it was read, and then until it was drawn."""
     with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
         page = context.new_page()
         page.add_init_script(_WATCH)

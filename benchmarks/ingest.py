@@ -47,17 +47,16 @@ def traces(folder: Path) -> list[Path]:
 
 
 def timed(bucket: Path, dataset: Path, workers: int, *, kill: bool = False) -> tuple[float, float]:
-    """Return how long (s) some workers take, and the most CPU time (s) that one of them takes.
+    """Return how long (s) some workers take, and the maximum CPU time (s) of one of them.
 
-    On cores that others use as well, the latter is how long it would take if they did not. `kill` ends a
-    worker in the middle.
+    On shared cores, the latter is the time without other load. `kill` ends a worker in the middle.
     """
     count = len([*bucket.rglob("*.pb*")])
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
-        # What a worker imports is not part of it.
+        # Imports of a worker are not included.
         client.run(__import__, "tfvis_nb.dataset.parts")
         client.run(tv.read_trace, DATA / "run_meta.v1")
         used = client.run(time.process_time)
@@ -77,7 +76,7 @@ def timed(bucket: Path, dataset: Path, workers: int, *, kill: bool = False) -> t
 
 
 def different(dataset: tv.TraceDataset, every: int) -> list[str]:
-    """Return the sources whose figures in the dataset are not those of the traces themselves."""
+    """Return the sources whose figures in the dataset differ from those of their traces."""
     steps, ops = dataset.steps.groupby("key"), dataset.ops.groupby("key")
     wrong = []
     for key, path in dataset.sources[["key", "path"]].iloc[::every].itertuples(index=False):

@@ -1,4 +1,4 @@
-"""Whether jobs that are killed lose a finished run or trace: one job, two in a file, Keras, ``keep``."""
+"""Whether killed jobs lose a finished run or trace: one job, two in a file, Keras, ``keep``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace in a live JupyterLab: how long after its cell was run what it shows is seen."""
+"""A trace in a live JupyterLab: time from running its cell until its output is visible."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TIMELINE = "widget = show_timeline(trace)\nwidget"
 DASHBOARD = "widget = show_dashboard(trace)\nwidget"
 
 DRAWN = ".tfvis-nb [data-drawn]"
-"""The timeline's picture; before the first space what holds the shadow root that the rest is in."""
+"""The timeline's picture; the part before the first space is the host of the shadow root with the rest."""
 FIRST_TAB = ".tfvis-nb-panels .block"
-"""What the first tab of a dashboard shows."""
+"""The content of the first tab of a dashboard."""
 
 _READ = """
 import sys
@@ -31,7 +31,7 @@ trace = traces.repeated(trace, {times}) if {times} > 1 else trace
 print(len(trace.events))
 """
 
-# From the command to the frame after the one that drew each of them.
+# From the command to the frame after the one that drew it.
 _SEEN = """async (wanted) => {
     const panel = window.jupyterapp.shell.currentWidget;
     panel.content.activeCellIndex = 1;
@@ -52,7 +52,7 @@ _SEEN = """async (wanted) => {
 
 @contextmanager
 def jupyter(folder: Path) -> Iterator[JupyterServer]:
-    """A server of its own below a folder."""
+    """A separate server in a folder."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
         server = JupyterServer(Path(name))
         try:
@@ -66,12 +66,12 @@ def jupyter(folder: Path) -> Iterator[JupyterServer]:
 def opened(
     playwright: Playwright, server: JupyterServer, path: Path, times: int, show: str
 ) -> Iterator[tuple[Browser, Page]]:
-    """A browser of its own with a notebook whose first cell has read a trace; its second one shows it.
+    """A separate browser with a notebook whose first cell has read a trace, which the second one shows.
 
     Parameters
     ----------
     path, times
-        The trace's file, and how often it is repeated in time.
+        The file of the trace, and how often it is repeated in time.
     show
         The second cell: `TIMELINE` or `DASHBOARD`.
     """
@@ -88,6 +88,6 @@ def opened(
 
 
 def seen_after(page: Page, *wanted: str) -> list[float]:
-    """Run the second cell; the seconds until each of `wanted`, such as `DRAWN`, is seen, in this order."""
+    """Run the second cell; return the seconds until each of `wanted`, such as `DRAWN`, is visible."""
     seen: list[float] = page.evaluate(_SEEN, list(wanted))
     return seen

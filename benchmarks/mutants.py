@@ -1,7 +1,7 @@
-"""Damaged traces by the thousand: each is an error by name or survives everything, soon, in bounded memory.
+"""Thousands of damaged traces: each raises a named error or survives everything, fast, in bounded memory.
 
-``python -m benchmarks.mutants --count 100000 --workers 2 --report report.jsonl`` goes on where it
-was ended. ``python -m tests.mutants.attack SEED`` runs a single one and shows its traceback.
+``python -m benchmarks.mutants --count 100000 --workers 2 --report report.jsonl`` resumes where it stopped.
+``python -m tests.mutants.attack SEED`` runs a single one and shows its traceback.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from tests.mutants.attack import SECONDS, at_most, attack, limit, where
 from tests.mutants.samples import samples
 
 PEAK = 2 << 30
-"""Bytes of memory that a mutant may need, with all that the process has loaded."""
+"""Bytes of memory that a mutant may need, including everything the process has loaded."""
 _LIMIT = PEAK + (1 << 30)
-"""Bytes that a process gets: more is a MemoryError in it, not a full machine."""
+"""Memory limit of a process in bytes: beyond it, it gets a MemoryError instead of filling the machine."""
 _CHUNK = 10
-"""Mutants that a process is given at once; these are what a report has or has not."""
+"""How many mutants a process gets at a time, the unit of progress in a report."""
 _CHUNKS_EACH = 200
-"""After so many a process ends and another begins, as libraries keep memory of odd traces."""
+"""How many mutants a process runs before it is replaced, because libraries keep memory of odd traces."""
 
 
 def _work(connection: Connection) -> None:
-    """Run the mutants whose first number is sent, and send what came of each."""
+    """Run the mutants starting at each number received, and send their results."""
     limit(_LIMIT)
     os.environ["MALLOC_ARENA_MAX"] = "2"
     samples()
@@ -78,7 +78,7 @@ def _peak() -> int:
 
 @dataclass
 class Found:
-    """What came of mutants."""
+    """Results of mutants."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     faults: dict[str, list[int]] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Found:
 
 @dataclass
 class Worker:
-    """A process, the numbers that it is at, and what it has found of them."""
+    """A process, its current numbers, and their results."""
 
     process: Any
     connection: Connection
@@ -121,7 +121,7 @@ class Worker:
         return cls(process, here)
 
     def give(self, first: int, end: int) -> None:
-        """Let it run a chunk of mutants, or the rest of one."""
+        """Make it run a chunk of mutants, or the rest of one."""
         self.at, self.seed, self.since = (first, end), first, time.monotonic()
         self.connection.send((first, end))
 
@@ -133,7 +133,7 @@ class Worker:
 
 
 def run(chunks: list[tuple[int, int]], workers: int, report: Path | None, found: Found) -> None:
-    """Run chunks of mutants in processes; one that dies or does not answer is a fault of its mutant."""
+    """Run chunks of mutants in processes; if one dies or does not answer, that is a fault of its mutant."""
     left = chunks[::-1]
     busy: list[Worker] = []
     while left or busy:
@@ -198,7 +198,7 @@ def _keep(results: dict[int, dict[str, Any]], report: Path | None, found: Found)
 
 
 def _known(report: Path | None, found: Found) -> set[int]:
-    """Return the numbers that a report has already."""
+    """Return the numbers already in a report."""
     known = set()
     for line in report.read_text().splitlines() if report is not None and report.exists() else ():
         for seed, one in json.loads(line).items():
@@ -208,7 +208,7 @@ def _known(report: Path | None, found: Found) -> set[int]:
 
 
 def main() -> None:
-    """Damage, do everything, count."""
+    """Run everything on damaged traces, and count the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
@@ -234,7 +234,7 @@ def main() -> None:
 
 
 def summary(found: Found, taken: float, count: int) -> None:
-    """Print what came of all, and exit with 1 where there are faults."""
+    """Print the results, and exit with 1 if there are faults."""
     for fault, seeds in sorted(found.faults.items(), key=lambda one: -len(one[1])):
         print(f"{len(seeds):6}  {fault}  seeds {seeds[:3]}")
     faults = sum(map(len, found.faults.values()))

@@ -19,17 +19,17 @@ from tfvis_nb import Trace, read_trace
 INSTRUMENT = Path(__file__).with_name("frames.js").read_text(encoding="utf-8")
 NAVIGATIONS = 5
 PICTURE_WITHIN = {20_000: 0.7, 200_000: 0.7, 2_000_000: 1.5}
-"""Seconds to the first picture, for traces up to so many events."""
+"""Seconds to the first picture, for traces up to a number of events."""
 INTERVAL = 20.0
 WORK = 9.0
-"""Milliseconds: between frames (95th percentile), and of the page's own work in one (median)."""
+"""Milliseconds between frames (95th percentile), and of the page's own work per frame (median)."""
 DRAWN = 6.0
 ALL = 30.0
-"""Bytes an event: of what is drawn, and with everything the details show."""
+"""Bytes per event: for drawing, and including the details."""
 CODE = 160_000
-"""Bytes of the page without any event."""
+"""Bytes of the page without events."""
 
-# Small steps, as of a trackpad: each frame another scale, from the whole run to a 256th of it.
+# Small steps, like on a trackpad: each frame has another scale, from the whole run to a 256th of it.
 ZOOM_IN = [{"deltaY": -0.6, "ctrlKey": True}] * 120
 ZOOM_OUT = [{"deltaY": 0.6, "ctrlKey": True}] * 120
 TO_A_QUARTER = [{"deltaY": -0.6, "ctrlKey": True}] * 30
@@ -40,7 +40,7 @@ GESTURES: dict[str, list[dict[str, Any]]] = {
     "": TO_A_QUARTER,
     "pan": PAN,
 }
-"""The one without a name is not measured: it brings the view to where the next one begins."""
+"""The one without a name is not measured: it moves the view to the start of the next one."""
 
 
 @dataclass
@@ -67,10 +67,10 @@ def main() -> None:
         for trace in (medium, large, huge):
             page = folder / "page.html"
             trace.to_html(page)
-            # What is repeated packs better than any real trace of that length would.
+            # Repeated data compresses better than any real trace of that length.
             if trace is not huge:
                 sizes += _sizes(page.read_text(encoding="utf-8"), trace)
-            # A browser of its own: what an earlier page left in memory is not this one's cost.
+            # A separate browser, so that memory of earlier pages does not count.
             browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
             pictures.append(_picture(browser, page, trace))
             frames += _frames(browser, page, trace)
@@ -141,7 +141,7 @@ def _picture(browser: Browser, path: Path, trace: Trace) -> Row:
 
 def _frames(browser: Browser, path: Path, trace: Trace) -> list[Row]:
     page = _open(browser, path)
-    # The details are read after the picture; a gesture that meets them would measure both.
+    # The details are read after the picture; a gesture at that time would measure both.
     page.wait_for_timeout(3000)
     rows = []
     for gesture, steps in GESTURES.items():

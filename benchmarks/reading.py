@@ -1,4 +1,4 @@
-"""`read_trace` beside TensorFlow's own timeline.py, on the same RunMetadata in the same run."""
+"""`read_trace` compared with TensorFlow's timeline.py, on the same RunMetadata in the same run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tfvis_nb import read_trace
 
 RUNS = 5
 FASTER = 20.0
-"""How many times as fast as timeline.py."""
+"""The required speed as a multiple of timeline.py."""
 ROWS = 400_000
-"""Rows a second."""
+"""Rows per second."""
 MEMORY = 8.0
-"""Peak memory of reading, in sizes of the file."""
+"""Peak memory of reading, as a multiple of the file size."""
 
-# The kernel's own high-water mark: getrusage's also counts what the parent held when it started the process.
+# The kernel's high-water mark: getrusage also counts memory of the parent when it started the process.
 _PEAK = """
 import pathlib, re, sys
 import tfvis_nb
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def best(action: Callable[[], object], runs: int) -> float:
-    """Seconds of the quickest of `runs` runs: the others were disturbed."""
+    """Return the seconds of the fastest of `runs` runs, because the others were disturbed."""
     taken = []
     for _ in range(runs):
         start = time.perf_counter()
@@ -83,13 +83,13 @@ def best(action: Callable[[], object], runs: int) -> float:
 
 
 def peak(path: Path) -> int:
-    """Bytes by which reading raises the peak of a process that has only its imports."""
+    """Return the bytes by which reading raises the peak of a process with only its imports."""
     run = subprocess.run([sys.executable, "-c", _PEAK, str(path)], check=True, capture_output=True, text=True)
     return int(run.stdout)
 
 
 def _timeline(path: Path) -> tuple[int, dict[str, float]]:
-    """The file's rows, and the seconds timeline.py takes: as it is, and with the memory that we read too."""
+    """Return the rows of the file, and timeline.py's seconds without and with memory, which we read."""
     from tensorflow.core.protobuf import config_pb2
     from tensorflow.python.client import timeline
 

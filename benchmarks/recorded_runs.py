@@ -1,8 +1,7 @@
-"""Runs of about 1 ms in a ``MonitoredSession``, recorded in several ways by turns, all in one process.
+"""Runs of about 1 ms in a ``MonitoredSession``, recorded in several alternating ways in one process.
 
-``python -m benchmarks.recorded_runs FOLDER`` prints as JSON how long a run took each way, round by
-round: of a slow moment of the machine every way has its part. `FOLDER` is for files, and has
-tftracer in it if it is to be measured as well.
+``python -m benchmarks.recorded_runs FOLDER`` prints the run times of each way and round as JSON, so that slow
+moments of the machine affect all ways. `FOLDER` is for files, and contains tftracer if that is also measured.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ import tensorflow.compat.v1 as tf
 
 ROUNDS = 40
 RUNS = 100
-"""Runs of each way in a round."""
+"""Runs per way and round."""
 
 SETTLING = 10
-"""Runs at the beginning of each turn that do not count."""
+"""Runs at the start of each turn that do not count."""
 
 
 class Way(NamedTuple):
-    """A way to record: the hooks of the session, and what is on during its turns."""
+    """A way to record: the hooks of the session, and the recorder that is active during its turns."""
 
     hooks: list[Any]
     on: AbstractContextManager[object] = nullcontext()
 
 
 class FullTrace(tf.train.SessionRunHook):  # type: ignore[misc] # tensorflow has no types
-    """Asks TensorFlow for a trace of every run, and does nothing with it."""
+    """Requests a trace of every run from TensorFlow, and discards it."""
 
     def before_run(self, run_context: Any) -> Any:  # noqa: ARG002 - the interface's
         """Raise the trace level."""
@@ -45,9 +44,9 @@ class FullTrace(tf.train.SessionRunHook):  # type: ignore[misc] # tensorflow has
 
 
 def tftracer(folder: Path) -> Any:
-    """Import tftracer as it is on PyPI: what it calls ``tensorflow`` is TensorFlow 1's names.
+    """Import tftracer from PyPI, with the API of TensorFlow 1 as its ``tensorflow``.
 
-    Its module that draws is left out, which needs a Bokeh of 2018: nothing is drawn here.
+    Its drawing module, which needs a Bokeh of 2018, is left out, because nothing is drawn here.
     """
     sys.path.insert(0, str(folder))
     drawing = types.ModuleType("tftracer.timeline_visualizer")
@@ -62,7 +61,7 @@ def tftracer(folder: Path) -> Any:
 
 
 def ways(folder: Path) -> Iterator[tuple[str, Way]]:
-    """Yield the ways by name. Both servers serve their pages, as they do unless told otherwise."""
+    """Yield the ways by name. Both servers serve their pages, which is their default."""
     from tfvis_nb import TracingServer
 
     yield "bare", Way([])
@@ -85,7 +84,7 @@ class Nothing(tf.train.SessionRunHook):  # type: ignore[misc]
 
 
 def measured(folder: Path) -> dict[str, list[tuple[float, float]]]:
-    """Return the median and the mean time of a run each way, round by round, in seconds."""
+    """Return the median and the mean run time by way and round, in seconds."""
     tf.disable_eager_execution()
     tf.train.get_or_create_global_step()
     values = tf.random.uniform([256, 256])
@@ -114,4 +113,4 @@ def measured(folder: Path) -> dict[str, list[tuple[float, float]]]:
 
 if __name__ == "__main__":
     print(json.dumps(measured(Path(sys.argv[1]))), flush=True)
-    os._exit(0)  # the thread of tftracer's server has no end
+    os._exit(0)  # the thread of tftracer's server never ends

@@ -1,4 +1,4 @@
-"""What recording costs a run of about 1 ms, beside a bare one and, in the same process, PyPI's tftracer."""
+"""The cost of recording a run of about 1 ms, compared with a bare run and, in one process, tftracer."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from pathlib import Path
 from benchmarks.table import Row, show
 
 EXTRA = 0.01
-"""The part of a bare run that the recorder may add while it traces nothing."""
+"""The fraction of a bare run that the recorder may add while it traces nothing."""
 
 TRACING = 0.10
-"""The part of a run that TensorFlow traces which keeping that trace may add."""
+"""The fraction of a traced run that storing its trace may add."""
 
 NEEDED = (
     *("tensorflow-tracer", "flask", "gevent", "werkzeug", "itsdangerous", "click", "blinker"),
     *("zope.event", "zope.interface", "greenlet", "jinja2", "markupsafe", "six"),
 )
-"""What tftracer's server needs but for TensorFlow, which is there, and Bokeh, which draws."""
+"""The requirements of tftracer's server, except TensorFlow, which is installed, and Bokeh, which draws."""
 
 Times = dict[str, list[tuple[float, float]]]
 """Median and mean seconds of a run, by way and round."""
 
-# Each in a process of its own, by turns: a fast minute of the machine must not fall on one of the two alone.
+# Alternating separate processes, so that a fast minute of the machine does not favour one of them.
 _AFTER = """
 import statistics, sys, time
 import tensorflow.compat.v1 as tf
@@ -68,7 +68,7 @@ def install(folder: Path) -> str:
 
 
 def printed(command: Sequence[str]) -> str:
-    """Run Python with TensorFlow in it, and return the last line that it printed."""
+    """Run Python with TensorFlow, and return the last line it printed."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     run = subprocess.run(
         [sys.executable, *command], capture_output=True, text=True, check=True, env=environment
@@ -77,7 +77,7 @@ def printed(command: Sequence[str]) -> str:
 
 
 def compared(what: str, times: Times, ours: str, other: str, most: float | None = None) -> Row:
-    """A time beside another, which it should not be more than `most` times as long as, if it is ours."""
+    """Return a row that compares two times; ours should be at most `most` times the other."""
     pairs = list(zip(times[ours], times[other], strict=True))
     ratio = statistics.median(one[0] / two[0] for one, two in pairs)
     mean = statistics.median(one[1] / two[1] for one, two in pairs)

@@ -1,4 +1,4 @@
-"""Timelines of up to 10 000 000 events: in a live JupyterLab, as a page, and in other viewers, in one run."""
+"""Timelines of up to 10,000,000 events: in a live JupyterLab, as a page, and in other viewers, in one run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tfvis_nb.display.pages.page import PageTooLargeError
 
 SIZES = (100_000, 0, 1_000_000, 5_000_000, 10_000_000)
 PICTURE_WITHIN = {200_000: 0.7, 2_000_000: 1.5}
-"""Seconds to the first picture, for traces up to so many events; beyond, no bound is set."""
+"""Seconds to the first picture, for traces up to a number of events; there is no bound beyond."""
 ALIKE = 1.1
-"""Frames come as often as the screen asks at best, and the notebook's tab holds JupyterLab too."""
+"""Frames are at best as frequent as screen refreshes, and the notebook's tab also contains JupyterLab."""
 INTERVAL = 20.0
 """Milliseconds between frames (95th percentile)."""
 SETTLES_MS = 3000
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _traces(folder: Path, sizes: Sequence[int]) -> Iterator[tuple[Path, int]]:
-    """Files, and how often each is repeated in time."""
+    """Yield files, and how often each is repeated in time."""
     large = traces.large(folder)
     count = len(read_trace(large).events)
     for size in sizes:
@@ -118,7 +118,7 @@ def _bound(what: str, measured: float, unit: str, bound: float) -> Row:
 
 
 def _against(what: str, own: Felt, peer: Felt | str) -> list[Row]:
-    """What the peer took, and the notebook's part of that."""
+    """Return the time of the peer, and the notebook's time as a fraction of that."""
     if isinstance(peer, str):
         return [Row(what, peer, "", "", "", kept=True)]
     compared = (

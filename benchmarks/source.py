@@ -1,4 +1,4 @@
-"""What keeping lines of code costs a recording and a page, beside the same without it."""
+"""The cost of keeping lines of code for a recording and a page."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from benchmarks.table import Row, show
 
 ROUNDS = 5
 EXTRA, EXTRA_S = 0.05, 0.2
-"""The part of a recording, or else the seconds, that stacks may take, of CPU time: others use the machine."""
+"""The fraction of a recording, or else the seconds, that stacks may take, in CPU time because of other
+load."""
 BYTES = 0.10
-"""The part of a page that code may add."""
+"""The fraction of a page that code may add."""
 
 
 def model() -> tuple[tf.keras.Model, np.ndarray]:

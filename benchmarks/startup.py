@@ -10,12 +10,12 @@ from benchmarks.table import Row, show
 
 RUNS = 7
 EXTRA = 0.5
-"""Seconds over pandas that either may take."""
+"""Seconds that either may take beyond pandas."""
 
 STATEMENTS = {
     "import pandas": "import pandas",
     "import tfvis_nb": "import tfvis_nb",
-    # IPython is there before the extension is loaded: its own start is not counted.
+    # IPython runs before the extension is loaded, so its own start does not count.
     "%load_ext tfvis_nb": "shell.run_line_magic('load_ext', 'tfvis_nb')",
 }
 SHELL = "from IPython.testing.globalipapp import start_ipython; shell = start_ipython(); "

@@ -1,6 +1,6 @@
-"""Whether a session's file loses anything while two processes write it, and three read it and ask for traces.
+"""Whether a session file loses data while two processes write it, and three read it and request traces.
 
-It ends with an error if a trace is lost or damaged, or anybody finds the file locked.
+It fails if a trace is lost or damaged, or a process finds the file locked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.support.store_load import Done, load
 
 
 def rows(done: Done) -> list[Row]:
-    """Return what came of it, as rows of a table."""
+    """Return the results as rows of a table."""
     counts = [
         ("traces in the file", done.kept, "written", done.written),
         ("runs counted in the file", done.counted, "run", done.written),

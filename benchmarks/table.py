@@ -12,17 +12,17 @@ class Row:
     Attributes
     ----------
     what
-        What was measured, on what.
+        The subject of the measurement.
     measured
         The figure, with its unit.
     against
-        What it is compared with, and that one's figure; empty when there is none.
+        The reference and its figure; empty if there is none.
     ratio
-        The figure relative to that one; empty when there is none.
+        The figure relative to the reference; empty if there is none.
     wanted
-        The bound that this figure, or its ratio, should keep.
+        The bound for this figure or its ratio.
     kept
-        Whether it does.
+        Whether the bound is kept.
     """
 
     what: str

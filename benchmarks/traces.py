@@ -1,4 +1,4 @@
-"""The traces that are measured: collected ones next to the checkout, else one recorded here."""
+"""The traces to measure: collected ones next to the checkout, or else one recorded here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfvis_nb import Trace
 
 COLLECTED = Path(__file__).parent.parent.parent / "shared" / "traces"
 
-# Recorded by another process, so that this one's memory and imports stay what they are.
+# Recorded by another process, so that the memory and imports of this one do not change.
 _RECORD = """
 import sys
 import tensorflow as tf
@@ -41,23 +41,23 @@ with open(target, "wb") as file:
 
 
 def large(folder: Path) -> Path:
-    """A RunMetadata file of about 100 000 rows: 4000 layers of tiny ops.
+    """Return a RunMetadata file of about 100,000 rows: 4000 layers of tiny ops.
 
     Parameters
     ----------
     folder
-        Where the file is put.
+        The folder for the file.
     """
     return _unpacked("h200/deep4000.pb.xz", folder) or _recorded(15_000, folder / "deep.pb")
 
 
 def medium(folder: Path) -> Path:
-    """A RunMetadata file of about 13 000 rows: one training step of a convolutional network."""
+    """Return a RunMetadata file of about 13,000 rows: one training step of a convolutional network."""
     return _unpacked("h200/inception_step1.pb.xz", folder) or _recorded(2_000, folder / "medium.pb")
 
 
 def profile(folder: Path) -> Path:
-    """An XSpace file of a profiled training: of 781 142 events, or a small one where that is not there."""
+    """Return an XSpace file of a profiled training with 781,142 events, or a small one if that is missing."""
     small = Path(__file__).parent.parent / "tests" / "data" / "gpu_tf221_worker1.xplane.pb.xz"
     large = _unpacked("h200/inception_tf2_60steps_gpu.xplane.pb.xz", folder)
     if large is not None:
@@ -68,7 +68,7 @@ def profile(folder: Path) -> Path:
 
 
 def repeated(trace: Trace, times: int) -> Trace:
-    """The trace `times` over, one step after the other."""
+    """Return the trace repeated `times`, one step after the other."""
     events = trace.events
     span = int((events["start_ns"] + events["duration_ns"]).max() - events["start_ns"].min())
     gap = span // 50

@@ -1,4 +1,4 @@
-"""How a page in chromium feels, whatever draws it: intervals between frames under held keys, memory."""
+"""Measure how any page feels in chromium: intervals between frames while keys are held, and memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, Playwright
 
 HELD = ("w", "d", "a", "s")
-"""Zoom in, to the right, to the left, zoom out: the same keys in every viewer there is."""
+"""Zoom in, right, left, zoom out: the same keys in all viewers."""
 HOLD_MS = 1500
 
 _WATCH = """() => {
@@ -29,7 +29,7 @@ _WATCH = """() => {
 
 @dataclass(frozen=True)
 class Felt:
-    """What was felt of one page.
+    """Measurements of one page.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Felt:
 
 
 def launched(playwright: Playwright) -> Browser:
-    """A chromium of its own without a GPU: what an earlier page left in memory is not the next one's."""
+    """A separate chromium without a GPU, so that memory of earlier pages does not count."""
     path = shutil.which("chromium")
     if path is None:
         raise SystemExit("these benchmarks drive a chromium on the PATH")
@@ -69,7 +69,7 @@ def frame_interval(page: Page) -> float:
 
 
 def tab_memory(browser: Browser) -> float:
-    """Megabytes that the largest of the browser's page processes holds."""
+    """Return the megabytes of the browser's largest page process."""
     processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
     sizes = [_resident(process["id"]) for process in processes if process["type"] == "renderer"]
     return max(sizes)

@@ -1,4 +1,4 @@
-"""Predicted beside measured steps: five changes, each recorded before and after it was really made."""
+"""Predicted and measured steps: five changes, each recorded before and after it was really made."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from benchmarks.table import Row, show
 RUNS = 41
 WARM_UP = 5
 OFF = 0.10
-"""By what part of the measured step a prediction may be off."""
+"""The error of a prediction as a fraction of the measured step."""
 WORKERS = 2
 SIZE = 384
 SMALL_OPS = 2000
 
 
 class Step(NamedTuple):
-    """What a session runs, and where."""
+    """The work of a session, and where it runs."""
 
     fetch: Any
     target: str = ""
@@ -37,7 +37,7 @@ class Change(NamedTuple):
 
 
 def sleeping_input(changed: bool) -> Step:
-    """Make a step that waits for its input, or whose input is there at once."""
+    """Make a step that waits for its input, or whose input is immediately available."""
 
     def load(number: np.int64) -> np.float32:
         time.sleep(0.05)
@@ -63,7 +63,7 @@ def larger_op(changed: bool) -> Step:
 
 
 def many_ops(changed: bool) -> Step:
-    """Make a step with a chain of small ops, or with the one op that does the same."""
+    """Make a step with a chain of small ops, or with a single op that does the same."""
     value, two = _network(tf.random.uniform((SIZE, SIZE)), 8), tf.constant(2.0)
     small = tf.math.floormod(tf.reduce_sum(value), two)
     with tf.name_scope("chain"):
@@ -91,7 +91,7 @@ def late_worker(changed: bool) -> Step:
 
 
 def copied_tensor(changed: bool) -> Step:
-    """Make a step that receives a large tensor from another task, or has it there."""
+    """Make a step that receives a large tensor from another task, or has it locally."""
     with tf.device(f"/job:worker/task:{1 if changed else 0}"):
         weights = tf.random.uniform((4096, 2048))
     with tf.device("/job:worker/task:1"):
@@ -160,7 +160,7 @@ class Recorder:
 
 
 def recorded(change: Change) -> tuple[list[tv.Trace], list[tv.Trace]]:
-    """Record steps before and after a change in turns, so that what else the machine does slows both."""
+    """Record steps before and after a change in turns, so that other load affects both."""
     recorders = [Recorder(change, changed) for changed in (False, True)]
     traces = [[recorder.record() for recorder in recorders] for _ in range(WARM_UP + RUNS)]
     for recorder in recorders:

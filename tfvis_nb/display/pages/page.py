@@ -58,7 +58,7 @@ def html_page(
     check_title(title)
     values = validate_options(options)
     if view is not None:
-        # Here the errors name what the user knows.
+        # Convert here, so that errors use the user's terms.
         _drawn_view(trace, compress_gaps(trace), view, values, None)
     if anonymize:
         title, values = title or "", anonymized_options(values)
@@ -67,7 +67,7 @@ def html_page(
         trace = in_time_range(trace, time_range)
         if view is not None:
             view = _with_lanes(view, {lane: lane for lane in _lane_names(trace)})
-            # Events have other numbers in a part.
+            # Events have other numbers in a part of the trace.
             if not isinstance(view.get("selection"), tuple):
                 view.pop("selection", None)
     shown = compress_gaps(trace)
@@ -97,7 +97,7 @@ def _anonymized(trace: Trace, time_range: Any, selection: Any, view: Any) -> tup
         if isinstance(value, tuple):
             start, end = validate_range(trace.events, value)
             return (start + later, end + later)
-        # Rows of tables are compared with the trace that they are of.
+        # Rows of tables are checked against their own trace.
         events = selection_of(trace.events, value)
         return None if events is None else events["events"]
 
@@ -119,7 +119,7 @@ def _drawn_view(trace: Trace, shown: Trace, view: Any, options: dict[str, Any], 
 
 
 def _lane_names(trace: Trace) -> list[tuple[str, ...]]:
-    """Return the lanes as (task, device, lane), in the order of their first events."""
+    """Return the lanes as (task, device, lane), ordered by their first events."""
     lanes = trace.events[["task", "device", "lane"]].drop_duplicates().astype(str)
     return list(lanes.itertuples(index=False, name=None))
 

@@ -26,7 +26,7 @@ _TIMES = ("start_ns", "end_ns")
 _LANES = ("hidden", "pinned")
 OPTIONS = ("group_by", "color_by", "lane_filter")
 MOST_VIEWS, MOST_NAME = 100, 200
-"""Named views of a timeline, and the characters of a name; ``js/model/view.ts`` has the same."""
+"""Maximum named views of a timeline, and characters of a name; ``js/model/view.ts`` has the same."""
 KEYS = (*_TIMES, "step", *_LANES, *PANELS, *OPTIONS, "selection")
 
 
@@ -39,18 +39,18 @@ class Shown(NamedTuple):
 
     @property
     def whole(self) -> View:
-        """All in one, as the front end saves it."""
+        """Everything in one dict, the form in which the front end saves views."""
         return {**self.view, **self.options, "selection": self.selection}
 
     @classmethod
     def of(cls, whole: Mapping[str, Any]) -> Shown:
-        """Return a view as the front end saves it in its parts."""
+        """Split a view saved by the front end into its parts."""
         view = {name: value for name, value in whole.items() if name not in (*OPTIONS, "selection", "name")}
         return cls(view, {name: whole[name] for name in OPTIONS}, whole["selection"])
 
 
 class Views:
-    """Converts views of a trace; `shown` has its events at the times drawn, in `lanes`."""
+    """Converts views of a trace; `shown` has its events at their drawn times, in `lanes`."""
 
     def __init__(self, trace: Trace, shown: Trace, lanes: LaneOrder) -> None:
         self._trace, self._shown, self._lanes = trace, shown, lanes
@@ -67,7 +67,7 @@ class Views:
         return {**times, "step": None, **lanes, **panels, **own, "selection": None}
 
     def recorded(self, shown: Shown) -> View:
-        """Return a view of the front end in the trace's terms; an empty one is that of a new timeline."""
+        """Return a view of the front end in terms of the trace; an empty one is that of a new timeline."""
         view = self.new(shown.options)
         if found := shown.view:
             origin = origin_ns(self._shown.events)
@@ -87,7 +87,7 @@ class Views:
     def drawn(self, changes: Any, now: Shown) -> Shown:
         """Return a view for the front end: `now` with some values replaced.
 
-        TypeError or ValueError names a value that a view cannot have.
+        TypeError or ValueError names an invalid key or value.
         """
         if not isinstance(changes, Mapping):
             raise TypeError(Text("view_value", name="view", value=changes, expected="a dict"))
@@ -129,10 +129,10 @@ class Views:
         return [{"name": name.strip(), **self.drawn(view, now).whole} for name, view in views.items()]
 
     def taken_over(self, before: Shown, other: Views) -> Shown:
-        """Return a view of another run of the same cell, as far as this trace has what it shows.
+        """Return a view of another run of the same cell, as far as it applies to this trace.
 
-        Times count from the start of the step shown alone, else from that of the run. A part that this trace
-        does not reach, like the whole, becomes the whole. Events are not those that were selected.
+        Times count from the start of the only shown step, else from that of the run. A range that this trace
+        does not reach, or the whole run, becomes the whole run. Selected events are not kept.
         """
         shown = before._replace(selection=None)
         if not before.view:
@@ -156,7 +156,7 @@ class Views:
         return shown._replace(view={**view, "start": start, "end": end})
 
     def _extent(self, step: int | None) -> tuple[int, int] | None:
-        """Return when a step, or everything, starts and ends in the front end; None if there is no such."""
+        """Return start and end of a step, or of everything, in the front end; None for an unknown step."""
         events = self._shown.events
         rows = events if step is None else events[(events["step"] == step).fillna(value=False)]
         if rows.empty:
@@ -169,7 +169,7 @@ class Views:
 
     def _time(self, view: View, name: str, *, is_new: bool) -> int:
         value = _whole(view, name)
-        # The view of a short trace beside a long one in a comparison reaches further.
+        # In a comparison, the view of a short trace next to a long one extends further.
         room = self._last - self._first
         least, most = (self._first - room, self._last) if name == "start_ns" else (self._first, 2**63 - 1)
         if is_new and not least <= value <= most:
@@ -178,12 +178,12 @@ class Views:
         return value
 
     def _named_lanes(self, view: View, name: str) -> list[list[str]]:
-        """Return lanes and groups by their names: task, device and lane, or the first of these."""
+        """Return lanes and groups by name: task, device and lane, or the first of these."""
         known = self._known_lanes()
         found = []
         for lane in view[name] if isinstance(view[name], list | tuple) else [view[name]]:
             is_texts = isinstance(lane, list | tuple) and all(isinstance(part, str) for part in lane)
-            # More parts name a track of memory or of a counter.
+            # Names with more parts are tracks of memory or counters.
             if not is_texts or (len(lane) <= 3 and tuple(lane) not in known):
                 expected = "a list of lanes (task, device, lane), as in trace.lanes"
                 raise ValueError(Text("view_value", name=name, value=lane, expected=expected))

@@ -51,7 +51,7 @@ class TimelineWidget(ViewedTimeline, PictureExport):
         Whether to store the timeline in the notebook file, for use without a kernel, even if its page is
         larger than 2 MB.
     view
-        What is in view at first: a dict with some of what `view` has.
+        The initial view: a dict with some of the keys of `view`.
     **options
         ``height`` in CSS pixels (160 to 4000, by default 560); ``group_by`` (``"device"``, ``"kind"`` or
         ``"none"``); ``color_by`` (``"kind"``, ``"op"`` or ``"device"``); ``lane_filter``, a text that names
@@ -62,7 +62,7 @@ class TimelineWidget(ViewedTimeline, PictureExport):
     TypeError
         If an option is unknown, or the title is not a text.
     ValueError
-        If an option, the view or the selection has a value it cannot have.
+        If an option, the view or the selection has an invalid value.
     FileNotFoundError
         If this is a source checkout whose front end is not built.
     """
@@ -89,7 +89,7 @@ class TimelineWidget(ViewedTimeline, PictureExport):
         self._views_of = Views(trace, self._shown, self._lanes)
         self._delivery = Delivery(self._shown, self._lanes, self._title)
         if view is not None:
-            # Before there is a widget that would have to be closed again.
+            # Before creating a widget that would have to be closed again.
             now = {name: values[name] for name in VIEW_OPTIONS}
             self._views_of.drawn(view, Shown({}, now, None))
         drawn = drawn_annotations(trace, self._shown, self._lanes)
@@ -119,7 +119,7 @@ class TimelineWidget(ViewedTimeline, PictureExport):
         self.set_trait("_selection", self._selection_of(value))
 
     def _selection_of(self, value: Any) -> dict[str, Any] | None:
-        """Put what the user names in the front end's terms."""
+        """Convert a selection of the user for the front end."""
         return drawn_selection(self._trace, self._shown, value)
 
     @property
