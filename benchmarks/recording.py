@@ -1,4 +1,4 @@
-"""The cost of recording a run of about 1 ms, compared with a bare run and, in one process, tftracer."""
+"""The cost of recording a run of about 1 ms, compared with a bare run and, in one process, other recorders."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from benchmarks.table import Row, show
 
 EXTRA = 0.01
 """The fraction of a bare run that the recorder may add while it traces nothing."""
+
+PROFILING = 0.05
+"""The fraction of a call under JAX's own profiler that recording it may add."""
 
 TRACING = 0.10
 """The fraction of a traced run that storing its trace may add."""
@@ -100,6 +103,10 @@ def main() -> None:
     pairs = [[float(printed(["-c", _AFTER, kind])) for kind in ("after", "before")] for _ in range(count)]
     after, before = (min(times) for times in zip(*pairs, strict=True))
     times: Times = {}
+    jitted: Times = {}
+    for _ in range(count):
+        for way, found in json.loads(printed(["-m", "benchmarks.recorded_jax"])).items():
+            jitted.setdefault(way, []).extend(found)
     with tempfile.TemporaryDirectory() as scratch:
         peer = Path(scratch, "tftracer")
         missing = install(peer)
@@ -122,6 +129,8 @@ def main() -> None:
         ),
         compared(hook, times, "tfvis_nb", "bare", 1 + EXTRA),
         compared(traced, times, "traced by tfvis_nb", "traced", 1 + TRACING),
+        compared("jitted function of JAX, recorded", jitted, "tfvis_nb", "bare"),
+        compared("the same beside JAX's profiler", jitted, "tfvis_nb", "jax.profiler", 1 + PROFILING),
     ]
     if missing:
         rows.append(Row("tftracer", missing, "", "", "", kept=False))

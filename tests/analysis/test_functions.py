@@ -43,6 +43,16 @@ def call(name: str, start: int, duration: int, *, traced: bool = False, count: i
     return name, start, duration, f"tf_function_call={mode}-nonXla tracing_count={count}"
 
 
+def jitted(function: str, start: int, duration: int, *, compiles: bool = False) -> list[Row]:
+    """Return the rows of a call of a function of JAX: where it compiles, the last 20 ns do so."""
+    name = f"PjitFunction({function})"
+    if not compiles:
+        return [(name, start, duration, "")]
+    lowered = start + duration - 20
+    parts = [(name, start + 1, duration - 2, ""), ("lower_sharding_computation", lowered - 10, 10, "")]
+    return [(name, start, duration, ""), *parts, ("backend_compile_and_load", lowered, 18, "")]
+
+
 def building(start: int, duration: int) -> Row:
     return BUILDING, start, duration, ""
 
@@ -54,6 +64,36 @@ def noted(function: str, *changes: dict[str, str], source: str = "a.py:1", nodes
 def figures(table: pd.DataFrame, *names: str) -> dict[str, Any]:
     rows = table[list(names)].itertuples(index=False)
     return {row[0]: row[1:] if len(names) > 2 else row[1] for row in rows}
+
+
+def test_calls_of_jax_that_compile_are_traced_again_after_the_first_call() -> None:
+    rows = [
+        *jitted("train", 0, 100, compiles=True),
+        ("PjitFunction(tanh)", 10, 20, ""),
+        *jitted("train", 200, 5),
+        *jitted("train", 300, 50, compiles=True),
+        *jitted("<lambda>", 360, 40, compiles=True),
+        ("PjitFunction(add)", 402, 4, ""),
+        # An eager op in the tracing of another function is compiled by itself.
+        *jitted("outer", 410, 100, compiles=True),
+        *jitted("const", 420, 60, compiles=True),
+    ]
+    trace = trace_of(*sorted(rows, key=lambda row: row[1]))
+    table = functions(trace)
+    names = ("name", "calls", "traces", "retraces", "compilations", "tracing_ns", "compiling_ns")
+    assert figures(table, *names) == {
+        "train": (3, 2, 1, 2, 110, 36),
+        "outer": (1, 1, 0, 1, 20, 18),
+        "const": (1, 1, 0, 1, 40, 18),
+        "<lambda>": (1, 1, 0, 1, 20, 18),
+        "add": (1, 0, 0, 0, 0, 0),
+    }
+    why = why_not(retraces(trace))
+    assert why is not None
+    assert why.id == "signatures_not_recorded"
+    (found,) = (one for one in trace.findings.itertuples() if one.kind == "retracing")
+    assert found.figures["name"] == "train"
+    assert found.figures["jitted"]
 
 
 def test_a_first_call_that_creates_variables_traces_twice_and_not_again() -> None:
@@ -173,6 +213,12 @@ def test_counts_of_real_profiles(path: Any) -> None:
     detail = trace.events["detail"].astype(object).fillna("")
     called = int(detail.str.contains("tf_function_call=", regex=False).sum())
     built = int((trace.events["op"] == BUILDING).sum())
+    reached = 0
+    jitted = trace.events[trace.events["name"].str.startswith("PjitFunction(")]
+    for start, duration in jitted[["start_ns", "duration_ns"]].to_numpy().tolist():
+        called += start >= reached
+        reached = max(reached, start + duration)
+    built += int((trace.events["op"] == "lower_sharding_computation").sum())
     table = functions(trace)
     assert (int(table["calls"].sum()), int(table["traces"].sum())) == (called, built)
 

@@ -28,6 +28,8 @@ GPU = Probe(
     kernels=2,
 )
 
+JAX = Probe(version="0.10.2", backend="gpu", gpus=["cuda:0"], events=30, kernels=2)
+
 
 @pytest.fixture(autouse=True)
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -51,6 +53,8 @@ def test_this_machine() -> None:
     found = {one["about"]: one for one in json.loads(done.stdout)}
     assert found["TensorFlow"]["figures"]["version"].startswith(version(installed_tensorflow()))
     assert found["tfvis_nb"]["figures"]["version"] == version("tfvis-nb")
+    assert found["JAX"]["figures"] == {"version": version("jax"), "backend": "cpu"}
+    assert found["recording JAX"]["id"] == "recording_works"
     assert done.returncode == int(not all(one["ok"] for one in found.values()))
 
 
@@ -58,6 +62,7 @@ def test_text_has_a_line_for_each_finding(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "probe", lambda: GPU)
+    monkeypatch.setattr(doctor, "probe_jax", lambda: JAX)
     code = main(["doctor", "--json"])
     found = json.loads(capsys.readouterr().out)
     assert main(["doctor"]) == code
@@ -77,6 +82,7 @@ def installed_tensorflow() -> str:
 def test_a_finding_comes_with_its_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(doctor, "probe_jax", lambda: None)
     monkeypatch.setattr(doctor, "probe", lambda: Probe(**{**vars(GPU), "kernels": 0, "log": REFUSED}))
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
@@ -165,10 +171,28 @@ def test_no_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Probe(code=1, log="Traceback\nImportError: libstdc++.so.6\n")
     found = findings(broken)["TensorFlow"]
     failed = Text("process_failed", code=1, log=": ImportError: libstdc++.so.6")
-    assert found.found == Text("tensorflow_not_imported", reason=failed)
+    assert found.found == Text("framework_not_imported", reason=failed)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     found = findings(broken)["TensorFlow"]
     assert (found.found.id, found.mend) == ("tensorflow_absent", "pip install tensorflow")
+
+
+def test_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    def results(**changes: object) -> list[tuple[str, bool]]:
+        vars(changed := Probe(**vars(JAX))).update(changes)
+        return [(one.found.id, bool(one.mend)) for one in doctor.jax(changed)]
+
+    found = ("jax_found", False)
+    works = [found, ("recording_works", False)]
+    assert results() == results(backend="cpu", gpus=[], kernels=0) == works
+    assert results(kernels=0) == [found, ("gpu_profiling_empty", True)]
+    assert results(events=0, kernels=0) == [found, ("process_failed", True)]
+    assert results(version="") == [("framework_not_imported", True)]
+    assert [(one.found.id, one.mend) for one in doctor.jax(None)] == [("framework_absent", "")]
+    # Whoever has JAX need not have TensorFlow.
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    (absent,) = doctor.tensorflow(Probe(), needed=False)
+    assert (absent.found.id, absent.mend) == ("framework_absent", "")
 
 
 def test_no_gpu_is_no_fault(driver: Path) -> None:
@@ -217,6 +241,6 @@ def test_jupyterlab_without_the_widget(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_what_a_process_said_before_it_ended() -> None:
-    lines = [f"tfvis_nb.recording.gpu.probe: {json.dumps({'version': v, 'code': 9})}" for v in ("", "2.21.0")]
+    lines = [f"tfvis_nb.recording.probe: {json.dumps({'version': v, 'code': 9})}" for v in ("", "2.21.0")]
     found = parsed("\n".join(["noise", *lines]), "log", -6)
     assert (found.version, found.code, found.log) == ("2.21.0", -6, "log")

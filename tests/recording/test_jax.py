@@ -98,6 +98,23 @@ def test_the_lines_and_scopes_of_the_code(ones: Any) -> None:
     assert bare.stacks is None
 
 
+def test_functions_that_are_traced_again() -> None:
+    @jax.jit
+    def total(x: Any) -> Any:
+        return jnp.sum(x * 2)
+
+    sizes = [jnp.ones(size) for size in (3, 3, 5)]
+    with tv.trace() as t:
+        for x in sizes:
+            total(x).block_until_ready()
+    found = t.functions[t.functions["name"] == "total"]
+    names = ["calls", "traces", "retraces", "compilations"]
+    assert found[names].to_numpy().tolist() == [[3, 2, 1, 2]]
+    spent = found[["tracing_ns", "compiling_ns"]].to_numpy(int)
+    assert 0 < spent.min() < spent.sum() <= found["total_ns"].item()
+    assert "retracing" in set(t.findings["kind"])
+
+
 def test_marked_steps(ones: Any) -> None:
     with tv.trace(steps=True) as t:
         for number in range(3):

@@ -14,8 +14,10 @@ from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import one_line
 from tfvis_nb.recording.gpu import cupti
 from tfvis_nb.recording.gpu.probe import Probe, probe
+from tfvis_nb.recording.jax.probe import probe as probe_jax
 from tfvis_nb.texts import Text
 
+_GPUS = ("gpu", "cuda", "rocm")
 _OLDEST = (2, 15)
 _OLDEST_LAB = 4
 _LOADED_BY_LAB = ("anywidget", "@jupyter-widgets/jupyterlab-manager")
@@ -38,7 +40,9 @@ class Check(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
 def command(*, as_json: bool) -> int:
     """Show the results; return 1 if one of them must be fixed, else 0."""
-    checks = [*packages(), front_end(), jupyterlab(), *tensorflow(probe())]
+    found = probe_jax()
+    checks = [*packages(), front_end(), jupyterlab()]
+    checks += [*tensorflow(probe(), needed=found is None), *jax(found)]
     if as_json:
         print(json.dumps([one.as_json() for one in checks], indent=1))  # noqa: T201
     else:
@@ -108,10 +112,13 @@ def jupyterlab(prefix: Path | None = None) -> Check:
     return Check("JupyterLab", Text("lab_ready", version=version, anywidget=anywidget))
 
 
-def tensorflow(found: Probe) -> list[Check]:
-    """Check the steps of recording, in the order in which they depend on each other."""
+def tensorflow(found: Probe, *, needed: bool = True) -> list[Check]:
+    """Check the steps of recording TensorFlow, in the order in which they depend on each other.
+
+    It is not `needed` if JAX is installed.
+    """
     if not found.version:
-        return [_not_imported(found)]
+        return [_not_imported(found, needed=needed)]
     checks = [_version(found)]
     if not found.events:
         checks.append(
@@ -124,6 +131,23 @@ def tensorflow(found: Probe) -> list[Check]:
     return checks + _gpu(found)
 
 
+def jax(found: Probe | None) -> list[Check]:
+    """Judge the results of recording JAX; None if it is not installed."""
+    if found is None:
+        return [Check("JAX", Text("framework_absent", framework="JAX"))]
+    if not found.version:
+        failed = Text("framework_not_imported", reason=_reason(found))
+        return [Check("JAX", failed, "pip install --force-reinstall jax")]
+    check = Check("JAX", Text("jax_found", version=found.version, backend=found.backend))
+    more = f"{sys.executable} -m tfvis_nb.recording.jax.probe  # shows more"
+    if not found.events:
+        return [check, Check("recording JAX", _reason(found), more)]
+    if found.backend not in _GPUS or found.kernels:
+        return [check, Check("recording JAX", Text("recording_works", events=found.events))]
+    empty = Text("gpu_profiling_empty", log=_log_line(found.log, r"CUPTI|cupti"))
+    return [check, Check("recording JAX", *(cupti.restricted() or (empty, more)))]
+
+
 def _version(found: Probe) -> Check:
     if tuple(int(part) for part in re.findall(r"\d+", found.version)[:2]) < _OLDEST:
         old = Text("tensorflow_too_old", version=found.version, oldest=".".join(map(str, _OLDEST)))
@@ -133,10 +157,12 @@ def _version(found: Probe) -> Check:
     return Check("TensorFlow", Text("tensorflow_found", version=found.version, cuda=found.cuda))
 
 
-def _not_imported(found: Probe) -> Check:
+def _not_imported(found: Probe, *, needed: bool) -> Check:
     if importlib.util.find_spec("tensorflow") is None:
+        if not needed:
+            return Check("TensorFlow", Text("framework_absent", framework="TensorFlow"))
         return Check("TensorFlow", Text("tensorflow_absent"), "pip install tensorflow")
-    what = Text("tensorflow_not_imported", reason=_reason(found))
+    what = Text("framework_not_imported", reason=_reason(found))
     return Check("TensorFlow", what, "pip install --force-reinstall tensorflow")
 
 

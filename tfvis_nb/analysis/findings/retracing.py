@@ -19,7 +19,8 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.functions.functions import functions
-from tfvis_nb.analysis.functions.retraced import retraced, retraced_times
+from tfvis_nb.analysis.functions.jitted import LOWERING
+from tfvis_nb.analysis.functions.retraced import retraced, retraced_in_steps, retraced_times
 from tfvis_nb.analysis.functions.retraces import retraces
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration
@@ -33,6 +34,12 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 _CASTABLE = re.compile(r"(?:u?int|b?float|complex)\d+|bool")
 _CAUSES = "Python numbers as arguments, shapes that change, or functions that are made in a loop"
 
+_JITTED = (
+    "The trace counts tracings without their arguments. Usual causes are shapes that change, other values of"
+    " static arguments, or functions that are made in a loop: pad to one shape, pass arrays, and call jax.jit"
+    ' once per function. jax.config.update("jax_explain_cache_misses", True) logs which argument changes.'
+)
+
 
 @per_trace
 def lost_times(trace: Trace) -> pd.Series | None:
@@ -40,8 +47,15 @@ def lost_times(trace: Trace) -> pd.Series | None:
     times: pd.Series = retraced_times(trace)
     if times.sum() == 0:
         return None
-    most = int(functions(trace)["retraces"].max())
+    most = int(_retraced(trace)["retraces"].max())
     return times if _share(trace, times) >= SHARE.value or most >= RETRACES.value else None
+
+
+def _retraced(trace: Trace) -> pd.DataFrame:
+    """Return the functions that steps trace again, the one with the most retraces first."""
+    table = functions(trace)
+    table = table[pd.MultiIndex.from_frame(table[["task", "name"]]).isin(retraced_in_steps(trace))]
+    return table.sort_values("retraces", ascending=False, kind="stable")
 
 
 def _share(trace: Trace, times: pd.Series) -> float:
@@ -59,8 +73,7 @@ def _find(trace: Trace) -> list[Finding]:
     lost = times.groupby("step").max().reindex(steps.index, fill_value=0).to_numpy()
     worst_at = int(lost.argmax())
     step = int(steps.index[worst_at])
-    table = functions(trace)
-    table = table[table["retraces"] > 0].sort_values("retraces", ascending=False, kind="stable")
+    table = _retraced(trace)
     worst = table.iloc[0]
     figures: dict[str, Any] = {
         "share": _share(trace, times),
@@ -73,6 +86,7 @@ def _find(trace: Trace) -> list[Finding]:
         "source": None if pd.isna(worst["source"]) else str(worst["source"]),
         "retraces": int(worst["retraces"]),
         "tracing_ns": None if pd.isna(worst["tracing_ns"]) else int(worst["tracing_ns"]),
+        "jitted": str(trace.events["op"].iloc[worst["longest"]]) == LOWERING,
         **_change(trace, worst),
     }
     mask = np.zeros(len(trace.events), bool)
@@ -146,6 +160,8 @@ def _advice(figures: Figures) -> str:
         return "Call tf.function once, outside of the loop or method, and keep the function it returns."
     if change == "context":
         return "Call the function on the same device and in the same strategy each time."
+    if figures["jitted"]:
+        return _JITTED
     return (
         f"The trace counts tracings without their arguments. Usual causes are {_CAUSES}: pass tensors, give"
         " @tf.function an input_signature or reduce_retracing=True. A recording of %%trace shows which"

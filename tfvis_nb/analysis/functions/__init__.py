@@ -1,1 +1,1 @@
-"""The functions that TensorFlow traces: their calls, tracings and compilations."""
+"""Functions that TensorFlow and JAX trace: their calls, tracings and compilations."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.nesting import parents, self_times_of
+from tfvis_nb.analysis.functions.jitted import count_jitted, jitted_events, tracing_times
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
@@ -46,6 +47,8 @@ def function_events(trace: Trace) -> FunctionEvents:
     is_host = is_kind(events, "host")
     is_call = is_host & events["detail"].str.contains(_MARK, regex=False).fillna(value=False).to_numpy(bool)
     is_tracing = is_host & ~is_call & map_categories(events["op"], lambda text: text == _BUILDING)
+    jitted = jitted_events(trace)
+    is_call, is_tracing = is_call | jitted.calls, is_tracing | jitted.lowerings
     is_compiling = (activity(trace) == NUMBER["compile"]) & ~is_call & ~is_tracing
     number = np.full(len(events) + 1, -1, np.int64)
     number[np.flatnonzero(is_call)] = np.arange(is_call.sum())
@@ -60,7 +63,9 @@ def function_events(trace: Trace) -> FunctionEvents:
     tracings["own_ns"] = _own(rows, outer, is_tracing, duration)
     calls["duration_ns"] = duration[is_call]
     calls["self_ns"] = self_times_of(trace)[0][is_call]
+    tracings["own_ns"] = tracing_times(events, calls, tracings, outer)
     _count(calls, events["detail"][is_call], tracings)
+    count_jitted(calls)
     _name(trace, calls, tracings)
     compilations = pd.DataFrame({"event": np.flatnonzero(is_compiling)})
     compilations["call"] = _calls_of(events, is_call, is_compiling, number)

@@ -1,4 +1,4 @@
-"""TensorFlow functions: their calls, tracings and compilations."""
+"""TensorFlow and JAX functions: their calls, tracings and compilations."""
 
 import numpy as np
 import pandas as pd
@@ -13,16 +13,18 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "name": "Name of the function in the program; functions of the same name share a row. Empty for functions"
     " that are traced outside calls without a recorded name, such as those of a tf.data pipeline.",
-    "calls": "Number of calls from Python, including those made while another function is traced.",
+    "calls": "Number of calls from Python, including those made while another function is traced. Functions"
+    " of JAX called while another is traced become part of it, and are not counted.",
     "traces": "How often it was traced while the trace was recorded. A first call that creates variables"
-    " traces twice.",
+    " traces twice. Functions of JAX: how often it was lowered.",
     "retraces": "traces after those of the function's first call ever. In recordings also those of a function"
-    " that was made anew from the same code.",
+    " that was made anew from the same code. Functions of JAX: traces after the first call of this name in"
+    " the trace.",
     "compilations": "Number of calls in which XLA compiled something.",
     "total_ns": "Sum of the durations of its calls, in ns; total_ns of op_statistics.",
     "self_ns": "Sum of the self times of its calls, in ns; self_ns of op_statistics.",
-    "tracing_ns": "Time spent tracing it, without the functions traced within it, in ns. NA where a call"
-    " traced it and the time is not recorded.",
+    "tracing_ns": "Time spent tracing it, without the functions traced within it, in ns; for JAX also"
+    " lowering it. NA where a call traced it and the time is not recorded.",
     "compiling_ns": "Time in which something was compiled in its calls, on any thread, in ns.",
     "nodes": "Number of nodes of its largest graph; NA where not recorded.",
     "source": "File and line of its definition in your own code, the first three of several functions of one"
@@ -44,7 +46,7 @@ _COLUMNS = {
 
 @validate_input
 def functions(trace: Trace) -> pd.DataFrame:
-    """Add up calls, tracings and compilations by ``tf.function``.
+    """Add up calls, tracings and compilations by ``tf.function``, and by function that JAX compiles.
 
     Parameters
     ----------

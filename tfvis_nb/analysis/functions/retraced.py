@@ -22,6 +22,14 @@ def retraced(trace: Trace) -> np.ndarray:
     return within
 
 
+def retraced_in_steps(trace: Trace) -> list[tuple[str, str]]:
+    """Return the task and name of each function that is traced again in a step."""
+    found, step = function_events(trace), trace.events["step"].to_numpy()
+    again = [table[table["again"].to_numpy(bool)] for table in found[:2]]
+    within = [table[step[table["event"].to_numpy(np.int64)] != NO_STEP] for table in again]
+    return [pair for table in within for pair in zip(table["task"], table["name"], strict=True)]
+
+
 @per_trace
 def retraced_times(trace: Trace) -> pd.Series:
     """Return the time of tracing functions again and compiling them, in ns, by task and step."""

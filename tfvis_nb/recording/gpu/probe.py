@@ -1,6 +1,7 @@
 """Find out what TensorFlow can record here, with a test recording in a separate process.
 
 A separate process is needed because a fault may end it, and TensorFlow reports reasons only in its log.
+`tfvis_nb.recording.jax.probe` does the same for JAX.
 """
 
 import json
@@ -9,7 +10,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
 
-_MARK = "tfvis_nb.recording.gpu.probe: "
+_MARK = "tfvis_nb.recording.probe: "
 LONGEST_S = 180.0
 """How long TensorFlow may take to start and multiply two matrices; with a cold disk almost a minute."""
 
@@ -18,17 +19,19 @@ LONGEST_S = 180.0
 class Probe:
     """The result of the probe.
 
-    - `version`: TensorFlow's version; "" if it could not be imported.
+    - `version`: The framework's version; "" if it could not be imported.
+    - `backend`: What JAX runs on, such as ``"cpu"``.
     - `cuda`: The major CUDA version it was built for; "" if none.
     - `gpus`: The GPUs that it sees.
     - `library`: The path of CUPTI; "" if it was not opened.
     - `why`: Why it was not opened.
     - `events`, `kernels`: The number of rows, and of kernel rows, recorded for a matrix multiplication.
-    - `log`: TensorFlow's log, and Python's error.
+    - `log`: The framework's log, and Python's error.
     - `code`: The exit code of the process; None if it did not end in time.
     """
 
     version: str = ""
+    backend: str = ""
     cuda: str = ""
     gpus: list[str] = field(default_factory=list)
     library: str = ""
@@ -39,11 +42,16 @@ class Probe:
     code: int | None = 0
 
 
-def probe(longest_s: float = LONGEST_S) -> Probe:
-    """Make a test recording in another process, for at most `longest_s` seconds, and return the result."""
+def probe() -> Probe:
+    """Make a test recording of TensorFlow in another process, and return the result."""
+    return in_a_process(__name__)
+
+
+def in_a_process(module: str, longest_s: float = LONGEST_S) -> Probe:
+    """Run a module that probes, for `longest_s` seconds at most, and return the result."""
     # The log has the reasons, which the user did not intend to silence.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}
-    command = [sys.executable, "-m", "tfvis_nb.recording.gpu.probe"]
+    command = [sys.executable, "-m", module]
     try:
         done = subprocess.run(  # noqa: S603 - this very Python
             command, env=environment, capture_output=True, timeout=longest_s, check=False
@@ -69,7 +77,8 @@ def parsed(output: str, log: str, code: int) -> Probe:
     return found
 
 
-def _say(found: Probe) -> None:
+def say(found: Probe) -> None:
+    """Tell the process that asked what is known so far."""
     print(_MARK + json.dumps(asdict(found)), flush=True)  # noqa: T201 - to the process that asked
 
 
@@ -81,9 +90,9 @@ def _run() -> None:
     from tfvis_nb.recording.gpu.cupti import cuda_major, library
 
     found = Probe(version=tf.__version__, cuda=cuda_major())
-    _say(found)
+    say(found)
     found.gpus = [gpu.name for gpu in tf.config.list_physical_devices("GPU")]
-    _say(found)
+    say(found)
     values = tf.random.uniform([256, 256])
     try:
         with trace(mode="profiler") as recorded:
@@ -96,7 +105,7 @@ def _run() -> None:
         # After the profile, for which TensorFlow has opened it if it can.
         path, found.why = library(found.cuda)
         found.library = str(path or "")
-    _say(found)
+    say(found)
 
 
 if __name__ == "__main__":

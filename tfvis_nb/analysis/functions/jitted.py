@@ -1,0 +1,78 @@
+"""Functions that JAX compiles: their calls, and the tracing and lowering in each.
+
+JAX records a call as ``PjitFunction(train)``, and the lowering of what it has traced as an event of its own.
+Tracing has none: it takes the time from the start of the call to the lowering.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.events.nesting import parents
+from tfvis_nb.core.categories import is_kind, map_categories
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.xspace.jitted import jitted_function
+
+_CALL = "PjitFunction"
+LOWERING = "lower_sharding_computation"
+
+
+class JittedEvents(NamedTuple):
+    """The events of JAX's functions, as masks of the events of a trace.
+
+    - `calls`: Calls of the program, and those in the tracing of another function that compile themselves.
+    - `lowerings`: One for each time that a function was traced and compiled.
+    """
+
+    calls: np.ndarray
+    lowerings: np.ndarray
+
+
+def jitted_events(trace: Trace) -> JittedEvents:
+    """Find the calls of functions that JAX compiles."""
+    events = trace.events
+    is_host = is_kind(events, "host")
+    lowerings = is_host & map_categories(events["op"], lambda text: text == LOWERING)
+    called = is_host & map_categories(events["op"], lambda text: text.startswith(_CALL))
+    if not called.any():
+        return JittedEvents(called, lowerings & called)
+    outer = parents(events, called | lowerings)
+    calls = called & (outer < 0)
+    compiling = outer[lowerings]
+    compiling = compiling[compiling >= 0]
+    # A call that JAX's fast path does not know is recorded twice, one within the other.
+    around = outer[compiling]
+    name = events["name"].astype(object).to_numpy()
+    twice = (around >= 0) & (name[around] == name[compiling])
+    calls[np.where(twice, around, compiling)] = True
+    return JittedEvents(calls & called, lowerings)
+
+
+def count_jitted(calls: pd.DataFrame) -> None:
+    """Mark the calls that trace a function which was called before, and take the functions' own names."""
+    functions = calls["name"].map(jitted_function)
+    jitted = functions.astype(bool)
+    calls["name"] = calls["name"].where(~jitted, functions)
+    before = calls.groupby(["task", "name"]).cumcount() > 0
+    calls["again"] |= jitted & before & (calls["tracings"] > 0)
+
+
+def tracing_times(
+    events: pd.DataFrame, calls: pd.DataFrame, tracings: pd.DataFrame, outer: np.ndarray
+) -> np.ndarray:
+    """Return how long each tracing took, in ns: of JAX until its lowering ends, without calls within it."""
+    own = tracings["own_ns"].to_numpy(np.int64).copy()
+    lowered = (tracings["name"] == LOWERING).to_numpy() & (tracings["call"] >= 0).to_numpy()
+    if not lowered.any():
+        return own
+    start = events["start_ns"].to_numpy(np.int64)
+    duration = events["duration_ns"].to_numpy(np.int64)
+    rows = tracings["event"].to_numpy(np.int64)[lowered]
+    around = calls["event"].to_numpy(np.int64)[tracings["call"].to_numpy(np.int64)[lowered]]
+    inner = calls["event"].to_numpy(np.int64)
+    inner = inner[outer[inner] >= 0]
+    within = np.zeros(len(events), np.int64)
+    np.add.at(within, outer[inner], duration[inner])
+    own[lowered] = np.maximum(start[rows] + duration[rows] - start[around] - within[around], 0)
+    return own

@@ -1,0 +1,38 @@
+"""Finds out what JAX can record here, by recording something in a separate process."""
+
+import importlib.util
+import sys
+
+from tfvis_nb.recording.gpu.probe import Probe, in_a_process, say
+
+
+def probe() -> Probe | None:
+    """Record a small multiplication of JAX in another process; None if JAX is not installed."""
+    return in_a_process(__name__) if importlib.util.find_spec("jax") is not None else None
+
+
+def _run() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    from tfvis_nb.reading import EmptyTraceError
+    from tfvis_nb.recording import trace
+
+    found = Probe(version=jax.__version__)
+    say(found)
+    found.backend = jax.default_backend()
+    found.gpus = [str(device) for device in jax.devices() if device.platform != "cpu"]
+    say(found)
+    values = jnp.ones([256, 256])
+    try:
+        with trace(framework="jax") as recorded:
+            jax.jit(jnp.matmul)(values, values).block_until_ready()
+        found.events = len(recorded.events)
+        found.kernels = int((recorded.events["kind"] == "kernel").sum())
+    except EmptyTraceError as error:
+        sys.stderr.write(f"{error}\n")
+    say(found)
+
+
+if __name__ == "__main__":
+    _run()
