@@ -28,6 +28,7 @@ export interface Shown {
 
 const LINE = 12;
 const TICK_GAP = 44;
+const LABEL_GAP = 8;
 
 export function draw(context: CanvasRenderingContext2D, shown: Shown, ratio: number): void {
   const { geometry, tokens, picture } = shown;
@@ -72,29 +73,31 @@ function drawSteps(context: CanvasRenderingContext2D, shown: Shown): void {
   context.fillStyle = tokens.muted;
   context.strokeStyle = tokens.muted;
   context.lineWidth = 1;
-  let free = plot.x - TICK_GAP;
+  let free = Number.NEGATIVE_INFINITY;
   for (let column = Math.ceil(range.from); column < range.to; column++) {
     if (grid.step[column] % every > 0) continue;
     const x = columnX(geometry, range, column) + per / 2;
-    if (x < free + TICK_GAP * 0.7) continue;
-    free = x;
+    const text = String(grid.step[column]);
+    const half = context.measureText(text).width / 2;
+    if (x - half < free + LABEL_GAP) continue;
+    free = x + half;
     line(context, x, bottom + 1, x, bottom + 4);
-    context.fillText(String(grid.step[column]), x, bottom + 11);
+    context.fillText(text, x, bottom + 11);
   }
   if (grid.runs.length < 2) return;
   context.textAlign = "left";
-  let last = Number.NEGATIVE_INFINITY;
+  let named = Number.NEGATIVE_INFINITY;
   for (let column = Math.ceil(range.from); column < range.to; column++) {
     if (column > range.from && grid.run[column] === grid.run[column - 1]) continue;
     const x = columnX(geometry, range, column);
     context.strokeStyle = tokens.muted;
     if (column > range.from) line(context, x, plot.y - 14, x, bottom);
     const name = grid.runs[grid.run[column]];
-    const room = context.measureText(name).width;
-    if (x < last + 8 || x + room > plot.x + plot.width + 4) continue;
+    const until = x + 3 + context.measureText(name).width;
+    if (x < named + LABEL_GAP || until > plot.x + plot.width + 4) continue;
     context.fillStyle = tokens.muted;
     context.fillText(name, x + 3, plot.y - 9);
-    last = x + 3 + room;
+    named = until;
   }
 }
 

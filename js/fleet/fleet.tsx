@@ -4,8 +4,10 @@ import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { type Cell, cellText, type Grid, stepText, type Values, valueText } from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";
 import { scaleOf } from "../model/fleet/scale";
-import { quantile, sortedValues } from "../model/fleet/spread";
+import { sortedValues, spreadOfSteps, spreadOfTasks } from "../model/fleet/spread";
+import { typicalOf } from "../model/fleet/typical";
 import type { Theme } from "../model/paint/palette";
+import { copyText } from "../ui/clipboard";
 import { HeatMap } from "./heat_map";
 import type { FleetHost } from "./host";
 import { Legend } from "./legend";
@@ -27,6 +29,8 @@ interface Said {
   text: string;
   isError?: boolean;
   isBusy?: boolean;
+  /** A Python call to copy. */
+  call?: string | undefined;
 }
 
 const ABOUT =
@@ -55,19 +59,16 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
   }, []);
   const metric = grid.metrics[chosen.metric];
   const { values } = chosen;
-  const { scale, median } = useMemo(() => {
-    const sorted = sortedValues(values);
-    return { scale: scaleOf(sorted), median: quantile(sorted, 0.5) };
-  }, [values]);
+  const { scale, spreads, typical } = useMemo(() => {
+    const spreads = { bySteps: spreadOfSteps(grid, values), byTasks: spreadOfTasks(grid, values) };
+    return { scale: scaleOf(sortedValues(values)), spreads, typical: typicalOf(grid, spreads.bySteps) };
+  }, [grid, values]);
   /** Only what was asked last counts: an answer may take long. */
-  const ask = (text: string, answer: Promise<string>) => {
+  const ask = (text: string, answer: Promise<Said>) => {
     const mine = ++latest.current;
     setSaid({ text, isBusy: true });
     const say = (said: Said) => mine === latest.current && setSaid(said);
-    answer.then(
-      (text) => say({ text }),
-      (error: Error) => say({ text: error.message, isError: true }),
-    );
+    answer.then(say, (error: Error) => say({ text: error.message, isError: true }));
   };
   const choose = (next: Cell) => {
     setCell(next);
@@ -76,9 +77,9 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
   };
   const open = (next: Cell) => {
     setCell(next);
-    const answer = host.open(next).then(({ text, isShown }) => {
+    const answer = host.open(next).then(({ text, isShown, call }) => {
       if (isShown) setOpened(next);
-      return text;
+      return { text, call };
     });
     ask(`Reading the trace of ${cellText(grid, next)} …`, answer);
   };
@@ -93,7 +94,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
     const answer = host.values(grid, name.name).then(
       (values) => {
         setChosen({ metric: index, values });
-        return "";
+        return NOTHING;
       },
       (error: Error) => {
         setWanted(chosen.metric);
@@ -107,6 +108,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
     open(next);
   });
   const isPart = range.to - range.from < steps;
+  const isElsewhere = cell !== null && host.hasTimeline?.(grid, cell) === false;
   const here = cell && values[cell.task * steps + cell.column];
   return (
     <>
@@ -146,7 +148,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
       </div>
       {scale ? (
         <HeatMap
-          {...{ grid, metric, values, scale, median, theme, cell, range, choose, show, open }}
+          {...{ grid, metric, values, scale, spreads, typical, theme, cell, range, choose, show, open }}
           since={host.compareSince && since > 0 ? since : null}
         />
       ) : (
@@ -156,21 +158,31 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
         <span role="status" data-busy={said.isBusy}>
           {cell && here !== null ? (
             <>
-              <strong>{cellText(grid, cell)}</strong> {valueText(metric, here, median)}
+              <strong>{cellText(grid, cell)}</strong> {valueText(metric, here, typical[cell.column])}
             </>
           ) : (
             "Click a cell to see its timeline"
           )}
           {said.text && <em class={said.isError ? "failed" : undefined}> {said.text}</em>}
+          {said.call && <code> {said.call}</code>}
         </span>
+        {said.call && (
+          <button type="button" onClick={() => copyText(said.call!)}>
+            Copy call
+          </button>
+        )}
         <span class="space" />
         {cell && (
           <button
             type="button"
-            title="Show the timeline of this step and task (Enter)"
+            title={
+              isElsewhere
+                ? "This page does not have it: show the Python call that opens it (Enter)"
+                : "Show the timeline of this step and task (Enter)"
+            }
             onClick={() => open(cell)}
           >
-            Open timeline
+            {isElsewhere ? "Show call" : "Open timeline"}
           </button>
         )}
         {opened && (

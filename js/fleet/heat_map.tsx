@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Cell, cellText, type Grid, type Metric, type Values, valueText } from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";
 import { colours, type Scale, scaleOf } from "../model/fleet/scale";
-import { type Spread, sortedValues, spreadOfSteps, spreadOfTasks } from "../model/fleet/spread";
+import { type Spread, sortedValues } from "../model/fleet/spread";
 import { readTokens } from "../ui/theme";
 import { draw } from "./draw";
 import { cellAt, columnAt, type Geometry, geometryOf } from "./geometry";
@@ -17,7 +17,10 @@ interface HeatMapProps {
   metric: Metric;
   values: Values;
   scale: Scale;
-  median: number;
+  /** Over the tasks of each step, and over the steps of each task. */
+  spreads: { bySteps: Spread[]; byTasks: Spread[] };
+  /** What a step usually takes, for each step. */
+  typical: Float64Array;
   /** The theme, or whatever else changes with it. */
   theme: string;
   cell: Cell | null;
@@ -40,7 +43,8 @@ const HINT =
   "The table shows the same figures.";
 
 export function HeatMap(props: HeatMapProps) {
-  const { grid, metric, values, scale, median, theme, cell, range, since, choose, show, open } = props;
+  const { grid, metric, values, scale, spreads, typical, theme, cell, range, since, choose, show, open } =
+    props;
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
@@ -54,9 +58,6 @@ export function HeatMap(props: HeatMapProps) {
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  const spreads = useMemo((): { bySteps: Spread[]; byTasks: Spread[] } => {
-    return { bySteps: spreadOfSteps(grid, values), byTasks: spreadOfTasks(grid, values) };
-  }, [grid, values]);
   const extent = useMemo(() => extentOf(spreads.bySteps), [spreads]);
   const geometry = useMemo(
     () => (width > 0 ? geometryOf(grid, width, labelWidth(grid, canvas.current)) : null),
@@ -149,7 +150,7 @@ export function HeatMap(props: HeatMapProps) {
     event.stopPropagation();
   };
   const numberOf = ({ task, column }: Cell) => task * grid.step.length + column;
-  const valueAt = (one: Cell) => values[numberOf(one)];
+  const textOf = (one: Cell) => valueText(metric, values[numberOf(one)], typical[one.column]);
   const counts = `${grid.tasks.length} tasks, ${grid.step.length} steps`;
   return (
     <div class="heat-map" ref={box} style={geometry ? { height: `${geometry.height}px` } : undefined}>
@@ -161,9 +162,7 @@ export function HeatMap(props: HeatMapProps) {
         aria-valuemin={0}
         aria-valuemax={values.length - 1}
         aria-valuenow={cell ? numberOf(cell) : 0}
-        aria-valuetext={
-          cell ? `${cellText(grid, cell)}: ${valueText(metric, valueAt(cell), median)}` : "No cell chosen"
-        }
+        aria-valuetext={cell ? `${cellText(grid, cell)}: ${textOf(cell)}` : "No cell chosen"}
         aria-description={HINT}
         tabIndex={0}
         onKeyDown={key}
@@ -182,7 +181,7 @@ export function HeatMap(props: HeatMapProps) {
       {hovered && !dragged && geometry && (
         <div class="cell-tip" aria-hidden="true" style={tipPlace(hovered, geometry)}>
           <strong>{cellText(grid, hovered.cell)}</strong>
-          <span>{valueText(metric, valueAt(hovered.cell), median)}</span>
+          <span>{textOf(hovered.cell)}</span>
         </div>
       )}
     </div>

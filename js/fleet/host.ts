@@ -7,6 +7,8 @@ export interface Opened {
   text: string;
   /** Whether the timeline is shown. */
   isShown: boolean;
+  /** The Python call that shows it elsewhere, if it is not. */
+  call?: string;
 }
 
 export interface FleetHost {
@@ -17,6 +19,8 @@ export interface FleetHost {
   values(grid: Grid, metric: string): Promise<Values>;
   /** Show the timeline of a cell; rejects with a readable message. */
   open(cell: Cell): Promise<Opened>;
+  /** Whether `open` shows a timeline; missing where it always does. */
+  hasTimeline?(grid: Grid, cell: Cell): boolean;
   /** Remove the timeline. */
   close(): void;
   /** The column since which ops are compared. */

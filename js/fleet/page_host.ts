@@ -40,6 +40,10 @@ export class PageFleetHost implements FleetHost {
     return valuesIn(await embedded(`tfvis-values-${index}`), grid);
   }
 
+  hasTimeline(grid: Grid, { task, column }: Cell): boolean {
+    return this.written.worst.includes(task * grid.step.length + column);
+  }
+
   async open({ task, column }: Cell): Promise<Opened> {
     const grid = await this.grid();
     const { worst, tasks, dataset } = this.written;
@@ -56,9 +60,9 @@ export class PageFleetHost implements FleetHost {
       ? `This page has the timelines of ${names.join(", ")}.`
       : "This page has no timelines.";
     const run = grid.runs[grid.run[column]];
-    const call = `trace(run=${quoted(run)}, task=${quoted(tasks[task])}, steps=${grid.step[column]})`;
-    const text = `${has} For this one run tv.show_timeline(tv.open_traces(${quoted(dataset)}).${call}).`;
-    return { text, isShown: false };
+    const cell = `run=${quoted(run)}, task=${quoted(tasks[task])}, steps=${grid.step[column]}`;
+    const call = `tv.show_timeline(tv.open_traces(${quoted(dataset)}).trace(${cell}))`;
+    return { text: `${has} For this one, run`, isShown: false, call };
   }
 
   close(): void {

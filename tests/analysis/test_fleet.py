@@ -76,6 +76,28 @@ def test_first_steps_stand_behind_all_others() -> None:
     assert found["first"].tolist() == [False, False, False, True]
 
 
+def test_steps_are_compared_with_those_of_their_run_and_short_runs_with_each_other() -> None:
+    durations = {"large": [900, 900, 900, 1000], "small": [10, 30, 10, 10], "a": [50], "b": [60, 70]}
+    rows = [(run, at, ns) for run, all_ns in durations.items() for at, ns in enumerate(all_ns)]
+    table = pd.DataFrame(rows, columns=["run", "step", "duration_ns"])
+    found = fleet_outliers(table).set_index(["run", "step"])
+    assert found["ratio"][("large", 3)] == 1000 / 900
+    assert found["ratio"][("small", 1)] == 3
+    assert found["ratio"][[("a", 0), ("b", 0), ("b", 1)]].round(3).tolist() == [0.833, 1, 1.167]
+    assert found["slow"].sum() == 1
+    assert found.index.tolist()[:3] == [("large", 3), ("small", 1), ("b", 1)]
+    # One step of its kind is like none.
+    alone = fleet_outliers(table[~table["run"].isin(["b"])]).set_index(["run", "step"])
+    assert np.isnan(alone["ratio"][("a", 0)])
+    assert not alone["slow"][("a", 0)]
+
+
+def test_an_outlier_has_the_work_of_its_devices() -> None:
+    busy = [[5, 5, 20, 5]]
+    assert fleet_outliers(small([[9, 9, 30, 9]], device_busy_ns=busy))["work_ratio"].tolist()[0] == 4
+    assert fleet_outliers(small([[9, 9, 30, 9]]))["work_ratio"].isna().all()
+
+
 def test_outliers_need_three_steps() -> None:
     assert why_not(fleet_outliers(small([[5, 6]]))).id == "too_few_fleet_steps"
 

@@ -44,13 +44,17 @@ def test_keys_move_the_cell_and_enter_opens_its_timeline(view: FleetView, page: 
     view.expect_value(r"step 0 of day1 · worker 0: 21\.0 ms")
     view.press("End", "ArrowRight", "ArrowUp")
     view.expect_value(r"step 11 of day2 · worker 0")
+    button = view.root.get_by_role("button", name=re.compile("^(Open timeline|Show call)$"))
+    expect(button).to_have_text("Show call")
     view.press("Enter")
     # What the page does not have is said, with how to get it.
     expect(view.status).to_contain_text("step 5 of day2")
     expect(view.status).to_contain_text(
         'tv.open_traces("fleet").trace(run="day2", task="/job:worker/replica:0/task:0", steps=11)'
     )
+    expect(view.root.get_by_role("button", name="Copy call")).to_be_visible()
     view.click(1, 17)
+    expect(button).to_have_text("Open timeline")
     view.expect_value(SLOW_CELL)
     timeline = Timeline(page.locator(".tfvis-timeline > div")).wait()
     expect(timeline.root.locator(".toolbar .title")).to_have_text("step 5 · worker 1 · day2")
@@ -96,7 +100,7 @@ def test_a_part_of_the_steps_is_shown_by_keys_and_by_dragging(view: FleetView, p
 
 
 def test_tabs_rank_what_was_planted_and_a_row_opens_it(view: FleetView, page: Page) -> None:
-    outliers = view.table("Outliers", "Steps, longest first")
+    outliers = view.table("Outliers", "Slowest steps")
     first = outliers.locator("tbody tr").first
     expect(first).to_contain_text("worker 1")
     expect(first).to_contain_text("Input")

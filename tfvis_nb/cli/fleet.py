@@ -14,7 +14,7 @@ from tfvis_nb.texts import Text, text_of
 _ABOUT = """
 DATASET is the folder of a dataset, which tfvis-nb ingest makes, or a folder, pattern or URL of traces, which
 are ingested into one in your cache folder. The page has a heat map of steps and tasks, tables of what
-stands out, and the timelines of the longest steps.
+stands out, and the timelines of the slowest steps.
 """
 
 _EXAMPLES = """

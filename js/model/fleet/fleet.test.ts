@@ -4,6 +4,7 @@ import { cellText, type Grid, valueText } from "./grid";
 import { largestCells, span } from "./pixels";
 import { colourOf, colours, marksOf, placeOf, scaleOf } from "./scale";
 import { sortedValues, spreadOf, spreadOfSteps, spreadOfTasks } from "./spread";
+import { typicalOf } from "./typical";
 
 const NAN = Number.NaN;
 
@@ -96,6 +97,15 @@ describe("scale", () => {
     expect(found[0]).toBeGreaterThan(1.05);
     expect(found[255]).toBeGreaterThan(10);
   });
+});
+
+test("steps are compared with those of their run, and short runs with one another", () => {
+  const run = Uint32Array.of(0, 0, 0, 1, 2, 2);
+  const grid = { ...gridOf(2, 6, ["a", "b", "c"]), run };
+  const values = Float64Array.of(7, 1, 3, 50, 60, 70, 5, 9, 2, NAN, NAN, 80);
+  expect([...typicalOf(grid, spreadOfSteps(grid, values))]).toEqual([7, 7, 7, 60, 60, 60]);
+  const few = { ...gridOf(1, 4, ["a", "b"]), run: Uint32Array.of(0, 0, 0, 1) };
+  expect([...typicalOf(few, spreadOfSteps(few, values.slice(0, 4)))]).toEqual([3, 3, 3, NAN]);
 });
 
 describe("texts", () => {

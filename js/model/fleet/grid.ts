@@ -1,4 +1,4 @@
-/** The grid of a fleet: its tasks, steps and figures, as display/fleet/grid_bytes.py writes them. */
+/** The grid of a fleet: its tasks, steps and figures, as display/fleet/cells.py writes them. */
 
 import { type ColumnUnit, formatCell } from "../format/column_units";
 import { formatRatio, unbroken } from "../format/units";
@@ -56,7 +56,7 @@ export function cellText(grid: Grid, { task, column }: Cell): string {
   return `${stepText(grid, column)} · ${grid.tasks[task]}`;
 }
 
-/** "45.5 ms · 1.82 × median", or that there is no such step. */
+/** "45.5 ms · 1.82 × median", that of the largest values of its run's steps, or that there is no such step. */
 export function valueText(metric: Metric, value: number, median: number): string {
   if (Number.isNaN(value)) return "not recorded";
   const text = formatCell(value, metric.unit);

@@ -36,7 +36,7 @@ def test_a_cell_opens_its_timeline(notebook: OpenNotebook, tmp_path: Path) -> No
     view.metric.select_option("Communication")
     expect(view.cells).to_have_attribute("aria-label", "Communication: 4 tasks, 24 steps")
     view.expect_value(r"step 3 of day1 · worker 2: \d\.\d\d ms")
-    view.table("Outliers", "Steps, longest first").locator("tbody tr").first.get_by_role("button").click()
+    view.table("Outliers", "Slowest steps").locator("tbody tr").first.get_by_role("button").click()
     expect(timeline.root.locator(".toolbar .title")).to_have_text("step 5 · worker 1 · day2")
     ops = view.table("Slower ops", "Ops since step 0 of day2").locator("tbody tr")
     expect(ops.first).to_contain_text(re.compile(f"{SLOWER}.*% longer"))

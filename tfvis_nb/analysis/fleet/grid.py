@@ -46,6 +46,16 @@ class Grid(NamedTuple):
         ends = np.flatnonzero(names[1:] != names[:-1]) + 1
         return np.split(steps, ends)
 
+    def alike(self, fewest: int) -> list[np.ndarray]:
+        """Return the steps that are compared with one another: of each run, or of all runs with too few.
+
+        Groups with fewer steps than `fewest` are left out.
+        """
+        runs = self.recordings(np.arange(len(self.steps)))
+        few = [run for run in runs if len(run) < fewest]
+        groups = [run for run in runs if len(run) >= fewest] + ([np.concatenate(few)] if few else [])
+        return [group for group in groups if len(group) >= fewest]
+
 
 def grid(table: pd.DataFrame, function: str) -> Grid:
     """Return the grid of a dataset's steps.

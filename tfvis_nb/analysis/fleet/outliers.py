@@ -1,5 +1,6 @@
 """The steps that took longer than others, and on which task and by which activity."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "duration_ns": "Duration of the step on the task where it took longest, in ns.",
-    "excess_ns": "duration_ns minus its median over the steps of all runs, in ns.",
-    "ratio": "duration_ns / its median over the steps of all runs.",
+    "excess_ns": "duration_ns minus its median over the steps of the run, in ns. Runs of fewer than three steps "
+    "are compared with one another; NaN if these have fewer than three steps in all.",
+    "ratio": "duration_ns / that median.",
     "slow": f"Whether ratio is {SLOW_STEP_RATIO} or more.",
     "first": "Whether it is the first of three or more steps of its run. These initialise and compile, and "
     "stand behind all others.",
@@ -24,8 +26,11 @@ FIGURES: dict[str, str] = {
     "tasks": f"Number of tasks on which the step took {SLOW_STEP_RATIO} times the task's median or more.",
     "activity": "The activity that exceeds its median over the steps most on that task; see the breakdown.",
     "activity_ns": "Its time minus that median, in ns.",
+    "work_ratio": "How long the devices of that task were busy / the median of that over the steps. "
+    f"{SLOW_STEP_RATIO} or more points to a larger batch, or to other work. NaN without devices.",
 }
 
+BUSY = "device_busy_ns"
 _FEWEST = 3
 """Steps that show which of them is typical."""
 _COLUMNS = {
@@ -40,11 +45,12 @@ _COLUMNS = {
     "tasks": "int64",
     "activity": "str",
     "activity_ns": "float64",
+    "work_ratio": "float64",
 }
 
 
 def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
-    """Rank the steps of a fleet by how much longer than the median step they took.
+    """Rank the steps of a fleet by how much longer than the median step of their run they took.
 
     Parameters
     ----------
@@ -54,10 +60,11 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per run and step, the longest first but first steps last: ``run`` (str), ``step`` (int64),
-        and as in `FIGURES` ``duration_ns`` (int64), ``excess_ns``, ``ratio`` (float64), ``slow``, ``first``
-        (bool), ``task`` (str), ``tasks`` (int64), ``activity`` (str, empty if none exceeds its median) and
-        ``activity_ns`` (float64). `cannot_say` where there are not at least three steps.
+        One row per run and step, the largest ``excess_ns`` first but first steps last: ``run`` (str),
+        ``step`` (int64), and as in `FIGURES` ``duration_ns`` (int64), ``excess_ns``, ``ratio`` (float64),
+        ``slow``, ``first`` (bool), ``task`` (str), ``tasks`` (int64), ``activity`` (str, empty if none
+        exceeds its median), ``activity_ns`` and ``work_ratio`` (float64). `cannot_say` where there are not at
+        least three steps to compare.
 
     Raises
     ------
@@ -75,16 +82,17 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     [1, 3.0, True, 'w0', 2]
     """
     found = grid(steps, "fleet_outliers")
-    if len(found.steps) < _FEWEST:
+    groups = found.alike(_FEWEST)
+    if not groups:
         return cannot_say(_COLUMNS, Text("too_few_fleet_steps", fewest=_FEWEST))
     took = found.values(DURATION)
     longest = np.nanmax(took, axis=0)
-    median = float(np.median(longest))
-    task = np.nanargmax(_beyond(own_times(found)), axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = longest / median if median else np.full(len(longest), np.nan)
-        own = took / _median(took)
-    activity, activity_ns = _activity(found, task)
+    median = _medians(longest[None], groups)[0]
+    own = own_times(found)
+    usual = _medians(own, groups)
+    task = np.nanargmax(np.where(np.isnan(usual), own, own - usual), axis=0)
+    ratio = _ratios(longest, median)
+    activity, activity_ns = _activity(found, task, groups)
     values: dict[str, Any] = {
         "run": found.runs,
         "step": found.steps,
@@ -94,12 +102,15 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
         "slow": ratio >= SLOW_STEP_RATIO,
         "first": _first(found),
         "task": [found.tasks[number] for number in task.tolist()],
-        "tasks": (own >= SLOW_STEP_RATIO).sum(axis=0),
+        "tasks": (_ratios(took, _medians(took, groups)) >= SLOW_STEP_RATIO).sum(axis=0),
         "activity": activity,
         "activity_ns": activity_ns,
+        "work_ratio": _work_ratios(found, task, groups),
     }
     table = pd.DataFrame(values).astype(dtypes(_COLUMNS))
-    order = np.lexsort((-longest, table["first"].to_numpy()))
+    excess = table["excess_ns"].to_numpy()
+    # NaN is sorted behind all numbers.
+    order = np.lexsort((-longest, -excess, table["first"].to_numpy()))
     return table.loc[order].reset_index(drop=True)
 
 
@@ -110,27 +121,37 @@ def _first(found: Grid) -> np.ndarray:
     return is_first
 
 
-def _median(values: np.ndarray) -> np.ndarray:
-    """Return the median of each task over its steps, NaN without any."""
-    known = ~np.isnan(values).all(axis=1)
-    found = np.full((len(values), 1), np.nan)
-    found[known, 0] = np.nanmedian(values[known], axis=1)
+def _medians(values: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
+    """Return for each value the median of its row over the steps it is compared with; NaN without any."""
+    found = np.full(values.shape, np.nan)
+    for group in groups:
+        known = ~np.isnan(values[:, group]).all(axis=1)
+        found[np.ix_(known, group)] = np.nanmedian(values[np.ix_(known, group)], axis=1)[:, None]
     return found
 
 
-def _beyond(values: np.ndarray) -> np.ndarray:
-    beyond: np.ndarray = values - _median(values)
-    return beyond
+def _ratios(values: np.ndarray, medians: np.ndarray) -> np.ndarray:
+    return np.divide(values, medians, out=np.full(values.shape, np.nan), where=medians > 0)
 
 
-def _activity(found: Grid, task: np.ndarray) -> tuple[list[str], np.ndarray]:
+def _activity(
+    found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]
+) -> tuple[list[str], np.ndarray]:
     """Return the activity that exceeds its median most in each step on one task, and by how much."""
     parts = [part for part in PARTS if part in found.table]
     if not parts:
         return [""] * len(task), np.zeros(len(task))
     column = np.arange(len(task))
-    more = np.stack([np.nan_to_num(_beyond(found.values(part)))[task, column] for part in parts])
+    values = [found.values(part) for part in parts]
+    more = np.stack([np.nan_to_num(one - _medians(one, groups))[task, column] for one in values])
     most = more.argmax(axis=0)
     by = more[most, column]
     names = [parts[part].removesuffix("_ns") if ns > 0 else "" for part, ns in zip(most, by, strict=True)]
     return names, np.maximum(by, 0)
+
+
+def _work_ratios(found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
+    if BUSY not in found.table:
+        return np.full(len(task), np.nan)
+    busy = found.values(BUSY)
+    return _ratios(busy, _medians(busy, groups))[task, np.arange(len(task))]

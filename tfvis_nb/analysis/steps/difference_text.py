@@ -10,16 +10,25 @@ _TIMES = 2
 _NO_DECIMALS = 0.0995
 
 
-def amount_text(ratio: float) -> Text:
-    """Format how much longer or shorter something takes.
+_WORDS = {
+    "ns": ("change_times", "change_longer", "change_shorter"),
+    "bytes": ("change_times_as_much", "change_more", "change_less"),
+    "count": ("change_times_as_many", "change_more", "change_fewer"),
+}
+
+
+def amount_text(ratio: float, unit: str = "ns") -> Text:
+    """Format how much longer or shorter something takes, or how much more of it there is.
 
     >>> str(amount_text(1.081)), str(amount_text(0.5)), str(amount_text(12))
     ('8.1 % longer', '50 % shorter', '12.0 times as long')
+    >>> str(amount_text(0.5, "count")), str(amount_text(1.5, "bytes")), str(amount_text(12, "count"))
+    ('50 % fewer', '50 % more', '12.0 times as many')
     """
+    times, more, less = _WORDS[unit]
     if ratio >= _TIMES:
-        return Text("change_times", ratio=format_ratio(ratio))
-    change = f"{_percent(ratio)} %"
-    return Text("change_longer", change=change) if ratio >= 1 else Text("change_shorter", change=change)
+        return Text(times, ratio=format_ratio(ratio))
+    return Text(more if ratio >= 1 else less, change=f"{_percent(ratio)} %")
 
 
 def interval_text(ratio: float, low: float, high: float) -> str:
@@ -37,7 +46,7 @@ def interval_text(ratio: float, low: float, high: float) -> str:
     return f"{ends[0]}\N{EN DASH}{ends[1]}{unit}" if math.isfinite(high) else f"{ends[0]}{unit} or more"
 
 
-def difference_text(ratio: float, low: float, high: float, *, shown: bool) -> str:
+def difference_text(ratio: float, low: float, high: float, *, shown: bool, unit: str = "ns") -> str:
     """Format a difference with its interval, or state that none is shown.
 
     >>> difference_text(1.081, 1.05, math.inf, shown=True), difference_text(1.02, 0.98, 1.06, shown=False)
@@ -45,7 +54,7 @@ def difference_text(ratio: float, low: float, high: float, *, shown: bool) -> st
     """
     if not shown:
         return Text("no_difference_shown")
-    return f"{amount_text(ratio)} ({interval_text(ratio, low, high)})"
+    return f"{amount_text(ratio, unit)} ({interval_text(ratio, low, high)})"
 
 
 def _percent(ratio: float) -> str:

@@ -1,6 +1,6 @@
 """The tabs of a fleet: outliers, stragglers, drift, slower ops."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ OUTLIERS, STRAGGLERS, DRIFT, OPS = TABS = ("Outliers", "Stragglers", "Drift", "S
 Since = tuple[str, int]
 """The run and number of a step."""
 
+_PAUSE = "Pause (nothing recorded)"
+"""The rest of a step, where it is longer than usual."""
 _RUN = TableColumn("run", "Run", "text", "The run of the step.")
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "ns": format_duration,
@@ -36,6 +38,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
     """Return the table of steps, the longest first."""
     steps = cells.grid.table
     found = outliers.fleet_outliers(steps)
+    has_devices = bool(found["work_ratio"].notna().any())
     columns = [
         key("step", "Step", "number"),
         *([_RUN] if len(cells.runs) > 1 else []),
@@ -48,19 +51,21 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
             ("activity", "Main cause", "text"),
             ("activity_ns", "Its excess", "ns"),
         ),
+        *figures(outliers.FIGURES, *([("work_ratio", "Device work", "ratio")] if has_devices else [])),
     ]
     rows = found.head(MOST_ROWS)
     places = zip(rows["run"], rows["step"], rows["task"], strict=True)
     zoom = [_zoom(cells.number(run, step, task)) for run, step, task in places]
     rows = rows.assign(
         task=[task_label(task) or "local" for task in rows["task"]],
-        activity=[activity_label(name) for name in rows["activity"]],
+        activity=[_PAUSE if name == "idle" else activity_label(name) for name in rows["activity"]],
         activity_ns=rows["activity_ns"].round(),
     )
     slow = int(found["slow"].sum()) if len(found) else 0
-    share = f"{slow:,} of {len(found):,} steps took {SLOW_STEP_RATIO} times the median"
+    median = "median of their run" if len(cells.runs) > 1 else "median"
+    share = f"{slow:,} of {len(found):,} steps took {SLOW_STEP_RATIO} times the {median}"
     definition = f"{share} or more. A row opens the timeline of the task that held up the step."
-    title = "Steps, longest first"
+    title = "Slowest steps"
     return [
         table(
             title,
@@ -70,7 +75,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
             zoom=zoom,
             reason=why_not(found),
             row_count=len(found),
-            order="longest",
+            order="slowest",
         )
     ]
 
@@ -125,7 +130,8 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
     by_period = drift.fleet_drift(steps)
     reason = why_not(by_period)
     rows = by_period.assign(period=_times(by_period["period"]), difference=_differences(by_period))
-    first = "Typical step time of each period compared with the first one."
+    first = "Typical step time of each period compared with the first one"
+    first += ", over all runs." if len(cells.runs) > 1 else "."
     columns = [
         TableColumn("period", "From (UTC)", "text", drift.FIGURES["period"]),
         *figures(drift.FIGURES, ("steps", "Steps", "count")),
@@ -140,12 +146,13 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
     by_metric = by_metric[by_metric["metric"].isin(units)].reset_index(drop=True)
     by_task = drift.fleet_drift(steps, by="task")
     names = [label(name) for name in by_metric["metric"]]
+    differs = _differences(by_metric, units=[units[name] for name in by_metric["metric"]])
     typical = [_FORMATS[units[name]](value) for name, value in _pairs(by_metric, "metric", "typical")]
     return [
         periods,
         table(
             "Figures, last period against first",
-            by_metric.assign(metric=names, typical=typical, difference=_differences(by_metric)),
+            by_metric.assign(metric=names, typical=typical, difference=differs),
             [
                 TableColumn("metric", "Figure", "text", drift.FIGURES["metric"]),
                 TableColumn("typical", "Typical step", "text", drift.FIGURES["typical"]),
@@ -211,14 +218,16 @@ def _difference_column() -> TableColumn:
     return TableColumn("difference", "Difference", "text", about)
 
 
-def _differences(found: pd.DataFrame, shown: pd.Series | None = None) -> list[str]:
+def _differences(
+    found: pd.DataFrame, shown: pd.Series | None = None, units: Sequence[str] | None = None
+) -> list[str]:
     """Write the ratio of each row with its interval; nothing where it is not known."""
     columns = [found[name].to_numpy(np.float64) for name in ("ratio", "low_ratio", "high_ratio")]
     known = found["shown"] if shown is None else shown
     is_shown = known.astype("boolean").fillna(value=False).to_numpy(bool)
     return [
-        "" if np.isnan(low) else str(difference_text(ratio, low, high, shown=bool(one)))
-        for ratio, low, high, one in zip(*columns, is_shown, strict=True)
+        "" if np.isnan(low) else str(difference_text(ratio, low, high, shown=bool(one), unit=unit))
+        for ratio, low, high, one, unit in zip(*columns, is_shown, units or ["ns"] * len(found), strict=True)
     ]
 
 

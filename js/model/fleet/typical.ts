@@ -1,0 +1,20 @@
+/** What a step usually takes: the value that others of its run are compared with. */
+
+import type { Grid } from "./grid";
+import { quantile, type Spread } from "./spread";
+
+/** Steps that show which of them is typical; runs with fewer are compared with one another. */
+const FEWEST = 3;
+
+/** For each step the median, over the steps of its run, of the largest value of a task; as fleet_outliers has it. */
+export function typicalOf({ run, runs }: Grid, bySteps: readonly Spread[]): Float64Array {
+  const counts = new Uint32Array(runs.length);
+  for (const one of run) counts[one]++;
+  const group = run.map((one) => (counts[one] < FEWEST ? runs.length : one));
+  const medians = Array.from({ length: runs.length + 1 }, (_, one) => {
+    const values = bySteps.filter(({ count }, column) => count > 0 && group[column] === one);
+    const sorted = Float64Array.from(values, ({ most }) => most).sort();
+    return sorted.length < FEWEST ? Number.NaN : quantile(sorted, 0.5);
+  });
+  return Float64Array.from(group, (one) => medians[one]);
+}
