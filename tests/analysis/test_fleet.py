@@ -199,6 +199,16 @@ def test_a_task_that_recorded_only_earlier_steps_makes_no_op_faster() -> None:
     assert slower_ops(fewer, since=30)["shown"].tolist() == [True] + [False] * 4
 
 
+def test_ops_added_up_over_tasks_are_compared_alike() -> None:
+    table = ops(2, tasks=4, count=20, kinds=3, slower=(1, 10, 1.5))
+    table = table[(table["task"] != TASK.format(0)) | (table["step"] < 10)]
+    keys = ["run", "step", "op", "kind"]
+    added = table.groupby(keys, as_index=False)["self_ns"].sum()
+    tasks = table.groupby(["run", "step"])["task"].nunique().rename("tasks")
+    added = added.merge(tasks, on=["run", "step"])
+    pd.testing.assert_frame_equal(slower_ops(added, since=10), slower_ops(table, since=10))
+
+
 def test_rows_that_repeat_others_and_unknown_self_times_add_nothing() -> None:
     table = ops(2, tasks=1, count=20, kinds=3)
     more = table.assign(side="repeated", self_ns=10**9)

@@ -23,7 +23,7 @@ from tfvis_nb.core.stacks import StackTable
 from tfvis_nb.reading.parquet import KEY
 from tfvis_nb.reading.protobuf.wire import LENGTH, DamageError, fields
 
-_PART = re.compile(r'id="tfvis-(\w+)">([A-Za-z0-9+/=]*)<')
+_PART = re.compile(r'id="tfvis-([\w-]+)">([A-Za-z0-9+/=]*)<')
 _PACKED = re.compile(r'"(eJ[A-Za-z0-9+/]{6,}=*)"')
 """Base64 of what zlib compressed."""
 _NAME = re.compile(r"[^\W\d_]{4,}")
@@ -32,6 +32,11 @@ _PARTS = (
     *("_events", "nested", "graphs", "run_metadata", "notes", "sources", "profiles", "title", "step_labels"),
     *("clock_bounds", "stacks", "recorded_counters", "programs"),
 )
+
+
+def page_part(page: str, name: str) -> bytes:
+    """A part of a page, unpacked."""
+    return gzip.decompress(base64.b64decode(dict(_PART.findall(page))[name]))
 
 
 def page_text(page: str) -> str:

@@ -130,6 +130,12 @@ def written(folder: Path) -> dict[str, str]:
         "dashboard": tv.show_dashboard(trace, against=trace, **options).to_html(anonymize=True),
         "comparison": tv.show_comparison(trace, steps=(0, 1), **options).to_html(anonymize=True),
     }
+    source = folder / SECRET
+    source.mkdir()
+    for run in range(2):
+        trace.to_parquet(source / f"{SECRET}{run}.parquet")
+    dataset = tv.open_traces(source, folder / f"{SECRET}-dataset")
+    pages["fleet"] = tv.show_fleet(dataset, since=(f"{SECRET}1", 0)).to_html(anonymize=True)
     files = (shared.to_parquet(folder / "a.parquet"), shared.to_chrome_trace(folder / "a.json"))
     return {name: page_text(page) for name, page in pages.items()} | {
         path.name: file_text(path) for path in files
@@ -140,6 +146,8 @@ def test_secrets_are_nowhere_in_what_is_written(tmp_path: Path) -> None:
     for name, text in written(tmp_path).items():
         assert SECRET not in text.lower(), name
         assert "job1/MatMul" in text, name
+    # The timelines of the fleet are in it.
+    assert 'id="tfvis-drawn-2"' in tv.show_fleet(tmp_path / f"{SECRET}-dataset").to_html(anonymize=True)
     # What a page without anonymizing has.
     assert SECRET in page_text(secret_trace().to_html())
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,6 +15,7 @@ from pandas.testing import assert_frame_equal
 
 import tfvis_nb as tv
 from tests.dataset.folders import DATA, JOB, bucket
+from tests.support.texts import raises_id
 from tfvis_nb import TraceDataset
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.texts import id_of, text_of
@@ -92,6 +96,8 @@ def test_changed_new_and_gone(tmp_path: Path) -> None:
         == tv.read_trace(DATA / "run_meta.v3").events["name"].tolist()
     )
     assert dataset.problems["problem"].tolist() == ["source_gone"]
+    assert "3 traces" in repr(dataset)
+    assert repr(dataset).endswith("1 problem>")
     shutil.copyfile(DATA / "run_meta.v1", folder / "r/step2.pb")
     dataset.ingest(folder)
     assert dataset.problems.empty
@@ -153,8 +159,46 @@ def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(TypeError) as error:
         dataset.ingest([b"bytes"])
     assert text_of(error.value).id == "source_of_dataset"
+    # Nothing is left behind, and no typing error in a path reads as a dataset without traces.
+    assert not dataset.path.exists()
+    with raises_id(FileNotFoundError, "dataset_nowhere"):
+        _ = dataset.steps
+    assert "nothing is there" in repr(dataset)
+    with pytest.raises(FileNotFoundError):
+        tv.open_traces(f"{tmp_path}/none/*.pb", dataset.path)
+    assert [*tmp_path.iterdir()] == []
+    dataset.path.mkdir()
     assert dataset.steps.empty
     assert dataset.events.compute().empty
+
+
+@pytest.mark.parametrize("found_by", ["", "/**/*.pb", "/r*/*.pb", "/r"])
+def test_a_folder_that_cannot_be_listed_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found_by: str
+) -> None:
+    names = {"r/step1.pb": "local_mlp_step1.pb", "r/private/step2.pb": "run_meta.v1"}
+    folder = bucket(tmp_path / "bucket", names)
+    closed = folder / ("r/private" if found_by in ("", "/**/*.pb") else "r")
+    real = os.scandir
+
+    def scandir(path: Any = ".") -> Any:
+        # Root, as whom tests may run, may list all folders.
+        if os.fspath(path) == str(closed):
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    dataset = tv.open_traces(tmp_path / "dataset")
+    dataset.ingest(f"{folder}{found_by}")
+    assert dataset.problems[["path", "problem"]].to_numpy().tolist() == [[str(closed), "source_unreadable"]]
+    monkeypatch.undo()
+    dataset.ingest(f"{folder}{found_by}")
+    assert dataset.problems.empty
+    if found_by == "":
+        monkeypatch.setattr(os, "scandir", scandir)
+        assert "folders_unreadable" in map(id_of, tv.read_trace(folder).notes)
+        with pytest.raises(PermissionError):
+            tv.read_trace(closed)
 
 
 def test_only_an_empty_folder_becomes_a_dataset(tmp_path: Path) -> None:
@@ -197,5 +241,6 @@ def test_opening_traces_ingests_them(tmp_path: Path, monkeypatch: pytest.MonkeyP
     dataset = tv.open_traces(folder)
     assert dataset.steps["step"].tolist() == [1, 2]
     assert dataset.path.is_relative_to(tmp_path / "cache")
+    assert (dataset.title, tv.open_traces(f"{folder}/*/*.pb").title) == ("logs", "logs/*/*.pb")
     assert len(tv.open_traces(f"{folder}/**/*2.pb", tmp_path / "dataset").steps) == 1
     assert tv.open_traces(tmp_path / "dataset").trace().step_labels == {0: "step 2"}

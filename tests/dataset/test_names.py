@@ -35,6 +35,7 @@ PROFILE = "logs/t/plugins/profile/2026_01_31/h.xplane.pb"
         (PROFILE, "logs/t", "2026_01_31", HOST, None),
         ("logs/chief0/step5.pb", "logs", "logs", "/job:chief/replica:0/task:0", 5),
         ("logs/mlp_60steps/dist_ps_2gpuworkers.pb", "logs", "mlp_60steps/dist_ps_2gpuworkers", None, None),
+        ("logs/mlp_60steps.tar.xz", "logs", "mlp_60steps", None, None),
         ("home/worker1/logs/a.pb", "home/worker1/logs", "a", None, None),
         ("logs/task=%2Fjob%3Aps%2Freplica%3A0%2Ftask%3A1/a.pb", "logs", "a", PS, None),
     ],

@@ -15,6 +15,7 @@ from tests.dataset.folders import JOB, bucket
 from tfvis_nb import Trace, TraceDataset
 from tfvis_nb.analysis import op_statistics
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.dataset import combined
 from tfvis_nb.events import COLUMNS, NO_STEP
 
 
@@ -64,6 +65,21 @@ def test_ops(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
     whole = dataset.op_totals.set_index(["run", "task", *keys]).sort_index()
     again = found.groupby(whole.index.names)[figures[:2]].sum().sort_index()
     assert plain(whole[figures[:2]]) == plain(again)
+
+
+def test_ops_of_all_tasks_are_the_sums_of_those_of_each(
+    made: tuple[TraceDataset, dict[str, Trace]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, _ = made
+    ops = dataset.ops[(dataset.ops["step"] >= 0) & (dataset.ops["side"] != "repeated")]
+    keys = ["run", "step", "op", "kind"]
+    sums = ops.groupby(keys)["self_ns"].sum()
+    tasks = ops.groupby(["run", "step"])["task"].nunique()
+    for at_once in (combined._MOST_ROWS, 1):
+        monkeypatch.setattr(combined, "_MOST_ROWS", at_once)
+        found = dataset.step_ops
+        assert found.set_index(keys)["self_ns"].to_dict() == sums.to_dict()
+        assert found.groupby(["run", "step"])["tasks"].max().to_dict() == tasks.to_dict()
 
 
 def test_steps(made: tuple[TraceDataset, dict[str, Trace]]) -> None:

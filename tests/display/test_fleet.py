@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 import tfvis_nb as tv
+from tests.anonymizing.survivors import page_part, page_text
 from tests.cli.command import tfvis_nb_here
 from tests.support.fleet_dataset import SLOW, SLOWER, STRAGGLER, fleet_dataset
 from tests.support.planted_fleets import TASK, steps
@@ -111,7 +113,11 @@ def test_a_number_that_several_runs_have_is_refused(dataset: TraceDataset) -> No
 
 def test_a_dataset_without_steps_is_refused(tmp_path: Path) -> None:
     with raises_id(ValueError, "fleet_without_steps"):
+        tv.show_fleet(tmp_path)
+    with raises_id(FileNotFoundError, "dataset_nowhere"):
         tv.show_fleet(tmp_path / "nothing")
+    ran = tfvis_nb_here("fleet", "nothing", "-o", "fleet.html", cwd=tmp_path)
+    assert (ran.returncode, "there is no dataset yet" in ran.stderr) == (1, True)
 
 
 def test_more_cells_than_a_browser_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +154,28 @@ def test_a_page_has_as_many_timelines_as_asked_for(dataset: TraceDataset) -> Non
         assert [f'id="tfvis-drawn-{at}"' in page for at in range(3)] == [at < count for at in range(3)]
     with raises_id(PageTooLargeError, "fleet_page_too_large"):
         fleet.to_html(max_bytes=1000)
+
+
+def test_an_anonymized_page_has_the_same_figures(dataset: TraceDataset) -> None:
+    fleet = tv.show_fleet(dataset, since=("day2", 0))
+    mine, shared = fleet.to_html(), fleet.to_html(anonymize=True, title="Ours")
+    assert "<title>Ours</title>" in shared
+    tabs = [json.loads(page_part(page, "tabs")) for page in (mine, shared)]
+    numbers = [
+        [
+            [[cell for cell in row if isinstance(cell, (int, float))] for row in block["rows"]]
+            for tab in found
+            for block in tab["blocks"]
+        ]
+        for found in tabs
+    ]
+    assert numbers[0] == numbers[1]
+    assert sum(map(len, numbers[0])) > 20
+    drift = next(tab for tab in tabs[1] if tab["title"] == tables.DRIFT)
+    assert [row[0] for row in drift["blocks"][0]["rows"]] == ["1970-01-01", "1970-01-02"]
+    text = page_text(shared)
+    assert "day2" not in text
+    assert "day2" in page_text(mine)
 
 
 def test_the_command_writes_the_page(dataset: TraceDataset, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -13,12 +14,24 @@ from tfvis_nb.core.labels import natural
 from tfvis_nb.dataset.layout import part_folder
 from tfvis_nb.dataset.manifest import Entry
 from tfvis_nb.dataset.tables import SCHEMAS
-from tfvis_nb.events import TEXT
+from tfvis_nb.events import NO_STEP, TEXT
 from tfvis_nb.texts import Text, id_of
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
+_STEP_OPS = pa.schema(
+    [
+        ("run", pa.string()),
+        ("step", pa.int32()),
+        ("op", pa.string()),
+        ("kind", pa.string()),
+        ("self_ns", pa.int64()),
+    ]
+)
+_TASKS = pa.schema([("run", pa.string()), ("step", pa.int32()), ("tasks", pa.int64())])
+_MOST_ROWS = 1 << 20
+"""Rows that are added up at once."""
 _GROUPS = ["run", "task", "op", "kind", "side"]
 
 
@@ -136,6 +149,38 @@ def op_totals(table: pd.DataFrame) -> pd.DataFrame:
     least, most = grouped["min_ns"].min(), grouped["max_ns"].max()
     found = pd.concat([sums, known["self_ns"], least, most, known["bytes"]], axis=1).reset_index()
     return found.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+
+
+def step_ops(folder: Path, entries: Sequence[Entry]) -> pd.DataFrame:
+    """Add up the self times of ops over the tasks of each step, part by part."""
+    import pyarrow.compute as pc
+
+    ops, tasks, rows = [_STEP_OPS.empty_table()], [_TASKS.empty_table()], 0
+    for part in _parts(folder, entries, "ops"):
+        table = _read(part, ["run", "step", "op", "kind", "side", "self_ns"])
+        is_own = pc.and_(pc.not_equal(table["step"], NO_STEP), pc.not_equal(table["side"], "repeated"))
+        table = table.filter(is_own)
+        ops.append(_sums(table, _STEP_OPS))
+        present = table.select(["run", "step"]).group_by(["run", "step"]).aggregate([])
+        tasks.append(
+            present.append_column("tasks", pa.array(np.ones(present.num_rows, np.int64))).cast(_TASKS)
+        )
+        rows += ops[-1].num_rows
+        if rows > _MOST_ROWS + 2 * ops[0].num_rows:
+            ops, rows = [_sums(pa.concat_tables(ops), _STEP_OPS)], 0
+            tasks = [_sums(pa.concat_tables(tasks), _TASKS)]
+    summed = _sums(pa.concat_tables(ops), _STEP_OPS)
+    found = summed.join(_sums(pa.concat_tables(tasks), _TASKS), ["run", "step"]).sort_by(
+        [(name, "ascending") for name in ("run", "step", "op", "kind")]
+    )
+    return _frame(found, found.schema)
+
+
+def _sums(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Add up the last column of a schema for each value of the others."""
+    *keys, summed = schema.names
+    found = table.group_by(keys).aggregate([(summed, "sum")]).rename_columns([*keys, summed])
+    return found.cast(schema)
 
 
 def sources(entries: Sequence[Entry]) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,10 @@ from tfvis_nb.core.labels import natural, task_label
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import combined, manifest
 from tfvis_nb.dataset.ingest import Ingested, check_version, ingest
-from tfvis_nb.dataset.layout import FORMAT, MANIFEST
+from tfvis_nb.dataset.layout import FORMAT, MANIFEST, key_of
 from tfvis_nb.dataset.manifest import OK, Entry, settled
 from tfvis_nb.dataset.parts import Reading
+from tfvis_nb.dataset.sources import brief_source
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -98,6 +100,14 @@ class TraceDataset:
         return ingest(self.path, sources, client, run, reading, progress)
 
     @property
+    def title(self) -> str:
+        """The name of its folder; for one in the cache folder, what its traces are found by."""
+        entries, _ = self._entries()
+        found_by = {entry.found_by for entry in entries}
+        is_cached = self.path.name in map(key_of, found_by)
+        return brief_source(*found_by) if is_cached and len(found_by) == 1 else self.path.name
+
+    @property
     def sources(self) -> pd.DataFrame:
         """One row per source: its path, run, tasks, steps, size and number of events, and its problem."""
         entries, _ = self._entries()
@@ -136,6 +146,15 @@ class TraceDataset:
     def ops(self) -> pd.DataFrame:
         """One row per run, step, task, op type, kind and side, as `tfvis_nb.dataset.tables.ops` has them."""
         return combined.by_name(self._whole("ops"), ["run", "step", "task"])
+
+    @property
+    def step_ops(self) -> pd.DataFrame:
+        """One row per run, step, op type and kind: the sum of ``self_ns`` over the tasks.
+
+        ``tasks`` is the number of tasks that recorded ops in the step. It takes less memory than `ops`, and
+        `tfvis_nb.analysis.slower_ops` returns the same for both.
+        """
+        return combined.step_ops(self.path, self._read())
 
     @property
     def op_totals(self) -> pd.DataFrame:
@@ -267,7 +286,7 @@ class TraceDataset:
         >>> tv.open_traces("nowhere").choose(tasks="worker 1")
         Traceback (most recent call last):
             ...
-        ValueError: the dataset has no trace of run None, task 'worker 1', steps all
+        FileNotFoundError: [Errno 2] there is no dataset yet; check the path, or let ingest() put traces ...
         """
         from tfvis_nb.dataset.read_back import Chosen
 
@@ -295,7 +314,9 @@ class TraceDataset:
         return combined.whole_table(self.path, self._read(), name)
 
     def _read(self) -> Sequence[Entry]:
-        """Return the entries of the sources that are in the dataset."""
+        """Return the entries of the sources that are in the dataset; FileNotFoundError if there is none."""
+        if not self.path.is_dir():
+            raise FileNotFoundError(errno.ENOENT, Text("dataset_nowhere"), str(self.path))
         return [entry for entry in self._entries()[0] if entry.status == OK]
 
     def _entries(self) -> tuple[list[Entry], list[Path]]:
@@ -309,11 +330,11 @@ class TraceDataset:
         return self._state[1], self._state[2]
 
     def __repr__(self) -> str:
-        entries, _ = self._entries()
-        read = [entry for entry in entries if entry.status == OK]
+        if not self.path.is_dir():
+            return f"<TraceDataset {str(self.path)!r}: nothing is there yet>"
+        read = self._read()
         events = sum(entry.rows("events") for entry in read)
-        runs = len({entry.run for entry in read})
-        return (
-            f"<TraceDataset {str(self.path)!r}: {len(read):,} traces of {runs:,} runs, {events:,} events, "
-            f"{len(entries) - len(read):,} problems>"
-        )
+        counts = {"trace": len(read), "run": len({entry.run for entry in read}), "event": events}
+        counts["problem"] = len(self.problems)
+        shown = ", ".join(f"{count:,} {noun}{'s' * (count != 1)}" for noun, count in counts.items())
+        return f"<TraceDataset {str(self.path)!r}: {shown}>"

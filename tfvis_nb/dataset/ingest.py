@@ -44,15 +44,20 @@ def ingest(
 ) -> Ingested:
     """Read the new and changed files of `sources` into the dataset in `folder`."""
     given = each(sources)
+    _check(folder)
+    # Sources that are not there must not leave an empty dataset behind.
+    first = None if (folder / FORMAT).is_file() else _found(given, {}, reading, run)
     prepare(folder)
     with _locked(folder):
         known = {entry.key: entry for entry in _swept(folder)}
-        found = _found(given, known, reading, run)
+        found = _found(given, known, reading, run) if first is None else first
         here = {key_of(source.url): source for source in found}
         new = [source for key, source in here.items() if not _is_current(known.get(key), source, known, run)]
         lost = [entry for key, entry in known.items() if entry.found_by in given and key not in here]
         for entry in lost:
-            if not entry.gone:
+            if entry.status != OK:
+                manifest.remove(entry, folder)
+            elif not entry.gone:
                 manifest.write(replace(entry, gone=True), folder)
         for key, source in here.items():
             back = known.get(key)
@@ -76,16 +81,24 @@ def prepare(folder: Path) -> None:
 
     FileExistsError if it has other files, ValueError if it is a dataset of another version.
     """
+    _check(folder)
     file = folder / FORMAT
     if not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        # Another process may be at it, or one was ended.
-        if any(one.name != FORMAT and not one.name.startswith(UNFINISHED) for one in folder.iterdir()):
-            raise FileExistsError(Text("dataset_not_one", path=str(folder)))
         with whole(file) as new:
             new.write_text(json.dumps({"format": "tfvis_nb dataset", "version": VERSION}), encoding="utf-8")
     check_version(folder)
     (folder / MANIFEST).mkdir(exist_ok=True)
+
+
+def _check(folder: Path) -> None:
+    if (folder / FORMAT).is_file():
+        check_version(folder)
+    elif folder.is_dir():
+        # Another process may be at it, or one was ended.
+        others = (name for one in folder.iterdir() if (name := one.name) != FORMAT)
+        if any(not name.startswith(UNFINISHED) for name in others):
+            raise FileExistsError(Text("dataset_not_one", path=str(folder)))
 
 
 def check_version(folder: Path) -> None:
@@ -143,7 +156,7 @@ def _swept(folder: Path) -> list[Entry]:
             kept.append(entry)
             wanted |= entry.parts.keys()
         else:
-            (folder / MANIFEST / f"{entry.key}.json").unlink()
+            manifest.remove(entry, folder)
     _remove_others(folder, wanted)
     return kept
 

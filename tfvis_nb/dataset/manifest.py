@@ -69,8 +69,17 @@ def problem_of(reason: str) -> dict[str, Any]:
 
 def write(entry: Entry, folder: Path) -> None:
     """Write the entry of a source into a dataset."""
-    with whole(folder / MANIFEST / f"{entry.key}.json") as file:
+    with whole(_path(entry, folder)) as file:
         file.write_text(json.dumps(asdict(entry), indent=1), encoding="utf-8")
+
+
+def remove(entry: Entry, folder: Path) -> None:
+    """Remove the entry of a source from a dataset."""
+    _path(entry, folder).unlink()
+
+
+def _path(entry: Entry, folder: Path) -> Path:
+    return folder / MANIFEST / f"{entry.key}.json"
 
 
 def read(folder: Path) -> tuple[list[Entry], list[Path]]:

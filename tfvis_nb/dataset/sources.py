@@ -75,6 +75,17 @@ def is_pattern(source: str) -> bool:
     return is_url(source) or (any(letter in source for letter in "*?[") and not os.path.lexists(source))
 
 
+def brief_source(source: str) -> str:
+    """Return a source without the folders that lead to it.
+
+    >>> brief_source("/mnt/jobs/logs/**/*.pb"), brief_source("s3://bucket/logs"), brief_source("/logs/a.pb")
+    ('logs/**/*.pb', 'logs', 'a.pb')
+    """
+    parts = [part for part in source.rpartition("://")[2].split("/") if part]
+    wild = (at for at, part in enumerate(parts) if any(letter in part for letter in "*?["))
+    return "/".join(parts[max(next(wild, len(parts)) - 1, 0) :])
+
+
 _File = tuple[str, int, str, tuple[str, ...], int]
 
 

@@ -15,7 +15,7 @@ from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "duration_ns": "Duration of the step on the task where it took longest, in ns.",
-    "excess_ns": "duration_ns minus its median over the steps of the run, in ns. Runs of fewer than three steps "
+    "excess_ns": "duration_ns minus its median over the steps of the run, in ns. Runs of one or two steps "
     "are compared with one another; NaN if these have fewer than three steps in all.",
     "ratio": "duration_ns / that median.",
     "slow": f"Whether ratio is {SLOW_STEP_RATIO} or more.",
@@ -134,9 +134,7 @@ def _ratios(values: np.ndarray, medians: np.ndarray) -> np.ndarray:
     return np.divide(values, medians, out=np.full(values.shape, np.nan), where=medians > 0)
 
 
-def _activity(
-    found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]
-) -> tuple[list[str], np.ndarray]:
+def _activity(found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) -> tuple[list[str], np.ndarray]:
     """Return the activity that exceeds its median most in each step on one task, and by how much."""
     parts = [part for part in PARTS if part in found.table]
     if not parts:

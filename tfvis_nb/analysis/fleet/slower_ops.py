@@ -52,7 +52,7 @@ def slower_ops(ops: pd.DataFrame, since: Since) -> pd.DataFrame:
     Parameters
     ----------
     ops
-        ``ops`` of a dataset of traces, or some of its rows.
+        ``ops`` of a dataset of traces, or its smaller ``step_ops``, or some of their rows.
     since
         The first step of the later ones: its number if there is one run, or a pair of run and number. Steps
         are ordered by run, in natural order, and number.
@@ -114,7 +114,9 @@ def slower_ops(ops: pd.DataFrame, since: Since) -> pd.DataFrame:
 def _cells(ops: pd.DataFrame, group: np.ndarray) -> _Cells:
     place, runs, steps = places(ops)
     tasks = np.ones(len(steps), np.int64)
-    if "task" in ops:
+    if "tasks" in ops:
+        np.maximum.at(tasks, place, ops["tasks"].to_numpy(np.int64))
+    elif "task" in ops:
         pairs = pd.DataFrame({"place": place, "task": ops["task"].astype(str).to_numpy()}).drop_duplicates()
         tasks = np.bincount(pairs["place"], minlength=len(steps))
     return _Cells(group, place, ops["self_ns"].to_numpy(np.float64, na_value=0), runs, steps, tasks)

@@ -213,6 +213,12 @@ BLOCKS: Mapping[str, Callable[[Cells], list[dict[str, Any]]]] = {
 """Title of a tab to what makes its blocks of the steps alone."""
 
 
+def contents(title: str, cells: Cells, ops: Callable[[], pd.DataFrame], since: int) -> dict[str, Any]:
+    """Return a tab; `since` is the place of the step since which `ops` are compared."""
+    blocks = op_blocks(cells, ops(), cells.step(since)) if title == OPS else BLOCKS[title](cells)
+    return {"title": title, "blocks": blocks}
+
+
 def _difference_column() -> TableColumn:
     about = "Ratio of both with its 95 % interval, if the corrected p-value is below 0.05."
     return TableColumn("difference", "Difference", "text", about)

@@ -17,13 +17,13 @@ from tfvis_nb.dataset import TraceDataset, open_traces
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.computed_tabs import ComputedTabs
 from tfvis_nb.display.fleet import tables
+from tfvis_nb.display.fleet.anonymized import shared_fleet
 from tfvis_nb.display.fleet.cells import LONGEST_NAME, Cells
 from tfvis_nb.display.fleet.heat_map import HeatMapWidget
 from tfvis_nb.display.pages.fleet import fleet_page, fleet_still
 from tfvis_nb.display.timeline.widget import TimelineWidget
 from tfvis_nb.texts import Text
 
-_OP_COLUMNS = ["run", "task", "step", "op", "kind", "side", "self_ns"]
 TIMELINES = 3
 """The most timelines that a page has, unless more are asked for."""
 _HEIGHT = 380
@@ -44,7 +44,7 @@ class FleetTables(ComputedTabs):
     def ops(self) -> pd.DataFrame:
         """Return the ops of each step."""
         if self._ops is None:
-            self._ops = self._dataset.table("ops")[_OP_COLUMNS].compute()
+            self._ops = self._dataset.step_ops
         return self._ops
 
     def since(self, column: int) -> None:
@@ -55,12 +55,7 @@ class FleetTables(ComputedTabs):
         self._show(tables.TABS.index(tables.OPS))
 
     def _compute(self, title: str) -> dict[str, Any]:
-        if title == tables.OPS:
-            step = self._cells.step(self.column)
-            blocks = tables.op_blocks(self._cells, self.ops(), step)
-        else:
-            blocks = tables.BLOCKS[title](self._cells)
-        return {"title": title, "blocks": blocks}
+        return tables.contents(title, self._cells, self.ops, self.column)
 
 
 class Fleet(HtmlExport, ipywidgets.VBox):
@@ -96,7 +91,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         check_title(title)
         self._dataset = dataset
         self._cells = Cells(dataset.steps)
-        self._title = dataset.path.name if title is None else title
+        self._title = dataset.title if title is None else title
         self._opening = threading.Lock()
         start = self._cells.place(since)
         self.map = HeatMapWidget(self._cells, title=self._summary(), since=start)
@@ -158,33 +153,39 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         self.map.set_trait("_since", column)
         self.panels.since(column)
 
-    def _summary(self) -> str:
+    def _summary(self, cells: Cells | None = None, title: str | None = None) -> str:
         """Return the title with the numbers of runs, tasks and steps."""
-        counts = {
-            "run": len(self._cells.runs),
-            "task": len(self._cells.tasks),
-            "step": len(self._cells.grid.steps),
-        }
+        cells = self._cells if cells is None else cells
+        counts = {"run": len(cells.runs), "task": len(cells.tasks), "step": len(cells.grid.steps)}
         shown = [f"{count:,} {noun}{'s' * (count != 1)}" for noun, count in counts.items()]
-        return f"{printable(self._title, 80)}: {', '.join(shown)}"
+        return f"{printable(self._title if title is None else title, 80)}: {', '.join(shown)}"
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["max_bytes", "source", "timelines"])
+        refuse_unknown(options, ["max_bytes", "source", "timelines", "anonymize"])
         check_title(title)
-        cells = self._cells
-        parts = {"fleet": cells.packed(self._summary())}
+        cells, column, name = self._cells, self.panels.column, self._dataset.title
+        timelines = self._longest(options.get("timelines", TIMELINES))
+        if options.get("anonymize"):
+            cells, ops, timelines, column = shared_fleet(cells, self.panels.ops(), timelines, column)
+            name = "dataset"
+            title = "Fleet" if title is None else title
+            tabs = [tables.contents(tab, cells, lambda: ops, column) for tab in tables.TABS]
+        else:
+            tabs = self.panels.tabs()
+        summary = self._summary(cells, title)
+        parts = {"fleet": cells.packed(summary)}
         for at, metric in enumerate(cells.metrics):
             parts[f"values-{at}"] = cells.packed_values(metric.name)
         return fleet_page(
             parts,
-            self.panels.tabs(),
-            self._longest(options.get("timelines", TIMELINES)),
+            tabs,
+            timelines,
             title=self._title if title is None else title,
-            summary=self._summary(),
+            summary=summary,
             options={
-                "since": self.panels.column,
-                "dataset": self._dataset.path.name,
+                "since": column,
+                "dataset": name,
                 "tasks": [printable(task, LONGEST_NAME) for task in cells.grid.tasks],
             },
             max_bytes=options.get("max_bytes", MAX_BYTES),

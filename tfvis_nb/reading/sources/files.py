@@ -10,12 +10,15 @@ from typing import Generic, NamedTuple, TypeVar
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.labels import natural
+from tfvis_nb.reading.sources.closed import closed_folders
 from tfvis_nb.texts import Text
 
 _TRACE_FILE = re.compile(
     r"(?:\.(?:pb|pbtxt|pickle|pkl|json|parquet|trace|tar)|run_meta\.v\d+)(?:\.gz|\.xz)?$|tfevents"
 )
-_FORMAT = re.compile(r"\.(?:gz|xz|pb|pbtxt|pickle|pkl|json|parquet|trace|xplane)$", re.IGNORECASE)
+_FORMAT = re.compile(
+    r"\.(?:gz|xz|tar|tgz|txz|zip|pb|pbtxt|pickle|pkl|json|parquet|trace|xplane)$", re.IGNORECASE
+)
 _PROFILES = ("plugins", "profile")
 LARGE = 1 << 26
 """In bytes; larger files are only read if named like traces, because checkpoints are often next to traces."""
@@ -42,8 +45,8 @@ def find(path: Path, *, every: bool = False) -> Found[Path] | None:
 
     If a log folder has several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the newest
     is returned: one file for each host. `every` returns all of them, and also more files than fit into a
-    trace, broken links, and large files. FileNotFoundError if nothing matches a pattern, TraceFormatError if
-    a folder has no files, or too many.
+    trace, broken links, large files, and folders that cannot be listed. FileNotFoundError if nothing matches
+    a pattern, TraceFormatError if a folder has no files, or too many.
     """
     if path.is_dir():
         found = _of_folder(path, every=every)
@@ -72,16 +75,19 @@ def _of_pattern(pattern: Path, *, every: bool) -> Found[Path]:
     folders = (path for path in matching if path.is_dir() and not path.name.startswith("."))
     inside = [_of_folder(folder, every=every) for folder in sorted(folders, key=order)]
     wanted = {file for file in matching if file.is_file() or (every and _leads_nowhere(file))}
-    files = wanted.union(*(found.files for found in inside))
+    files = wanted.union(*(found.files for found in inside), closed_folders(pattern) if every else ())
     return Found(sorted(files, key=order), [note for found in inside for note in found.notes])
 
 
 def _of_folder(folder: Path, *, every: bool) -> Found[Path]:
     """Return possible traces of a folder."""
-    below = _below(folder, every=every)
+    below, closed = _below(folder, every=every)
     parts = folder.absolute().parts
     found = choose(folder, below.files, lambda file: file.stat().st_size, parts, every=every)
-    return Found(found.files, found.notes + below.notes)
+    if every:
+        return Found(found.files + closed, found.notes + below.notes)
+    notes = [Text("folders_unreadable", folders=listed(closed))] if closed else []
+    return Found(found.files, [*found.notes, *below.notes, *notes])
 
 
 def choose(
@@ -126,10 +132,12 @@ def named_like_trace(name: str) -> bool:
     return _TRACE_FILE.search(name) is not None
 
 
-def _below(folder: Path, *, every: bool) -> Found[Path]:
-    """Return the files in a folder and its subfolders, except hidden ones, and the skipped folders.
+def _below(folder: Path, *, every: bool) -> tuple[Found[Path], list[Path]]:
+    """Return the files below a folder, except hidden ones, and the folders that may not be listed.
 
-    Kernel interfaces to processes and devices look like files, but reading them may never end.
+    Kernel interfaces to processes and devices look like files, but reading them may never end: a note names
+    those that are left out. PermissionError if the folder itself cannot be listed, unless `every` file is
+    wanted.
     """
     files: list[Path] = []
     seen, most = 0, _MOST_SEEN_OF_ALL if every else _MOST_SEEN
@@ -137,7 +145,8 @@ def _below(folder: Path, *, every: bool) -> Found[Path]:
     if _devices([folder]) & system:
         raise TraceFormatError(Text("system_folder", folder=folder))
     left_out: list[str] = []
-    for parent, folders, names in os.walk(folder):
+    failed: list[OSError] = []
+    for parent, folders, names in os.walk(folder, onerror=failed.append):
         seen += len(folders) + len(names)
         if seen > most:
             raise TraceFormatError(Text("folder_too_large", folder=folder, most=most))
@@ -146,9 +155,11 @@ def _below(folder: Path, *, every: bool) -> Found[Path]:
         left_out += [str(Path(parent, name)) for name in shown if name not in folders]
         here = (Path(parent, name) for name in names if not name.startswith("."))
         files += (path for path in here if _is_file(path) or (every and _leads_nowhere(path)))
-    if not left_out:
-        return Found(files, [])
-    return Found(files, [Text("system_folders_left_out", folders=", ".join(sorted(left_out)[:8]))])
+    closed = [Path(error.filename) for error in failed if isinstance(error, PermissionError)]
+    if folder in closed and not every:
+        raise failed[0]
+    notes = [Text("system_folders_left_out", folders=", ".join(sorted(left_out)[:8]))] if left_out else []
+    return Found(files, [*notes]), closed
 
 
 def _is_file(path: Path) -> bool:
