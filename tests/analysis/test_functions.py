@@ -91,9 +91,8 @@ def test_calls_of_jax_that_compile_are_traced_again_after_the_first_call() -> No
     why = why_not(retraces(trace))
     assert why is not None
     assert why.id == "signatures_not_recorded"
-    (found,) = (one for one in trace.findings.itertuples() if one.kind == "retracing")
-    assert found.figures["name"] == "train"
-    assert found.figures["jitted"]
+    (found,) = trace.findings["figures"][trace.findings["kind"] == "retracing"]
+    assert (found["name"], found["jitted"]) == ("train", True)
 
 
 def test_a_first_call_that_creates_variables_traces_twice_and_not_again() -> None:

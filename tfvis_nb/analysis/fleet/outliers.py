@@ -131,7 +131,9 @@ def _medians(values: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _ratios(values: np.ndarray, medians: np.ndarray) -> np.ndarray:
-    return np.divide(values, medians, out=np.full(values.shape, np.nan), where=medians > 0)
+    ratios = np.full(values.shape, np.nan)
+    np.divide(values, medians, out=ratios, where=medians > 0)
+    return ratios
 
 
 def _activity(found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) -> tuple[list[str], np.ndarray]:
@@ -152,4 +154,5 @@ def _work_ratios(found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) ->
     if BUSY not in found.table:
         return np.full(len(task), np.nan)
     busy = found.values(BUSY)
-    return _ratios(busy, _medians(busy, groups))[task, np.arange(len(task))]
+    ratios: np.ndarray = _ratios(busy, _medians(busy, groups))[task, np.arange(len(task))]
+    return ratios

@@ -1,7 +1,7 @@
 """The dashboard of a fleet: which steps and tasks of a dataset are slow, since when, and why."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import ipywidgets
@@ -165,7 +165,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         refuse_unknown(options, ["max_bytes", "source", "timelines", "anonymize"])
         check_title(title)
         cells, column, name = self._cells, self.panels.column, self._dataset.title
-        timelines = self._longest(options.get("timelines", TIMELINES))
+        timelines: Iterable[tuple[int, Trace, str]] = self._longest(options.get("timelines", TIMELINES))
         if options.get("anonymize"):
             cells, ops, timelines, column = shared_fleet(cells, self.panels.ops(), timelines, column)
             name = "dataset"
