@@ -1,4 +1,4 @@
-"""The cost of recording a run of about 1 ms, compared with a bare run and, in one process, other recorders."""
+"""The cost of recording a run of about 1 ms, compared with a bare run and, in one process, with others."""
 
 from __future__ import annotations
 
