@@ -40,6 +40,8 @@ def test_a_range_selects_what_overlaps_it() -> None:
     assert rows(15, 30) == [0]  # event 1 ends where the range begins, event 3 begins where it ends
     assert rows(14, 31) == [0, 1, 3]
     assert rows(10, 11) == [0, 1, 2]  # event 2 has no length and begins where the range does
+    assert rows(9, 10) == [0, 2]  # or where it ends
+    assert rows(10, 10) == [0, 2]
     assert rows(11, 12) == [0, 1]
     assert rows(4.5, 4.75) == [0]
 

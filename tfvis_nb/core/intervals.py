@@ -185,3 +185,18 @@ def range_ends(ends: Any) -> tuple[int, int]:
     if start > end:
         raise ValueError(Text("range_reversed", end=end, start=start))
     return start, end
+
+
+def is_inside(starts: np.ndarray, durations: np.ndarray, start: float, end: float) -> np.ndarray:
+    """Mark the events that overlap a range, or lie in it when they have no length.
+
+    ``eventsIn`` in ``js/model/search/range_statistics.ts`` finds the same.
+
+    >>> is_inside(np.array([0, 5, 9, 9]), np.array([5, 4, 2, 0]), 5, 9).tolist()
+    [False, True, False, True]
+    """
+    ends = starts + durations
+    inside: np.ndarray = np.where(
+        durations > 0, (ends > start) & (starts < end), (starts >= start) & (starts <= end)
+    )
+    return inside

@@ -199,6 +199,14 @@ def test_hostile_names_stay_text() -> None:
     assert any(HOSTILE[0][:8] in text for text in texts(root, "lanes"))
 
 
+@pytest.mark.parametrize("starts", [[5], [5, 9]])
+def test_events_without_length_are_drawn_even_at_the_end(starts: list[int]) -> None:
+    lanes = [f"stream:{number}" for number in range(len(starts))]
+    columns = {"start_ns": starts, "duration_ns": [0] * len(starts), "lane": lanes}
+    root = parsed(Trace(events.build(columns | {"kind": ["kernel"] * len(starts)})).to_svg())
+    assert len(texts(root, "lanes")) == len(starts) + 1
+
+
 def test_an_empty_trace_is_drawn() -> None:
     assert texts(parsed(Trace(events.build({}, rows=0)).to_svg()), "legend") == ["no events"]
 

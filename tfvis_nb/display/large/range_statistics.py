@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.analysis.events.bar_categories import CATEGORIES
+from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.display.large.layout import Layout
 
 MOST_ROWS = 200
@@ -45,15 +46,6 @@ def range_statistics(
     label = (layout.op if by == "op" else layout.name)[chosen].astype("i8")
     spans = Spans(starts[chosen], durations[chosen], chosen, label, layout.category[chosen])
     return totals_in(spans, layout.ops if by == "op" else layout.names, start, end)
-
-
-def is_inside(starts: np.ndarray, durations: np.ndarray, start: float, end: float) -> np.ndarray:
-    """Mark the events that overlap a range, or lie in it if they have no length."""
-    ends = starts + durations
-    inside: np.ndarray = np.where(
-        durations > 0, (ends > start) & (starts < end), (starts >= start) & (starts <= end)
-    )
-    return inside
 
 
 def totals_in(spans: Spans, labels: Sequence[str] | pa.Array, start: float, end: float) -> dict[str, Any]:

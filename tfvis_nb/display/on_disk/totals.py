@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.display.large.range_statistics import Spans, is_inside, totals_in
+from tfvis_nb.core.intervals import is_inside
+from tfvis_nb.display.large.range_statistics import Spans, totals_in
 from tfvis_nb.display.on_disk.part import Columns, Part, Texts
 from tfvis_nb.display.on_disk.places import Places
 from tfvis_nb.texts import Text

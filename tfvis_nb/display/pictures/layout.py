@@ -7,6 +7,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.analysis.events.row_packing import pack_rows
+from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import device_location, lane_name, matches_lane, printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -66,7 +67,7 @@ def layout(trace: Trace, lanes: str, ends: tuple[int, int], height: float | None
     start, duration = (events[name].to_numpy(np.int64)[rows] for name in ("start_ns", "duration_ns"))
     row = pack_rows(start, duration, order.table["events"].to_numpy())
     lane = order.of_event[rows]
-    inside = wanted[lane] & (start < ends[1]) & (start + np.maximum(duration, 1) > ends[0])
+    inside = wanted[lane] & is_inside(start, duration, *ends)
     shown = np.unique(lane[inside])
     hidden = max(len(shown) - MOST_LANES, 0)
     shown = shown[:MOST_LANES]

@@ -12,7 +12,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype
 
 from tfvis_nb.analysis.events.lane_order import LaneOrder
-from tfvis_nb.core.intervals import range_ends
+from tfvis_nb.core.intervals import is_inside, range_ends
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import shown_range
 from tfvis_nb.display.wire.drawn import origin_ns
@@ -34,10 +34,7 @@ def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection |
         return events.take(selection["events"])
     origin = origin_ns(events)
     first, last = selection["start"], selection["end"]
-    start = events["start_ns"].to_numpy() - origin
-    end = start + events["duration_ns"].to_numpy()
-    # An event without length belongs to the range in which it starts.
-    inside = (start < last) & ((end > first) | ((end == start) & (start == first)))
+    inside = is_inside(events["start_ns"].to_numpy() - origin, events["duration_ns"].to_numpy(), first, last)
     if selection["lanes"] is not None:
         inside &= np.isin(lanes.of_event, selection["lanes"])
     if selection["step"] is not None:

@@ -9,6 +9,7 @@ from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
 from tfvis_nb.core.annotations import carried
 from tfvis_nb.core.counters import within
+from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKS
 from tfvis_nb.core.trace import Trace
 
@@ -117,9 +118,8 @@ def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
 
 def in_range(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
     """Find the events that overlap a range of time, in epoch nanoseconds; ids in order, int64."""
-    start = trace.events["start_ns"].to_numpy()
-    end = start + trace.events["duration_ns"].to_numpy()
-    return np.flatnonzero((start < end_ns) & ((end > start_ns) | ((end == start) & (start >= start_ns))))
+    times = (trace.events[name].to_numpy() for name in ("start_ns", "duration_ns"))
+    return np.flatnonzero(is_inside(*times, start_ns, end_ns))
 
 
 def _rows_of(ids: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
