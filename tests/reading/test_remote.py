@@ -115,6 +115,15 @@ def test_an_empty_folder_has_no_traces() -> None:
         read_trace("memory://empty")
 
 
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file() -> None:
+    content = (DATA / "local_mlp_step1.pb").read_bytes()
+    for name in ("run[1].pb", "run?.pb", "run2.pb"):
+        fsspec.filesystem("memory").pipe(f"/named/{name}", content)
+    once = len(read_trace("memory://named/run2.pb").events)
+    for name, files in (("run[1].pb", 1), ("run?.pb", 1), ("run*.pb", 3), ("run[2].pb", 1)):
+        assert len(read_trace(f"memory://named/{name}").events) == files * once
+
+
 def test_credentials_that_are_missing_are_said(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)

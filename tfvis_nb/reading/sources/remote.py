@@ -91,12 +91,12 @@ def remote_files(url: str, remote: Remote) -> RemoteFiles:
     ValueError
         If the URL needs HTTP, and that is not allowed.
     """
-    system, path = _opened(url, remote)
+    system, path, is_pattern = _opened(url, remote)
     with _driver(url):
-        found = _found(system, path, every=False)
+        found = _found(system, path, is_pattern=is_pattern, every=False)
     if found is None:
         return RemoteFiles(False, [], _fetched(system, [path]))
-    _check_any(found, url, path)
+    _check_any(found, url, is_pattern=is_pattern)
     check_count(url, found.files)
     return RemoteFiles(True, found.notes, _fetched(system, [str(file) for file in found.files]))
 
@@ -106,19 +106,19 @@ def listed(url: str, remote: Remote) -> ListedFiles:
 
     Errors are those of `remote_files`.
     """
-    system, path = _opened(url, remote)
+    system, path, is_pattern = _opened(url, remote)
     with _driver(url):
-        found = _found(system, path, every=True)
+        found = _found(system, path, is_pattern=is_pattern, every=True)
         names = [path] if found is None else [str(file) for file in found.files]
         # The listing is now cached.
         infos = [system.info(name) for name in names]
     if found is not None:
-        _check_any(found, url, path)
+        _check_any(found, url, is_pattern=is_pattern)
     files = [
         ListedFile(str(system.unstrip_protocol(name)), name, info.get("size") or 0, _modified(info))
         for name, info in zip(names, infos, strict=True)
     ]
-    return ListedFiles(path, _is_pattern(path), found is not None, files)
+    return ListedFiles(path, is_pattern, found is not None, files)
 
 
 def _modified(info: Mapping[str, Any]) -> str:
@@ -127,7 +127,8 @@ def _modified(info: Mapping[str, Any]) -> str:
     return next((str(info[name]) for name in names if info.get(name)), "")
 
 
-def _opened(url: str, remote: Remote) -> tuple[AbstractFileSystem, str]:
+def _opened(url: str, remote: Remote) -> tuple[AbstractFileSystem, str, bool]:
+    """Return the file system of a URL, its path there, and whether that is a pattern and no file's name."""
     if _HTTP.search(url) and not remote.http:
         raise ValueError(Text("http_not_allowed", url=url))
     with _driver(url):
@@ -136,22 +137,21 @@ def _opened(url: str, remote: Remote) -> tuple[AbstractFileSystem, str]:
         system, path = url_to_fs(url, **remote.options)
         # Drivers cache listings, but jobs keep writing.
         system.invalidate_cache()
-    return system, path
+        is_pattern = any(letter in path for letter in "*?[") and not system.exists(path)
+    return system, path, is_pattern
 
 
-def _is_pattern(path: str) -> bool:
-    return any(letter in path for letter in "*?[")
-
-
-def _found(system: AbstractFileSystem, path: str, *, every: bool) -> Found[PurePosixPath] | None:
+def _found(
+    system: AbstractFileSystem, path: str, *, is_pattern: bool, every: bool
+) -> Found[PurePosixPath] | None:
     """Return the files of a pattern or folder; None for a file."""
-    if _is_pattern(path):
+    if is_pattern:
         return _of_pattern(system, path, every=every)
     return _of_folder(system, path, every=every) if system.info(path)["type"] == "directory" else None
 
 
-def _check_any(found: Found[PurePosixPath], url: str, path: str) -> None:
-    if not found.files and _is_pattern(path):
+def _check_any(found: Found[PurePosixPath], url: str, *, is_pattern: bool) -> None:
+    if not found.files and is_pattern:
         raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), url)
     if not found.files:
         raise TraceFormatError(Text("folder_without_traces", path=url))
