@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -207,3 +208,10 @@ def test_a_part_that_was_ingested_again_is_not_taken_for_the_old_one(tmp_path: P
         with raises_id(OSError, "dataset_part_replaced"):
             shown._delivery.answer({"kind": "search", "text": "MatMul", "step": None})
     assert len(drawn) == 1
+
+
+def test_an_anonymized_page_does_not_name_the_run(ranks: TraceDataset) -> None:
+    shown = ranks.show_timeline()
+    assert f"<title>{shown._title}</title>" in shown.to_html()
+    assert shown._title not in re.findall("<title>(.*)</title>", shown.to_html(anonymize=True))
+    assert "<title>mine</title>" in shown.to_html(title="mine", anonymize=True)

@@ -122,10 +122,9 @@ class DatasetTimeline(TimelineView):
     def _html(self, title: str | None, **options: Any) -> str:
         """Return a page of the traces, if they are small enough."""
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
-        page = self._delivery.whole_trace().to_html(
-            None, self._title if title is None else title, **values, **options
-        )
-        return str(page)
+        if title is None and not options.get("anonymize"):
+            title = self._title
+        return str(self._delivery.whole_trace().to_html(None, title, **values, **options))
 
     def _exported(self, form: Any) -> tuple[str, str]:
         stem = file_stem(self._title)
