@@ -1,4 +1,4 @@
-"""``tfvis-nb fleet``: a dataset of traces as a page."""
+"""``tfvis-nb fleet``: write a dataset of traces as a page."""
 
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def command(
     except (ValueError, ImportError) as error:
         raise Failure(text_of(error).named(dataset)) from None
     except OSError as error:
-        # Parts of the dataset are read for the page.
+        # The page reads parts of the dataset.
         known = text_of(error)
         unwritable = Text("file_unwritable", path=output, reason=error.strerror or error)
         raise Failure(known if known.id else unwritable) from None

@@ -1,4 +1,4 @@
-"""Datasets of traces: whole jobs as Parquet tables, made by Dask and read by anything."""
+"""Datasets of traces: whole jobs as Parquet tables, written with Dask and readable by any program."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def open_traces(source: str | Path, dataset: str | Path | None = None, client: A
     ----------
     source
         The folder of a dataset, which need not exist yet: `TraceDataset.ingest` fills it. Or a folder,
-        pattern or URL of traces, whose new and changed files are ingested now.
+        pattern or URL of traces, whose new and changed files are ingested immediately.
     dataset
-        The folder of the dataset that the traces of `source` go to; None for one in the user's cache folder,
-        which the next call with the same source goes on with.
+        The dataset folder for the traces of `source`; None for one in the user's cache folder, which later
+        calls with the same source reuse.
     client
-        A ``dask.distributed`` client for that, as of `TraceDataset.ingest`.
+        A ``dask.distributed`` client for the ingest, as in `TraceDataset.ingest`.
 
     Returns
     -------
     TraceDataset
-        Its ``events`` are a Dask DataFrame, ``steps``, ``ops`` and the like pandas ones, and ``trace()``
-        reads a run, task or step back as a `Trace`.
+        ``events`` is a Dask DataFrame; ``steps``, ``ops`` and others are pandas DataFrames. ``trace()`` reads
+        a run, task or step as a `Trace`.
 
     Raises
     ------
     ValueError
-        If the dataset was written by a later version.
+        If a later version wrote the dataset.
     OSError, TraceFormatError, ImportError
-        As `TraceDataset.ingest` raises them, if traces are ingested.
+        Errors of `TraceDataset.ingest`, if traces are ingested.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def open_traces(source: str | Path, dataset: str | Path | None = None, client: A
 
 
 def _is_dataset(source: str | Path) -> bool:
-    """Return whether a path is that of a dataset, or of one to be."""
+    """Return whether a path is that of a dataset, or of a new one."""
     (path,) = each(source)
     if is_pattern(path):
         return False

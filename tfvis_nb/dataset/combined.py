@@ -1,4 +1,4 @@
-"""The parts of all sources -> one table; sums, minima and maxima, which combine exactly."""
+"""Combine the parts of all sources into one table; sums, minima and maxima combine exactly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _GROUPS = ["run", "task", "op", "kind", "side"]
 
 
 class _Part(NamedTuple):
-    """A part of a table: its file, and the values that only its path has."""
+    """A part of a table: its file, and the values in its path."""
 
     path: str
     run: str
@@ -45,7 +45,7 @@ class _Part(NamedTuple):
 
 
 def whole_table(folder: Path, entries: Sequence[Entry], name: str) -> pd.DataFrame:
-    """Return a table of all sources, in their order."""
+    """Return a table of all sources, in order."""
     schema = _schema(name)
     tables = [_read(part, schema.names) for part in _parts(folder, entries, name)]
     return _frame(
@@ -54,7 +54,7 @@ def whole_table(folder: Path, entries: Sequence[Entry], name: str) -> pd.DataFra
 
 
 def dask_table(folder: Path, entries: Sequence[Entry], name: str) -> dd.DataFrame:
-    """Return a table of all sources as a Dask DataFrame: a partition a part, of which it reads columns."""
+    """Return a table of all sources as a Dask DataFrame: one partition per part, read by column."""
     import dask.dataframe as dd
 
     schema = _schema(name)
@@ -88,12 +88,12 @@ def _parts(folder: Path, entries: Iterable[Entry], name: str) -> list[_Part]:
 
 
 def _read(part: _Part, names: Sequence[str]) -> pa.Table:
-    """Return columns of a part, with those that only its path has."""
+    """Return columns of a part, including those in its path."""
     import pyarrow.parquet as pq
 
     added = {"run": part.run, "task": part.task, "key": part.key}
     try:
-        # Not `read_table`, which takes the names in the path for columns.
+        # Not `read_table`, which would treat names in the path as columns.
         with pq.ParquetFile(part.path) as file:
             table = file.read([name for name in names if name not in added])
             rows = file.metadata.num_rows
@@ -105,7 +105,7 @@ def _read(part: _Part, names: Sequence[str]) -> pa.Table:
 
 
 def _frame(table: pa.Table, schema: pa.Schema) -> pd.DataFrame:
-    """Return a table in pandas, with the same dtypes whatever its values are."""
+    """Return a table in pandas, with dtypes that do not depend on its values."""
     return pd.DataFrame(
         {
             name: pd.Series(
@@ -184,7 +184,7 @@ def _sums(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def sources(entries: Sequence[Entry]) -> pd.DataFrame:
-    """Return the sources of a dataset, as `TraceDataset.sources` has them."""
+    """Return the sources of a dataset, for `TraceDataset.sources`."""
     return pd.DataFrame(
         {
             "key": [entry.key for entry in entries],
@@ -201,7 +201,7 @@ def sources(entries: Sequence[Entry]) -> pd.DataFrame:
 
 
 def problems(entries: Sequence[Entry], damaged: Sequence[Path]) -> pd.DataFrame:
-    """Return the problems of a dataset, as `TraceDataset.problems` has them."""
+    """Return the problems of a dataset, for `TraceDataset.problems`."""
     rows: list[tuple[str, str]] = [(entry.source, entry.reason) for entry in entries if entry.problem]
     rows += [(entry.source, Text("source_gone")) for entry in entries if entry.gone]
     rows += [(str(file), Text("entry_damaged")) for file in damaged]

@@ -1,4 +1,4 @@
-"""`TraceDataset`: the traces of whole jobs as Parquet tables, made and asked with Dask."""
+"""`TraceDataset`: the traces of whole jobs as Parquet tables, written and queried with Dask."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _need_dask() -> None:
 
 
 class TraceDataset:
-    """Traces of any number of runs, tasks and steps. Made by `open_traces`, which describes it."""
+    """Traces of any number of runs, tasks and steps. Created by `open_traces`, which describes it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser().absolute()
@@ -57,41 +57,41 @@ class TraceDataset:
         allow_http: bool = False,
         progress: bool | None = None,
     ) -> Ingested:
-        """Read the new and changed files of sources into the dataset; one task of Dask a file.
+        """Read the new and changed files of sources into the dataset, with one Dask task per file.
 
-        It may be called again at any time, also after it was ended in the middle: files that are in
-        the dataset and have not changed are not read again.
+        You can call it again at any time, even after an interrupted ingest: unchanged files in the dataset
+        are not read again.
 
         Parameters
         ----------
         sources
             A file, folder or pattern, such as ``"logs/**/*.xplane.pb"``, or a URL of one, such as
-            ``"s3://bucket/logs"``; or a list of those. Of a log folder all profiles are read.
+            ``"s3://bucket/logs"``; or a list of those. All profiles of a log folder are read.
         client
             A ``dask.distributed`` client, whose workers share the folder of the dataset and see the same
-            sources. None for the client that the program has, and without one for Dask's local scheduler.
+            sources. None for the program's current client, or else Dask's local scheduler.
         run
-            The run of all these files; None for that of their path.
+            The run of all these files; None to derive it from their paths.
         threadpool, max_unpacked_bytes, storage_options, allow_http
-            As `tfvis_nb.read_trace` takes them, for each file.
+            As in `tfvis_nb.read_trace`, for each file.
         progress
-            Whether to show a progress bar; None where it is seen by a person.
+            Whether to show a progress bar; None to show it only to a person.
 
         Returns
         -------
         Ingested
-            How many sources were read, unchanged, not readable, and no longer there.
+            The numbers of sources that were read, unchanged, unreadable, and no longer present.
 
         Raises
         ------
         TypeError
             If a source is neither a path nor a URL.
         OSError
-            If nothing is at a path, or the dataset cannot be written, or another ingest is writing to it.
+            If a path does not exist, the dataset cannot be written, or another ingest is writing to it.
         TraceFormatError
             If a folder has no traces.
         ValueError
-            If the dataset is of another version.
+            If the dataset has another version.
         ImportError
             If Dask is not installed: ``pip install 'tfvis-nb[fleet]'``.
         """
@@ -115,16 +115,16 @@ class TraceDataset:
 
     @property
     def problems(self) -> pd.DataFrame:
-        """What is not in the dataset as it should be: source, the id of the reason (``problem``), ``reason``.
+        """Problems of the dataset: source, id of the reason (``problem``), and ``reason``.
 
-        Sources that cannot be read, repeat a step of another one, or are no longer there, and damaged
+        They are sources that cannot be read, repeat a step of another one, or no longer exist, and damaged
         files of the dataset.
         """
         return combined.problems(*self._entries())
 
     @property
     def events(self) -> dd.DataFrame:
-        """The events of all traces, as a Dask DataFrame: `tfvis_nb.events.COLUMNS`, and run and source."""
+        """The events of all traces, as a Dask DataFrame with `tfvis_nb.events.COLUMNS`, run and source."""
         return self.table("events")
 
     @property
@@ -144,7 +144,7 @@ class TraceDataset:
 
     @property
     def ops(self) -> pd.DataFrame:
-        """One row per run, step, task, op type, kind and side, as `tfvis_nb.dataset.tables.ops` has them."""
+        """One row per run, step, task, op type, kind and side; see `tfvis_nb.dataset.tables.ops`."""
         return combined.by_name(self._whole("ops"), ["run", "step", "task"])
 
     @property
@@ -160,13 +160,13 @@ class TraceDataset:
     def op_totals(self) -> pd.DataFrame:
         """The figures of `ops` added up over all steps: one row per run, task, op type, kind and side.
 
-        They are those of `tfvis_nb.analysis.op_statistics`, exactly.
+        They equal those of `tfvis_nb.analysis.op_statistics` exactly.
         """
         return combined.op_totals(self._whole("ops"))
 
     @property
     def stacks(self) -> pd.DataFrame:
-        """One row per Python stack of each source and task: its caller's number, its innermost frame."""
+        """One row per Python stack of each source and task: its caller's number and its innermost frame."""
         return self._whole("stacks")
 
     def table(self, name: str) -> dd.DataFrame:
@@ -190,22 +190,23 @@ class TraceDataset:
     def trace(
         self, run: str | None = None, task: str | None = None, steps: int | Collection[int] | None = None
     ) -> Trace:
-        """Read a run, or a task or some steps of it, back as a trace.
+        """Read a run, or a task or some steps of it, as a trace.
 
         Parameters
         ----------
         run
             One of the runs in `sources`; None if there is only one.
         task
-            One of its tasks, such as ``"/job:worker/replica:0/task:1"`` or ``"worker 1"``; None for all.
+            One of its tasks, such as ``"/job:worker/replica:0/task:1"`` or ``"worker 1"``; None for all
+            tasks.
         steps
             The number of a step, or several; None for all, with the events outside steps.
 
         Returns
         -------
         Trace
-            That of the source; of several sources one trace, whose steps are counted from 0 and have their
-            numbers here as labels.
+            The trace of the source. Several sources become one trace, with steps numbered from 0 and labelled
+            with their numbers here.
 
         Raises
         ------
@@ -225,7 +226,7 @@ class TraceDataset:
         steps: Collection[int] | int | None = None,
         **options: Any,
     ) -> DatasetTimeline:
-        """Show the traces as one timeline, of which only what is looked at is read.
+        """Show the traces as one timeline, which only reads the parts in view.
 
         Parameters
         ----------
@@ -236,17 +237,17 @@ class TraceDataset:
         steps
             The number of a step, or several; None for all, with the events outside steps.
         **options
-            As of `tfvis_nb.show_timeline`.
+            As in `tfvis_nb.show_timeline`.
 
         Returns
         -------
         DatasetTimeline
-            A timeline as of `tfvis_nb.show_timeline`.
+            A timeline like that of `tfvis_nb.show_timeline`.
 
         Raises
         ------
         TypeError, ValueError, OSError
-            As of `DatasetTimeline`.
+            As in `DatasetTimeline`.
 
         Examples
         --------
@@ -273,7 +274,7 @@ class TraceDataset:
         tasks: Collection[str] | str | None = None,
         steps: Collection[int] | int | None = None,
     ) -> list[Chosen]:
-        """Return the sources of a run, and of each its tasks and steps that are wanted; see `trace`.
+        """Return the sources of a run, with the selected tasks and steps of each; see `trace`.
 
         Raises
         ------
@@ -296,7 +297,7 @@ class TraceDataset:
             names = ", ".join(map(repr, runs[:8]))
             raise ValueError(Text("dataset_runs", runs=len(runs), names=names))
         numbers = {steps} if isinstance(steps, int | np.integer) else steps
-        # What is outside steps has a number that is none.
+        # Events outside steps have NO_STEP.
         wanted = None if numbers is None else {*numbers} - {NO_STEP}
         named = None if tasks is None else {tasks} if isinstance(tasks, str) else {*tasks}
         chosen = []
@@ -320,12 +321,12 @@ class TraceDataset:
         return [entry for entry in self._entries()[0] if entry.status == OK]
 
     def _entries(self) -> tuple[list[Entry], list[Path]]:
-        """Return the entries of all sources, and damaged ones; read again when one was written."""
+        """Return the entries of all sources, and damaged ones; they are read again after changes."""
         folder = self.path / MANIFEST
         written = folder.stat().st_mtime_ns if folder.is_dir() else None
         if self._state[0] != written:
             entries, damaged = manifest.read(self.path)
-            # An ingest that was ended has not settled them yet.
+            # An interrupted ingest has not settled them yet.
             self._state = (written, list(settled(entries)), damaged)
         return self._state[1], self._state[2]
 

@@ -1,4 +1,4 @@
-"""The run, task and step of a source, by its path and its content."""
+"""The run, task and step of a source, from its path and content."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _LAST_STEP = 2**31 - 1
 class Named(NamedTuple):
     """The names in a path.
 
-    - `run`: Its run, and `folders` the part of that which does not come from the file's name `file`.
-    - `task`, `step`: If there are some, its task and the number of its first step.
+    - `run`: The run; `folders` is the part that does not come from the file name `file`.
+    - `task`, `step`: The task and the number of the first step, if present.
     """
 
     run: str
@@ -39,7 +39,7 @@ class Named(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """What a source is: its run, the recorded name of each of its tasks, and the number of each step."""
+    """The identity of a source: its run, the recorded names of its tasks, and the numbers of its steps."""
 
     run: str
     tasks: dict[str, str]
@@ -47,12 +47,12 @@ class Identity(NamedTuple):
 
 
 def named(parts: Sequence[str], root: int) -> Named:
-    """Return the names in the parts of a path, of which the first `root` are those of the folder given.
+    """Return the names in the parts of a path; the first `root` parts are the given folder.
 
-    Folders such as ``run=a``, ``task=2`` and ``step=17`` name them outright; parts of names such as
-    ``rank3``, ``worker-1`` and ``step_17`` do so for task and step. In ``plugins/profile/<time>`` the file
-    has the name of its host. The rest is the run: the folders below `root`, or the nearest above, and
-    the file's name.
+    Folders such as ``run=a``, ``task=2`` and ``step=17`` name them explicitly; parts of names such as
+    ``rank3``, ``worker-1`` and ``step_17`` name task and step. In ``plugins/profile/<time>`` the file has the
+    name of its host. The rest is the run: the folders below `root`, or the nearest above, and the file's
+    name.
 
     >>> found = named(["logs", "a", "rank3", "step17.pb"], 1)
     >>> found.run, found.task, found.step
@@ -98,8 +98,8 @@ def named(parts: Sequence[str], root: int) -> Named:
 def identified(trace: Trace, names: Named, hosts: Sequence[str]) -> tuple[Trace, Identity]:
     """Return the identity of a source, and its trace with the task that its path names, or its host.
 
-    The tasks that a trace records are kept. Steps have the numbers of their labels, such as ``train 13``;
-    otherwise they are counted from that of the path, or from 0.
+    Recorded tasks are kept. Steps have the numbers in their labels, such as ``train 13``; otherwise they
+    count from the number in the path, or from 0.
     """
     host = hosts[0] if len(hosts) == 1 else ""
     recorded = [str(task) for task in trace.events["task"].unique()]
@@ -109,7 +109,7 @@ def identified(trace: Trace, names: Named, hosts: Sequence[str]) -> tuple[Trace,
         trace = under_task(trace, task)
         recorded = [task]
     tasks = {brief_name(task or LOCAL): task for task in recorded}
-    # A file that is named for its host is no run of its own.
+    # A file named after its host is not a separate run.
     run = names.folders if host and names.file == host else names.run
     return trace, Identity(run, tasks, _numbers(trace, names.step))
 
@@ -126,14 +126,14 @@ def _numbers(trace: Trace, first: int | None) -> list[int]:
         and (np.diff(numbers) > 0).all()
         and min(numbers, default=0) >= (first or 0)
     ):
-        # Numbers between, of steps without events, stay between.
+        # Keep the numbers of steps without events in between.
         spread: Iterable[float] = np.interp(np.arange(count), steps, numbers) if count else []
         return [int(number) for number in spread]
     return [(first or 0) + step for step in range(count)]
 
 
 def _says_all(folder: str) -> bool:
-    """Return whether a folder's name is that of a task, a step or a partition, and of no run."""
+    """Return whether a folder's name only names a task, a step or a partition, not a run."""
     return any(pattern.fullmatch(folder) for pattern in (_HIVE, _TASK, _STEP))
 
 
@@ -142,7 +142,7 @@ def _in_profile(folders: Sequence[str], at: int) -> bool:
 
 
 def _taken(name: str, task: str | None, step: int | None) -> tuple[str, str | None, int | None]:
-    """Take the task and the step out of a name; those of the innermost folder or file count."""
+    """Remove the task and the step from a name; those of the innermost folder or file count."""
     if found := _TASK.search(name):
         job = found[1].lower()
         task = f"/job:{'worker' if job in ('rank', 'task') else job}/replica:0/task:{int(found[2])}"
@@ -164,7 +164,7 @@ def _first(value: str, otherwise: int | None) -> int | None:
 
 
 def _task_named(value: str) -> str:
-    """Return the full name of a task; other names than TensorFlow's are those of jobs."""
+    """Return the full name of a task; names other than TensorFlow's are treated as jobs."""
     if value.isdecimal():
         return f"/job:worker/replica:0/task:{int(value)}"
     name = value.replace("/", "_") or "localhost"

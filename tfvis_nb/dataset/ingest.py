@@ -1,4 +1,4 @@
-"""Sources -> a dataset, by Dask: one task a file; whatever was done before is not done again."""
+"""Ingest sources into a dataset with Dask: one task per file; finished work is not repeated."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ VERSION = 1
 
 
 class Ingested(NamedTuple):
-    """What an ingest did.
+    """The result of an ingest.
 
-    - `read`: Sources that were read and are in the dataset now.
-    - `unchanged`: Sources that were not read, as they were before and have not changed.
+    - `read`: Sources that were read and are now in the dataset.
+    - `unchanged`: Sources that were not read because they have not changed.
     - `problems`: Sources that are not in the dataset; `TraceDataset.problems` has the reasons.
-    - `gone`: Sources of earlier ingests that were no longer there.
+    - `gone`: Sources of earlier ingests that no longer exist.
     """
 
     read: int
@@ -77,9 +77,9 @@ def ingest(
 
 
 def prepare(folder: Path) -> None:
-    """Make a folder a dataset, unless it is one.
+    """Initialise a folder as a dataset, unless it already is one.
 
-    FileExistsError if it has other files, ValueError if it is a dataset of another version.
+    FileExistsError if it contains other files, ValueError if it is a dataset of another version.
     """
     _check(folder)
     file = folder / FORMAT
@@ -95,7 +95,7 @@ def _check(folder: Path) -> None:
     if (folder / FORMAT).is_file():
         check_version(folder)
     elif folder.is_dir():
-        # Another process may be at it, or one was ended.
+        # Another process may be working on it, or was interrupted.
         others = (name for one in folder.iterdir() if (name := one.name) != FORMAT)
         if any(not name.startswith(UNFINISHED) for name in others):
             raise FileExistsError(Text("dataset_not_one", path=str(folder)))
@@ -112,7 +112,7 @@ def check_version(folder: Path) -> None:
 
 
 def _found(given: Sequence[str], known: dict[str, Entry], reading: Reading, run: str | None) -> list[Source]:
-    """Return the files of all sources, each once; a source that had files before may have none now."""
+    """Return the files of all sources, each once; a source with earlier files may have none now."""
     remote = Remote(reading.storage_options or {}, reading.allow_http)
     before = {entry.found_by for entry in known.values()}
     found: dict[str, Source] = {}
@@ -134,7 +134,7 @@ def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry], ru
         return run is None or entry.run == source.names.run
     if not entry.again:
         return True
-    # The other one, whose step it repeats, may have changed or got a name of its own since.
+    # The source whose step it repeats may have changed or been renamed since.
     other = known.get(key_of(str(entry.problem["figures"].get("other", ""))))
     return (
         entry.problem["id"] == "step_of_other_source" and other is not None and other.run == source.names.run
@@ -142,9 +142,9 @@ def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry], ru
 
 
 def _swept(folder: Path) -> list[Entry]:
-    """Return the entries whose parts are all there, and remove all files of no entry.
+    """Return the entries whose parts all exist, and remove all files without an entry.
 
-    They are those of an ingest that was ended, and parts of an entry that is damaged.
+    Such files are from interrupted ingests, or parts of damaged entries.
     """
     entries, damaged = manifest.read(folder)
     for file in damaged:
@@ -169,14 +169,14 @@ def _size(path: Path) -> int:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield all files of parts, and those that were being written."""
+    """Yield all files of parts, including those that were being written."""
     for name in (*TABLES, DETAILS):
         yield from [path for path in (folder / name).rglob("*") if path.is_file()]
     yield from (folder / MANIFEST).glob(f"{UNFINISHED}*")
 
 
 def _remove_others(folder: Path, wanted: set[str]) -> None:
-    """Remove the files of parts that are not wanted, and the folders that are empty then."""
+    """Remove the files of unwanted parts, and folders that become empty."""
     for file in _files(folder):
         if file.relative_to(folder).as_posix() in wanted:
             continue
@@ -187,7 +187,7 @@ def _remove_others(folder: Path, wanted: set[str]) -> None:
 
 
 def _settle(folder: Path) -> list[Entry]:
-    """Take out the sources that repeat the steps of others, and all parts of no entry."""
+    """Drop the sources that repeat steps of others, and all parts without an entry."""
     before, _ = manifest.read(folder)
     after = list(settled(before))
     for old, new in zip(before, after, strict=True):
@@ -199,7 +199,7 @@ def _settle(folder: Path) -> list[Entry]:
 
 @contextlib.contextmanager
 def _bar(count: int, progress: bool | None) -> Iterator[Callable[[], Any]]:
-    """Show how many sources are done: to a person who watches, unless `progress` says otherwise."""
+    """Show the number of finished sources, by default only to a person."""
     from tqdm import tqdm
 
     hidden = None if progress is None else not progress
@@ -211,7 +211,7 @@ def _bar(count: int, progress: bool | None) -> Iterator[Callable[[], Any]]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold a dataset against other ingests; BlockingIOError if one is at work."""
+    """Lock a dataset against other ingests; BlockingIOError if one is running."""
     import fcntl
 
     with (folder / FORMAT).open("rb") as file:

@@ -1,19 +1,19 @@
-"""Where the parts of a dataset lie: names from traces and paths become folders only percent-encoded."""
+"""Paths of a dataset's parts: names from traces and paths are percent-encoded in folder names."""
 
 import hashlib
 from collections.abc import Sequence
 from urllib.parse import quote
 
 MANIFEST, DETAILS, FORMAT = "manifest", "details", "dataset.json"
-"""The folder of the entries of sources, that of what only reading back needs, and the file of the format."""
+"""The folder of the entries of sources, that of data only needed for reading back, and the format file."""
 
 _LONGEST = 180
-"""Bytes of an encoded name; file systems allow 255 with the key in front."""
+"""Maximum bytes of an encoded name; file systems allow 255 including the key in front."""
 _HASH = 12
 
 
 def key_of(source: str) -> str:
-    """Return what the files of a source are called: a hash of its path or URL.
+    """Return the base name of a source's files: a hash of its path or URL.
 
     >>> key_of("/logs/step1.pb")
     '975909898d08df3345c5'
@@ -22,7 +22,7 @@ def key_of(source: str) -> str:
 
 
 def part_path(table: str, key: str, run: str, task: str, steps: Sequence[int]) -> str:
-    """Return where, in its dataset, the part of a table lies that a source has of a task.
+    """Return the path, in the dataset, of a source's part of a table for a task.
 
     >>> part_path("events", "9e2e", "../a b", "/job:worker/replica:0/task:1", [3, 5])
     'events/run=..%2Fa%20b/task=%2Fjob%3Aworker%2Freplica%3A0%2Ftask%3A1/steps=3-5/9e2e.parquet'
@@ -32,12 +32,12 @@ def part_path(table: str, key: str, run: str, task: str, steps: Sequence[int]) -
 
 
 def part_folder(table: str, run: str, task: str) -> str:
-    """Return the folder of the parts of a table that are of a task of a run."""
+    """Return the folder of the parts of a table for a task of a run."""
     return f"{table}/run={_quoted(run)}/task={_quoted(task)}/"
 
 
 def brief_name(name: str) -> str:
-    """Return a name that fits a folder's: a very long one is cut, and ends in a hash of the whole.
+    """Return a name that fits a folder name: very long ones are cut and end in a hash.
 
     >>> brief_name("train/2026_01_31"), len(brief_name("x" * 1000))
     ('train/2026_01_31', 180)

@@ -1,11 +1,11 @@
-"""A part of a dataset as a timeline draws it: its bars merged beforehand, from coarse to fine.
+"""A part of a dataset for drawing: bars merged in advance, from coarse to fine.
 
-A row of the table ``levels`` is a bar that stands for neighbours in one row of a lane, merged in buckets of
-``2 ** level`` nanoseconds. Lanes are numbered as `order_lanes` orders them. Behind them comes one lane for
-each device, whose single row shows when anything on it ran; of a device that runs kernels, copies or
-collectives only these count, because what the host or a profiler notes down lasts longer. The bars of these
-come first, then those of the lanes; both are ordered by level, the coarsest first, then lane, row and start,
-so that Parquet's statistics find those of some lanes and of a range of time.
+A row of the table ``levels`` is a bar that represents neighbours in one row of a lane, merged in buckets of
+``2 ** level`` nanoseconds. Lanes are numbered in the order of `order_lanes`. After them, each device has a
+lane whose single row shows when anything ran on it. If the device runs kernels, copies or collectives, only
+these count, because records of the host or a profiler last longer. The bars of device lanes come first, then
+those of the other lanes. Both are ordered by level, the coarsest first, then by lane, row and start, so that
+Parquet's statistics find those of given lanes and times.
 """
 
 import json
@@ -26,18 +26,18 @@ from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.trace import Trace
 
 KEY = b"tfvis_nb.part"
-"""Where the schema of ``levels`` has the description of its part, as JSON."""
+"""The key in the schema of ``levels`` for the description of its part, as JSON."""
 
 FOLDER = "levels"
 """The folder of these parts in their dataset."""
 ROW_GROUP = 1 << 16
-"""Rows of a group in a part of events: what a reader that looks for a time has to read at least."""
+"""Rows of a row group of events, the least that a search by time reads."""
 LEVEL_ROW_GROUP = 1 << 14
-"""Rows of a group of bars: what is read of a part at least, to draw it as one line."""
+"""Rows of a row group of bars, the least that is read of a part to draw it as one line."""
 SHIFTS = range(10, 40, 2)
-"""Levels that a part can have: the coarsest, and those with at most half as many bars as it has events."""
+"""Possible levels of a part: the coarsest, and those with at most half as many bars as events."""
 DEVICE_WORK = ("kernel", "memcpy", "memset", "transfer", "collective")
-"""Kinds of events that alone show whether a device is busy, where it has any."""
+"""Kinds of events that determine whether a device is busy, if it has any."""
 
 _NUMBERS = ("start_ns", "end_ns", "busy_ns", "begin_ns", "duration_ns", "event")
 
@@ -45,12 +45,12 @@ Bars = dict[str, np.ndarray]
 
 
 def rows_of(events: pd.DataFrame) -> np.ndarray:
-    """Return the row of its lane that each event is drawn in, 0 on top, as `pack_rows` finds it; int32."""
+    """Return the row of each event in its lane, 0 on top, from `pack_rows`; int32."""
     return _rows(events, order_lanes(events))
 
 
 def level_table(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pa.Table:
-    """Return the bars of all levels of one part, and in the schema's metadata its description.
+    """Return the bars of all levels of one part, with its description in the schema's metadata.
 
     `events` are the ids of the part's events, in order, and `steps` the number of the step of each.
     """
@@ -95,7 +95,7 @@ def _firsts(steps: pd.Series) -> Iterator[tuple[int, int]]:
 
 
 def write(table: pa.Table, file: Path) -> None:
-    """Write the bars of a part: times as differences, which take half the bytes and half the time to read."""
+    """Write the bars of a part, with times as differences, which halves the size and the reading time."""
     import pyarrow.parquet as pq
 
     lanes = len(json.loads(table.schema.metadata[KEY])["lanes"])
@@ -105,13 +105,13 @@ def write(table: pa.Table, file: Path) -> None:
     with pq.ParquetWriter(
         file, table.schema, compression="zstd", use_dictionary=texts, column_encoding=encodings
     ) as writer:
-        # No row group has bars of both: what is drawn first is in the first one.
+        # No row group has bars of both, so the bars drawn first are in the first one.
         for bars in (table.filter(of_device), table.filter(pc.invert(of_device))):
             writer.write_table(bars, row_group_size=LEVEL_ROW_GROUP)
 
 
 def merged_bars(bars: Bars, slot: list[str], shift: int) -> Bars:
-    """Merge the neighbours among bars, which are ordered by the columns of their `slot` and by start."""
+    """Merge neighbouring bars, which are ordered by the columns of their `slot` and by start."""
     start, end = bars["start_ns"], bars["end_ns"]
     slots = np.zeros(len(start), "i8")
     for name in slot:
@@ -138,7 +138,7 @@ _COLUMNS = {
     "end_ns": "i8",
     "busy_ns": "i8",
     "count": "u4",
-    # Of the longest event merged: its number in the part, and what is drawn of it.
+    # Number in the part, and drawn data, of the longest merged event.
     "event": "u4",
     "begin_ns": "i8",
     "duration_ns": "i8",
@@ -157,7 +157,7 @@ def _rows(events: pd.DataFrame, lanes: LaneOrder) -> np.ndarray:
 
 
 def _single_bars(events: pd.DataFrame, lanes: LaneOrder, steps: np.ndarray) -> Bars:
-    """Make a bar of each event, in their order."""
+    """Make a bar from each event, in order."""
     start, duration = (events[name].to_numpy() for name in ("start_ns", "duration_ns"))
     return {
         "lane": lanes.of_event.astype("i8"),
@@ -175,7 +175,7 @@ def _single_bars(events: pd.DataFrame, lanes: LaneOrder, steps: np.ndarray) -> B
 
 
 def _devices(lanes: LaneOrder) -> pd.DataFrame:
-    """Return the devices in the order of their lanes, each with its kind and the lanes that count."""
+    """Return the devices in the order of their lanes, with the kind and the counted lanes of each."""
     table = lanes.table.assign(number=np.arange(len(lanes.table)))
     found = []
     for device, own in table.groupby("device", sort=False):
@@ -202,7 +202,7 @@ def _device_bars(lanes: LaneOrder, bars: Bars, devices: pd.DataFrame) -> Bars:
 
 
 def device_bars(bars: Bars, lane: int) -> Bars:
-    """Make one row of the bars of single events, ordered by start: that of the lane of their device."""
+    """Make the single row of a device lane from bars of single events, ordered by start."""
     has, until = pieces(bars["start_ns"], bars["end_ns"])
     chosen = {name: column[has] for name, column in bars.items()}
     length = until - chosen["start_ns"]
@@ -249,13 +249,14 @@ def _described(
         "devices": devices.assign(busy=device_busy).to_dict("records"),
         "steps": grouped.reset_index().to_dict("records"),
         "ops": sorted({"", *map(str, events["op"].cat.remove_unused_categories().cat.categories)}),
-        # The latest end in each row group of ``events``: long events reach into the times of later ones.
+        # The latest end in each row group of ``events``, because long events extend into the times of later
+        # ones.
         "ends": np.maximum.reduceat(end, heads).tolist(),
     }
 
 
 def _lane_busy(lanes: LaneOrder, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """How long anything ran in each lane, in nanoseconds."""
+    """Return how long anything ran in each lane, in nanoseconds."""
     busy = np.zeros(len(lanes.table), "i8")
     order = lanes.rows
     bounds = np.cumsum(np.bincount(lanes.of_event, minlength=len(busy)))

@@ -16,19 +16,19 @@ from tfvis_nb.texts import Text
 OK, PROBLEM = "ok", "problem"
 
 DAMAGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError)
-"""What reading a damaged entry raises."""
+"""Errors from reading a damaged entry."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a dataset knows of a source.
+    """The record of a source in a dataset.
 
-    - `source`: Its path or URL; `found_by` the folder or pattern that it was found with.
-    - `size`, `modified`: Bytes, and when it was changed last, as its file system says it.
+    - `source`: Its path or URL; `found_by` is the folder or pattern in which it was found.
+    - `size`, `modified`: Its bytes, and the time of its last change from the file system.
     - `status`: `OK` or `PROBLEM`.
     - `problem`: Why it is not in the dataset: an id with figures, and words; empty if it is.
-    - `again`: Whether a problem may be gone although the file is the same, as one of reading it.
-    - `gone`: Whether it was no longer there when its folder or pattern was ingested last.
+    - `again`: Whether the problem may disappear without a change of the file, such as a read error.
+    - `gone`: Whether it no longer existed at the last ingest of its folder or pattern.
     - `run`, `tasks`, `steps`: Its `tfvis_nb.dataset.identity.Identity`.
     - `parts`: The path of each of its parts to rows and bytes.
     """
@@ -48,7 +48,7 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """What its files are called."""
+        """The base name of its files."""
         return key_of(self.source)
 
     @property
@@ -57,12 +57,12 @@ class Entry:
         return Text.stored(self.problem["words"], self.problem["id"], dict(self.problem["figures"]))
 
     def rows(self, table: str) -> int:
-        """Return how many rows of a table it has."""
+        """Return its number of rows in a table."""
         return sum(rows for path, (rows, _) in self.parts.items() if path.startswith(f"{table}/"))
 
 
 def problem_of(reason: str) -> dict[str, Any]:
-    """Return a reason as an entry keeps it."""
+    """Return a reason in the form stored in entries."""
     text = reason if isinstance(reason, Text) else Text.stored(reason, "", {})
     return {"words": str(text), "id": text.id, "figures": text.figures}
 
@@ -83,7 +83,7 @@ def _path(entry: Entry, folder: Path) -> Path:
 
 
 def read(folder: Path) -> tuple[list[Entry], list[Path]]:
-    """Return the entries of a dataset, in the order of their sources, and the files that are none."""
+    """Return the entries of a dataset, ordered by source, and the files that are not entries."""
     entries, damaged = [], []
     for file in sorted((folder / MANIFEST).glob("*.json")):
         try:
@@ -110,7 +110,7 @@ def _entry(found: Any, key: str) -> Entry:
     if not all(type(flag) is bool for flag in (entry.again, entry.gone)):
         raise TypeError("a flag that is none")
     parts = {path: (int(rows), int(size)) for path, (rows, size) in entry.parts.items()}
-    # Nothing but what `layout.part_path` makes: a damaged entry must not lead out of the dataset.
+    # Only paths made by `layout.part_path`, so that a damaged entry cannot point outside the dataset.
     if any(".." in path.split("/") or path.startswith("/") or "\\" in path or "\0" in path for path in parts):
         raise ValueError("a part outside the dataset")
     folders = {path.rpartition("steps=")[0] for path in parts}
@@ -122,10 +122,10 @@ def _entry(found: Any, key: str) -> Entry:
 
 
 def settled(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield the entries, with a problem where an earlier one has the same step of the same run and task.
+    """Yield the entries, with a problem if an earlier one has the same step of the same run and task.
 
-    The earlier one is that whose source comes first in the order of names: the result does not depend
-    on the order in which sources were read.
+    The earlier one is the one whose source comes first by name, so the result does not depend on the reading
+    order.
     """
     taken: dict[tuple[str, str], dict[int, Entry]] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""One source -> its parts of each table, then its entry in the manifest."""
+"""Write a source's parts of each table, then its entry in the manifest."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Reading(NamedTuple):
 def ingest_source(source: Source, folder: str, reading: Reading) -> Entry:
     """Read a source, write its parts and then its entry; return the entry.
 
-    Nothing is raised because of what a source is: its entry has the problem.
+    The content of a source never raises an error: its entry has the problem.
     """
     path = Path(folder)
     try:
@@ -53,7 +53,7 @@ def ingest_source(source: Source, folder: str, reading: Reading) -> Entry:
 
 
 def failed(source: Source, reason: str, *, again: bool) -> Entry:
-    """Return the entry of a source that is not in the dataset, and why."""
+    """Return the entry of a source that is not in the dataset, with the reason."""
     url, found_by, size, modified = source[:4]
     return Entry(url, found_by, size, modified, status=PROBLEM, problem=problem_of(reason), again=again)
 
@@ -89,7 +89,7 @@ def _parts(trace: Trace, identity: Identity, key: str) -> Iterator[tuple[str, pa
     for name, make in TABLES.items():
         table = make(trace)
         if "step" in table.column_names:
-            # Steps are counted from 0 in a trace; the last number is for events outside steps.
+            # Steps count from 0 in a trace; the last number is for events outside steps.
             step = pa.array(numbers[table["step"].to_numpy()].astype(np.int32))
             at = table.column_names.index("step")
             table = table.set_column(at, table.schema.field(at), step)
@@ -109,7 +109,7 @@ def _parts(trace: Trace, identity: Identity, key: str) -> Iterator[tuple[str, pa
 
 
 def _details(trace: Trace) -> pa.Table:
-    """Return what only reading back needs: nested records, graphs, notes and the like."""
+    """Return data only needed for reading back, such as nested records, graphs and notes."""
     from tfvis_nb.writing.parquet import file_table
 
     table = file_table(trace)

@@ -1,4 +1,4 @@
-"""Parts of a dataset -> the `Trace` that they were written of, or one of several."""
+"""Read parts of a dataset back as the original `Trace`, or as one trace of several."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tfvis_nb.texts import Text
 
 
 class Chosen(NamedTuple):
-    """A source to read back, with the tasks and steps of it that are wanted; None for all steps."""
+    """A source to read back, with the selected tasks and steps; None for all steps."""
 
     entry: Entry
     tasks: Sequence[str]
@@ -31,10 +31,10 @@ class Chosen(NamedTuple):
 
 
 def read_back(folder: Path, chosen: Sequence[Chosen]) -> Trace:
-    """Return one trace of the chosen parts of some sources of one run.
+    """Return one trace with the chosen parts of sources of one run.
 
-    Its steps are counted from 0, in the order of their numbers in the dataset, which are their labels where
-    they have none of their own and another number. The clocks of several tasks are aligned, as
+    Its steps count from 0, in the order of their numbers in the dataset. These numbers become labels of steps
+    without their own label if the number changes. The clocks of several tasks are aligned, as
     `tfvis_nb.read_trace` does.
     """
     traces = [_of_source(folder, one) for one in chosen]
@@ -48,7 +48,7 @@ def read_back(folder: Path, chosen: Sequence[Chosen]) -> Trace:
         [graph for one in moved for graph in (one.graphs[at] if at < len(one.graphs) else ())]
         for at in range(max(len(one.graphs) for one in moved))
     ]
-    # Serialised messages behind one another are one message.
+    # Concatenated serialised messages form one message.
     trace.run_metadata = [
         b"".join(one.run_metadata[at] for one in moved if at < len(one.run_metadata))
         for at in range(max(len(one.run_metadata) for one in moved))
@@ -57,7 +57,7 @@ def read_back(folder: Path, chosen: Sequence[Chosen]) -> Trace:
 
 
 def _of_source(folder: Path, chosen: Chosen) -> tuple[Trace, list[int]]:
-    """Return the wanted part of a source, and the number of each of its steps in the dataset."""
+    """Return the selected part of a source, and the numbers of its steps in the dataset."""
     entry, tasks, wanted = chosen
     events = pa.concat_tables(
         table.append_column("task", pa.array([entry.tasks[task]] * table.num_rows, pa.string()))
@@ -70,7 +70,7 @@ def _of_source(folder: Path, chosen: Chosen) -> tuple[Trace, list[int]]:
     details = _part(folder, f"{DETAILS}/{entry.key}.parquet")
     if events.num_rows < details.num_rows:
         details = details.take(events["event"])
-    # Back to the numbers that the trace has: those of the dataset grow with them.
+    # Back to the numbers of the trace, which are in the same order as those of the dataset.
     number = events["step"].to_numpy()
     local = np.searchsorted(np.array(steps, np.int64), number).astype(np.int32)
     columns = {name: events[name] for name in event_table.COLUMNS}
@@ -85,7 +85,7 @@ def _of_source(folder: Path, chosen: Chosen) -> tuple[Trace, list[int]]:
 
 
 def parts_of(entry: Entry, table: str, task: str) -> list[str]:
-    """Return the paths of an entry's parts of a table that are of a task."""
+    """Return the paths of an entry's parts of a table for a task."""
     folder = part_folder(table, entry.run, task)
     return [path for path in entry.parts if path.startswith(folder)]
 
@@ -100,7 +100,7 @@ def _part(folder: Path, path: str) -> pa.Table:
 
 
 def _only(trace: Trace, steps: Sequence[int]) -> Trace:
-    """Return a trace whose events are of some steps only, with these numbered from 0."""
+    """Return a trace with only the events of some steps, numbered from 0."""
     table = trace.events.copy(deep=False)
     table["step"] = np.searchsorted(np.array(steps, np.int64), table["step"].to_numpy()).astype(np.int32)
     labels = {at: trace.step_labels[step] for at, step in enumerate(steps) if step in trace.step_labels}
@@ -110,7 +110,7 @@ def _only(trace: Trace, steps: Sequence[int]) -> Trace:
 
 
 def _renumbered(trace: Trace, steps: Sequence[int], place: dict[int, int]) -> Trace:
-    """Give the steps of a trace, with their numbers in the dataset, other numbers."""
+    """Renumber the steps of a trace, given their numbers in the dataset."""
     new = np.array([*(place[step] for step in steps), NO_STEP], np.int64)
     labels = {
         int(new[at]): trace.step_labels.get(at) or f"step {number}"

@@ -17,7 +17,7 @@ from tfvis_nb.texts import Text
 def run_all(
     sources: Sequence[Source], folder: Path, client: Any, reading: Reading, advance: Callable[[], Any]
 ) -> None:
-    """Ingest sources; a source whose worker dies again and again gets an entry that says so.
+    """Ingest sources; a source whose worker dies repeatedly gets an entry with that problem.
 
     `advance` is called after each.
     """
@@ -29,7 +29,7 @@ def run_all(
 
 
 def _ambient() -> Any:
-    """Return the client that the program made, which Dask uses everywhere."""
+    """Return the program's current Dask client."""
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client
@@ -41,7 +41,7 @@ def _ambient() -> Any:
 
 
 def _local(sources: Sequence[Source], folder: Path, reading: Reading, advance: Callable[[], Any]) -> None:
-    """Use the scheduler that Dask is configured for: threads, unless the user chose another."""
+    """Use the configured Dask scheduler: threads, unless the user chose another."""
     if not sources:
         return
     import dask
@@ -58,7 +58,7 @@ def _local(sources: Sequence[Source], folder: Path, reading: Reading, advance: C
         with Callback(posttask=finished):
             dask.compute(*(one(source, str(folder), reading) for source in sources), traverse=False)
     except BrokenExecutor as error:
-        # A process of the scheduler died, and it does not say of which source.
+        # A process of the scheduler died, and Dask does not report which source it worked on.
         left = [source for source in sources if source.url not in done]
         if len(left) == 1:
             manifest.write(failed(left[0], Text("worker_lost", reason=str(error)), again=True), folder)

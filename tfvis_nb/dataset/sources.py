@@ -1,4 +1,4 @@
-"""Paths, folders, patterns and URLs -> the sources of a dataset: each file with its size and its names."""
+"""Find the sources of a dataset in paths, folders, patterns and URLs: each file with its size and names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfvis_nb.texts import Text
 
 
 class Source(NamedTuple):
-    """A file to ingest: where it is, what it was found with, its size and time, the names in its path."""
+    """A file to ingest: location, pattern that found it, size and time, and the names in its path."""
 
     url: str
     found_by: str
@@ -51,14 +51,14 @@ def each(sources: Any) -> list[str]:
 
 
 def find_sources(given: str, remote: Remote, run: str | None) -> Iterator[Source]:
-    """Yield the files of a path, folder, pattern or URL; `run` is their run, unless it is None.
+    """Yield the files of a path, folder, pattern or URL; `run` is their run unless None.
 
-    All profiles of a log folder are taken, not only the newest.
+    All profiles of a log folder are included, not only the newest.
 
     Raises
     ------
     OSError
-        If nothing is there, or it cannot be listed.
+        If it does not exist or cannot be listed.
     TraceFormatError
         If it is a folder without traces.
     """
@@ -71,7 +71,7 @@ def find_sources(given: str, remote: Remote, run: str | None) -> Iterator[Source
 
 
 def is_pattern(source: str) -> bool:
-    """Return whether a source is a URL or a pattern, and no plain path."""
+    """Return whether a source is a URL or a pattern instead of a plain path."""
     return is_url(source) or (any(letter in source for letter in "*?[") and not os.path.lexists(source))
 
 
@@ -101,7 +101,7 @@ def _local(path: Path) -> Iterator[_File]:
         except OSError:
             if found is None:
                 raise
-            # Reading it says why.
+            # Reading it reports the reason.
             yield str(file), 0, "", file.parts[1:], len(root) - 1
             continue
         yield str(file), about.st_size, str(about.st_mtime_ns), file.parts[1:], len(root) - 1
@@ -116,6 +116,6 @@ def _remote(url: str, remote: Remote) -> Iterator[_File]:
 
 
 def _fixed(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the parts of a pattern before the first with a wildcard."""
+    """Return the parts of a pattern before the first wildcard."""
     free = next(at for at, part in enumerate(parts) if any(letter in part for letter in "*?["))
     return parts[:free]

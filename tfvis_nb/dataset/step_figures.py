@@ -1,4 +1,4 @@
-"""The figures of each step of each task, as a dataset keeps them."""
+"""The figures of each step of each task in a dataset."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tfvis_nb.events import NO_STEP
 
 _COUNTED = {"ops": "op", "kernels": "kernel", "copies": "memcpy", "transfers": "transfer"}
 COUNTS = (*_COUNTED, "bytes")
-"""Figures that count: 0 where there is nothing."""
+"""Figures that are counts: 0 if there is nothing to count."""
 _KEYS = ["step", "task"]
 
 FIGURES: dict[str, str] = {
@@ -65,7 +65,7 @@ def _grouped(table: pd.DataFrame) -> Any:
 
 
 def _own(trace: Trace) -> pd.DataFrame:
-    """Return when each task's events of a step began and ended, and how many there are of each kind."""
+    """Return start and end of each task's events in a step, and the number of each kind."""
     events = trace.events[(trace.events["step"] != NO_STEP).to_numpy()]
     kind = events["kind"].astype(object)
     moved = kind.isin(["memcpy", "transfer"]).to_numpy()
@@ -82,7 +82,7 @@ def _own(trace: Trace) -> pd.DataFrame:
 
 
 def _waits(trace: Trace) -> pd.DataFrame:
-    """Return how long the tensors that each task received waited; 0 where it received none."""
+    """Return the wait of tensors received by each task; 0 if it received none."""
     received = trace.transfers[(trace.transfers["kind"] == "transfer").to_numpy()]
     task = trace.events["task"].take(received["event"].to_numpy()).set_axis(received.index)
     own = trace.events[_KEYS].drop_duplicates()
@@ -95,10 +95,10 @@ def _waits(trace: Trace) -> pd.DataFrame:
 
 
 def _devices(trace: Trace) -> pd.DataFrame:
-    """Return for how long the accelerators of each task were busy and idle."""
+    """Return the busy and idle time of the accelerators of each task."""
     table = trace.utilisation
     table = table[accelerators(table)]
-    # Not by "sum" of the groups, which skips what is not known.
+    # Not with "sum" of the groups, which skips unknown values.
     grouped = _grouped(table)
     sums = {
         f"device_{name}": grouped[name].agg(lambda column: column.sum(skipna=False))
@@ -108,9 +108,9 @@ def _devices(trace: Trace) -> pd.DataFrame:
 
 
 def _memory(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the most bytes that an allocator of each task had allocated during each step.
+    """Return the maximum bytes allocated by an allocator of each task during each step.
 
-    The curves of a profile do not restart at a step: what is allocated at its start counts.
+    The curves of a profile do not restart at a step: memory allocated at its start counts.
     """
     curve = trace.memory
     most: dict[tuple[int, str], int] = {}

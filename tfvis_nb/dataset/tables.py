@@ -1,4 +1,4 @@
-"""The tables that a dataset keeps of each trace, and the columns that every part of them has."""
+"""The tables of a dataset, and the columns of all of their parts."""
 
 from collections.abc import Callable
 
@@ -71,16 +71,16 @@ SCHEMAS: dict[str, pa.Schema] = {
     name: pa.schema(field.with_nullable(field.name not in _NEVER_NULL[name]) for field in columns)
     for name, columns in _COLUMNS.items()
 }
-"""Name of a table to its columns. ``task`` is not in the files but in their path, as hive partitions are.
+"""Name of a table to its columns. ``task`` is in the paths, not in the files, like hive partitions.
 
-``event`` is the row in the events of the source. ``row`` is where in its lane a timeline draws an event, 0 on
-top, and ``waited_ns`` how long it first waited for its peers. Times are ns, sizes bytes; what is not known is
-null.
+``event`` is the row in the events of the source. ``row`` is the row of an event in its lane of a timeline, 0
+on top, and ``waited_ns`` how long it first waited for its peers. Times are in ns, sizes in bytes; unknown
+values are null.
 """
 
 
 def table(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
-    """Return a frame's columns as those of a schema."""
+    """Convert the columns of a frame to those of a schema."""
     return pa.table({field.name: _values(frame[field.name], field.type) for field in schema}, schema=schema)
 
 
@@ -94,7 +94,7 @@ def _values(column: pd.Series, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
 
 
 def events(trace: Trace) -> pa.Table:
-    """Return the events of a trace, in their order, with their numbers and those of their stacks."""
+    """Return the events of a trace, in order, with their numbers and those of their stacks."""
     stack = event_stacks(trace)
     numbers = pa.array(stack.astype(np.int32), mask=stack < 0)
     columns = {"event": pa.array(np.arange(len(trace.events)))} | {
@@ -121,10 +121,10 @@ def steps(trace: Trace) -> pa.Table:
 
 
 def ops(trace: Trace) -> pa.Table:
-    """Return how often the ops of each type ran in each step, and how long they took.
+    """Return the number of runs and the times of each op type in each step.
 
-    Sums, minima and maxima: they combine exactly in any order. ``side`` and the figures are those of
-    `tfvis_nb.analysis.op_statistics`; ``bytes`` is the sum of the bytes of those events that have some.
+    Sums, minima and maxima combine exactly in any order. ``side`` and the figures are those of
+    `tfvis_nb.analysis.op_statistics`; ``bytes`` is the sum of the known bytes of events.
     """
     own, known = self_times_of(trace)
     of_event = trace.events[["step", "task", "op", "kind"]].assign(
@@ -148,9 +148,9 @@ def ops(trace: Trace) -> pa.Table:
 
 
 def stacks(trace: Trace) -> pa.Table:
-    """Return the Python stacks of each task's events, and the stacks that called them.
+    """Return the Python stacks of each task's events, and their calling stacks.
 
-    One row per stack: its innermost frame, and the number of the stack that called it, -1 for none.
+    One row per stack: its innermost frame, and the number of its calling stack, -1 for none.
     """
     if trace.stacks is None or not len(trace.stacks):
         return SCHEMAS["stacks"].empty_table()
@@ -170,7 +170,7 @@ def _distinct(tasks: pd.Series) -> tuple[list[str], list[int]]:
 
 
 def _with_callers(numbers: np.ndarray, stacks: StackTable) -> np.ndarray:
-    """Return the numbers of stacks and of all stacks above them, in order."""
+    """Return the numbers of stacks and of all of their callers, in order."""
     caller = stacks.stacks["caller"].to_numpy()
     used = np.zeros(len(caller), bool)
     new = np.unique(numbers[numbers >= 0])
@@ -206,4 +206,4 @@ TABLES: dict[str, Callable[[Trace], pa.Table]] = {
     "ops": ops,
     "stacks": stacks,
 }
-"""Name of a table to what makes it of a trace, with the columns of `SCHEMAS`."""
+"""Name of a table to the function that makes it from a trace, with the columns of `SCHEMAS`."""

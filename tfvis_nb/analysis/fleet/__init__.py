@@ -1,1 +1,1 @@
-"""Many runs and tasks at once, from the tables of a dataset of traces."""
+"""Analyses of many runs and tasks, from the tables of a dataset of traces."""

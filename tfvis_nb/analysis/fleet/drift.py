@@ -1,4 +1,4 @@
-"""Whether steps get slower from day to day, on which tasks, and in which activities."""
+"""Detect steps that get slower over days, by task and activity."""
 
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ FIGURES: dict[str, str] = {
 }
 
 UNITS = ("D", "h", "m", "s")
-"""Periods, in numpy's words."""
+"""Periods, as numpy units."""
 BY = ("period", "task", "metric")
 _COLUMNS = {
     "steps": "int64",
@@ -48,32 +48,32 @@ class _Periods(NamedTuple):
 
 
 def fleet_drift(steps: pd.DataFrame, metric: str = DURATION, by: str = "period") -> pd.DataFrame:
-    """Return whether steps take longer than at first, by more than chance.
+    """Return whether steps have become longer, by more than chance.
 
     Parameters
     ----------
     steps
         ``steps`` of a dataset of traces, or some of its rows.
     metric
-        The column to compare, as of `fleet_heat_map`; not used by ``"metric"``.
+        The column to compare, as in `fleet_heat_map`; not used by ``"metric"``.
     by
-        ``"period"``: each day against the first, or each hour, minute or second if they are all of one day,
-        hour or minute. ``"task"``: the last against the first for each task. ``"metric"``: likewise for
-        each figure.
+        ``"period"``: each day against the first, or each hour, minute or second if all are in one day, hour
+        or minute. ``"task"``: the last against the first for each task. ``"metric"``: likewise for each
+        figure.
 
     Returns
     -------
     pandas.DataFrame
         ``period`` (datetime64[s], UTC), ``task`` or ``metric`` (str), and as in `FIGURES` ``steps`` (int64),
         ``typical``, ``ratio``, ``low_ratio``, ``high_ratio`` (float64), ``shown`` (boolean) and ``p_value``
-        (float64). Periods are in order; the first one has no ratio. Tasks and metrics that changed most come
-        first. ``attrs["periods"]`` has the start of each period. `cannot_say` where all steps are of one
+        (float64). Periods are in order; the first has no ratio. Tasks and metrics with the largest changes
+        come first. ``attrs["periods"]`` has the start of each period. `cannot_say` if all steps are of one
         period.
 
     Raises
     ------
     TypeError
-        If `steps` is no table of steps.
+        If `steps` is not a table of steps.
     ValueError
         If there is no such metric or grouping.
 
@@ -136,7 +136,7 @@ def _periods(found: Grid) -> _Periods | None:
 
 
 def _typical(found: Grid, metric: str) -> np.ndarray:
-    """Return the median of a figure over the tasks, for each step; NaN without a value."""
+    """Return the median of a figure over the tasks for each step; NaN without values."""
     values = found.values(metric)
     known = ~np.isnan(values).all(axis=0)
     typical = np.full(values.shape[1], np.nan)

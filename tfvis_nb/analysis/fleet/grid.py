@@ -1,4 +1,4 @@
-"""The figures of steps as a grid of tasks and steps."""
+"""Figures of steps as a grid of tasks and steps."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from tfvis_nb.texts import Text
 
 DURATION = "duration_ns"
 KEYS = ("run", "task", "step")
-"""Columns that identify a row of the tables; without ``run`` or ``task`` there is one of them."""
+"""Columns that identify a row of the tables; without ``run`` or ``task``, there is only one."""
 
 
 class Grid(NamedTuple):
@@ -24,11 +24,11 @@ class Grid(NamedTuple):
     steps: np.ndarray
     """The number of each step within its run (int64)."""
     rows: np.ndarray
-    """For each task and step the row of the table, -1 without one; shape (tasks, steps), int64."""
+    """The row of the table for each task and step, -1 if there is none; shape (tasks, steps), int64."""
     table: pd.DataFrame
 
     def values(self, metric: str) -> np.ndarray:
-        """Return a column as an array of the grid's shape (float64), NaN where it is not known.
+        """Return a column as an array of the grid's shape (float64), NaN if unknown.
 
         Raises
         ------
@@ -36,12 +36,12 @@ class Grid(NamedTuple):
             If the table has no such column.
         """
         column = self.table[metric].astype("Float64").to_numpy(np.float64, na_value=np.nan)
-        # The row -1 is the one behind the last.
+        # The row -1 is the last element.
         values: np.ndarray = np.append(column, np.nan)[self.rows]
         return values
 
     def recordings(self, steps: np.ndarray) -> list[np.ndarray]:
-        """Divide steps (indices, ascending) among their runs: one array for each run."""
+        """Group steps (ascending indexes) by run: one array for each run."""
         names = np.array([self.runs[step] for step in steps.tolist()], object)
         ends = np.flatnonzero(names[1:] != names[:-1]) + 1
         return np.split(steps, ends)
@@ -60,13 +60,13 @@ class Grid(NamedTuple):
 def grid(table: pd.DataFrame, function: str) -> Grid:
     """Return the grid of a dataset's steps.
 
-    Events of no step, and steps without events of the task, are left out. Of several rows of a task and step
-    the last one counts.
+    Events outside steps, and steps without events of the task, are left out. If a task and step have several
+    rows, the last one counts.
 
     Raises
     ------
     TypeError
-        If it is no table of steps; the message names the `function`.
+        If it is not a table of steps; the message names the `function`.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def check_table(table: object, columns: Sequence[str], function: str) -> None:
 
 
 def ordered(table: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
-    """Return the names of a column in natural order, and the number of each row's; one empty without it."""
+    """Return the names in a column in natural order, and each row's index; one empty name without it."""
     if column not in table:
         return [""] * bool(len(table)), np.zeros(len(table), np.int64)
     codes, names = pd.factorize(table[column].astype(str))
@@ -105,7 +105,7 @@ def ordered(table: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
 
 
 def places(table: pd.DataFrame) -> tuple[np.ndarray, list[str], np.ndarray]:
-    """Return the place of each row's step among all, and the run and number of each step, in order."""
+    """Return the index of each row's step among all, and the run and number of each step, in order."""
     runs, run = ordered(table, "run")
     step = table["step"].to_numpy(np.int64)
     found, place = np.unique(np.stack([run, step], axis=1), axis=0, return_inverse=True)
@@ -113,12 +113,12 @@ def places(table: pd.DataFrame) -> tuple[np.ndarray, list[str], np.ndarray]:
 
 
 def place_of(runs: Sequence[str], steps: np.ndarray, step: int | tuple[str, int]) -> int:
-    """Return the place of a step among all; `runs` and `steps` are those of `places`.
+    """Return the index of a step among all; `runs` and `steps` are those of `places`.
 
     Raises
     ------
     ValueError
-        If there is no such step, or several runs have one of this number.
+        If there is no such step, or several runs have a step with this number.
     """
     run, number = step if isinstance(step, tuple) else (None, step)
     found = [at for at in np.flatnonzero(steps == number).tolist() if run in (None, runs[at])]

@@ -1,4 +1,4 @@
-"""One figure of every step on every task."""
+"""One metric of all steps on all tasks."""
 
 import pandas as pd
 
@@ -7,11 +7,11 @@ from tfvis_nb.core.options import near
 from tfvis_nb.texts import Text
 
 _NO_METRICS = {*KEYS, "start_ns", "step_ns"}
-"""Numbers that compare with nothing: places in time, and the time of all tasks of a source."""
+"""Numbers that are not comparable: points in time, and the time of all tasks of a source."""
 
 
 def metrics(steps: pd.DataFrame) -> list[str]:
-    """Return the columns of a table of steps that are figures, in its order.
+    """Return the metric columns of a table of steps, in order.
 
     >>> import pandas as pd
     >>> metrics(pd.DataFrame({"step": [0], "task": ["a"], "start_ns": [9], "duration_ns": [5]}))
@@ -22,7 +22,7 @@ def metrics(steps: pd.DataFrame) -> list[str]:
 
 
 def fleet_heat_map(steps: pd.DataFrame, metric: str = DURATION) -> pd.DataFrame:
-    """Return one figure of each step on each task.
+    """Return one metric of each step on each task.
 
     Parameters
     ----------
@@ -35,15 +35,15 @@ def fleet_heat_map(steps: pd.DataFrame, metric: str = DURATION) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per task, in natural order, and one column per step: a pair of ``run`` and ``step``, ordered
-        by run and step. Values are float64 in the metric's unit, NaN where a task has no such step or the
-        figure is not known.
+        by run and step. Values are float64 in the metric's unit, NaN if a task has no such step or the value
+        is unknown.
 
     Raises
     ------
     TypeError
-        If `steps` is no table of steps.
+        If `steps` is not a table of steps.
     ValueError
-        If it has no such metric.
+        If there is no such metric.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def fleet_heat_map(steps: pd.DataFrame, metric: str = DURATION) -> pd.DataFrame:
 
 
 def check_metric(steps: pd.DataFrame, metric: str) -> None:
-    """Raise ValueError unless a metric is one of a table of steps."""
+    """Raise ValueError unless a table of steps has a metric."""
     known = metrics(steps)
     if metric not in known:
         hint = near(str(metric), known) or "."

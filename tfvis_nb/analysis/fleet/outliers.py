@@ -1,4 +1,4 @@
-"""The steps that took longer than others, and on which task and by which activity."""
+"""Steps that took longer than others, with the task and activity responsible."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ FIGURES: dict[str, str] = {
 
 BUSY = "device_busy_ns"
 _FEWEST = 3
-"""Steps that show which of them is typical."""
+"""The minimum number of steps that show a typical one."""
 _COLUMNS = {
     "run": "str",
     "step": "int64",
@@ -63,13 +63,13 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
         One row per run and step, the largest ``excess_ns`` first but first steps last: ``run`` (str),
         ``step`` (int64), and as in `FIGURES` ``duration_ns`` (int64), ``excess_ns``, ``ratio`` (float64),
         ``slow``, ``first`` (bool), ``task`` (str), ``tasks`` (int64), ``activity`` (str, empty if none
-        exceeds its median), ``activity_ns`` and ``work_ratio`` (float64). `cannot_say` where there are not at
+        exceeds its median), ``activity_ns`` and ``work_ratio`` (float64). `cannot_say` if there are not at
         least three steps to compare.
 
     Raises
     ------
     TypeError
-        If `steps` is no table of steps.
+        If `steps` is not a table of steps.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _ratios(values: np.ndarray, medians: np.ndarray) -> np.ndarray:
 
 
 def _activity(found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) -> tuple[list[str], np.ndarray]:
-    """Return the activity that exceeds its median most in each step on one task, and by how much."""
+    """Return the activity that exceeds its median most in each step on one task, and the excess."""
     parts = [part for part in PARTS if part in found.table]
     if not parts:
         return [""] * len(task), np.zeros(len(task))

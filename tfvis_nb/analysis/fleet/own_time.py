@@ -1,4 +1,4 @@
-"""How long a task worked in each step, and how long the other tasks of its job did."""
+"""The own working time of tasks in each step, compared with other tasks of their job."""
 
 import re
 
@@ -7,7 +7,7 @@ import numpy as np
 from tfvis_nb.analysis.fleet.grid import DURATION, Grid
 
 WAITING = "communication_ns"
-"""Time in collectives and receives, which includes waiting for other tasks; 0 where it is not known."""
+"""Time in collectives and receives, which includes waiting for other tasks; 0 if unknown."""
 
 _JOB = re.compile(r"/job:([^/]+)")
 
@@ -15,8 +15,8 @@ _JOB = re.compile(r"/job:([^/]+)")
 def own_times(grid: Grid) -> np.ndarray:
     """Return the duration of each step on each task without communication (float64 ns, NaN without the step).
 
-    Tasks that wait for one another take the same time. What they do on their own tells them apart, and takes
-    no two clocks.
+    Tasks that wait for each other take the same time. Their own work tells them apart, without comparing
+    clocks.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def own_times(grid: Grid) -> np.ndarray:
 
 
 def jobs(tasks: list[str]) -> np.ndarray:
-    """Return the number of each task's job; tasks whose names have no job are of one.
+    """Return the number of each task's job; tasks without a job in their name share one.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def jobs(tasks: list[str]) -> np.ndarray:
 
 
 def medians_of_others(values: np.ndarray) -> np.ndarray:
-    """Return for each value the median of the other ones of its column; NaN where there are none.
+    """Return for each value the median of the others in its column; NaN if there are none.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def medians_of_others(values: np.ndarray) -> np.ndarray:
     >>> medians_of_others(np.array([[1.0], [2.0], [9.0], [4.0]])).ravel().tolist()
     [4.0, 4.0, 2.0, 2.0]
     """
-    # NaN is sorted behind all numbers.
+    # NaN is sorted after all numbers.
     order = np.argsort(values, axis=0)
     rank = np.argsort(order, axis=0)
     ordered = np.take_along_axis(values, order, axis=0)

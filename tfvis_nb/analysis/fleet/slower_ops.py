@@ -1,4 +1,4 @@
-"""Which ops take longer since a step."""
+"""Ops that take longer since a given step."""
 
 from typing import NamedTuple
 
@@ -38,8 +38,8 @@ Since = int | tuple[str, int]
 
 
 class _Cells(NamedTuple):
-    group: np.ndarray  # Row of the result of each row of the table
-    place: np.ndarray  # Of its step among all
+    group: np.ndarray  # Row of the result for each row of the table
+    place: np.ndarray  # Index of its step among all
     ns: np.ndarray
     runs: list[str]
     steps: np.ndarray
@@ -47,30 +47,30 @@ class _Cells(NamedTuple):
 
 
 def slower_ops(ops: pd.DataFrame, since: Since) -> pd.DataFrame:
-    """Return how much longer each op takes since a step than before it, by more than chance.
+    """Return how much longer each op takes since a step than before it, and whether that is more than chance.
 
     Parameters
     ----------
     ops
         ``ops`` of a dataset of traces, or its smaller ``step_ops``, or some of their rows.
     since
-        The first step of the later ones: its number if there is one run, or a pair of run and number. Steps
+        The first of the later steps: its number if there is one run, or a pair of run and number. Steps
         are ordered by run, in natural order, and number.
 
     Returns
     -------
     pandas.DataFrame
-        One row per op type and kind: ``op``, ``kind`` (str), and as in `FIGURES` ``before_ns``,
-        ``since_ns``, ``difference_ns``, ``low_ns``, ``high_ns``, ``ratio``, ``low_ratio``, ``high_ratio``
-        (float64), ``shown`` (boolean) and ``p_value`` (float64). The largest ``difference_ns`` first. All
-        are NaN and NA for an op that is in at most a fifth of the steps of each side, and the intervals where
-        a side has a single step. ``attrs["steps"]`` has the number of steps of both sides. `cannot_say` where
-        there are no steps on a side.
+        One row per op type and kind: ``op``, ``kind`` (str), and as in `FIGURES` ``before_ns``, ``since_ns``,
+        ``difference_ns``, ``low_ns``, ``high_ns``, ``ratio``, ``low_ratio``, ``high_ratio`` (float64),
+        ``shown`` (boolean) and ``p_value`` (float64). The largest ``difference_ns`` first. All are NaN and NA
+        for an op in at most a fifth of the steps of each side; intervals are NaN if a side has a single step.
+        ``attrs["steps"]`` has the number of steps of both sides. `cannot_say` if there are no steps on a
+        side.
 
     Raises
     ------
     TypeError
-        If `ops` is no table of ops.
+        If `ops` is not a table of ops.
     ValueError
         If there are several runs, and none or several of them have a step of this number.
 
@@ -123,7 +123,7 @@ def _cells(ops: pd.DataFrame, group: np.ndarray) -> _Cells:
 
 
 def _first(cells: _Cells, since: Since) -> int:
-    """Return how many steps are before one, which need not have ops itself."""
+    """Return the number of steps before a step, which need not have ops itself."""
     if isinstance(since, tuple):
         run, step = since
     else:

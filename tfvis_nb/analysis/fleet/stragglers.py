@@ -1,4 +1,4 @@
-"""Which ranks the others wait for: how often, by how much, and whether by more than chance."""
+"""Ranks that others wait for: how often, how long, and whether by more than chance."""
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,7 @@ _COLUMNS = {
 
 
 def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return how often and by how much each task held up the others of its job.
+    """Return how often and how long each task delayed the others of its job.
 
     Parameters
     ----------
@@ -61,18 +61,18 @@ def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
         ``steps``, ``last`` (int64), ``last_share`` (float64), ``sole_wait_ns`` (int64), ``share``,
         ``lateness_mean_ns`` (float64), ``lateness_max_ns`` (int64), ``ratio``, ``low_ratio``,
         ``high_ratio`` (float64), ``straggler`` (boolean) and ``p_value`` (float64); the last five are NaN
-        and NA if there are too few steps. The longest ``sole_wait_ns`` first. `cannot_say` where no two
+        and NA if there are too few steps. The longest ``sole_wait_ns`` first. `cannot_say` if no two
         tasks of a job share a step.
 
     Raises
     ------
     TypeError
-        If `steps` is no table of steps.
+        If `steps` is not a table of steps.
 
     Notes
     -----
     `tfvis_nb.analysis.late_tasks` has the same figures for each barrier of one trace, from the times when
-    tasks arrive. A dataset's steps have no barriers: here tasks arrive after their own time.
+    tasks arrive. A dataset's steps have no barriers: here tasks arrive after their own working time.
 
     Examples
     --------
@@ -140,8 +140,8 @@ def _of_job(found: Grid, tasks: np.ndarray) -> pd.DataFrame:
 def _ratios(found: Grid, own: np.ndarray) -> np.ndarray:
     """Return ratio, its interval and p-value of each task; tasks with the same steps are one call.
 
-    Steps that are long or short for all tasks tell none apart: the ratios of each step are compared, with
-    those of a task that varies alike around 1.
+    Steps that are long or short for all tasks do not distinguish tasks, so the ratios within each step are
+    compared with those of a task that varies equally around 1.
     """
     others = medians_of_others(own)
     known = others > 0

@@ -29,7 +29,7 @@ def shared_fleet(cells: Cells, ops: pd.DataFrame, timelines: Iterable[Shown], si
     """Replace the names of a fleet as `tfvis_nb.Trace.anonymized` does, equal ones by equal ones.
 
     `since` is the place of a step, which may be another one among the replaced names. The first period of
-    the drift begins with 1970.
+    the drift starts with 1970.
     """
     names = Names()
     # Traces first: they know which names are those of kernels, in which more words are public.
@@ -56,6 +56,6 @@ def shared_fleet(cells: Cells, ops: pd.DataFrame, timelines: Iterable[Shown], si
 
 
 def _first_ns(steps: pd.DataFrame) -> int:
-    """Return when the first period of a fleet's drift began, in epoch ns; its first step if it has none."""
+    """Return when the first period of a fleet's drift started, in epoch ns; its first step if it has none."""
     periods = fleet_drift(steps, DURATION).attrs.get("periods")
     return pd.Timestamp(periods[0]).value if periods else int(steps["start_ns"].min())

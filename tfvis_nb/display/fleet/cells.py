@@ -1,4 +1,4 @@
-"""The cells of a fleet's heat map as the front end reads them."""
+"""The cells of a fleet's heat map for the front end."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,7 +18,7 @@ from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.texts import Text
 
 MOST_CELLS = 4_000_000
-"""Each figure of a cell takes 8 bytes in the browser."""
+"""Maximum cells; each figure of a cell takes 8 bytes in the browser."""
 LONGEST_NAME = 80
 
 _LABELS = {
@@ -33,7 +33,7 @@ _DEFINITIONS = step_figures.FIGURES | {part: breakdown.FIGURES[part] for part in
 
 
 class Metric(NamedTuple):
-    """A figure of the steps, as the front end reads it."""
+    """A metric of the steps for the front end."""
 
     name: str
     label: str
@@ -42,7 +42,7 @@ class Metric(NamedTuple):
 
 
 class Cells:
-    """The steps and tasks of a dataset as a grid; a cell's number is task * steps + step.
+    """The steps and tasks of a dataset as a grid; the number of a cell is task * steps + step.
 
     ValueError if there are none, or too many for a browser.
     """
@@ -57,7 +57,7 @@ class Cells:
 
     @cached_property
     def metrics(self) -> list[Metric]:
-        """The figures that are not 0 everywhere, the step time first."""
+        """The metrics that are not 0 everywhere, step time first."""
         table = self.grid.table
         names = [name for name in metrics(table) if name == DURATION or self._varies(table[name])]
         names.sort(key=lambda name: name != DURATION)
@@ -78,13 +78,13 @@ class Cells:
         return list(dict.fromkeys(self.grid.runs))
 
     def step(self, column: int) -> tuple[str, int]:
-        """Return the run and number of a step, by its place; ValueError if there is no such place."""
+        """Return the run and number of a step by index; ValueError if there is no such index."""
         if not 0 <= column < len(self.grid.steps):
             raise ValueError(Text("no_step", step=column))
         return self.grid.runs[column], int(self.grid.steps[column])
 
     def place(self, step: Any) -> int:
-        """Return the place of a step: of its number, or a pair of run and number; for None the middle."""
+        """Return the index of a step, given its number, or a pair of run and number; None for the middle."""
         if step is None:
             return len(self.grid.steps) // 2
         is_pair = isinstance(step, (tuple, list)) and len(step) == 2
@@ -125,14 +125,14 @@ class Cells:
         return pack(header, columns)
 
     def packed_values(self, metric: str) -> bytes:
-        """Return the values of one figure, task after task; ValueError if there is no such figure."""
+        """Return the values of one metric, task by task; ValueError if there is no such metric."""
         if metric not in [one.name for one in self.metrics]:
             raise ValueError(Text("no_fleet_metric", metric=metric, hint=".", known=_names(self.metrics)))
         return pack({"version": 1}, {"values": WireColumn(self.grid.values(metric).ravel())})
 
 
 def label(metric: str) -> str:
-    """Return the name of a figure of the steps.
+    """Return the label of a metric of the steps.
 
     >>> label("duration_ns"), label("h2d_ns"), label("kernels")
     ('Step time', 'Copy H2D', 'Kernels')

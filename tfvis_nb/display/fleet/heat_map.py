@@ -1,4 +1,4 @@
-"""The heat map of a fleet in a notebook cell: figures are sent as they are chosen."""
+"""The heat map of a fleet in a notebook cell; values of metrics are sent on demand."""
 
 import uuid
 from collections.abc import Callable
@@ -19,8 +19,8 @@ _HEIGHT = 480
 class HeatMapWidget(StoredWidget):
     """Steps and tasks as coloured cells.
 
-    `opens` shows the timeline of a task and step by their places in the grid, and returns what to say of it;
-    `closes` removes it; `compares` compares ops since a step, by its place. All are set by the whole.
+    `opens` shows the timeline of a task and step, given their indexes in the grid, and returns a message;
+    `closes` removes it; `compares` compares ops since a step, given its index. All are set by the fleet.
     """
 
     if bundle_path("fleet.js").is_file():
@@ -55,7 +55,7 @@ class HeatMapWidget(StoredWidget):
         return self._link
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
+        """Answer a message of the front end, in JupyterLab on a separate thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind in ("values", "open", "close", "since"):
             answer_message(self, content, lambda: self._reply(kind, content))

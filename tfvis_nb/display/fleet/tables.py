@@ -81,7 +81,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
 
 
 def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
-    """Return the table of tasks, the one that the others wait for most first."""
+    """Return the table of tasks, those that others wait for most first."""
     found = stragglers.fleet_stragglers(cells.grid.table)
     columns = [
         key("task", "Task"),
@@ -125,7 +125,7 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
 
 
 def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
-    """Return each period against the first, and figures and tasks in the last one against it."""
+    """Return tables of each period against the first, and of metrics and tasks in the last one against it."""
     steps = cells.grid.table
     by_period = drift.fleet_drift(steps)
     reason = why_not(by_period)
@@ -175,7 +175,7 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
 
 
 def op_blocks(cells: Cells, ops: pd.DataFrame, since: Since) -> list[dict[str, Any]]:
-    """Return the table of ops since a step against before it."""
+    """Return the table of ops since a step compared with before it."""
     run, step = since
     found = slower_ops.slower_ops(ops, since)
     columns = [
@@ -210,7 +210,7 @@ BLOCKS: Mapping[str, Callable[[Cells], list[dict[str, Any]]]] = {
     STRAGGLERS: straggler_blocks,
     DRIFT: drift_blocks,
 }
-"""Title of a tab to what makes its blocks of the steps alone."""
+"""Title of a tab to the function that makes its blocks from the steps."""
 
 
 def contents(title: str, cells: Cells, ops: Callable[[], pd.DataFrame], since: int) -> dict[str, Any]:
@@ -227,7 +227,7 @@ def _difference_column() -> TableColumn:
 def _differences(
     found: pd.DataFrame, shown: pd.Series | None = None, units: Sequence[str] | None = None
 ) -> list[str]:
-    """Write the ratio of each row with its interval; nothing where it is not known."""
+    """Format the ratio of each row with its interval; empty if unknown."""
     columns = [found[name].to_numpy(np.float64) for name in ("ratio", "low_ratio", "high_ratio")]
     known = found["shown"] if shown is None else shown
     is_shown = known.astype("boolean").fillna(value=False).to_numpy(bool)
@@ -238,7 +238,7 @@ def _differences(
 
 
 def _times(periods: pd.Series) -> list[str]:
-    """Write the starts of periods, without a time of day if all are days."""
+    """Format the starts of periods, without a time of day if all are days."""
     texts = [str(start) for start in periods]
     return [text.removesuffix(" 00:00:00") for text in texts]
 
@@ -248,5 +248,5 @@ def _pairs(found: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
 
 
 def _zoom(number: int) -> dict[str, Any]:
-    """Name a cell to the heat map."""
+    """Identify a cell for the heat map."""
     return {"events": [number]}

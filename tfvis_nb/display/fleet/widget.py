@@ -1,4 +1,4 @@
-"""The dashboard of a fleet: which steps and tasks of a dataset are slow, since when, and why."""
+"""The dashboard of a fleet: slow steps and tasks of a dataset, since when, and why."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -25,19 +25,19 @@ from tfvis_nb.display.timeline.widget import TimelineWidget
 from tfvis_nb.texts import Text
 
 TIMELINES = 3
-"""The most timelines that a page has, unless more are asked for."""
+"""Maximum timelines in a page by default."""
 _HEIGHT = 380
 """Height of the tables, in CSS pixels."""
 
 
 class FleetTables(ComputedTabs):
-    """The tabs under a heat map."""
+    """The tabs below a heat map."""
 
     def __init__(self, dataset: TraceDataset, cells: Cells, since: int, *, link: str) -> None:
         self._dataset = dataset
         self._cells = cells
         self.column = since
-        """The place of the step since which ops are compared."""
+        """The index of the step since which ops are compared."""
         self._ops: pd.DataFrame | None = None
         super().__init__(list(tables.TABS), link=link, height=_HEIGHT)
 
@@ -48,7 +48,7 @@ class FleetTables(ComputedTabs):
         return self._ops
 
     def since(self, column: int) -> None:
-        """Compare ops since a step, by its place in the grid; returns when that is shown."""
+        """Compare ops since a step, given its index in the grid; returns when the result is shown."""
         with self._computing:
             self.column = column
             self._made.pop(tables.OPS, None)
@@ -61,15 +61,14 @@ class FleetTables(ComputedTabs):
 class Fleet(HtmlExport, ipywidgets.VBox):
     """The steps and tasks of a dataset as a heat map, with tables of what stands out.
 
-    A click on a cell, or Enter, shows its timeline under the heat map, read from the dataset.
+    A click on a cell, or Enter, shows its timeline below the heat map, read from the dataset.
 
     Parameters
     ----------
     dataset
         The dataset of traces.
     since
-        Compare ops since this step: its number, or a pair of run and number. By default the step in the
-        middle.
+        Compare ops since this step: its number, or a pair of run and number. By default the middle step.
     title
         Shown above the heat map instead of the dataset's name.
 
@@ -80,10 +79,10 @@ class Fleet(HtmlExport, ipywidgets.VBox):
     panels
         The tabs; ``panels.height`` is theirs in CSS pixels.
     timeline
-        The `TimelineWidget` of the cell opened last; None without one.
+        The `TimelineWidget` of the last opened cell; None if there is none.
     """
 
-    # `close` is also called for a widget that could not be made.
+    # `close` is also called for a widget that could not be created.
     _parts: tuple[Any, ...] = ()
     timeline: TimelineWidget | None = None
 
@@ -99,13 +98,13 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         self.map.opens = self._open
         self.map.closes = self._close_timeline
         self.map.compares = self._compare
-        # A box of its own: views behind a new child are made anew.
+        # A separate box, because views after a new child are recreated.
         self._place = ipywidgets.VBox()
         self._parts = (self.map, self._place, self.panels)
         super().__init__(self._parts)
 
     def open_timeline(self, task: str, step: int, run: str | None = None) -> TimelineWidget:
-        """Show the timeline of a step and task under the heat map, and return it.
+        """Show the timeline of a step and task below the heat map, and return it.
 
         Parameters
         ----------
@@ -114,7 +113,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         step
             Its number.
         run
-            The run; None if there is one only.
+            The run; None if there is only one.
 
         Raises
         ------
@@ -127,7 +126,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         return shown
 
     def slower_ops(self, since: Any = None) -> pd.DataFrame:
-        """Return how much longer each op takes since a step, as of `tfvis_nb.analysis.slower_ops`."""
+        """Return how much longer each op takes since a step; see `tfvis_nb.analysis.slower_ops`."""
         return slower_ops(self.panels.ops(), self._cells.step(self._cells.place(since)))
 
     def _open(self, task: int, column: int) -> str:
@@ -139,8 +138,8 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         self._show(None)
 
     def _show(self, timeline: TimelineWidget | None) -> None:
-        """Show a timeline in place of the one before."""
-        # One at a time: clicks may come faster than traces are read.
+        """Show a timeline, replacing the previous one."""
+        # One at a time, because clicks may be faster than reading traces.
         with self._opening:
             before, self.timeline = self.timeline, timeline
             self._place.children = () if timeline is None else (timeline,)
@@ -201,7 +200,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
 
     def close(self) -> None:
         """Remove the fleet from the notebook and free its memory."""
-        # The box goes first: it would look for its removed children.
+        # The box goes first, because it would look for its removed children.
         super().close()
         for part in (*self._parts, self.timeline):
             if part is not None:
@@ -222,19 +221,19 @@ class Fleet(HtmlExport, ipywidgets.VBox):
 
 
 def show_fleet(dataset: Any, *, since: Any = None, title: str | None = None) -> Fleet:
-    """Show which steps and tasks of a dataset are slow; in a notebook, as the last expression of a cell.
+    """Show which steps and tasks of a dataset are slow, in a notebook as the last expression of a cell.
 
     A heat map has a cell for each step and task, coloured by its time, an activity, a wait or its memory. A
-    click on a cell, or Enter, shows its timeline. Tabs rank slow steps, and tasks that hold up the others,
-    and compare days, and ops before and since a step.
+    click on a cell, or Enter, shows its timeline. Tabs rank slow steps and stragglers, and compare days, and
+    ops before and since a step.
 
     Parameters
     ----------
     dataset
-        A `TraceDataset`, or what `tfvis_nb.open_traces` takes: the folder of one, or traces.
+        A `TraceDataset`, or a source for `tfvis_nb.open_traces`: the folder of a dataset, or traces.
     since
-        Compare ops since this step: its number, or a pair of run and number; by default the middle one. It
-        can be chosen in the heat map.
+        Compare ops since this step: its number, or a pair of run and number; by default the middle one. You
+        can also choose it in the heat map.
     title
         Shown instead of the dataset's name.
 
@@ -246,7 +245,7 @@ def show_fleet(dataset: Any, *, since: Any = None, title: str | None = None) -> 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as above, or the dataset has no steps, or too many for a browser.
+        If an argument is invalid, or the dataset has no steps, or too many for a browser.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One part of a dataset as files: its description, and the rows of it that a question needs."""
+"""The files of one part of a dataset: its description, and the rows needed for a query."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tfvis_nb.dataset.levels import KEY
 from tfvis_nb.texts import Text
 
 CACHED_BYTES = 200_000_000
-"""Columns of row groups that are kept: panning and zooming ask for the same ones again and again."""
+"""How many columns of row groups are cached, because panning and zooming need the same ones repeatedly."""
 
 _PLACES = ("device", "lane")
 _TEXTS = (*_PLACES, "kind", "name", "op", "tensor", "detail")
@@ -29,18 +29,18 @@ Columns = dict[str, np.ndarray]
 
 
 class Codes(NamedTuple):
-    """A column of texts: for each row the place of its text among all of them, behind the last for none."""
+    """A text column: the index of each row's text, one after the last for none."""
 
     codes: np.ndarray
     texts: pa.Array
 
     def listed(self) -> list[str]:
-        """Return the texts, and an empty one behind them for rows that have none."""
+        """Return the texts, followed by an empty one for rows without a text."""
         return [*self.texts.to_pylist(), ""]
 
 
 def codes_of(column: pa.ChunkedArray) -> Codes:
-    """Take a column of texts apart."""
+    """Convert a text column."""
     coded = column.combine_chunks()
     if isinstance(coded, pa.ChunkedArray):
         coded = pa.concat_arrays(coded.chunks)
@@ -51,7 +51,7 @@ def codes_of(column: pa.ChunkedArray) -> Codes:
 
 
 class Texts:
-    """Numbers for texts, in the order in which they are first read."""
+    """Numbers for texts, in the order of first use."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -61,8 +61,8 @@ class Texts:
         return len(self._numbers)
 
     def of(self, codes: np.ndarray, texts: pa.Array) -> np.ndarray:
-        """Return the number of the text that each code names; the code behind the last is for no text."""
-        # A row group has thousands of names, of which a picture of it shows a few.
+        """Return the number of the text of each code; the code after the last means no text."""
+        # A row group has thousands of names, but a picture shows only a few.
         used = np.zeros(len(texts) + 1, "?")
         used[codes] = True
         places = np.flatnonzero(used[:-1])
@@ -91,7 +91,7 @@ class Rows:
     ops: Texts
 
     def pick(self, which: np.ndarray) -> Columns:
-        """Return some rows, by a mask or their places, with numbers for ``name`` and ``op``."""
+        """Select rows by mask or index, with numbers for ``name`` and ``op``."""
         picked = {name: column[which] for name, column in self.columns.items()}
         picked["name"] = self.names.of(self.name.codes[which], self.name.texts)
         picked["op"] = self.ops.of(self.op.codes[which], self.op.texts)
@@ -99,14 +99,14 @@ class Rows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory."""
-        # What is broadcast takes the memory of one item.
+        """Size in memory, in bytes."""
+        # Broadcast arrays take the memory of one item.
         columns = sum(int(column.nbytes) for column in self.columns.values() if any(column.strides))
         return columns + sum(int(each.codes.nbytes + each.texts.nbytes) for each in (self.name, self.op))
 
 
 class Cache:
-    """The row groups that were read last."""
+    """The most recently read row groups."""
 
     def __init__(self, most: int = CACHED_BYTES) -> None:
         self._most = most
@@ -115,7 +115,7 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(self, key: Any) -> Rows | None:
-        """Return what is held under a key."""
+        """Return the rows of a key."""
         with self._lock:
             found = self._held.get(key)
             if found is not None:
@@ -123,7 +123,7 @@ class Cache:
             return found
 
     def put(self, key: Any, rows: Rows) -> None:
-        """Hold rows instead of those that were not asked for longest."""
+        """Store rows, replacing the least recently used ones."""
         with self._lock:
             if key in self._held:
                 return
@@ -136,7 +136,7 @@ class Cache:
 
 @dataclass
 class Shared:
-    """What the parts of a timeline have in common: numbers for names and ops, and the cache."""
+    """Data shared by the parts of a timeline: numbers for names and ops, and the cache."""
 
     names: Texts
     ops: Texts
@@ -178,34 +178,34 @@ class Part:
 
     @property
     def event_group_count(self) -> int:
-        """How many row groups ``events`` has."""
+        """The number of row groups of ``events``."""
         return len(self._event_bounds["rows"])
 
     def finest(self, shift: int, *, device: bool) -> int | None:
-        """Return the coarsest level for buckets of ``2 ** shift``; None where only events are fine enough."""
+        """Return the coarsest level for buckets of ``2 ** shift``; None if only events are fine enough."""
         fit = [held for held, counts in self.held.items() if held <= shift and counts[device] >= 0]
         return max(fit, default=None)
 
     def level_groups(self, shift: int, lanes: np.ndarray, start: int, end: int) -> np.ndarray:
-        """Return the row groups that may have bars of a level, of some lanes and a range of time."""
+        """Return the row groups that may contain bars of a level, some lanes and a time range."""
         bounds = self._level_bounds
         wanted = np.sort(lanes)
         if not len(wanted):
             return np.zeros(0, "i8")
         inside = (bounds["level_low"] <= shift) & (bounds["level_high"] >= shift)
         inside &= (bounds["start_ns_low"] < end) & (bounds["end_ns_high"] > start)
-        # A group of several levels has lanes in no order.
+        # In a group of several levels, lanes are not ordered.
         first = np.searchsorted(wanted, bounds["lane_low"])
         inside &= (first < len(wanted)) & (wanted[np.minimum(first, len(wanted) - 1)] <= bounds["lane_high"])
         return np.flatnonzero(inside)
 
     def event_groups(self, start: int, end: int) -> np.ndarray:
-        """Return the row groups with events that overlap a range of time (epoch ns), both ends included."""
+        """Return the row groups with events that overlap a time range (epoch ns), including both ends."""
         bounds = self._event_bounds
         return np.flatnonzero((bounds["start_ns_low"] <= end) & (bounds["end"] >= start))
 
     def rows_in(self, groups: np.ndarray, *, level: bool) -> int:
-        """Return how many rows some row groups have."""
+        """Return the number of rows in row groups."""
         bounds = self._level_bounds if level else self._event_bounds
         return int(bounds["rows"][groups].sum())
 
@@ -275,13 +275,13 @@ class Part:
             return file.read_row_group(group, columns=columns)
 
     def _check(self, path: str) -> None:
-        """Raise OSError if a file was replaced: places and numbers are those of the old one."""
+        """Raise OSError if a file was replaced, because positions and numbers belong to the old one."""
         if _version(path) != self._written[path]:
             raise OSError(Text("dataset_part_replaced", path=path))
 
     @cached_property
     def number_of(self) -> dict[tuple[str, str], int]:
-        """The number within the part of each lane, by its device and its name."""
+        """The number of each lane within the part, by device and name."""
         return {(lane["device"], lane["lane"]): at for at, lane in enumerate(self.lanes)}
 
     def lane_of(self, table: pa.Table) -> np.ndarray:
@@ -294,7 +294,7 @@ class Part:
 
 
 def _version(path: str) -> tuple[int, int, int]:
-    """Return what another file at a path has differently, even one of the same size."""
+    """Return a value that differs for another file at a path, even one of the same size."""
     try:
         found = os.stat(path)  # noqa: PTH116 - before each row group that is read
     except FileNotFoundError:
@@ -303,7 +303,7 @@ def _version(path: str) -> tuple[int, int, int]:
 
 
 def _bounds(meta: pq.FileMetaData, names: Sequence[str]) -> Columns:
-    """Return the ``rows`` of each row group, and of some columns the least and the greatest value."""
+    """Return the ``rows`` of each row group, and the minimum and maximum of some columns."""
     places = {meta.schema.column(at).path: at for at in range(meta.num_columns)}
     groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
     found = {"rows": np.array([group.num_rows for group in groups], "i8")}

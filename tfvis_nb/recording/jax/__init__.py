@@ -1,1 +1,1 @@
-"""Recording of JAX by its own profiler."""
+"""Recording of JAX with its own profiler."""

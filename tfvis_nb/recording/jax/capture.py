@@ -1,4 +1,4 @@
-"""One profile of JAX's: from its start to its XSpace, and the wait for what JAX has been given to do."""
+"""A JAX profile, from its start to its XSpace, and the wait for work queued in JAX."""
 
 import contextlib
 import time
@@ -11,20 +11,20 @@ from tfvis_nb.core.progress import progress_after
 from tfvis_nb.recording.profiler.capture import XSpace
 
 WAIT = "tfvis_nb_wait"
-"""The name of the function that JAX runs last, to wait for everything before it."""
+"""The name of the function that JAX runs last, to wait for all earlier work."""
 
 
 @dataclass(frozen=True)
 class JaxXSpace(XSpace):
-    """A serialised ``XSpace``, and when the recorded code had ended, in epoch ns."""
+    """A serialised ``XSpace``, and the end of the recorded code in epoch ns."""
 
     ended_ns: int
 
 
 class JaxProfile:
-    """A profile that runs from now until `stop`.
+    """A profile that runs until `stop`.
 
-    `levels` are those of `TraceOptions.profiler_levels`; JAX chooses itself what it records of devices.
+    `levels` are those of `TraceOptions.profiler_levels`; JAX itself chooses what to record of devices.
     """
 
     def __init__(self, levels: Mapping[str, int]) -> None:
@@ -34,7 +34,7 @@ class JaxProfile:
         options.host_tracer_level = levels["host_tracer_level"]
         options.python_tracer_level = levels["python_tracer_level"]
         self._epoch_ns = time.time_ns()
-        # Not through jax.profiler, whose state of a running profile belongs to the user.
+        # Not through jax.profiler, whose running profile belongs to the user.
         self._session: Any = _profiler.ProfilerSession(options)
 
     def stop(self) -> JaxXSpace:
@@ -43,7 +43,7 @@ class JaxProfile:
         Raises
         ------
         RuntimeError
-            If another profile had been running when this one started.
+            If another profile was running when this one started.
         """
         session, self._session = self._session, None
         ended_ns = time.time_ns()
@@ -56,17 +56,17 @@ class JaxProfile:
 
 
 def finish_devices() -> None:
-    """Wait until JAX has done what this thread has given it to do, and what arrays still wait for.
+    """Wait for the work that this thread has queued in JAX, and for pending arrays.
 
-    JAX returns from a call before its devices have run it, and knows no way to wait for results that the
-    program has let go of. A device runs the calls of one thread in their order, so one more call ends last.
+    JAX returns from a call before its devices have run it, and cannot wait for results that the program has
+    released. A device runs the calls of one thread in order, so an additional call ends last.
     """
     import jax
     from jax._src import xla_bridge
 
     if not xla_bridge.backends_are_initialized():
-        return  # nothing was given to any, and asking for them would initialise them
-    # Failed work raises here, of which the program hears where it uses the result.
+        return  # no device has work, and listing them would initialise them
+    # Failed work raises here; the program gets the error when it uses the result.
     with contextlib.suppress(Exception):
         jax.effects_barrier()
         for device in jax.local_devices():

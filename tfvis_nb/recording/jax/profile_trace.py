@@ -1,4 +1,4 @@
-"""A profile of JAX's -> Trace, without what only the recording had JAX do."""
+"""Read a JAX profile as a Trace, without the work that the recording itself caused."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from tfvis_nb.recording.stacks.sources import put_program_stacks
 from tfvis_nb.texts import Text, id_of
 
 _IDLE = {"PythonRefManager::CollectGarbage", "python"}
-"""The types of the rows of a program that has imported JAX and not used it."""
+"""The types of rows in a program that has imported JAX without using it."""
 
 _PROGRAM = f"jit_{WAIT}("
 _EXECUTE = "ThunkExecutor::Execute"
@@ -42,14 +42,14 @@ def profile_trace(profile: XSpace, *, source: bool) -> Trace | None:
 
 
 def _without_wait(trace: Trace, ended_ns: int) -> Trace:
-    """Leave out what waiting for JAX took, after the recorded code had ended."""
+    """Remove the time spent waiting for JAX after the end of the recorded code."""
     events = trace.events
     start = events["start_ns"].to_numpy(np.int64)
     late = start >= ended_ns
     own = _ran_wait(trace)
     lane = events["lane"].cat.codes.to_numpy()
     is_host = is_kind(events, "host")
-    # Threads that still run the program's ops go on, up to the call that waits.
+    # Threads that still run ops of the program continue up to the waiting call.
     busy = np.unique(lane[late & ~is_host & ~own])
     left_out = own | (late & is_host & ~np.isin(lane, busy))
     execute = (events["name"] == _EXECUTE).to_numpy(bool)
@@ -67,7 +67,7 @@ def _without_wait(trace: Trace, ended_ns: int) -> Trace:
 
 
 def _ran_wait(trace: Trace) -> np.ndarray:
-    """Return a mask of the instructions of the call that waits."""
+    """Return a mask of the instructions of the waiting call."""
     if trace.nested is None or PROGRAM not in trace.nested.column_names:
         return np.zeros(len(trace.events), bool)
     programs = trace.nested[PROGRAM].cast(pa.string())

@@ -1,8 +1,8 @@
-"""Profiling JAX, in every thread.
+"""Profile JAX in all threads.
 
-JAX calls its compiled functions without any Python of its own, so nothing can be told of the first one: the
-profiler runs as soon as JAX is imported. TensorFlow imports JAX too where it is installed, and on a GPU only
-one of their profilers has the kernels. So where TensorFlow is, the profiler waits until JAX has devices.
+JAX calls its compiled functions without running Python code, so the first call cannot be detected: the
+profiler runs as soon as JAX is imported. TensorFlow also imports JAX if it is installed, and on a GPU only
+one of their profilers has the kernels. So with TensorFlow, the profiler waits until JAX has devices.
 """
 
 import sys
@@ -19,10 +19,10 @@ from tfvis_nb.texts import Text
 
 
 class JaxTracer:
-    """Profiles from `install` until `remove`, except while the program itself does.
+    """Profiles between `install` and `remove`, except while the program itself profiles.
 
-    ``recorded`` has the profiles in their order, ``remarks`` the missing data and data from elsewhere, each
-    once.
+    ``recorded`` has the profiles in order, ``remarks`` the notes about missing data and data from elsewhere,
+    each once.
     """
 
     def __init__(self, options: TraceOptions) -> None:
@@ -38,7 +38,7 @@ class JaxTracer:
         self._began = False
 
     def install(self) -> None:
-        """Begin, or wait for JAX to be used; it is imported."""
+        """Start, or wait for JAX to be used; JAX is imported."""
         from jax._src import profiler, xla_bridge
 
         self._open = True
@@ -65,11 +65,11 @@ class JaxTracer:
                 self._profile = JaxProfile(self._options.profiler_levels)
 
     def mark_batches(self) -> None:
-        """Mark Keras's batches from now on, if Keras is imported."""
+        """Start marking Keras's batches, if Keras is imported."""
         self._keras.install()
 
     def remove(self) -> None:
-        """End the profile, and put everything back."""
+        """End the profile, and restore everything."""
         self._keras.remove()
         self._replacements.undo()
         with self._lock:
@@ -77,13 +77,13 @@ class JaxTracer:
             self._end()
 
     def lend(self) -> None:
-        """End the profile: one that the program starts needs the profiler."""
+        """End the profile, because one that the program starts needs the profiler."""
         with self._lock:
             self._lent, self._began = self._open, True
             self._end()
 
     def take_back(self, recorded: XSpace | None) -> None:
-        """Go on profiling: the program's own profile has ended."""
+        """Resume profiling, because the program's own profile has ended."""
         with self._lock:
             if not self._lent:
                 return

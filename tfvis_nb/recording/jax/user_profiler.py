@@ -1,7 +1,7 @@
-"""Giving way to profiles of the user's own code, because a process has only one profiler of JAX's.
+"""Give way to profiles of the user's code, because a process has only one JAX profiler.
 
-``jax.profiler.start_trace`` and Keras's TensorBoard callback make their profiler in one module. There a
-stand-in answers while a recording is on.
+``jax.profiler.start_trace`` and Keras's TensorBoard callback create their profiler in one module. A stand-in
+replaces it there during a recording.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tfvis_nb.recording.profiler.user_profiler import ProfilerHandover
 
 
 class JaxBindings:
-    """Stands in for JAX's ``_profiler`` where the user's code gets its profiler."""
+    """Replaces JAX's ``_profiler`` where the user's code gets its profiler."""
 
     def __init__(self, original: Any, lender: ProfilerHandover) -> None:
         self._original = original
@@ -25,7 +25,7 @@ class JaxBindings:
         return getattr(self._original, name)
 
     def ProfilerSession(self, *options: Any) -> _UsersProfile:  # noqa: N802 - JAX's name
-        """Return a profiler that runs, as the user's code expects it."""
+        """Return a running profiler with the interface that the user's code expects."""
         self._lender.lend()
         return _UsersProfile(self._original.ProfilerSession(*options), self._lender)
 
@@ -64,4 +64,4 @@ class _UsersProfile:
         try:
             return written(Path(folder), self._epoch_ns)
         except OSError:
-            return None  # in a folder that is not of this machine's
+            return None  # in a folder that is not on this machine
