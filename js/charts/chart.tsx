@@ -162,7 +162,7 @@ async function draw(
     series.follow(tokens.theme);
   };
   colour();
-  watchTheme(colour, signal);
+  watchTheme(page, colour, signal);
   const link = new ChartLink(root.model, host.link, shown, signal);
   return { link, reset: () => root.reset?.(), isZoomed: zoomOf(root.model) };
 }

@@ -43,7 +43,7 @@ export async function mountFleet(element: HTMLElement, host: FleetHost, signal: 
       );
     draw();
     // The frame hears of it first.
-    watchTheme(() => queueMicrotask(draw), signal);
+    watchTheme(element, () => queueMicrotask(draw), signal);
     const publish = joinLink(
       host.link,
       (message) => {

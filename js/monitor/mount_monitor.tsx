@@ -37,7 +37,7 @@ export function mountMonitor(
   shadow.append(root);
   const retheme = () => (root.dataset.theme = detectTheme(element));
   retheme();
-  watchTheme(retheme, signal);
+  watchTheme(element, retheme, signal);
 
   const store = new MonitorStore(host, signal);
   const sizes = {

@@ -21,6 +21,6 @@ export function framed(
   shadow.append(root);
   const retheme = () => (root.dataset.theme = detectTheme(element));
   retheme();
-  watchTheme(retheme, signal);
+  watchTheme(element, retheme, signal);
   return root;
 }

@@ -37,20 +37,39 @@ function luminance(hex: string): number {
 }
 
 /**
- * The page's theme: JupyterLab and VS Code publish their ground colour as a custom property; Colab, marimo and
- * plain pages mark the root element or leave it to the system's preference.
+ * The page's theme: that of the ground the page paints around `host`. Where none is painted yet or at all, JupyterLab
+ * and VS Code publish theirs as a custom property, Colab, marimo and plain pages mark the root element, and the rest
+ * leaves it to the system's preference.
  */
 export function detectTheme(host: Element): Theme {
   if (OWNS_PAGE) return (document.documentElement.dataset.theme as Theme | undefined) ?? ofSystem();
   // Notebook 7.6 renders an output before attaching it to the page; detached elements have no computed styles.
   const style = getComputedStyle(host.isConnected ? host : document.documentElement);
   const ground =
-    style.getPropertyValue("--jp-layout-color0") || style.getPropertyValue("--vscode-editor-background");
-  if (ground.trim()) return luminance(normalise(ground.trim(), probe())) < 0.4 ? "dark" : "light";
+    // Solara 1.58 publishes JupyterLab's light ground whatever its theme.
+    groundBehind(host) ||
+    style.getPropertyValue("--jp-layout-color0") ||
+    style.getPropertyValue("--vscode-editor-background");
+  if (ground.trim()) return themeOf(ground.trim());
   if (document.querySelector("html.dark, body.dark, html[theme=dark], [data-theme=dark], body.vscode-dark"))
     return "dark";
   if (document.querySelector("html.light, body.light, html[theme=light], [data-theme=light]")) return "light";
   return ofSystem();
+}
+
+const themeOf = (ground: string): Theme => (luminance(normalise(ground, probe())) < 0.4 ? "dark" : "light");
+
+/** The elements around `host`, innermost first, across shadow roots. */
+function around(host: Element): Element[] {
+  const next = host.parentElement ?? (host.getRootNode() as ShadowRoot).host;
+  return next ? [next, ...around(next)] : [];
+}
+
+/** The background that the innermost element around `host` paints: with an alpha, the ground is further out. */
+function groundBehind(host: Element): string | undefined {
+  return around(host)
+    .map((element) => getComputedStyle(element).backgroundColor)
+    .find((ground) => ground.startsWith("rgb("));
 }
 
 function ofSystem(): Theme {
@@ -89,8 +108,8 @@ export function readTokens(root: HTMLElement): Tokens {
   };
 }
 
-/** Call `changed` whenever the page's theme may have changed. */
-export function watchTheme(changed: () => void, signal: AbortSignal): void {
+/** Call `changed` whenever the theme of the page around `host` may have changed. */
+export function watchTheme(host: Element, changed: () => void, signal: AbortSignal): void {
   for (const query of [dark(), matchMedia("(forced-colors: active)")])
     query.addEventListener("change", changed, { signal });
   if (OWNS_PAGE) {
@@ -99,8 +118,17 @@ export function watchTheme(changed: () => void, signal: AbortSignal): void {
   }
   const observer = new MutationObserver(changed);
   const attributes = ["class", "style", "theme", "data-theme", "data-jp-theme-light", "data-jp-theme-name"];
-  for (const element of [document.documentElement, document.body])
+  const observe = (element: Element) =>
     observer.observe(element, { attributes: true, attributeFilter: attributes });
+  for (const element of [document.documentElement, document.body]) observe(element);
+  // Solara also renders before it attaches, and marks elements further in.
+  const attached = () => {
+    if (signal.aborted) return;
+    if (!host.isConnected) return void requestAnimationFrame(attached);
+    for (const element of around(host)) observe(element);
+    changed();
+  };
+  requestAnimationFrame(attached);
   // JupyterLab swaps its theme's style sheet after it has changed the attribute, and its colours come with the sheet.
   const sheets = new MutationObserver(changed);
   sheets.observe(document.head, { childList: true });

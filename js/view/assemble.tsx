@@ -183,7 +183,7 @@ function followTheme(root: HTMLElement, element: HTMLElement, store: Store, fram
     frame.retheme();
   };
   retheme();
-  watchTheme(retheme, store.signal);
+  watchTheme(element, retheme, store.signal);
 }
 
 /** Shows a text over the lanes briefly. */

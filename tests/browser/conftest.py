@@ -114,6 +114,7 @@ class KeptPage:
         if page is not None:
             if page.url.startswith("http"):
                 page.evaluate("localStorage.clear()")
+            page.unroute_all(behavior="ignoreErrors")
             page.goto("about:blank")
             page.mouse.move(-1, -1)
             page.set_viewport_size(WINDOW)

@@ -22,6 +22,9 @@ ipywidgets.VBox([said, timeline])
 """
 """A timeline, and above it what the kernel hears of its selection."""
 
+ALONE = f"import tfvis_nb\ntfvis_nb.show_timeline({str(TRACE)!r}, height=460)"
+"""The timeline as the output itself, which a saved notebook keeps."""
+
 
 def select_longest(timeline: Timeline) -> str:
     """Click the longest event of `TRACE`, and return its name once the details have it."""

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 
 import tfvis_nb
 from tests.browser.probe import TRACE
-from tfvis_nb.display import stored_output
 from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.stored_output import stored_html
 
 REMOVED = {"script", "style", "iframe", "link", "object", "form", "input"}
 KEPT = {"align", "alt", "colspan", "height", "href", "src", "title", "width"}
@@ -44,10 +44,8 @@ class Sanitised(HTMLParser):
 @pytest.mark.parametrize("framed", [False, True])
 def test_the_picture_the_headline_and_the_longest_ops_are_readable(page: Page, framed: bool) -> None:
     trace = tfvis_nb.read_trace(TRACE)
-    frame = stored_output._FRAME.substitute(id="a", page=html.escape(trace.to_html())) if framed else ""
     still = static_html(trace, title=trace.title)
-    stored = stored_output._OUTPUT.substitute(id="a", height=560, still=still, frame=frame)
-    left = Sanitised(stored).text
+    left = Sanitised(stored_html("a", still, trace.to_html() if framed else "", height=560)).text
     assert "<script" not in left
     page.set_content(left)
     picture = page.get_by_role("img", name="Activity of each lane")

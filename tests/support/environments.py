@@ -8,7 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,27 @@ def environment(name: str, wanted: Sequence[str], base: str = sys.executable) ->
     It is made anew when what is wanted, or the Python, has changed; the one before is removed.
     """
     version = subprocess.run([base, "-VV"], capture_output=True, text=True, check=True).stdout
-    key = hashlib.sha256(json.dumps([*wanted, version]).encode()).hexdigest()[:12]
+
+    def make(home: Path) -> None:
+        subprocess.run([base, "-m", "venv", str(home)], check=True)
+        pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*pip, *wanted], check=True)
+
+    return _kept(name, [*wanted, version], make) / "bin"
+
+
+def npm_packages(*wanted: str) -> Path:
+    """Return a folder with packages of npm, for what pages of other programs load from the network."""
+
+    def make(home: Path) -> None:
+        npm = ["npm", "install", "--silent", "--no-save", "--ignore-scripts", "--prefix", str(home)]
+        subprocess.run([*npm, *wanted], check=True)
+
+    return _kept("npm", wanted, make) / "node_modules"
+
+
+def _kept(name: str, wanted: Sequence[str], make: Callable[[Path], None]) -> Path:
+    key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:12]
     home = KEPT / f"{name}-{key}"
     KEPT.mkdir(exist_ok=True)
     with (KEPT / "lock").open("w") as lock:
@@ -31,8 +51,7 @@ def environment(name: str, wanted: Sequence[str], base: str = sys.executable) ->
         if not (home / _READY).exists():
             for old in KEPT.glob(f"{name}-*"):
                 shutil.rmtree(old)
-            subprocess.run([base, "-m", "venv", str(home)], check=True)
-            pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-            subprocess.run([*pip, *wanted], check=True)
+            home.mkdir()
+            make(home)
             (home / _READY).touch()
-    return home / "bin"
+    return home

@@ -57,12 +57,16 @@ class StoredWidget(anywidget.AnyWidget):
         if self._kept is None:
             return
         still, page = self._kept
-        text = page() if page is not None else ""
-        frame = _FRAME.substitute(id=self._stored, page=html.escape(text)) if text else ""
-        self._publish(still(), frame, update=True)
+        self._publish(still(), page() if page is not None else "", update=True)
 
-    def _publish(self, still: str, frame: str = "", *, update: bool = False) -> None:
-        text = _OUTPUT.substitute(id=self._stored, height=self.height, still=still, frame=frame)
+    def _publish(self, still: str, page: str = "", *, update: bool = False) -> None:
+        text = stored_html(self._stored, still, page, height=self.height)
         # A text-only front end shows the widget's own text.
         data = {"text/html": text, "text/plain": ""}
         _publish(data, transient={"display_id": f"tfvis-{self._stored}"}, update=update)
+
+
+def stored_html(name: str, still: str, page: str, *, height: int) -> str:
+    """Return what a notebook's file keeps of the widget of that name: `page` in a frame, or else `still`."""
+    frame = _FRAME.substitute(id=name, page=html.escape(page)) if page else ""
+    return _OUTPUT.substitute(id=name, height=height, still=still, frame=frame)

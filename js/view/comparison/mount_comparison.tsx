@@ -35,7 +35,7 @@ export async function mountComparison(
   if (OWNS_PAGE) root.dataset.page = "";
   const retheme = () => (root.dataset.theme = detectTheme(element));
   retheme();
-  watchTheme(retheme, signal);
+  watchTheme(element, retheme, signal);
   shadow.append(root);
   const sides = NAMES.map((name) => sidePane(name, signal));
   const panes = sides.map(({ pane }) => pane);

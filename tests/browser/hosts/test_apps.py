@@ -1,4 +1,4 @@
-"""Voila, marimo and Panel: pages of a running Python that are no notebook."""
+"""Voila, marimo, Panel and Solara, in their dark themes: pages of a running Python that are no notebook."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.hosts.server import serving
-from tests.browser.probe import CELL, TRACE, select_longest, works
+from tests.browser.probe import CELL, TRACE, export, select_longest, works
 from tests.browser.timeline import Timeline
+from tests.browser.watched import Watched
 from tests.support.environments import environment
 from tests.support.requirements import requirements
 
 pytestmark = pytest.mark.thorough
 
 MARIMO = f"""
+# /// script
+# [tool.marimo.display]
+# theme = "dark"
+# ///
 import marimo
 app = marimo.App()
 
@@ -41,21 +46,45 @@ import html
 import panel as pn
 import tfvis_nb
 
-pn.extension("ipywidgets")
+pn.extension("ipywidgets", theme="dark")
 timeline = tfvis_nb.show_timeline({str(TRACE)!r})
 page = html.escape(timeline.to_html())
-frame = f'<iframe srcdoc="{{page}}" sandbox="allow-scripts" width="1000" height="600"></iframe>'
+sandbox = 'sandbox="allow-scripts allow-downloads"'
+frame = f'<iframe srcdoc="{{page}}" {{sandbox}} width="1000" height="600"></iframe>'
 widget = pn.pane.IPyWidget(timeline, sizing_mode="stretch_width")
 pn.Column(widget, pn.pane.HTML(frame)).servable()
 """
+
+SOLARA = f"""
+import solara
+import solara.lab
+import tfvis_nb
+
+@solara.component
+def Page():
+    solara.lab.theme.dark = True
+    said, say = solara.use_state("nothing selected")
+
+    def make():
+        timeline = tfvis_nb.show_timeline({str(TRACE)!r})
+        timeline.on_selection(lambda rows: say("selected: " + " ".join(rows["name"])))
+        return timeline
+
+    timeline = solara.use_memo(make, [])
+    solara.HTML(tag="p", unsafe_innerHTML=said, attributes={{"id": "said"}})
+    solara.Column(children=[timeline])
+"""
+
+
+def dark(timeline: Timeline) -> None:
+    expect(timeline.root).to_have_attribute("data-theme", "dark")
 
 
 @pytest.fixture(scope="module")
 def commands() -> Path:
     """The programs, with what our package requires; the package is this checkout's."""
-    return environment(
-        "apps", [*requirements(), "voila>=0.5", "marimo", "panel", "ipywidgets_bokeh", "ipykernel"]
-    )
+    apps = ["voila>=0.5", "marimo", "panel", "ipywidgets_bokeh", "ipykernel", "solara[assets]"]
+    return environment("apps", [*requirements(), *apps])
 
 
 def test_voila(page: Page, commands: Path, tmp_path: Path) -> None:
@@ -66,11 +95,12 @@ def test_voila(page: Page, commands: Path, tmp_path: Path) -> None:
         "--no-browser",
         "--port={port}",
         "--Voila.ip=127.0.0.1",
+        "--theme=dark",
         "probe.ipynb",
     ]
     with serving(command, tmp_path) as address:
         page.goto(address)
-        works(page.locator(".tfvis-nb"), page.locator(".widget-label"))
+        dark(works(page.locator(".tfvis-nb"), page.locator(".widget-label")))
 
 
 def test_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
@@ -86,7 +116,17 @@ def test_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
     ]
     with serving(command, tmp_path) as address:
         page.goto(address)
-        works(page.locator(".tfvis-nb"), page.locator("#said"))
+        dark(works(page.locator(".tfvis-nb"), page.locator("#said")))
+
+
+def test_solara_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(SOLARA)
+    options = ("--no-open", "--production", "--host", "127.0.0.1", "--port", "{port}")
+    with serving([commands / "solara", "run", "probe.py", *options], tmp_path) as address:
+        watch = Watched(page, own=address)
+        page.goto(address)
+        dark(works(page.locator(".tfvis-nb"), page.locator("#said")))
+        watch.end()
 
 
 def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:
@@ -112,5 +152,8 @@ def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path
         expect(page.locator(".tfvis-nb")).to_have_count(0)
         page.route(lambda url: not url.startswith(("http://127.0.0.1", "ws:")), answer)
         page.goto(address)
-        select_longest(Timeline(page.locator(".tfvis-nb")).wait())
+        timeline = Timeline(page.locator(".tfvis-nb")).wait()
+        select_longest(timeline)
+        export(timeline)
+        dark(timeline)
         assert [url for url in asked if "/anywidget@" in url]

@@ -1,4 +1,4 @@
-"""The oldest JupyterLab, in another environment than its kernels, as with JupyterHub."""
+"""The oldest JupyterLab, in another environment than its kernels, as JupyterHub has it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.file_browser import FileBrowser
 from tests.browser.hosts.server import serving, wheel
-from tests.browser.probe import CELL, works
+from tests.browser.probe import ALONE, CELL, works
 from tests.browser.timeline import Timeline
 from tests.real_traces import DATA
 from tests.support.environments import environment
@@ -44,7 +44,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_a_timeline_and_a_file(page: Page, commands: Path, tmp_path: Path) -> None:
+def test_a_timeline_and_a_file_in_the_dark_theme(page: Page, commands: Path, tmp_path: Path) -> None:
     kernel = tmp_path / "DATA" / "kernels" / "elsewhere" / "kernel.json"
     kernel.parent.mkdir(parents=True)
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -55,6 +55,11 @@ def test_a_timeline_and_a_file(page: Page, commands: Path, tmp_path: Path) -> No
     where = nbformat.v4.new_code_cell("import sys; print(sys.executable)")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL), where], metadata=facts)
     nbformat.write(notebook, root / "probe.ipynb")
+    alone = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(ALONE)], metadata=facts)
+    nbformat.write(alone, root / "alone.ipynb")
+    settings = tmp_path / "CONFIG" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    (settings / "themes.jupyterlab-settings").write_text('{"theme": "JupyterLab Dark"}')
     shutil.copy(DATA / "cpu_jax.xplane.pb", root / "jax.xplane.pb")
     command: list[str | Path] = [
         *(
@@ -70,10 +75,36 @@ def test_a_timeline_and_a_file(page: Page, commands: Path, tmp_path: Path) -> No
         browser = FileBrowser(page, address)
         browser.open("jax.xplane.pb")
         Timeline(browser.shown.locator(".tfvis-nb")).wait()
-        browser.open("probe.ipynb")
-        # Or else it asks which kernel to start.
-        expect(page.get_by_text("Elsewhere | Idle")).to_be_visible(timeout=90_000)
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_text("Run All Cells", exact=True).click()
-        works(page.locator(".jp-OutputArea .tfvis-nb"), page.locator(".jp-OutputArea .widget-label"))
+        run_all(browser, "probe.ipynb")
+        timeline = works(
+            page.locator(".jp-OutputArea .tfvis-nb"), page.locator(".jp-OutputArea .widget-label")
+        )
+        expect(timeline.root).to_have_attribute("data-theme", "dark")
         expect(page.get_by_text(sys.executable, exact=True)).to_be_visible()
+        # What the file keeps, once the kernel has forgotten the widget.
+        page.goto(address)
+        run_all(browser, "alone.ipynb")
+        kept = page.locator("iframe[title=Timeline]")
+        expect(kept).to_have_count(1)
+        page.keyboard.press("Control+s")
+        for _ in range(200):
+            if "srcdoc" in (root / "alone.ipynb").read_text():
+                break
+            page.wait_for_timeout(50)
+        server = address.partition("lab?")[0]
+        for kernel in page.request.get(f"{server}api/kernels").json():
+            assert page.request.post(f"{server}api/kernels/{kernel['id']}/restart").ok
+        page.goto(address)
+        browser.open("alone.ipynb")
+        restored = Timeline(kept.content_frame.locator("#tfvis-root")).wait()
+        restored.find("op:MatMul")
+        expect(restored.title).to_contain_text("MatMul")
+
+
+def run_all(browser: FileBrowser, name: str) -> None:
+    browser.open(name)
+    page = browser.page
+    # Or else it asks which kernel to start.
+    expect(page.get_by_text("Elsewhere | Idle")).to_be_visible(timeout=90_000)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import nbformat
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.jupyter_server import JupyterServer
-from tests.browser.probe import CELL, works
+from tests.browser.probe import ALONE, CELL, works
+from tests.browser.timeline import Timeline
 
 STARTED_WITHIN = 90_000
 READY = """() => {
@@ -15,23 +17,32 @@ READY = """() => {
 }"""
 
 
-def write(jupyter: JupyterServer, name: str) -> str:
+def write(jupyter: JupyterServer, name: str, code: str = CELL) -> str:
     """Write a notebook of the cell that is tried, and return the path in its address."""
-    cell = nbformat.v4.new_code_cell(CELL)
+    cell = nbformat.v4.new_code_cell(code)
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel})
     nbformat.write(notebook, jupyter.root / name)
     return f"notebooks/{name}"
 
 
-def test_notebook_7_and_its_dark_theme(page: Page, jupyter: JupyterServer) -> None:
-    page.goto(f"{jupyter.url}/{write(jupyter, 'seven.ipynb')}")
+def run_in_seven(page: Page) -> None:
     # Or else it asks which kernel to start.
     expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")).to_be_visible(
         timeout=STARTED_WITHIN
     )
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
+
+
+def run_in_classic(page: Page) -> None:
+    page.wait_for_function(READY, timeout=STARTED_WITHIN)
+    page.evaluate("Jupyter.notebook.execute_all_cells()")
+
+
+def test_notebook_7_and_its_dark_theme(page: Page, jupyter: JupyterServer) -> None:
+    page.goto(f"{jupyter.url}/{write(jupyter, 'seven.ipynb')}")
+    run_in_seven(page)
     timeline = works(page.locator(".tfvis-nb"), page.locator(".jp-OutputArea .widget-label"))
     page.get_by_role("menuitem", name="Settings", exact=True).click()
     page.locator(".lm-Menu-item:visible", has_text="Theme").first.click()
@@ -41,8 +52,7 @@ def test_notebook_7_and_its_dark_theme(page: Page, jupyter: JupyterServer) -> No
 
 def test_nbclassic_whose_keys_stay_the_timelines(page: Page, jupyter: JupyterServer) -> None:
     page.goto(f"{jupyter.url}/nbclassic/{write(jupyter, 'classic.ipynb')}")
-    page.wait_for_function(READY, timeout=STARTED_WITHIN)
-    page.evaluate("Jupyter.notebook.execute_all_cells()")
+    run_in_classic(page)
     timeline = works(page.locator(".tfvis-nb"), page.locator(".output_area .widget-label"))
     # In a notebook "b" inserts a cell, and "d" twice deletes one.
     cells = page.locator("#notebook-container .cell")
@@ -51,3 +61,30 @@ def test_nbclassic_whose_keys_stay_the_timelines(page: Page, jupyter: JupyterSer
     for key in ("b", "d", "d", "a"):
         page.keyboard.press(key)
     expect(cells).to_have_count(before)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("front_end", ["", "nbclassic/"])
+def test_a_saved_timeline_is_there_without_its_kernel(
+    page: Page, jupyter: JupyterServer, front_end: str
+) -> None:
+    name = f"kept{len(front_end)}.ipynb"
+    path = write(jupyter, name, ALONE)
+    page.goto(f"{jupyter.url}/{front_end}{path}")
+    (run_in_classic if front_end else run_in_seven)(page)
+    Timeline(page.locator(".tfvis-nb")).wait()
+    kept = page.locator("iframe[title=Timeline]")
+    expect(kept).to_have_count(1)
+    expect(kept).to_be_hidden()
+    page.keyboard.press("Control+s")
+    for _ in range(200):
+        if "srcdoc" in (jupyter.root / name).read_text():
+            break
+        page.wait_for_timeout(50)
+    (session,) = [each for each in jupyter.api("GET", "/api/sessions") if each["path"] == name]
+    jupyter.api("POST", f"/api/kernels/{session['kernel']['id']}/restart")
+    page.goto("about:blank")
+    page.goto(f"{jupyter.url}/{front_end}{path}")
+    timeline = Timeline(kept.content_frame.locator("#tfvis-root")).wait()
+    timeline.find("op:MatMul")
+    expect(timeline.title).to_contain_text("MatMul")

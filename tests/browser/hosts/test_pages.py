@@ -1,0 +1,102 @@
+"""Pages that nbconvert and Jupyter Book make of a notebook, with the network and without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.probe import ALONE
+from tests.browser.timeline import Timeline
+from tests.support.environments import ROOT, environment, npm_packages
+from tests.support.requirements import requirements
+
+pytestmark = pytest.mark.thorough
+
+SLIDE = {"slideshow": {"slide_type": "slide"}}
+
+
+def run(command: list[str | Path], folder: Path) -> None:
+    where = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=folder, env=where, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    facts = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    cells = [
+        nbformat.v4.new_markdown_cell("# A step", metadata=SLIDE),
+        nbformat.v4.new_code_cell(ALONE, metadata=SLIDE),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=facts), tmp_path / "step.ipynb")
+    return tmp_path
+
+
+def shown(page: Page) -> Timeline:
+    timeline = Timeline(page.frame_locator("iframe").locator("#tfvis-root")).wait()
+    timeline.find("op:MatMul")
+    expect(timeline.title).to_contain_text("MatMul")
+    assert page.locator("iframe").evaluate("frame => frame.offsetHeight") == 460
+    return timeline
+
+
+def export_picture(timeline: Timeline) -> None:
+    with timeline.page.expect_download() as saved:
+        timeline.host.get_by_role("button", name="Export").click()
+        timeline.host.get_by_role("menuitem", name="Picture of this view").click()
+    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+def test_nbconvert(page: Page, folder: Path) -> None:
+    nbconvert = [sys.executable, "-m", "nbconvert", "step.ipynb"]
+    run([*nbconvert, "--execute", "--to", "notebook", "--inplace"], folder)
+    run([*nbconvert, "--to", "html"], folder)
+    run([*nbconvert, "--to", "slides"], folder)
+    packages = npm_packages("reveal.js@4.0.2", "requirejs@2.3.8")
+    online = False
+
+    def answer(route: Route) -> None:
+        _, _, path = route.request.url.partition("/reveal.js@4.0.2/")
+        if online and path:
+            origin = {"Access-Control-Allow-Origin": "*"}
+            route.fulfill(path=packages / "reveal.js" / path, headers=origin)
+        elif online and route.request.url.endswith("/require.min.js"):
+            route.fulfill(path=packages / "requirejs" / "require.js")
+        else:
+            route.abort()
+
+    page.route(lambda url: url.startswith("http"), answer)
+    address = (folder / "step.slides.html").as_uri()
+    # Without the network the slides are below each other.
+    page.goto(address)
+    export_picture(shown(page))
+    page.goto((folder / "step.html").as_uri())
+    shown(page)
+    expect(page.get_by_role("heading", name="A step")).to_be_visible()
+    online = True
+    page.goto(address)
+    slide = page.locator("section.present")
+    expect(slide.get_by_role("heading", name="A step")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(slide.locator("iframe")).to_have_count(1)
+    shown(page)
+
+
+def test_jupyter_book(page: Page, folder: Path) -> None:
+    commands = environment("book", [*requirements(), "jupyter-book<2", "ipykernel"])
+    (folder / "_config.yml").write_text("title: Steps\nexecute:\n  execute_notebooks: force\n")
+    (folder / "_toc.yml").write_text("format: jb-book\nroot: step\n")
+    run([commands / "jupyter-book", "build", "."], folder)
+    page.route(lambda url: url.startswith("http"), lambda route: route.abort())
+    page.goto((folder / "_build" / "html" / "step.html").as_uri())
+    timeline = shown(page)
+    export_picture(timeline)
+    for theme in ("dark", "light"):
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+        expect(timeline.root).to_have_attribute("data-theme", theme)
