@@ -89,8 +89,8 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
 
         * ``CPU``: the op was placed on a CPU.
         * ``host memory``: the op was placed on a GPU but its kernel runs on the host, as for integers that
-        are shapes. It launched nothing and its outputs are in host memory. If that is not recorded, a copy
-        took them to the GPU or brought inputs.
+          are shapes. It launched nothing and its outputs are in host memory. If that is not recorded, a copy
+          took them to the GPU or brought inputs.
         * ``GPU``: the op launched kernels, but inputs or parts of its work were copied to or from the host.
 
     Raises
