@@ -118,8 +118,8 @@ def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
 
 def in_range(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
     """Find the events that overlap a range of time, in epoch nanoseconds; ids in order, int64."""
-    times = (trace.events[name].to_numpy() for name in ("start_ns", "duration_ns"))
-    return np.flatnonzero(is_inside(*times, start_ns, end_ns))
+    start, duration = (trace.events[name].to_numpy() for name in ("start_ns", "duration_ns"))
+    return np.flatnonzero(is_inside(start, duration, start_ns, end_ns))
 
 
 def _rows_of(ids: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
