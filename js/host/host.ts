@@ -7,6 +7,7 @@
 import type { Annotation } from "../model/annotations";
 import type { Selection } from "../model/types";
 import type { NamedView, SavedView, View } from "../model/view";
+import type { OwnTrack } from "../model/wire/own_tracks";
 
 /** Options that the user can set from Python or in the toolbar; both sides see changes. */
 export interface Options {
@@ -26,6 +27,8 @@ export interface Options {
   view: View | null;
   /** Views that people have named, in the order in which they did. */
   views: readonly NamedView[];
+  /** Tracks of the user's own, under the lanes. */
+  tracks: readonly OwnTrack[];
 }
 
 /** A file the host can make for the user. */

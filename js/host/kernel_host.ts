@@ -13,6 +13,7 @@ const TRAITS: Partial<Record<keyof Options, string>> = {
   annotations: "_annotations",
   view: "_view",
   views: "_views",
+  tracks: "_tracks",
 };
 
 const trait = (key: keyof Options) => TRAITS[key] ?? key;

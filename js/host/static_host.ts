@@ -11,6 +11,7 @@ const DEFAULTS: Options = {
   annotations: [],
   view: null,
   views: [],
+  tracks: [],
 };
 
 /** Sources of the two containers, each requested once. */

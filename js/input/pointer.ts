@@ -4,10 +4,11 @@ import { itemAt } from "../model/lanes/layout";
 import { hitRow } from "../model/paint/raster";
 import type { Selection } from "../model/types";
 import { pan, timeAt, type Viewport } from "../model/viewport";
+import { rangeOf, selectBar } from "../state/own_tracks";
 import type { Store } from "../state/store";
 import { endOf } from "../state/tensors";
 import type { Actions } from "./actions";
-import { selectMaker, tensorAt } from "./tensor_pointer";
+import { barAt, selectMaker, tensorAt } from "./tensor_pointer";
 
 /** A drag starts after this many pixels; below that it is a click. */
 const CLICK_SLOP_PX = 4;
@@ -91,7 +92,8 @@ export class Pointer {
       const hit = this.#hit(x, y);
       const tensor = hit ? null : tensorAt(store, x, y);
       const cursor = timeAt(store.viewport, x, store.width);
-      store.setHover(hit && { ...hit, x, y }, cursor, tensor && { ...tensor, x, y });
+      const bar = barAt(store, x, y);
+      store.setHover(hit && { ...hit, x, y }, cursor, tensor && { ...tensor, x, y }, bar && { ...bar, x, y });
       return;
     }
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK_SLOP_PX;
@@ -167,6 +169,11 @@ export class Pointer {
       const item = itemAt(store.arrangement, y + store.scroll)?.item;
       const tensor = tensorAt(store, x, y);
       if (tensor && selectMaker(store, tensor)) return;
+      const bar = barAt(store, x, y);
+      if (bar) {
+        selectBar(store, bar.track, bar.at);
+        return;
+      }
       if (item?.type === "memory" || item?.type === "tensors")
         store.showMemory({ track: item.track, time: timeAt(store.viewport, x, store.width) });
       else store.select(this.#idle(x, y));
@@ -204,7 +211,9 @@ export class Pointer {
     const { x, y } = this.#place(event);
     const hit = this.#hit(x, y);
     const tensor = hit ? null : tensorAt(this.store, x, y);
-    if (tensor) this.actions.show({ start: tensor.track.starts[tensor.at], end: endOf(tensor) });
+    const bar = barAt(this.store, x, y);
+    if (bar) this.actions.show(rangeOf(bar.track, bar.at));
+    else if (tensor) this.actions.show({ start: tensor.track.starts[tensor.at], end: endOf(tensor) });
     else if (!hit) this.actions.whole();
     if (!hit) return;
     this.actions.show({

@@ -1,6 +1,7 @@
 /** The hovered item, clicks that are not on events, and measured intervals. */
 
 import type { Moment, Track } from "../model/wire/memory";
+import type { OwnBars } from "../model/wire/own_tracks";
 import { StatusMessages } from "./status_messages";
 
 export interface Hover {
@@ -20,6 +21,12 @@ export interface TensorHover extends Omit<Hover, "id"> {
   at: number;
 }
 
+/** A bar of an own track under the pointer. */
+export interface BarHover extends Omit<Hover, "id"> {
+  track: OwnBars;
+  at: number;
+}
+
 /** A measured interval; a kept one stays when the next is made. */
 export interface Mark {
   start: number;
@@ -30,6 +37,7 @@ export interface Mark {
 export class HoverAndMarks extends StatusMessages {
   hover: Hover | null = null;
   tensor: TensorHover | null = null;
+  bar: BarHover | null = null;
   /** The time under the pointer, or null when it is elsewhere. */
   cursor: number | null = null;
   /** Whether the time under the pointer is shown as date and time of day. */
@@ -44,10 +52,13 @@ export class HoverAndMarks extends StatusMessages {
     hover: Hover | null,
     cursor: number | null = this.cursor,
     tensor: TensorHover | null = null,
+    bar: BarHover | null = null,
   ): void {
-    if (!hover && !this.hover && !tensor && !this.tensor && cursor === this.cursor) return;
+    const { hover: before, tensor: under, bar: own } = this;
+    if (![hover, before, tensor, under, bar, own].some(Boolean) && cursor === this.cursor) return;
     this.hover = hover;
     this.tensor = tensor;
+    this.bar = bar;
     this.cursor = cursor;
     this.emit("hover");
   }

@@ -16,17 +16,18 @@ import type { Code } from "../model/wire/code";
 import type { CounterTrack } from "../model/wire/counters";
 import type { DetailsView } from "../model/wire/details";
 import type { Track } from "../model/wire/memory";
+import { ownTracks } from "../model/wire/own_tracks";
 import { DerivedRows } from "./derived";
 import type { KernelQueries } from "./kernel_queries";
 import { LaneChoices } from "./lane_choices";
 import { ManyLanes } from "./many_lanes";
 import { Painting } from "./painting";
-import { SelectionState } from "./selection_state";
+import { ShownStep } from "./shown_step";
 
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
 
-export class Store extends SelectionState {
+export class Store extends ShownStep {
   details: DetailsView | null = null;
   /** The user's code, once it is known; null where there is none. */
   code: Code | null = null;
@@ -36,7 +37,6 @@ export class Store extends SelectionState {
   counters: readonly CounterTrack[] = [];
   /** Answers what the browser cannot, where it holds only parts of the trace. */
   remote: KernelQueries | null = null;
-  step: number | null = null;
   viewport: Viewport = { start: 0, end: 1 };
   arrangement: Arrangement = { items: [], height: 0 };
   /** Where in the arrangement an event is. */
@@ -63,31 +63,13 @@ export class Store extends SelectionState {
     host.watch("group_by", () => this.rearrange(), signal);
     host.watch("lane_filter", () => this.#filter(), signal);
     host.watch("annotations", () => this.emit("annotations"), signal);
+    host.watch("tracks", () => this.rearrange(), signal);
     host.watch("color_by", () => this.repaint(), signal);
   }
 
   /** The rows of each lane. */
   get rows(): Row[][] {
     return this.derived.rows;
-  }
-
-  /** The times the present step or the whole run spans. */
-  get whole(): Viewport {
-    const step = this.step === null ? null : this.drawn.steps[this.step];
-    const range = step ? { start: step.start, end: step.end } : { start: 0, end: this.drawn.span };
-    return range.end > range.start ? range : { start: range.start, end: range.start + 1 };
-  }
-
-  /** The times that can be viewed; the shorter of two timelines has all that the longer one has. */
-  get bounds(): Viewport {
-    const { start, end } = this.whole;
-    const isRun = this.step === null && !this.aligned;
-    return { start, end: Math.max(end, (isRun && this.host.pair?.extent) || 0) };
-  }
-
-  /** The number of the step shown, or null; `step` is its index in the list. */
-  get stepNumber(): number | null {
-    return this.step === null ? null : this.drawn.steps[this.step].step;
   }
 
   /** Choose what `showStep` takes: a selection elsewhere is cleared. */
@@ -155,6 +137,7 @@ export class Store extends SelectionState {
   }
 
   #arranged(): Arrangement {
+    const own = ownTracks(this.host.get("tracks"));
     return arrange(this.drawn, this.rows, {
       groupBy: this.host.get("group_by"),
       collapsed: this.lanes.collapsed,
@@ -166,7 +149,8 @@ export class Store extends SelectionState {
           ? this.derived.folded(lane.id)
           : null,
       tracks: this.aligned ? [] : this.tracks,
-      counters: this.aligned ? [] : this.counters,
+      counters: this.aligned ? [] : [...this.counters, ...own.counters],
+      bars: this.aligned ? [] : own.bars,
       tensors: (track) =>
         this.lanes.tensors && track.starts.length
           ? tensorRows(track, this.step === null ? undefined : this.whole)

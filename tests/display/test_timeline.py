@@ -201,6 +201,7 @@ def test_to_html_has_the_options_and_the_selection_of_now(trace: Trace, tmp_path
         "annotations": [],
         "view": None,
         "views": [],
+        "tracks": [],
     }
     assert "<title>Other</title>" in widget.to_html(title="Other")
 

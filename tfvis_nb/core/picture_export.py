@@ -40,6 +40,7 @@ class PictureExport:
             inch); by default 16 cm wide, and high enough for the lanes.
             ``theme``: ``"light"``, ``"print"`` (white, with colours that differ in greyscale) or ``"dark"``.
             ``title``: a line above the ruler, by default none.
+            ``tracks``: tables to draw below the lanes, as of `tfvis_nb.TimelineWidget.add_track`.
 
         Returns
         -------

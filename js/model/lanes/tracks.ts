@@ -2,6 +2,7 @@
 
 import { type CounterTrack, counterName } from "../wire/counters";
 import type { Track } from "../wire/memory";
+import type { OwnBars } from "../wire/own_tracks";
 import { matchesLane } from "./labels";
 import type { TensorRows } from "./tensor_rows";
 
@@ -9,6 +10,11 @@ const TRACK_HEIGHT = 38;
 const LOW_TRACK_HEIGHT = 24;
 /** An allocator with a smaller part of the highest peak gets a low lane. */
 const LOW_MEMORY_SHARE = 0.02;
+
+/** Of own bars: from one row to the next, and the room above and below (CSS px). */
+const BAR_ROW = 17;
+const BAR_PAD = 3;
+const NOWHERE = { task: "", device: "" };
 
 interface TrackItem {
   key: string;
@@ -37,7 +43,13 @@ export interface CounterItem extends TrackItem {
   track: CounterTrack;
 }
 
-export type AnyTrackItem = MemoryItem | TensorsItem | CounterItem;
+/** Bars of the user's own. */
+export interface BarsItem extends TrackItem {
+  type: "bars";
+  track: OwnBars;
+}
+
+export type AnyTrackItem = MemoryItem | TensorsItem | CounterItem | BarsItem;
 
 export interface TrackOptions {
   /** Memory of allocators, below the lanes of their devices. */
@@ -46,6 +58,8 @@ export interface TrackOptions {
   tensors: (track: Track) => TensorRows | null;
   /** Counters, below the memory. */
   counters: readonly CounterTrack[];
+  /** Bars of the user's own, below everything. */
+  bars?: readonly OwnBars[];
 }
 
 /** Tracks that belong together; the items are not placed yet. */
@@ -57,7 +71,7 @@ export interface PlacedTracks {
 
 /** The tracks that are not hidden and fit the words of the lanes' filter. */
 export function shownTracks(
-  { tracks, tensors, counters }: TrackOptions,
+  { tracks, tensors, counters, bars = [] }: TrackOptions,
   hidden: ReadonlySet<string>,
   words: readonly string[],
 ): PlacedTracks[] {
@@ -86,11 +100,21 @@ export function shownTracks(
     const items = isShown(key, track, `${counterName(track)} counter`) ? [item] : [];
     return { task: track.task, device: track.device, items };
   });
-  return [...memory, ...counting].filter(({ items }) => items.length > 0);
+  const own = bars.map((track) => {
+    const key = trackKey("bars", NOWHERE, track.name);
+    const height = Math.max(track.rows.length, 1) * BAR_ROW + 2 * BAR_PAD;
+    const item: BarsItem = { type: "bars", key, track, context: "", y: 0, height };
+    return { ...NOWHERE, items: isShown(key, NOWHERE, track.name) ? [item] : [] };
+  });
+  return [...memory, ...counting, ...own].filter(({ items }) => items.length > 0);
 }
 
-/** Name of a track: its allocator or its counter. */
+/** The top of a row of own bars, from that of the track (CSS px). */
+export const barTop = (row: number) => BAR_PAD + row * BAR_ROW;
+
+/** Name of a track: its own, its allocator's or its counter's. */
 export function trackName(item: AnyTrackItem): string {
+  if (item.type === "bars") return item.track.name;
   return item.type === "counter" ? counterName(item.track) : item.track.allocator;
 }
 

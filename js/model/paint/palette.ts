@@ -42,6 +42,8 @@ export function categoryColour(name: string, theme: Theme): string {
   return "like" in entry ? categoryColour(entry.like, theme) : entry[theme];
 }
 
+export const SHADES = VARIANTS.length;
+
 /** The shades of a category's colour, of which each name has one. */
 export function shadesOf(name: string, theme: Theme): string[] {
   const token = parseColour(categoryColour(name, theme));

@@ -2,7 +2,7 @@
 
 import type { Tick } from "../../model/format/ticks";
 import { rowTop } from "../../model/lanes/layout";
-import type { TensorsItem } from "../../model/lanes/tracks";
+import { barTop } from "../../model/lanes/tracks";
 import { mix, parseColour, toHex } from "../../model/paint/colour";
 import { colourTable } from "../../model/paint/palette";
 import { rasterRow } from "../../model/paint/raster";
@@ -13,6 +13,7 @@ import type { Tokens } from "../../ui/theme";
 import { Names } from "./bar_labels";
 import { drawCounters } from "./counter_track";
 import { drawMemory } from "./memory_track";
+import { drawOwnNames, ownColours } from "./own_bars";
 import { PixelSheet } from "./pixel_sheet";
 import { outlineChanged } from "./predicted";
 import type { Mark, Sheet } from "./sheet";
@@ -39,6 +40,9 @@ export class Bars {
     const sheet: Sheet = svg ? new SvgSheet(svg, surface) : this.#pixels;
     sheet.begin(surface, tokens.ground, marksOf(store, tokens, ticks));
     const nsPerPixel = (store.viewport.end - store.viewport.start) / width;
+    const [tensors, own] = [tensorColours, ownColours].map((colours) =>
+      colourTable(colours(store.painting.theme), tokens.ground),
+    );
     for (const item of store.arrangement.items) {
       const top = item.y - store.scroll;
       const bottom = top + item.height;
@@ -53,12 +57,17 @@ export class Bars {
       const isLane = item.type === "lane";
       if (isLane)
         item.rows.forEach((row, index) => {
+          const { colours, shade } = store.painting;
           const y = rowTop(item, index) - store.scroll + 1;
-          if (y >= surface.height || y + BAR <= 0) return;
-          this.#raster(store, row, nsPerPixel);
-          sheet.row(this.#codes, y, BAR, store.painting.colours);
+          this.#row(sheet, store, row, y, BAR, nsPerPixel, colours, shade);
         });
-      if (item.type === "tensors") this.#tensors(sheet, store, tokens, item, top, nsPerPixel);
+      if (item.type === "tensors")
+        for (const { row, top: y, height } of item.tensors.rows)
+          this.#row(sheet, store, row, top + y, height, nsPerPixel, tensors, tensorShade(item.track));
+      if (item.type === "bars")
+        item.track.rows.forEach((row, index) => {
+          this.#row(sheet, store, row, top + barTop(index), BAR, nsPerPixel, own, item.track.shade);
+        });
       sheet.rule(bottom - 1, isLane && item.pinned ? tokens.line : tokens.grid);
       if (isLane && store.drawn.predicted) sheet.dashes(bottom - 1, tokens);
     }
@@ -68,22 +77,23 @@ export class Bars {
     this.#names.draw(surface, store, tokens);
     outlineChanged(surface, store, tokens);
     drawTensorNames(surface, store, this.#names);
+    drawOwnNames(surface, store, this.#names);
   }
 
-  #tensors(
+  /** Draw a row of bars whose colours are `colours`, if it is in view. */
+  #row(
     sheet: Sheet,
     store: Store,
-    tokens: Tokens,
-    item: TensorsItem,
+    row: Row,
     y: number,
+    height: number,
     nsPerPixel: number,
+    colours: Uint32Array,
+    shade: Uint8Array,
   ): void {
-    const colours = colourTable(tensorColours(store.painting.theme), tokens.ground);
-    for (const { row, top, height } of item.tensors.rows) {
-      if (y + top >= store.height || y + top + height <= 0) continue;
-      this.#raster(store, row, nsPerPixel, tensorShade(item.track));
-      sheet.row(this.#codes, y + top, height, colours);
-    }
+    if (y >= store.height || y + height <= 0) return;
+    this.#raster(store, row, nsPerPixel, shade);
+    sheet.row(this.#codes, y, height, colours);
   }
 
   /** A collapsed group: in each column what its busiest lane does. */

@@ -11,6 +11,7 @@ import { drawValues } from "./counter_track";
 import { drawPath } from "./critical_path";
 import { flag } from "./flag";
 import { drawLevels } from "./memory_track";
+import { outlineBar } from "./own_bars";
 import type { Surface } from "./surface";
 import { outlineTensors } from "./tensors";
 import { eachVisibleRow, eachWideBar } from "./visible_rows";
@@ -35,6 +36,7 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
   drawLevels(surface, store, tokens);
   drawValues(surface, store, tokens);
   outlineTensors(surface, store, tokens);
+  outlineBar(surface, store, tokens);
   outlineMatches(surface, store, tokens);
   drawPath(surface, store, tokens);
   drawArrows(surface, store, tokens);

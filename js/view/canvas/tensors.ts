@@ -2,7 +2,7 @@
 
 import type { TensorRow } from "../../model/lanes/tensor_rows";
 import type { TensorsItem } from "../../model/lanes/tracks";
-import { readable, shadesOf, type Theme } from "../../model/paint/palette";
+import { readable, SHADES, shadesOf, type Theme } from "../../model/paint/palette";
 import { xAt } from "../../model/viewport";
 import type { Track } from "../../model/wire/memory";
 import { digitlessHash } from "../../model/wire/string_table";
@@ -15,8 +15,6 @@ import { eachWideBar } from "./visible_rows";
 
 /** The palette's entries for outputs and for other memory of ops. */
 export const TENSOR_COLOURS = ["tensor", "scratch"] as const;
-/** Number of shades of each. */
-const SHADES = shadesOf(TENSOR_COLOURS[0], "light").length;
 /** Lower bars carry no name. */
 const LABELLED_PX = 15;
 const MIN_LABEL_PX = 22;

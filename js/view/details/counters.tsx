@@ -6,6 +6,7 @@ import { formatCount } from "../../model/format/units";
 import { locationLabel } from "../../model/lanes/labels";
 import type { RangeStatistics } from "../../model/search/range_statistics";
 import { counterFigures, counterName } from "../../model/wire/counters";
+import { ownTracks } from "../../model/wire/own_tracks";
 import type { Store } from "../../state/store";
 import type { Range } from "./range_totals";
 
@@ -22,9 +23,10 @@ const MEAN = "Time-weighted mean: sum of value × its duration / time of the ran
 export function CounterTable({ store, range, answer }: CounterTableProps) {
   const { start, end, lanes } = range;
   const chosen = lanes && new Set(lanes.map((lane) => placeOf(store.drawn.lanes[lane])));
-  const rows = store.counters.flatMap((track, number) => {
+  const own = ownTracks(store.host.get("tracks")).counters;
+  const rows = [...store.counters, ...own].flatMap((track, number) => {
     if (chosen && !chosen.has(placeOf(track))) return [];
-    const known = answer?.counters;
+    const known = number < store.counters.length ? answer?.counters : undefined;
     const figures = known ? known[number] : counterFigures(track, start, end);
     return figures ? [{ track, figures }] : [];
   });

@@ -10,6 +10,7 @@ import { locationLabel } from "../../model/lanes/labels";
 import { GROUP_HEIGHT, type GroupItem, type LaneItem } from "../../model/lanes/layout";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { BarsLabel } from "./bars_label";
 import { CounterLabel } from "./counter_label";
 import { HideLane } from "./hide_lane";
 import { keepOneStop, moveAmongLabels } from "./label_keys";
@@ -58,6 +59,8 @@ export function LaneLabels({ store, column }: { store: Store; column: HTMLElemen
           <CounterLabel key={item.key} store={store} item={item} />
         ) : item.type === "tensors" ? (
           <TensorsLabel key={item.key} store={store} item={item} under={under} />
+        ) : item.type === "bars" ? (
+          <BarsLabel key={item.key} store={store} item={item} />
         ) : (
           <LaneLabel key={`l ${item.key}`} store={store} item={item} under={under} />
         ),

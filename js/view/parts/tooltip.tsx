@@ -13,7 +13,7 @@ import {
   shortName,
 } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
-import type { Hover, TensorHover } from "../../state/hover_and_marks";
+import type { BarHover, Hover, TensorHover } from "../../state/hover_and_marks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { ScopedText } from "../../ui/scoped_text";
@@ -37,9 +37,9 @@ interface TooltipProps {
 export function Tooltip({ store, main, isInGraph = false }: TooltipProps) {
   useTopics(store, ["hover"]);
   const box = useRef<HTMLDivElement>(null);
-  const pointed = store.hover ?? store.tensor;
+  const pointed = store.hover ?? store.tensor ?? store.bar;
   const place = Boolean(pointed?.isInGraph) === isInGraph ? pointed : null;
-  const { hover, tensor } = store;
+  const { hover, tensor, bar } = store;
   useLayoutEffect(() => {
     const element = box.current;
     if (!element || !place) return;
@@ -59,7 +59,7 @@ export function Tooltip({ store, main, isInGraph = false }: TooltipProps) {
       {hover ? (
         <EventTip store={store} hover={hover} />
       ) : (
-        tensor && <TensorTip store={store} tensor={tensor} />
+        (tensor && <TensorTip store={store} tensor={tensor} />) || (bar && <BarTip bar={bar} />)
       )}
       {place.count > 1 && (
         <p>
@@ -124,6 +124,17 @@ function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
       ) : (
         <p>{locationOf(store.drawn, id)}</p>
       )}
+    </>
+  );
+}
+
+function BarTip({ bar: { track, at } }: { bar: BarHover }) {
+  return (
+    <>
+      <TipName name={track.names[at] || track.name} />
+      <p>
+        <strong>{formatDuration(track.lengths[at])}</strong> at {formatTime(track.starts[at], 1000)}
+      </p>
     </>
   );
 }

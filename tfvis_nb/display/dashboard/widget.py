@@ -186,7 +186,7 @@ def show_dashboard(
     >>> tv.show_dashboard(tv.Trace(table, title="mlp"))
     <Dashboard mlp: 1 event, 1 device, 1 step, 2.00 \u00b5s>
     """
-    refuse_unknown(options, [*timeline_options.DEFAULTS, "against", "selection", "title", "view"])
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "against", "selection", "title", "view", "tracks"])
     check_title(title)
     other = None if against is None else as_trace(against)
     return Dashboard(as_trace(source), against=other, selection=selection, title=title, **options)

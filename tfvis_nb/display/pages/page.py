@@ -22,6 +22,7 @@ from tfvis_nb.display.shaping.annotations import Annotation, drawn_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.selection import drawn_selection, selection_of, validate_range
 from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, subset
+from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details as write_details
@@ -46,6 +47,7 @@ def html_page(
     *,
     selection: Any = None,
     view: Mapping[str, Any] | None = None,
+    tracks: Mapping[str, Any] | None = None,
     time_range: tuple[int, int] | None = None,
     max_bytes: int | None = MAX_BYTES,
     source: bool = True,
@@ -53,15 +55,17 @@ def html_page(
     **options: Any,
 ) -> str:
     """Write a trace's timeline as one HTML text; `tfvis_nb.Trace.to_html` describes parameters and errors."""
-    names = [*DEFAULTS, "selection", "view", "title", "time_range", "max_bytes", "source", "anonymize"]
+    own_names = ["selection", "view", "tracks", "title", "time_range", "max_bytes", "source", "anonymize"]
+    names = [*DEFAULTS, *own_names]
     refuse_unknown(options, names)
     check_title(title)
     values = validate_options(options)
+    own = checked_tracks(tracks, trace)
     if view is not None:
         # Convert here, so that errors use the user's terms.
         _drawn_view(trace, compress_gaps(trace), view, values, None)
     if anonymize:
-        title, values = title or "", anonymized_options(values)
+        title, values, own = title or "", anonymized_options(values), {}
         trace, time_range, selection, view = _anonymized(trace, time_range, selection, view)
     if time_range is not None:
         trace = in_time_range(trace, time_range)
@@ -78,6 +82,7 @@ def html_page(
         selection=now.selection,
         annotations=drawn_annotations(trace, shown),
         view=None if view is None else now.view,
+        tracks=drawn_tracks(own, trace, shown),
         max_bytes=max_bytes,
         source=source,
         **values | now.options,
@@ -136,7 +141,7 @@ def _with_lanes(view: Mapping[str, Any], names: Mapping[tuple[str, ...], tuple[s
 def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return options of a timeline without annotations, views, and a lane filter that uses replaced names."""
     is_kept = is_public(options.get("lane_filter") or "")
-    empty: dict[str, Any] = {"annotations": [], "view": None, "views": []}
+    empty: dict[str, Any] = {"annotations": [], "view": None, "views": [], "tracks": []}
     emptied = {name: value for name, value in empty.items() if name in options}
     return {**options, **emptied} | ({} if is_kept else {"lane_filter": ""})
 
@@ -163,13 +168,14 @@ def page_text(
     annotations: Sequence[Annotation] = (),
     view: dict[str, Any] | None = None,
     views: Sequence[dict[str, Any]] = (),
+    tracks: Sequence[dict[str, Any]] = (),
     drawn: bytes | None = None,
     details: bytes | None = None,
     max_bytes: int | None = None,
     source: bool = True,
     **options: Any,
 ) -> str:
-    """Fill in the page; selection, annotations and views are in the front end's form, bytes reused if given.
+    """Fill in the page; selection, annotations, views and tracks are in the front end's form.
 
     Without `source` it has no code.
     """
@@ -177,7 +183,7 @@ def page_text(
         trace, details = without_code(trace), None
     title = trace.title if title is None else title
     values = {**validate_options(options), "selection": selection, "annotations": list(annotations)}
-    values |= {"view": view, "views": list(views)}
+    values |= {"view": view, "views": list(views), "tracks": list(tracks)}
     parts = packed_parts(trace, title, drawn=drawn, details=details, max_bytes=max_bytes)
     return framed(
         what="timeline",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,12 @@ from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pictures.bars import alone, merged_boxes, wide_boxes
 from tfvis_nb.display.pictures.layout import HEADING, ROW, layout
+from tfvis_nb.display.pictures.own_tracks import Frame, Writing, tracks_height, tracks_svg
 from tfvis_nb.display.pictures.ruler import ticks
 from tfvis_nb.display.pictures.sizes import Size, size_of
 from tfvis_nb.display.pictures.themes import THEMES, Theme
 from tfvis_nb.display.shaping.selection import validate_range
+from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks
 from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.texts import Text
 
@@ -40,7 +43,7 @@ MOST_BYTES = 1_900_000
 _MERGED = "low bars: several events, as high as their share of the time"
 
 
-OPTIONS = ("time_range", "lanes", "width", "height", "theme", "title")
+OPTIONS = ("time_range", "lanes", "width", "height", "theme", "title", "tracks")
 """Names of the parameters of `picture`."""
 
 
@@ -70,6 +73,7 @@ def picture(
     height: Any = None,
     theme: str = "light",
     title: str | None = None,
+    tracks: Mapping[str, Any] | None = None,
 ) -> Picture:
     """Draw a trace; `tfvis_nb.Trace.to_svg` has the parameters and errors."""
     check_title(title)
@@ -77,7 +81,8 @@ def picture(
         choices = ", ".join(map(repr, THEMES))
         raise ValueError(Text("no_such_value", name="theme", value=theme, choices=choices))
     wide, high = size_of(width, "width"), None if height is None else size_of(height, "height")
-    drawing = _Drawing(trace, _ends(trace, time_range), lanes, wide, high, THEMES[theme], title or "")
+    own = checked_tracks(tracks, trace)
+    drawing = _Drawing(trace, _ends(trace, time_range), lanes, wide, high, THEMES[theme], title or "", own)
     part = _NARROW
     while True:
         text = drawing.text(part)
@@ -106,6 +111,7 @@ class _Drawing:
         height: Size | None,
         theme: Theme,
         title: str,
+        own: dict[str, OwnTrack],
     ) -> None:
         self.trace, self.ends, self.theme, self.width = trace, ends, theme, width
         self.title = printable(title, 200)
@@ -115,7 +121,8 @@ class _Drawing:
         self.category = category[self.layout.events]
         self.waiting = waits(trace)[self.layout.events]
         self.legend = self._legend()
-        foot = 2 * _MARGIN + _LEGEND * (self.legend[-1].line + 1 if self.legend else 0)
+        self.own, below = own, tracks_height(own)
+        foot = below + 2 * _MARGIN + _LEGEND * (self.legend[-1].line + 1 if self.legend else 0)
         if height is not None:
             self.layout = layout(trace, lanes, ends, height.pixels - self.head - foot)
         self.height = self.head + self.layout.height + foot if height is None else height.pixels
@@ -124,6 +131,7 @@ class _Drawing:
             max((len(lane.label) for lane in self.layout.lanes), default=0) * _LETTER * _FONT_SIZE
             + 3 * _MARGIN
         )
+        longest = max([longest, *(len(name) * _LETTER * _FONT_SIZE + 4 * _MARGIN for name in own)])
         self.left = min(max(longest, 40.0), width.pixels * 0.3)
         self.plot = width.pixels - self.left - _MARGIN
         self.scale = self.plot / max(ends[1] - ends[0], 1)
@@ -150,13 +158,14 @@ class _Drawing:
             f'<rect width="{width:g}" height="{height:g}" fill="{self.theme.paper}"/>'
             f"{heading if self.title else ''}{self._ruler()}{self._lanes()}"
             f'<g class="bars" transform="translate({self.left:g} {self.head:g})">{self._bars(narrow)}</g>'
+            f"{self._tracks()}"
             f'<g class="legend">{self._foot()}</g></svg>'
         )
 
     def _ruler(self) -> str:
         origin = origin_ns(self.trace.events)
         start, end = (edge - origin for edge in self.ends)
-        bottom = self.head + self.layout.height
+        bottom = self.head + self.layout.height + tracks_height(self.own)
         found = []
         for tick in ticks(start, end, self.plot):
             x = self.left + (tick.time - start) * self.scale
@@ -233,6 +242,12 @@ class _Drawing:
                 f'<text x="{waited[at] + 2:.2f}" y="{y:.2f}" fill="{ink}">{html.escape(text)}</text>'
             )
         return f'<g font-size="{_NAME_SIZE:g}">{"".join(found)}</g>' if found else ""
+
+    def _tracks(self) -> str:
+        frame = Frame(_MARGIN, self.left, self.left + self.plot, self.ends)
+        return tracks_svg(
+            self.own, frame, self.head + self.layout.height + _MARGIN, self.theme, Writing(_cut, _readable)
+        )
 
     def _outline(self) -> str:
         return f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""

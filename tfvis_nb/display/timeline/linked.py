@@ -50,7 +50,7 @@ class LinkedTimeline(TimelineWidget):
             "title": self._title if title is None else title,
             "options": values
             | {"selection": self._selection, "annotations": self._annotations}
-            | {"view": self._view, "views": self._views},
+            | {"view": self._view, "views": self._views, "tracks": self._tracks},
             **payloads,
         }
 

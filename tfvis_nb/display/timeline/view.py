@@ -53,6 +53,7 @@ class TimelineView(HtmlExport, StoredWidget):
         sync=True
     )
     _views: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    _tracks: traitlets.List[Any] = traitlets.List().tag(sync=True)
     _drawn = traitlets.Bytes().tag(sync=True, echo_update=False)
     _details = traitlets.Bytes().tag(sync=True, echo_update=False)
     _link = traitlets.Unicode("").tag(sync=True)

@@ -23,20 +23,21 @@ from tfvis_nb.display.pictures.picture import OPTIONS, Picture, picture
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.selection import drawn_selection, selected_rows, validate_selection
+from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS as VIEW_OPTIONS
 from tfvis_nb.display.shaping.views import Shown, Views
 from tfvis_nb.display.stored_output import KEPT_BYTES
 from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
+from tfvis_nb.display.timeline.tracked import TrackedTimeline
 from tfvis_nb.display.timeline.view import checked_options
-from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 
 
-class TimelineWidget(ViewedTimeline, PictureExport):
+class TimelineWidget(TrackedTimeline, PictureExport):
     """A trace as a timeline that zooms, searches and selects.
 
     Parameters
@@ -52,6 +53,8 @@ class TimelineWidget(ViewedTimeline, PictureExport):
         larger than 2 MB.
     view
         The initial view: a dict with some of the keys of `view`.
+    tracks
+        Tables to draw below the lanes, by name; see `add_track`.
     **options
         ``height`` in CSS pixels (160 to 4000, by default 560); ``group_by`` (``"device"``, ``"kind"`` or
         ``"none"``); ``color_by`` (``"kind"``, ``"op"`` or ``"device"``); ``lane_filter``, a text that names
@@ -77,6 +80,7 @@ class TimelineWidget(ViewedTimeline, PictureExport):
         title: str | None = None,
         keep: bool = False,
         view: Mapping[str, Any] | None = None,
+        tracks: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         values = checked_options(options)
@@ -92,8 +96,10 @@ class TimelineWidget(ViewedTimeline, PictureExport):
             # Before creating a widget that would have to be closed again.
             now = {name: values[name] for name in VIEW_OPTIONS}
             self._views_of.drawn(view, Shown({}, now, None))
+        self._own = checked_tracks(tracks, trace)
         drawn = drawn_annotations(trace, self._shown, self._lanes)
-        super().__init__(selection=selection, _annotations=drawn, **values)
+        own = drawn_tracks(self._own, trace, self._shown)
+        super().__init__(selection=selection, _annotations=drawn, _tracks=own, **values)
         trace.watch_annotations(self, TimelineWidget._show_annotations)
         if view is not None:
             self.view = view
@@ -162,7 +168,8 @@ class TimelineWidget(ViewedTimeline, PictureExport):
         is_part = limits.pop("time_range", None) is not None
         if is_part or (anonymize and view is not None):
             title = self._title if title is None and not anonymize else title
-            return html_page(self._trace, title, view=view, anonymize=anonymize, **limits | options, **values)
+            values |= {"view": view, "tracks": self._own, "anonymize": anonymize}
+            return html_page(self._trace, title, **limits | options, **values)
         if anonymize:
             shown, values = compress_gaps(self._trace.anonymized()), anonymized_options(values)
             return page_text(shown, title=title or "", selection=self._selection, **limits, **values)
@@ -170,13 +177,13 @@ class TimelineWidget(ViewedTimeline, PictureExport):
         payloads: dict[str, Any] = self._delivery.payloads if title == self._title else {}
         now = self._now() if view is None else self._views_of.drawn(view, self._now())
         kept: dict[str, Any] = {"selection": now.selection, "annotations": self._annotations}
-        kept |= {"view": now.view or None, "views": self._views}
+        kept |= {"view": now.view or None, "views": self._views, "tracks": self._tracks}
         return page_text(self._shown, title=title, **kept, **payloads, **limits, **values | now.options)
 
     def _picture(self, **options: Any) -> Picture:
         """Return the picture that `to_svg` writes, by default of the filtered lanes and selected time."""
         refuse_unknown(options, OPTIONS)
-        own: dict[str, Any] = {"lanes": self.lane_filter}
+        own: dict[str, Any] = {"lanes": self.lane_filter, "tracks": self._own}
         if "range_ns" in self.selection.attrs:
             own["time_range"] = self.selection.attrs["range_ns"]
         return picture(self._trace, **own | options)
@@ -246,7 +253,6 @@ def show_timeline(
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
-    view: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> TimelineWidget: ...
 def show_timeline(
@@ -255,7 +261,6 @@ def show_timeline(
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
-    view: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> TimelineWidget | DatasetTimeline:
     """Show a trace as a timeline, in a notebook as the last expression of a cell.
@@ -265,8 +270,9 @@ def show_timeline(
     source
         A `Trace`, a `TraceDataset`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
         ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
-    selection, title, keep, view, **options
-        As in `TimelineWidget`; of a dataset also ``run``, ``tasks`` and ``steps``, as in `DatasetTimeline`.
+    selection, title, keep, **options
+        As in `TimelineWidget`, with its ``view`` and ``tracks``; of a dataset also ``run``, ``tasks`` and
+        ``steps``, as in `DatasetTimeline`.
 
     Returns
     -------
@@ -278,12 +284,10 @@ def show_timeline(
     TypeError, ValueError, FileNotFoundError
         As in `TimelineWidget`, and the errors of reading `source`.
     """
-    if view is not None:
-        options = {**options, "view": view}
     if isinstance(source, TraceDataset):
         refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "run", "tasks", "steps"])
         return DatasetTimeline(source, selection=selection, title=title, **options)
-    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "keep", "view"])
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "keep", "view", "tracks"])
     check_title(title)
     return TimelineWidget(as_trace(source), selection=selection, title=title, keep=keep, **options)
 

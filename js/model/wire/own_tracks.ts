@@ -1,0 +1,74 @@
+/** Tracks of the user's own, as display/shaping/tracks.py writes them: bars, or values over time. */
+
+import { SHADES } from "../paint/palette";
+import type { Row } from "../types";
+import type { CounterTrack } from "./counters";
+import { digitlessHash } from "./string_table";
+
+interface Values {
+  name: string;
+  unit: string;
+  /** Times in nanoseconds from the origin, in their order. */
+  times: number[];
+  values: number[];
+}
+
+interface Bars {
+  name: string;
+  starts: number[];
+  lengths: number[];
+  names: string[];
+  rows: number[];
+}
+
+export type OwnTrack = Values | Bars;
+
+export interface OwnBars extends Omit<Bars, "rows"> {
+  rows: Row[];
+  /** Of each bar. */
+  shade: Uint8Array;
+}
+
+const read = new WeakMap<readonly OwnTrack[], { counters: CounterTrack[]; bars: OwnBars[] }>();
+
+/** The tracks in the form in which they are drawn. */
+export function ownTracks(tracks: readonly OwnTrack[]): { counters: CounterTrack[]; bars: OwnBars[] } {
+  let found = read.get(tracks);
+  if (!found) {
+    found = { counters: [], bars: [] };
+    for (const track of tracks)
+      if ("times" in track) found.counters.push(counterOf(track));
+      else found.bars.push(barsOf(track));
+    read.set(tracks, found);
+  }
+  return found;
+}
+
+function counterOf({ name, unit, times, values }: Values): CounterTrack {
+  const [least, most] = [Math.min, Math.max].map((pick) =>
+    values.reduce((a, b) => pick(a, b), values[0] ?? 0),
+  );
+  return {
+    ...{ task: "", device: "", counter: name, series: "", unit, least, most },
+    at: times[values.indexOf(most)] ?? 0,
+    times: Float64Array.from(times),
+    levels: Float64Array.from(values),
+  };
+}
+
+function barsOf(track: Bars): OwnBars {
+  const { starts, lengths, names } = track;
+  const ids: number[][] = [];
+  track.rows.forEach((row, at) => {
+    ids[row] ??= [];
+    ids[row].push(at);
+  });
+  const rows = ids.map((own, index) => ({
+    lane: -1,
+    index,
+    ids: Uint32Array.from(own),
+    start: Float64Array.from(own, (at) => starts[at]),
+    end: Float64Array.from(own, (at) => starts[at] + lengths[at]),
+  }));
+  return { ...track, rows, shade: Uint8Array.from(names, (name) => digitlessHash(name) % SHADES) };
+}

@@ -1,0 +1,59 @@
+"""Own tracks in an exported page: seen, pointed at, gone through by keys."""
+
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.browser.timeline import OpenExported
+from tests.real_traces import DATA, real_trace
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "local_mlp_step1.pb")
+    first = int(trace.events["start_ns"].iloc[0])
+    bars = {
+        "start_ns": [first + 1_000_000, first + 4_000_000, first + 5_000_000],
+        "duration_ns": [2_000_000, 3_000_000, 500_000],
+        "name": [HOSTILE, "send", "check"],
+    }
+    values = {"time_ns": [first, first + 5_000_000], "value": [10, 30], "unit": ["%", "%"]}
+    timeline = exported(trace.to_html(tmp_path / "page.html", tracks={"phases": bars, "NIC": values})).wait()
+    root, page = timeline.root, timeline.page
+    expect(root.get_by_role("group", name="Counter NIC")).to_have_attribute(
+        "aria-label", "Counter NIC, 10 % to 30 %"
+    )
+    listed = root.get_by_role("list", name="Bars of phases").get_by_role("listitem")
+    expect(listed).to_have_text(
+        [
+            f"{HOSTILE}, 2.00 ms at +1.000 ms",
+            "send, 3.00 ms at +4.000 ms",
+            "check, 500 µs at +5.000 ms",
+        ]
+    )
+    # From bar to bar by keys: the range of each is selected, with the values of counters in it.
+    label = root.get_by_role("button", name="phases, 3 bars")
+    label.focus()
+    for length in ("2.00 ms", "3.00 ms", "500 µs", "2.00 ms"):
+        page.keyboard.press("Enter")
+        expect(timeline.title).to_have_text(f"{length} selected")
+    expect(timeline.details.get_by_role("table").filter(has_text="NIC")).to_contain_text("10 %")
+    # By the pointer: what it is, and the same.
+    box, lanes = label.bounding_box(), timeline.lanes.bounding_box()
+    assert box
+    assert lanes
+    x, y = lanes["x"] + lanes["width"] * 0.53, box["y"] + 10
+    page.mouse.move(x, y)
+    tip = root.locator(".tooltip")
+    expect(tip).to_contain_text("send")
+    expect(tip).to_contain_text("3.00 ms at +4.000")
+    page.mouse.click(x, y)
+    expect(timeline.title).to_have_text("3.00 ms selected")
+    # Hidden like other lanes, and found by its name.
+    root.get_by_role("button", name="Hide phases").click()
+    expect(label).to_have_count(0)
+    root.get_by_role("button", name="+1 hidden").click()
+    root.get_by_role("textbox", name="Filter lanes").fill("phases")
+    expect(label).to_be_visible()
+    expect(root.get_by_role("group", name="Counter NIC")).to_have_count(0)

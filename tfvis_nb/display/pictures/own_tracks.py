@@ -1,0 +1,126 @@
+"""Tracks of the user's own in a picture: bars, and values as a filled line in steps."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tfvis_nb.core.labels import printable
+from tfvis_nb.display.pictures.layout import ROW
+from tfvis_nb.display.pictures.themes import Theme
+from tfvis_nb.display.shaping.tracks import OwnTrack
+
+_VALUES = 26.0
+_BETWEEN = 4.0
+_MOST_ROWS = 6
+"""More rows of bars are drawn thinner."""
+_NAME_ROOM, _NAME_SIZE, _LETTER = 26.0, 8.0, 0.56
+
+
+class Writing(NamedTuple):
+    """How texts are shortened to so many letters, and which colour is read on another one."""
+
+    cut: Callable[[str, int], str]
+    readable: Callable[[str], str]
+
+
+class Frame(NamedTuple):
+    """Where tracks are drawn (CSS px): labels from `margin`, times from `left` to `right` of a clock."""
+
+    margin: float
+    left: float
+    right: float
+    ends: tuple[int, int]
+
+    def x(self, times: np.ndarray) -> np.ndarray:
+        """Return where times are, those outside at the edges."""
+        share = (np.clip(times, *self.ends) - self.ends[0]) / max(self.ends[1] - self.ends[0], 1)
+        placed: np.ndarray = self.left + share * (self.right - self.left)
+        return placed
+
+
+def tracks_height(tracks: Mapping[str, OwnTrack]) -> float:
+    """Return the CSS pixels that tracks need."""
+    return sum(_height(track) + _BETWEEN for track in tracks.values())
+
+
+def tracks_svg(
+    tracks: Mapping[str, OwnTrack], frame: Frame, top: float, theme: Theme, writing: Writing
+) -> str:
+    """Write tracks below each other; `writing` shortens texts and picks a colour for them."""
+    found = []
+    for track in tracks.values():
+        most = int((frame.left - 2 * frame.margin) / _LETTER / 9)
+        found.append(
+            f'<text x="{frame.margin * 2:g}" y="{top + min(_height(track), 2 * ROW) / 2 + 3:.2f}" '
+            f'fill="{theme.faint}">{html.escape(writing.cut(printable(track.name, 80), most))}</text>'
+        )
+        draw = _bars if track.value is None else _values
+        found.append(draw(track, frame, top, theme, writing))
+        top += _height(track) + _BETWEEN
+    return f'<g class="tracks">{"".join(found)}</g>' if found else ""
+
+
+def _height(track: OwnTrack) -> float:
+    if track.value is not None:
+        return _VALUES
+    rows = int(track.rows.max()) + 1 if len(track.start) else 1
+    return min(rows, _MOST_ROWS) * ROW
+
+
+def _bars(track: OwnTrack, frame: Frame, top: float, theme: Theme, writing: Writing) -> str:
+    if not len(track.start):
+        return ""
+    ends = track.start + (0 if track.duration is None else track.duration)
+    rows = track.rows
+    pitch = _height(track) / (int(rows.max()) + 1)
+    left, right = frame.x(track.start), frame.x(ends)
+    seen = (track.start < frame.ends[1]) & (ends > frame.ends[0])
+    width = np.maximum(right - left, 0.4)
+    shapes, names = [], []
+    for at in np.flatnonzero(seen).tolist():
+        y, tall = top + rows[at] * pitch, max(pitch - 1, pitch / 2)
+        shapes.append(f"M{left[at]:.2f} {y:.2f}h{width[at]:.2f}v{tall:.2f}h{-width[at]:.2f}z")
+        text = writing.cut(printable(track.names[at], 200), int((width[at] - 4) / _LETTER / _NAME_SIZE))
+        if width[at] >= _NAME_ROOM and pitch >= _NAME_SIZE and len(text) > 1:
+            names.append(
+                f'<text x="{left[at] + 2:.2f}" y="{y + pitch / 2 + 2.2:.2f}">{html.escape(text)}</text>'
+            )
+    colour = theme.colours["host"]
+    ink = writing.readable(colour)
+    outline = f' stroke="{theme.outline}" stroke-width=".25"' if theme.outline else ""
+    bars = f'<path fill="{colour}"{outline} d="{"".join(shapes)}"/>'
+    return f'{bars}<g font-size="{_NAME_SIZE:g}" fill="{ink}">{"".join(names)}</g>'
+
+
+def _values(
+    track: OwnTrack,
+    frame: Frame,
+    top: float,
+    theme: Theme,
+    writing: Writing,  # noqa: ARG001
+) -> str:
+    if track.value is None or not len(track.start):
+        return ""
+    low, high = min(float(track.value.min()), 0.0), max(float(track.value.max()), 0.0)
+    # Halves: a difference of extremes may be more than a number holds.
+    scale = high / 2 - low / 2 or 1.0
+    bottom = top + _VALUES
+
+    def y(values: np.ndarray) -> np.ndarray:
+        placed: np.ndarray = bottom - (values / 2 - low / 2) / scale * (_VALUES - 2)
+        return placed
+
+    x = frame.x(track.start)
+    after = np.append(x[1:], frame.right if track.start[-1] <= frame.ends[1] else x[-1])
+    steps = "".join(
+        f"L{a:.2f} {v:.2f}L{b:.2f} {v:.2f}"
+        for a, b, v in zip(x.tolist(), after.tolist(), y(track.value).tolist(), strict=True)
+    )
+    ground = float(y(np.zeros(1))[0])
+    line = f"M{x[0]:.2f} {ground:.2f}{steps}L{after[-1]:.2f} {ground:.2f}"
+    colour = theme.colours["op"]
+    return f'<path fill="{colour}" fill-opacity=".3" stroke="{colour}" stroke-width=".75" d="{line}"/>'
