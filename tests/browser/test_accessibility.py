@@ -54,6 +54,13 @@ def of_timeline(page: Page, audit: Audit) -> None:
     audit.check("tensors and critical path")
 
 
+_FIRST = int(real_trace(DATA / "local_mlp_step1.pb").events["start_ns"].iloc[0])
+TRACKS = {
+    "phases": {"start_ns": [_FIRST], "duration_ns": [5_000_000], "name": ["load"]},
+    "NIC": {"time_ns": [_FIRST], "value": [3]},
+}
+
+
 def of_annotated(page: Page, audit: Audit) -> None:
     timeline = Timeline(page.locator("#tfvis-root")).wait()
     audit.check("annotations")
@@ -66,6 +73,14 @@ def of_annotated(page: Page, audit: Audit) -> None:
     timeline.root.get_by_role("button", name="Export").click()
     expect(timeline.host.get_by_role("menu")).to_be_visible()
     audit.here("menu of exports")
+    page.keyboard.press("Escape")
+    timeline.lanes.press("v")
+    views = timeline.host.get_by_role("dialog", name="Views")
+    views.get_by_role("textbox").fill("mine")
+    views.get_by_role("textbox").press("Enter")
+    timeline.lanes.press("v")
+    expect(views.get_by_role("button", name="mine", exact=True)).to_be_focused()
+    audit.here("named views")
 
 
 def of_code(page: Page, audit: Audit) -> None:
@@ -110,7 +125,7 @@ VIEWS: dict[str, tuple[Make, Callable[[Page, Audit], None]]] = {
         lambda path: real_trace(DATA / "dist_inproc_ps_2workers_step0.pb").to_html(path),
         of_timeline,
     ),
-    "annotations": (lambda path: annotated().to_html(path), of_annotated),
+    "annotations": (lambda path: annotated().to_html(path, tracks=TRACKS), of_annotated),
     "code": (lambda path: coded().to_html(path), of_code),
     "comparison": (lambda path: tfvis_nb.show_comparison(OLD, NEW).to_html(path), of_comparison),
     "dashboard": (
