@@ -1,4 +1,4 @@
-"""Texts that a trace can hold and a page must show literally."""
+"""Texts that a trace can contain and a page must show literally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces made up to be merged, and what they are sent as, read back the slow way."""
+"""Generated traces for merging, and a slow reader of their wire format."""
 
 from __future__ import annotations
 

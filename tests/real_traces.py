@@ -1,4 +1,4 @@
-"""Where real traces are: small ones next to the tests, the large collection beside the repository."""
+"""Paths of real traces: small ones next to the tests, the large collection next to the repository."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def all_files() -> list[Path]:
 
 
 def step_stats_files() -> list[Path]:
-    """Return every file that holds a RunMetadata or StepStats with rows."""
+    """Return all files with a RunMetadata or StepStats that has rows."""
     return [
         path
         for path in all_files()
@@ -66,12 +66,12 @@ def step_stats_files() -> list[Path]:
 
 
 def xspace_files() -> list[Path]:
-    """Return every file that holds a sound XSpace."""
+    """Return all files with a sound XSpace."""
     return [path for path in all_files() if ".xplane.pb" in path.name and "corrupt" not in path.name]
 
 
 def real_trace(source: Path | Sequence[Path]) -> Trace:
-    """Return a trace that all tests of a process share, with what was computed of it; none may change it."""
+    """Return a trace shared by all tests of a process, with its cached results; tests must not change it."""
     return _kept(source if isinstance(source, Path) else tuple(source))
 
 
@@ -101,7 +101,7 @@ def outside_sample(value: object) -> bool:
 
 
 def each(paths: Iterable[Path]) -> list[ParameterSet]:
-    """Return parameters for a test of what holds of every trace; those outside of the sample are thorough."""
+    """Return parameters for a test of all traces; those outside the sample are marked thorough."""
     return [
         pytest.param(
             path,

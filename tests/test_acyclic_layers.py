@@ -1,4 +1,4 @@
-"""The contract that `make lint` holds the modules to finds circles."""
+"""The contract checked by `make lint` finds import cycles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python and the front end both do: the cases of tests/data/conformance, which js/model runs too."""
+"""Behaviour shared by Python and the front end: cases of tests/data/conformance, which js/model also runs."""
 
 from __future__ import annotations
 

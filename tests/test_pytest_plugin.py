@@ -1,4 +1,4 @@
-"""The pytest fixture ``tfvis_trace``, in a run of pytest of its own."""
+"""The pytest fixture ``tfvis_trace``, in a separate run of pytest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each event is to its step."""
+"""The activity of each event in its step."""
 
 from __future__ import annotations
 

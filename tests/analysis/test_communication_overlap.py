@@ -1,4 +1,4 @@
-"""Communication, computing, and how much of both at once."""
+"""Communication, computing, and their overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two traces beside each other, against the same added up event by event."""
+"""Comparisons of two traces, checked against sums event by event."""
 
 from __future__ import annotations
 

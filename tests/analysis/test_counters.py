@@ -1,4 +1,4 @@
-"""Values over time, beside sums over every nanosecond."""
+"""Values over time, checked against sums over every nanosecond."""
 
 from __future__ import annotations
 

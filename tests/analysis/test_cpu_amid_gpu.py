@@ -1,4 +1,4 @@
-"""Ops on a CPU amid kernels, against reading labels and outputs one by one."""
+"""CPU ops between kernels, checked against reading labels and outputs one by one."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_idle_time_of_ops_at_once_adds_up_to_that_of_any() -> None:
 
 
 def by_label(trace: Trace) -> dict[str, list[int]]:
-    """For each node its copies to the host and the GPU, in number and bytes, from what the labels say."""
+    """Return the number and bytes of each node's copies to the host and the GPU, from the labels."""
     frame = trace.events
     ops = frame[frame["kind"] == "op"]
     launched = set(frame[frame["kind"].isin(["kernel", "memset"])]["name"])
@@ -267,7 +267,7 @@ def test_every_small_copy_of_a_sparse_model(path: Path) -> None:
     assert {name: amounts for name, amounts in copied.items() if any(amounts)} == by_label(trace)
     # All copies but the input that comes and the loss that goes.
     assert sum(row["to_host"] + row["to_device"] for row in rows.values()) == 15 - 2
-    # Placed on the GPU and run there: what it takes from the host are two of its inputs.
+    # Placed and run on the GPU, with two inputs from the host.
     assert rows["SparseToDense"]["where"] == "GPU"
     assert [rows["SparseToDense"][name] for name in names] == [2, 20, 1, 16]
     assert rows["strided_slice_2"]["where"] == "host memory"

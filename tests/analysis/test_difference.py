@@ -1,4 +1,4 @@
-"""Differences of step times: how often chance looks like one, how often one is found, what they are."""
+"""Differences of step times: false positives, detection rates, and values."""
 
 from __future__ import annotations
 

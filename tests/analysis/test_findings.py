@@ -77,7 +77,7 @@ def test_what_a_profile_compiled_in_the_first_step_sets_it_apart(name: str) -> N
 
 
 def _copied(start: int) -> tv.Trace:
-    """A GPU's op amid its kernels, with a copy to the host from `start` on; the op ends at 50."""
+    """A GPU op between its kernels, with a copy to the host starting at `start`; the op ends at 50."""
     ops = {"kind": "op", "op": "Unique", "device": "GPU:0", "lane": "ops", "name": "unique", "detail": ""}
     gpu = {**ops, "kind": "kernel", "lane": "stream:1"}
     rows = [

@@ -1,4 +1,4 @@
-"""What is found in every real trace: what is known of them and nothing that the figures do not bear out."""
+"""Findings in all real traces: the known ones, and none that the figures do not support."""
 
 from __future__ import annotations
 

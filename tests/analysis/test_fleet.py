@@ -1,4 +1,4 @@
-"""A fleet's outliers, stragglers, drift and slower ops: what is planted is found, and nothing else."""
+"""A fleet's outliers, stragglers, drift and slower ops: only planted ones are found."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Row = tuple[str, int, int, str]
 
 
 def trace_of(*rows: Row, lanes: list[str] | None = None, recorded: list[Any] | None = None) -> Trace:
-    """Make a trace of (name, start, duration, detail); `recorded` is what is known of its tracings."""
+    """Make a trace of (name, start, duration, detail); `recorded` has the facts about its tracings."""
     columns = {
         "start_ns": [row[1] for row in rows],
         "duration_ns": [row[2] for row in rows],
@@ -295,7 +295,7 @@ def slow(rows: list[Row]) -> dict[str, tuple[int, int]]:
 
 @st.composite
 def nests(draw: st.DrawFn) -> list[Row]:
-    """Make calls and tracings of which each lies within another or beside it."""
+    """Make calls and tracings that are nested or disjoint."""
     rows: list[Row] = []
 
     def fill(start: int, end: int, depth: int) -> None:

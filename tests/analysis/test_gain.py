@@ -1,4 +1,4 @@
-"""What findings say that removing their cause saves."""
+"""The predicted savings of removing the cause of a finding."""
 
 import json
 import math

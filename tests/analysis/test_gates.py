@@ -1,4 +1,4 @@
-"""What a check compares, and when it is worse: sums over events, limits as texts, planted changes."""
+"""Checks and their results: sums over events, limits as texts, planted changes."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_times_that_vary_too_much_are_not_known() -> None:
 
 
 def test_value_interval_and_result_of_a_time_agree() -> None:
-    """The value is the trimmed mean of the steps, the interval holds it, and it decides."""
+    """The value is the trimmed mean of the steps, and the interval contains it and decides."""
     steps = repeated(real_trace(STEP), 20, 7)
     durations = sorted(steps.steps["duration_ns"])
     value = values(steps)["step_ms"]

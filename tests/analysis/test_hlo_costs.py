@@ -1,4 +1,4 @@
-"""What instructions compute and access, beside what XLA's own cost analysis counts of the same programs.
+"""Operations and bytes of instructions, compared with XLA's own cost analysis of the same programs.
 
 XLA's counts are in ``xla_costs.json``; ``benchmarks/xla_costs.py`` writes it anew.
 """

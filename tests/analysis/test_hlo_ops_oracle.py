@@ -1,4 +1,4 @@
-"""Runs and times of instructions beside those of a plain reading of the profile's bytes."""
+"""Runs and times of instructions, compared with a simple reading of the profile's bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of the figures of every trace there is: parts add up to the whole, to the nanosecond."""
+"""Identities that hold for all traces: parts add up to the whole, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ KEYS = ["step", "task", "device"]
 
 
 def files() -> list[Path]:
-    """Return every file that holds a trace."""
+    """Return all files with a trace."""
     others = [path for path in all_files() if path.name.endswith(_OTHERS)]
     return step_stats_files() + xspace_files() + others
 
 
 @pytest.fixture(scope="module", params=each(files()))
 def trace(request: pytest.FixtureRequest) -> Trace:
-    """Return each trace; what is asked of one is asked before the next is read."""
+    """Return each trace; all checks of one run before the next is read."""
     path: Path = request.param
     return real_trace(path)
 
@@ -87,7 +87,7 @@ def test_busy_and_idle_are_the_step(trace: Trace) -> None:
     assert (known["busy_ns"] + known["idle_ns"] == known["step_ns"]).all()
     assert (known[["busy_ns", "idle_ns"]] >= 0).all(axis=None)
     assert known["utilisation"].dropna().between(0, 1).all()
-    # As many ran at once as the mean of those times at which any did: at least one.
+    # The mean parallelism over the time with any event: at least one.
     assert (known["parallelism"].dropna() >= 1).all()
     hta = table[table["hta_kernel_ns"].notna()]
     parts = hta["hta_idle_ns"] + hta["hta_compute_ns"] + hta["hta_non_compute_ns"]

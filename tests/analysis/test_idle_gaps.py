@@ -21,7 +21,7 @@ KEY = ["step", "task", "device"]
 
 
 def check_sums(trace: Trace) -> None:
-    """The causes of a device add up to what it was idle, and of a gap to its length."""
+    """Check that causes add up to the idle time of a device, and to the length of a gap."""
     gaps = trace.idle_gaps
     if gaps.empty:
         return
@@ -36,7 +36,7 @@ def check_sums(trace: Trace) -> None:
     found = gaps.groupby(KEY, observed=True)["duration_ns"].sum()
     idle = utilisation(trace).set_index(KEY)["idle_ns"]
     assert (idle.reindex(found.index) == found).all()
-    # An accelerator without gaps was busy all the time, or is not known.
+    # An accelerator without gaps was busy all the time, or is unknown.
     others = idle[~idle.index.isin(found.index)].dropna()
     assert (others[["GPU" in device for _, _, device in others.index]] == 0).all()
 
@@ -54,7 +54,7 @@ def test_gaps_of_real_traces_add_up(path: Path) -> None:
 
 
 def told(trace: Trace, device: str = GPU) -> list[tuple[int, str, str]]:
-    """Of each part of a device's gaps, by time, how long it is, its cause, and the name of the event."""
+    """Return length, cause and event name of each part of a device's gaps, ordered by time."""
     gaps = trace.idle_gaps.sort_values("start_ns")
     gaps = gaps[gaps["device"] == device]
     names = trace.events["name"].iloc[gaps["cause_event"]]

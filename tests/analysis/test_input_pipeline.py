@@ -1,4 +1,4 @@
-"""The stages of tf.data pipelines, beside the events of the profile one by one."""
+"""The stages of tf.data pipelines, compared with the events of the profile one by one."""
 
 from collections import Counter
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_what_autotune_chose_in_a_profile_of_tensorflow_2_15(data: Path) -> None
     for name in ("decode", "read"):
         stage = table.loc[name]
         assert (stage["autotune"], stage["parallelism"], stage["deterministic"]) == (True, 2, True)
-    # Whole MB are recorded: of small elements it is not known.
+    # Whole MB are recorded, so it is unknown for small elements.
     assert (table["buffered_mean"]["mixed"], table["buffered_bytes"].isna()["mixed"]) == (7, True)
     assert table["bottleneck"]["decode"]
 
@@ -130,7 +130,7 @@ def test_inputs_with_equal_names_stand_below_their_own_consumers() -> None:
     table = of_calls(*calls, iterators=numbers)
     assert table["dataset"].tolist() == ["Zip:9", "Zip:9", "Map:1", "Range:4", "Map:2", "Range:3"]
     assert table["consumer"].fillna(-1).tolist() == [-1, 0, 1, 2, 1, 4]
-    # Without numbers the names tell no more than that both are below a Map.
+    # Without numbers, the names only show that both are below a Map.
     assert of_calls(*calls)["consumer"].fillna(-1).tolist() == [-1, 0, 1, 2, 2, 1]
     # Stages that are above one another are all there.
     turned = of_calls(*calls, iterators=[(1, 4), (2, 1), (3, 2), (4, 3), (5, 2), (6, 5)])
@@ -173,7 +173,7 @@ def test_self_time_is_without_other_stages_on_the_same_thread() -> None:
 
 
 def test_a_buffer_whose_elements_are_not_said_is_empty() -> None:
-    """TensorFlow says nothing of a buffer without elements, nor of any before 2.8."""
+    """TensorFlow does not record buffers without elements, and none before 2.8."""
     calls = [("Iterator::Root", 0, 9, "a", ""), ("Iterator::Root::Prefetch", 1, 8, "a", "buffer_limit=2")]
     assert of_calls(*calls)["empty"].isna().all()
     calls += [("Iterator::Root::Prefetch", 20, 1, "a", "buffer_limit=2 buffered_elements=2")]
@@ -189,7 +189,7 @@ def test_an_element_that_is_still_being_made_is_not_in_the_buffer() -> None:
         (called, 100, 50, "a", "buffered_elements=1"),
         (made, 90, 40, "b", "element_id=7"),
         (taken, 140, 5, "a", "element_id=7"),
-        # Made before it was asked for.
+        # Made before it was requested.
         (called, 200, 9, "a", "buffered_elements=1"),
         (made, 150, 20, "b", "element_id=8"),
         (taken, 201, 5, "a", "element_id=8"),
@@ -216,7 +216,7 @@ def test_the_bottleneck_is_the_stage_that_others_wait_for() -> None:
     table = of_calls(*calls)
     assert table.loc[table["bottleneck"], "dataset"].tolist() == ["MapDataset:1"]
     assert table.set_index("stage").loc["Root::Prefetch", "busy_ns"] == 98
-    # Two at once are under way for no longer than one.
+    # Two simultaneous ones run no longer than one.
     more = of_calls(*calls, (f"{zipped}[0]::Map::Range", 2, 19, "c", "name=RangeDataset:0"))
     assert more["busy_ns"].tolist() == table["busy_ns"].tolist()
     assert more["bottleneck"].tolist() == table["bottleneck"].tolist()

@@ -1,4 +1,4 @@
-"""Memory of real traces: by an obvious reader, by TensorFlow's own figures, and what holds of every trace."""
+"""Memory of real traces: checked by a simple reader, TensorFlow's own figures, and general identities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def curves(trace: tv.Trace) -> dict[memory_oracle.Where, memory_oracle.Curve]:
 
 
 def holds(trace: tv.Trace) -> None:
-    """Check what is so whatever was recorded."""
+    """Check identities that hold for any recording."""
     buffers, peaks = trace.lifetimes, memory_peaks(trace)
     assert (why_not(trace.memory) == "") == (len(trace.memory) > 0)
     assert set(buffers["role"]) <= set(ROLES)
@@ -89,10 +89,10 @@ def test_curves_of_every_profile(path: Path) -> None:
     expected = memory_oracle.of_profile(space)
     for column, stat in (("free_bytes", "bytes_available"), ("fragmentation", "fragmentation")):
         told = [told for curve in memory_oracle.of_profile(space, stat).values() for _, told in curve]
-        # An allocator that holds no free byte divides by 0.
+        # An allocator without free bytes would divide by 0.
         assert sorted(trace.memory[column].dropna()) == sorted(each for each in told if each == each)  # noqa: PLR0124
     if expected:
-        # The clock of a profile that begins at 0 is moved to when it was recorded.
+        # The clock of a profile that starts at 0 is moved to the time of the recording.
         first = min(curve[0][0] for curve in expected.values())
         moved = min(curve[0][0] for curve in got.values()) - first
         expected = {

@@ -1,4 +1,4 @@
-"""Operations of TensorFlow's ops: as TensorFlow registers, as loops count, and what is not known."""
+"""Operations of TensorFlow's ops: compared with TensorFlow and with loops; unknown cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An allocation that failed: what was asked for, what was free, and what was allocated."""
+"""A failed allocation: the request, free memory, and allocated buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The overview agrees with every other view, and says what is plain to see."""
+"""The overview agrees with all other views, and states the obvious cause."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KEYS = ["task", "device"]
 
 @pytest.fixture(scope="module", params=each(files()))
 def trace(request: pytest.FixtureRequest) -> Trace:
-    """Return each trace; what is asked of one is asked before the next is read."""
+    """Return each trace; all checks of one run before the next is read."""
     path: Path = request.param
     return real_trace(path)
 

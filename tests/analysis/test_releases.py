@@ -10,7 +10,7 @@ from tfvis_nb.analysis import why_not
 
 
 def told(trace: Trace) -> list[tuple[int, str, str]]:
-    """Of each piece of the path how long it is, what it is, and the name of its event."""
+    """Return length, category and event name of each piece of the path."""
     path = trace.critical_path
     names = trace.events["name"].iloc[path["event"]]
     return [

@@ -1,4 +1,4 @@
-"""Steps that last no time at all: shares of nothing are not known, and nothing breaks on them."""
+"""Steps without duration: shares are unknown, and nothing fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ONE_EVENT = b'{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":
 
 
 def analyses() -> list[Callable[..., Any]]:
-    """Return every public function of the analyses that asks for nothing but a trace."""
+    """Return all public analyses that only need a trace."""
     found: list[Callable[..., Any]] = []
     for path in MODULES.values():
         module = importlib.import_module(f"tfvis_nb.analysis.{path}")

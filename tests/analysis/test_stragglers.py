@@ -120,9 +120,9 @@ def expected(trace: Trace) -> list[dict[str, Any]]:
 
 
 def in_order(rows: Iterable[Mapping[Any, Any]]) -> tuple[list[list[Any]], list[int]]:
-    """Return what is told of each arrival, and what the last ones were alone in costing.
+    """Return the facts about each arrival, and the sole waits for the last ones.
 
-    Which of several that come at the same time is last does not matter.
+    If several arrive at the same time, it does not matter which one is last.
     """
     names = ("step", "kind", "event", "task", "name", "arrived_ns", "lateness_ns", "wait_ns")
     told = [([row[name] for name in names], row["sole_wait_ns"]) for row in rows]

@@ -1,4 +1,4 @@
-"""Transfers: waiting and moving told apart by the channel's order."""
+"""Transfers: waiting and moving separated by the order of the channel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfvis_nb.core.devices import task_of
 
 
 def bursts(table: pd.DataFrame) -> list[list[tuple[int, int, int, float]]]:
-    """Return what was on its way at once on each channel, by ends: duration, event, TicTac's time, bytes."""
+    """Return simultaneous transfers of each channel, by end: duration, event, TicTac's time, bytes."""
     channels: dict[Any, list[tuple[int, int, int, float]]] = {}
     names = ["kind", "step", "source", "destination", "start_ns", "duration_ns", "bytes"]
     for event, row in enumerate(zip(*(table[name].tolist() for name in names), strict=True)):
@@ -46,7 +46,7 @@ def ceiling(burst: list[tuple[int, int, int, float]]) -> float:
 
 
 def check(trace: tv.Trace) -> None:
-    """Check that a tensor moves as TicTac says or, if it would be too fast for that, within an interval."""
+    """Check that a tensor moves as in TicTac or, if that would be too fast, within an interval."""
     received = trace.transfers[trace.transfers["kind"] == "transfer"].set_index("event")
     assert (received["wait_ns"] + received["transfer_ns"] == received["duration_ns"]).all()
     assert (received["transfer_least_ns"] <= received["transfer_ns"]).all()

@@ -1,4 +1,4 @@
-"""Analyses that are asked of something else than a trace say so, every one."""
+"""All analyses reject arguments other than traces with a clear message."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_steps_with_pauses_between_them_change_as_one_alone_does(change: dict[st
 
 @pytest.mark.collection(*(f"h200/mwms_straggler_worker{number}.xplane.pb" for number in range(2)))
 def test_less_work_that_makes_steps_longer_is_no_prediction() -> None:
-    """The profile has nothing that tells ops after a collective to wait for it."""
+    """The profile has no dependency of ops after a collective on it."""
     trace = read_h200([f"mwms_straggler_worker{number}.xplane.pb" for number in range(2)])
     with raises_id(ValueError, "replay_lacks_dependencies"):
         what_if(trace, on_time="/job:worker/replica:0/task:1")

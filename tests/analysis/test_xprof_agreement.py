@@ -1,6 +1,6 @@
-"""Figures of steps, kernels and ops beside those of XProf.
+"""Figures of steps, kernels and ops, compared with XProf.
 
-What XProf said is in ``xprof_figures.json``; ``benchmarks/xprof_figures.py`` writes it anew.
+XProf's figures are in ``xprof_figures.json``, which ``benchmarks/xprof_figures.py`` writes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def read(name: str) -> Trace:
 
 
 def steps_of(name: str) -> list[tuple[dict[str, Any], int]]:
-    """Return what XProf says of each step, and the step's number here: it has the number or the name."""
+    """Return XProf's figures of each step, and the step's number here, matched by number or name."""
     numbers = {label: step for step, label in read(name).step_labels.items()}
     return [
         (row, numbers.get(row["stepnum"]) or int(row["stepnum"].split()[-1]))

@@ -1,4 +1,4 @@
-"""Finds names of a trace in what is made of it."""
+"""Find names of a trace in files made from it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def page_part(page: str, name: str) -> bytes:
 
 
 def page_text(page: str) -> str:
-    """All texts of a page, with what is packed in it."""
+    """Return all texts of a page, including packed ones."""
     parts = [gzip.decompress(base64.b64decode(data)) for _, data in _PART.findall(page)]
     return "\n".join([_PART.sub("", page), *(part.decode("latin-1") for part in parts)])
 
 
 def file_text(path: Path) -> str:
-    """All texts of a page, a Chrome trace or a table, with what is packed in it."""
+    """Return all texts of a page, a Chrome trace or a table, including packed ones."""
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         head = table.schema.metadata[KEY].decode()
@@ -80,7 +80,7 @@ def survivors(names: Iterable[str], text: str) -> list[str]:
 
 @cache
 def _known() -> str:
-    """What pages have without any name, what is public, and the texts of notes and findings."""
+    """Return the texts of pages without names, public words, and texts of notes and findings."""
     columns = {"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["a"]}
     trace = Trace(events.build(columns))
     package = Path(tfvis_nb.__file__).parent

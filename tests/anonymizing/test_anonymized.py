@@ -1,4 +1,4 @@
-"""What is replaced in each part of a trace, and what stays."""
+"""Replaced and kept names in each part of a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""axe-core on a page: what it finds against WCAG 2.2 AA and good practice."""
+"""axe-core on a page: violations of WCAG 2.2 AA and good practice."""
 
 from __future__ import annotations
 

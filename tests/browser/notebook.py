@@ -1,4 +1,4 @@
-"""One notebook, open in JupyterLab: its cells, its kernel and what they show."""
+"""A notebook open in JupyterLab: its cells, outputs and kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ On a quiet machine it takes less than two seconds.
 """
 
 ANSWERED_WITHIN = 180_000
-"""Milliseconds until the kernel has answered what was run; longer than anything takes that ends."""
+"""Timeout in milliseconds for answers of the kernel, longer than any test needs."""
 
 # JupyterLab started with expose_app_in_browser: its commands are surer than menus and keys.
 _READY = """(path) => {
@@ -34,7 +34,7 @@ _READY = """(path) => {
     return shown && kernel?.status === 'idle';
 }"""
 
-# Not awaited: what never ends would hold the test.
+# Not awaited, because a call that never ends would block the test.
 _SHOW = """([path, id]) => {
     const kernel = id === null ? undefined : { id };
     window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook', kernel });
@@ -100,7 +100,7 @@ _STATE = """() => {
     return JSON.stringify({ shown, dialogs });
 }"""
 
-# A promise that is never kept would hold the test, and playwright sets no limit.
+# A promise that never resolves would block the test, because playwright sets no limit.
 _WITHIN = f"""async (given) => {{
     const late = new Promise((_, fail) => {{
         setTimeout(() => fail(new Error('no answer within {ANSWERED_WITHIN} ms')), {ANSWERED_WITHIN});
@@ -184,7 +184,7 @@ class Notebook:
         return "*" in self.cell(index).locator(".jp-InputPrompt").inner_text()
 
     def ask(self, source: str) -> str:
-        """Run `source` in a new last cell; what it printed and what its value reads as."""
+        """Run `source` in a new last cell; return its output and the text of its value."""
         index = self._answer(_APPEND, source)
         return self.output(index).inner_text().strip()
 
@@ -208,7 +208,7 @@ class Notebook:
         return self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
 
     def output(self, index: int) -> Locator:
-        """What the cell shows below its code."""
+        """The output of the cell."""
         return self.cell(index).locator(".jp-OutputArea").first
 
     def timeline(self, index: int, number: int = 0) -> Timeline:
@@ -262,4 +262,4 @@ def state(page: Page) -> str:
 
 
 OpenNotebook = Callable[[Sequence[str]], Notebook]
-"""What the fixture `notebook` is."""
+"""The type of the fixture `notebook`."""

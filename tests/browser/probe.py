@@ -1,4 +1,4 @@
-"""What is tried of a timeline in every host: it is drawn, clicked, exported, and the kernel learns of it."""
+"""Checks of a timeline in all hosts: it is drawn, clicked and exported, and the kernel gets the selection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ said = ipywidgets.Label("nothing selected")
 timeline.on_selection(lambda rows: setattr(said, "value", "selected: " + " ".join(rows["name"])))
 ipywidgets.VBox([said, timeline])
 """
-"""A timeline, and above it what the kernel hears of its selection."""
+"""A timeline, with the selection received by the kernel above it."""
 
 ALONE = f"import tfvis_nb\ntfvis_nb.show_timeline({str(TRACE)!r}, height=460)"
 """The timeline as the output itself, which a saved notebook keeps."""
@@ -39,7 +39,7 @@ def select_longest(timeline: Timeline) -> str:
 
 
 def export(timeline: Timeline) -> None:
-    """Have the kernel make a file, and read what the browser saves."""
+    """Make the kernel create a file, and read the file saved by the browser."""
     with timeline.page.expect_download() as saved:
         timeline.host.get_by_role("button", name="Export").click()
         timeline.host.get_by_role("menuitem", name="Chrome trace").click()
@@ -47,7 +47,7 @@ def export(timeline: Timeline) -> None:
 
 
 def works(host: Locator, said: Locator) -> Timeline:
-    """Try all of it; `said` is where `CELL` shows what the kernel has heard."""
+    """Run all checks; `said` is the element where `CELL` shows what the kernel received."""
     timeline = Timeline(host).wait()
     name = select_longest(timeline)
     expect(said).to_have_text(f"selected: {name}")

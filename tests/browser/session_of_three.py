@@ -21,7 +21,7 @@ COSTS: dict[int, dict[str, Any]] = {
 def write_session(path: Path) -> None:
     """Write a session in which ``train`` has two traces and ``evaluate`` one.
 
-    What the trace of run 2000 cost is known.
+    The cost of the trace of run 2000 is known.
     """
     writer = Writer(path, keep=None)
     counted = {}

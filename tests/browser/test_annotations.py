@@ -1,4 +1,4 @@
-"""Annotations in an exported page: what a colleague sees, edits and sends back."""
+"""Annotations in an exported page, which a colleague sees, edits and sends back."""
 
 import json
 import re

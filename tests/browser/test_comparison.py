@@ -1,4 +1,4 @@
-"""Two timelines that are compared: they move together, on a page of their own."""
+"""Two compared timelines on a page: they move together."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The dashboard on a page of its own: its tabs, charts and tables."""
+"""The dashboard on its own page: tabs, charts and tables."""
 
 import io
 import re
@@ -165,7 +165,7 @@ def test_charts_have_the_colours_of_the_timeline_in_either_theme(
     turns: list[tuple[Theme, Theme]] = [("light", "dark"), ("dark", "light"), ("light", "dark")]
     for theme, other in turns:
         shown.page.emulate_media(color_scheme=theme)
-        # A kernel's bar in a table as well.
+        # Also for a kernel's bar in a table.
         cell = shown.page.get_by_role("cell", name="kernel", exact=True)
         kernels = shown.table("Ops", "By op type").locator("tbody tr").filter(has=cell)
         expect(kernels.first.locator(".long b")).to_have_css("background-color", KERNELS[theme])

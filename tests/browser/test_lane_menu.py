@@ -1,4 +1,4 @@
-"""Lanes that fold, the menu of the right button, the full screen, and what a search says of its matches."""
+"""Folded lanes, the context menu, full screen, and the summary of search matches."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""The page of a predicted trace: what tells it from a recorded one."""
+"""The page of a predicted trace, and its differences from a recorded one."""
 
 from pathlib import Path
 

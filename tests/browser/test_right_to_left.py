@@ -1,4 +1,4 @@
-"""Names that run from right to left, or turn what comes after them, keep to their own place."""
+"""Right-to-left names, and names that change the text direction, do not affect other texts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The bars of the steps: which stand out, and what is said of them."""
+"""The bars of the steps: highlighted ones, and their descriptions."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The tensors in memory as bars: what they say, where they lead, and that they stay away until asked for."""
+"""Tensors in memory as bars: texts, links, and hidden by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the front end reads is what Python wrote: every event, to the nanosecond, of real traces."""
+"""The front end reads exactly what Python wrote: every event of real traces, to the nanosecond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A timeline on a page, as a user sees it: bars, search, the details beside them."""
+"""A timeline on a page, as users see it: bars, search, and details."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, expect
 
-# An event's bar is a place on a canvas, which no locator finds: the timeline itself says where it is.
+# A bar is a position on a canvas, which no locator finds, so the timeline itself reports it.
 _LOCATE = "(host, event) => host.tfvis?.locate(event) ?? null"
 
 _FACTS = """(panel) => [...panel.querySelectorAll('dl dt')].map(
@@ -34,7 +34,7 @@ class Timeline:
         self.status = host.get_by_role("status")
 
     def wait(self) -> Timeline:
-        """Wait until it is drawn and says so."""
+        """Wait until it reports that it is drawn."""
         expect(self.root).to_have_attribute("data-drawn", "true")
         return self
 
@@ -83,4 +83,4 @@ class Timeline:
 
 
 OpenExported = Callable[[Path], Timeline]
-"""What the fixture `exported` is."""
+"""The type of the fixture `exported`."""

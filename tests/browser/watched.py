@@ -1,4 +1,4 @@
-"""What a page must not do unseen: log errors, throw, open dialogs, or ask the network for anything."""
+"""Detect pages that log errors, throw, open dialogs, or use the network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Watched:
     page
         A page that shows nothing yet.
     own
-        What the address of everything the page may load starts with.
+        The prefix of addresses that the page may load.
     """
 
     def __init__(self, page: Page, own: str) -> None:
@@ -47,7 +47,7 @@ class Watched:
             self.strangers.append(request.url)
 
     def forget(self) -> None:
-        """Pass over what has been seen so far."""
+        """Ignore everything seen so far."""
         self.errors.clear()
         self.strangers.clear()
 

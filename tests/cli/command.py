@@ -41,7 +41,7 @@ def tfvis_nb_here(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[
 
 
 def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
-    """Return the one line in which a command said what is wrong, and nothing else."""
+    """Return the single line with a command's error message."""
     assert done.returncode == code, done.stderr
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()

@@ -1,4 +1,4 @@
-"""Completion: what a shell is offered, and that it takes the script that asks."""
+"""Completion: suggestions for a shell, and shells that accept the script."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def offered(line: str) -> list[str]:
-    """What a shell is offered for the last word of a line, each with its type."""
+    """Return the suggestions for the last word of a line, each with its type."""
     place = str(len(line.split(" ")) - 1)
     asked = {"COMP_WORDS": line, "COMP_CWORD": place, "_TFVIS_NB_COMPLETE": "bash_complete"}
     with patch.dict(os.environ, asked):

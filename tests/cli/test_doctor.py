@@ -1,4 +1,4 @@
-"""``tfvis-nb doctor``: what it finds here, and what it would say of machines that lack something."""
+"""``tfvis-nb doctor``: results here, and on machines that lack something."""
 
 from __future__ import annotations
 

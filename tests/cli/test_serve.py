@@ -1,4 +1,4 @@
-"""``tfvis-nb serve``: what it says, how it is ended, and what it refuses to begin with."""
+"""``tfvis-nb serve``: its output, how it ends, and what it rejects at the start."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def serving(
 
 
 def ended(process: subprocess.Popen[str], by: int = signal.SIGINT) -> tuple[int, list[str]]:
-    """End it, and return its exit code and what it said beside the address."""
+    """End it, and return its exit code and its output except the address."""
     process.send_signal(by)
     out, said = process.communicate(timeout=60)
     assert out == ""

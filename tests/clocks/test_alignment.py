@@ -39,7 +39,7 @@ def shifted(trace: tv.Trace, task: str, offset: int, rows: np.ndarray | None = N
 
 
 def of(trace: tv.Trace, task: str) -> pd.Series:
-    """Return what is known of a task's clock."""
+    """Return the facts about a task's clock."""
     found = clock_offsets(trace)
     return found[found["task"] == task].iloc[0]
 

@@ -1,4 +1,4 @@
-"""Annotations of a trace: what they may be, how they fit a trace that is read again, and damaged ones."""
+"""Annotations of a trace: valid values, use after reading the trace again, and damaged ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables beside the events: kept, joined, and left out where they are damaged."""
+"""Tables other than events: kept, joined, and left out if damaged."""
 
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def test_devices_are_those_with_events() -> None:
     assert trace([GPU], f"{task}/device:GPU:0", task).devices["cores"].tolist() == [132]
     others = trace([GPU | {"task": "/job:worker/replica:0/task:0"}], f"{task}/device:GPU:0", task)
     assert others.devices["cores"].isna().all()
-    # Two processes that do not say their tasks: nothing tells whose GPU it is.
+    # Two processes without task names: the owner of the GPU is unknown.
     assert trace([GPU, GPU | {"cores": 80}]).devices["cores"].isna().all()
 
 

@@ -1,4 +1,4 @@
-"""What a predicted trace keeps of the recorded one, in files and in its parts."""
+"""Data about the recorded trace in a predicted one, in files and in parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trace: what it holds and derives."""
+"""Trace: its contents and derived tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of traces becomes a dataset: what is read, read again, and left out."""
+"""A folder of traces becomes a dataset: sources that are read, read again, and left out."""
 
 from __future__ import annotations
 

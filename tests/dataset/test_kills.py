@@ -1,4 +1,4 @@
-"""An ingest that is killed in the middle and goes on makes the same dataset, file by file."""
+"""An ingest that is killed and resumed makes the same dataset, file by file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chart by itself: what a script saves, and what a cell shows."""
+"""A chart on its own: saved by a script, and shown by a cell."""
 
 from __future__ import annotations
 

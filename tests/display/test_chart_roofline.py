@@ -1,4 +1,4 @@
-"""The roofline chart: its points are the rows of the table, its lines what the device can do."""
+"""The roofline chart: its points are rows of the table, its lines the limits of the device."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_points_are_the_rows_and_their_area_the_time() -> None:
         assert set(trace.events["name"].iloc[events]) == {name}
         assert set(trace.events["kind"].iloc[events]) == {"kernel"}
     assert drawn_sources(made)[0].name == ROWS
-    # What the GPU of a RunMetadata computes is not known.
+    # The work of the GPU in a RunMetadata is unknown.
     assert not _glyphs(made, Line)
     for rate in ("peak_flops", "memory_bandwidth"):
         with raises_id(ValueError, "rate_not_positive"):

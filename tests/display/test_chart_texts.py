@@ -1,4 +1,4 @@
-"""Texts of a trace in charts: they are nothing but text, and tell apart what they name."""
+"""Texts of a trace in charts: they are plain text, and distinguish what they name."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def templates(value: Any) -> list[str]:
 
 @pytest.mark.parametrize("name", Charts.NAMES)
 def test_no_text_of_a_trace_is_in_a_template(name: str) -> None:
-    # Bokeh takes what a tooltip is made of as HTML; what a column holds it escapes, unless told otherwise.
+    # Bokeh treats tooltips as HTML but by default escapes values of columns.
     trace = marked_trace("HOSTILE")
     assert trace.charts.why_not(name) == ""
     made = getattr(trace.charts, name)()

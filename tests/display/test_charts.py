@@ -1,4 +1,4 @@
-"""Charts: what they draw is what the analyses say, and what cannot be drawn is refused in words."""
+"""Charts: they draw the results of analyses, and explain what cannot be drawn."""
 
 from __future__ import annotations
 

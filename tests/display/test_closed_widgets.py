@@ -1,4 +1,4 @@
-"""What is closed, as by running its cell again, does not stay in memory."""
+"""Closed widgets, for example after running a cell again, do not stay in memory."""
 
 from __future__ import annotations
 

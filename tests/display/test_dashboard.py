@@ -36,7 +36,7 @@ def trace() -> tv.Trace:
 
 
 def computed(widget: PanelsWidget) -> list[dict[str, Any]]:
-    """What has been pushed of each tab, once everything has been."""
+    """Return the pushed content of all tabs, once it is complete."""
     widget.start()
     assert widget._worker is not None
     widget._worker.join(60)

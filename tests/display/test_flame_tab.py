@@ -1,4 +1,4 @@
-"""What the tab of flame graphs holds."""
+"""The content of the tab of flame graphs."""
 
 from __future__ import annotations
 

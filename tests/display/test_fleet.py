@@ -1,4 +1,4 @@
-"""The dashboard of a fleet in Python: what it shows, its timelines, its page."""
+"""The dashboard of a fleet in Python: its content, timelines and page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel answers about a trace too large for a browser is what the table says."""
+"""Answers of the kernel about a trace too large for a browser agree with the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the front end gets of each step, against counting the nanoseconds one by one."""
+"""The front end's data about steps, checked by counting nanoseconds one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tabs of a dashboard hold: JSON, with a unit and a definition for every figure."""
+"""The content of a dashboard's tabs: JSON, with a unit and a definition for each metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view of a timeline as a value: got, set, in pages, and what it cannot be."""
+"""The view of a timeline as a value: read, set, in pages, and invalid ones."""
 
 from __future__ import annotations
 

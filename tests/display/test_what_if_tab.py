@@ -1,4 +1,4 @@
-"""The tab of predictions: what it offers, what the kernel answers, and why not."""
+"""The tab of predictions: choices, answers of the kernel, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters as the front end gets them, read back and looked at one value at a time."""
+"""Counters for the front end, read back and checked value by value."""
 
 from __future__ import annotations
 

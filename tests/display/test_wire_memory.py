@@ -1,4 +1,4 @@
-"""What the front end gets of memory is what was recorded: curves, buffers, peaks."""
+"""Memory data for the front end equals the recorded data: curves, buffers, peaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the front end gets of the parts of steps, read back the obvious way."""
+"""Parts of steps for the front end, read back in a simple way."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The bars of tensors in the timeline add up to what was recorded, and name what shared their buffers."""
+"""The bars of tensors in the timeline add up to the recorded memory, and name tensors that share buffers."""
 
 from __future__ import annotations
 

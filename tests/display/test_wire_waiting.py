@@ -1,4 +1,4 @@
-"""What the front end gets of paths, gaps and slack, read back the obvious way."""
+"""Paths, gaps and slack for the front end, read back in a simple way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/formats.md says of every sample what reading makes of it."""
+"""docs/formats.md describes the result of reading each sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tf.estimator, of TensorFlow 2.15 in an environment of its own: recorded there, read here."""
+"""tf.estimator of TensorFlow 2.15 in a separate environment: recorded there, read here."""
 
 from __future__ import annotations
 

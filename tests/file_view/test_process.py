@@ -1,4 +1,4 @@
-"""The server beside a process that does not read, and after its end."""
+"""The server with a process that does not read, and after its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Jupyter server: who may connect, what a view is told, and what becomes of its process."""
+"""A real Jupyter server: who may connect, messages to a view, and the end of its process."""
 
 from __future__ import annotations
 

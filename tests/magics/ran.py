@@ -1,4 +1,4 @@
-"""What a cell did."""
+"""The result of running a cell."""
 
 from typing import Any
 

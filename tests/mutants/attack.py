@@ -1,4 +1,4 @@
-"""A mutant by its number, what reads it, and what came of it."""
+"""A mutant by number, the reader for it, and the outcome."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Attack:
     read: Callable[[], Iterator[tv.Trace]]
 
     def outcome(self) -> str:
-        """Read it, and do everything with what was read.
+        """Read it, and run everything on the result.
 
         Returns
         -------

@@ -44,7 +44,7 @@ MARKUP = tuple(text for text in HOSTILE if text.startswith(("</script>", "<img",
 """Texts that must not be in a page as they are."""
 
 _KEPT = ("notes", "title", "graphs", "run_metadata", "step_labels", "clock_bounds")
-"""What a trace keeps besides its events and nested records."""
+"""Attributes of a trace other than events and nested records."""
 _COUNTS = ("count", "events", "bytes", "moving")
 _TEXT_OF_BYTES = 1 << 26
 
@@ -97,9 +97,9 @@ _SURVIVED: set[bytes] = set()
 
 
 def survive(trace: tv.Trace, chance: random.Random) -> bool:
-    """Do everything with a trace; raise AssertionError where it is not sound, and whatever else is raised.
+    """Run everything on a trace; raise AssertionError if it is not sound, or any other error.
 
-    A trace that is equal to one that has survived needs not do so again: then this returns False.
+    A trace equal to one that has survived is not run again: then this returns False.
     """
     digest = fingerprint(trace)
     if digest in _SURVIVED:

@@ -1,4 +1,4 @@
-"""Damage to bytes without regard to what they mean, as disks and networks do it."""
+"""Damage to bytes regardless of their meaning, as by disks and networks."""
 
 from __future__ import annotations
 

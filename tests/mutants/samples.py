@@ -1,4 +1,4 @@
-"""What mutants are made of: the samples beside the tests, small versions of them, files of our formats."""
+"""The sources of mutants: samples next to the tests, small versions of them, and files of our formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo writes its page, and opens it or says that it did not; its trace is within limits."""
+"""The demo writes its page, and opens it or reports that it did not; its trace is within limits."""
 
 from __future__ import annotations
 

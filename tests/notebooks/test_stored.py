@@ -1,4 +1,4 @@
-"""What a notebook's file has of a timeline after it was run."""
+"""The stored part of a timeline in a notebook file after running it."""
 
 from __future__ import annotations
 

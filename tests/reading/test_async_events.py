@@ -1,4 +1,4 @@
-"""Asynchronous events, objects and instants of Chrome traces, beside a reader that looks for each start."""
+"""Asynchronous events, objects and instants of Chrome traces, compared with a slow reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Few bytes that unpack to very many: refused early, whatever they are packed with."""
+"""Few bytes that unpack to very many: rejected early, for all compression formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LIMIT_S = 60
 
 
 def refused(path: Path) -> str:
-    """What is said of a file that is refused, by a process that needs less than a gibibyte for it."""
+    """Return the message for a rejected file, from a process that needs less than a gibibyte."""
     done = apart(refusal, path, seconds=_LIMIT_S)
     assert not done.raised, done.raised
     assert done.peak < GIB

@@ -54,7 +54,7 @@ def by_timeline_py(path: Path) -> bytes:
 
 
 def as_timeline_py_tells(trace: tv.Trace) -> pd.DataFrame:
-    """The rows without what timeline.py loses."""
+    """Return the rows without the data that timeline.py loses."""
     table = trace.events[TOLD].astype(str)
     table["start"] = trace.events["start_ns"] // 1000
     table["duration"] = (trace.events["start_ns"] + trace.events["duration_ns"]) // 1000 - table["start"]

@@ -1,4 +1,4 @@
-"""Every file of the collection is read, or refused by an error that names it and says why."""
+"""Every file of the collection is read, or rejected with an error that names it and the reason."""
 
 from __future__ import annotations
 

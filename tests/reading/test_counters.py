@@ -1,4 +1,4 @@
-"""Counters of Chrome traces and profiles, beside a reader that takes one value after the other."""
+"""Counters of Chrome traces and profiles, compared with a reader that reads value by value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Half a file is called half a file, whatever its format; damage elsewhere is not."""
+"""Half a file is reported as truncated in all formats; other damage is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of particular real traces: every row accounted for, GPU clocks, tasks, transfers."""
+"""Known facts about particular real traces: all rows accounted for, GPU clocks, tasks, transfers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that tf.estimator trained, with TensorFlow 1.15 and 2.15: read as what they are."""
+"""Steps trained by tf.estimator, with TensorFlow 1.15 and 2.15, are read correctly."""
 
 from __future__ import annotations
 

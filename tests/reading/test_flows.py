@@ -1,4 +1,4 @@
-"""Flow arrows of Chrome traces, beside a reader that looks at every bar for every end of an arrow."""
+"""Flow arrows of Chrome traces, compared with a reader that checks every bar for every end."""
 
 from __future__ import annotations
 

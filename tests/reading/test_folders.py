@@ -1,4 +1,4 @@
-"""Folders, patterns, archives: which files are read, in which order, and what is said of the others."""
+"""Folders, patterns, archives: which files are read, in which order, and notes on the others."""
 
 from __future__ import annotations
 

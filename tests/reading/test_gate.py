@@ -1,4 +1,4 @@
-"""Whatever a reader or a library raises: one error that names the file, or a note where others are read."""
+"""Any error of a reader or library becomes one error that names the file, or a note if others are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a RunMetadata holds beside its step, compared with TensorFlow's own classes."""
+"""The parts of a RunMetadata other than its step, compared with TensorFlow's own classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Horovod timelines of every kind of job beside the traces of its ranks: generated, killed, damaged."""
+"""Horovod timelines of all kinds of jobs with the traces of their ranks: generated, killed, damaged."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def jobs(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def told(steps: list[dict[str, Any]], negotiated: bool) -> list[dict[str, Any]]:
-    """What rank 0 writes of a job."""
+    """Return the timeline that rank 0 writes for a job."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": 0, "args": {"start_time_since_epoch_in_micros": EPOCH_US}},
         *({"ph": "M", "name": "process_name", "pid": 1 + n, "args": {"name": "ab"[n]}} for n in (0, 1)),

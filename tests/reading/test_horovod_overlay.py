@@ -1,4 +1,4 @@
-"""A Horovod timeline beside the traces of its ranks: of the right step and op, never counted twice."""
+"""A Horovod timeline with the traces of its ranks: in the right step and op, never counted twice."""
 
 from __future__ import annotations
 

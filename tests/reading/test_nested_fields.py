@@ -1,4 +1,4 @@
-"""Every field of the records in a row is kept, in the columns that a source has, whatever its format."""
+"""All fields of nested records are kept, in all formats."""
 
 from __future__ import annotations
 

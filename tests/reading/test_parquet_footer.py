@@ -1,4 +1,4 @@
-"""What the footer of a Parquet file says of sizes, and footers that Arrow does not survive."""
+"""Sizes in the footer of a Parquet file, and footers that crash Arrow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def written(table: pa.Table, **options: object) -> bytes:
 
 
 def by_arrow(data: bytes) -> int:
-    """Sum up what Arrow says of the same footer."""
+    """Sum up Arrow's sizes of the same footer."""
     metadata = pq.ParquetFile(io.BytesIO(data)).metadata
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     values = [group.column(n).num_values for group in groups for n in range(group.num_columns)]

@@ -1,4 +1,4 @@
-"""Pickles: those of RunMetadata are read, nothing else is run, and a few bytes cannot ask for much."""
+"""Pickles: RunMetadata is read, nothing else is run, and a few bytes cannot request much memory."""
 
 from __future__ import annotations
 

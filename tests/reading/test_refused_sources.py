@@ -1,4 +1,4 @@
-"""What read_trace refuses, and that the message says what was given instead."""
+"""Sources that read_trace rejects, with a message that states what was given."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What reading makes of every sample, line by line as in `snapshots.jsonl`.
+"""The results of reading all samples, compared line by line with `snapshots.jsonl`.
 
-After an intended change, ``python -m tests.reading.test_snapshots`` writes the file anew; the
-difference shows what has changed.
+After an intended change, ``python -m tests.reading.test_snapshots`` rewrites the file; the diff shows the
+changes.
 """
 
 from __future__ import annotations

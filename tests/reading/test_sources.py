@@ -1,4 +1,4 @@
-"""What read_trace takes, what the trace is called, and what of it is kept."""
+"""Sources of read_trace, titles of traces, and kept data."""
 
 from __future__ import annotations
 

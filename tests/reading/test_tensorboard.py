@@ -1,4 +1,4 @@
-"""TensorBoard event files: what summary writers put into them, and what is wrong with damaged ones."""
+"""TensorBoard event files: content from summary writers, and errors for damaged ones."""
 
 from __future__ import annotations
 

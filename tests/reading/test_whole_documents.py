@@ -1,4 +1,4 @@
-"""Whatever a document of trace events has is found in the trace, or a note names it."""
+"""All content of a trace event document is in the trace, or a note names it."""
 
 from __future__ import annotations
 

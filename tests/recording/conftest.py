@@ -79,7 +79,7 @@ def session() -> Iterator[Any]:
 
 @pytest.fixture
 def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have full traces really asked for: TensorFlow then refuses one beside a profile on a CPU too."""
+    """Really request full traces, so that TensorFlow also rejects them during a profile on a CPU."""
     monkeypatch.setattr(lock.ProfilerSlot, "_has_accelerator", lambda *_: True)
 
 

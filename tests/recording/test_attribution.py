@@ -1,4 +1,4 @@
-"""At least 95 % of the time of ops is of lines of code, whatever runs them."""
+"""At least 95 % of the time of ops is attributed to lines of code, no matter what runs them."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs and batches of a session that run out of memory: what is kept of them, traced or not."""
+"""Runs and batches of a session that run out of memory: kept data, traced or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JAX as TensorFlow is recorded: what it ran, its steps, its lines of code, and what ends early."""
+"""Recording of JAX: its work, steps, lines of code, and early ends."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What TensorFlow's profiler logs of its own start and end is left out, and nothing else is."""
+"""Only the profiler's log lines about its start and end are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's own trace and a profile beside it: one table, nothing twice, one numbering of steps."""
+"""A session trace and a simultaneous profile: one table, no duplicates, one numbering of steps."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""TensorFlow has one profiler a process: who has it when several want it, and what that costs whom."""
+"""TensorFlow has one profiler per process: who gets it if several need it, and the consequences."""
 
 import threading
 from pathlib import Path

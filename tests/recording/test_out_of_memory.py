@@ -1,4 +1,4 @@
-"""Recordings that end because memory ran out: what TensorFlow says of it, and what is kept."""
+"""Recordings that end because memory ran out: TensorFlow's message, and kept data."""
 
 from __future__ import annotations
 

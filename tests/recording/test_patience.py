@@ -1,4 +1,4 @@
-"""What a user is told who waits for TensorFlow."""
+"""Messages to a user who waits for TensorFlow."""
 
 import io
 import sys

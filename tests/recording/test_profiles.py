@@ -1,4 +1,4 @@
-"""Eager code, tf.function, and sessions beside them, as `tv.trace` records them."""
+"""Eager code, tf.function, and simultaneous sessions, recorded by `tv.trace`."""
 
 import threading
 import time

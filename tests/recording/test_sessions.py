@@ -1,4 +1,4 @@
-"""Which runs a recording sees, what their code notices of it, and what is left of it afterwards."""
+"""Runs seen by a recording, its effects on their code, and what remains afterwards."""
 
 import itertools
 import threading

@@ -1,4 +1,4 @@
-"""What the examples of tftracer and tfvis do, with another import, model and size."""
+"""The examples of tftracer and tfvis, with another import, model and size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frames of threads that run on while they are looked at."""
+"""The frames of threads that keep running during inspection."""
 
 import subprocess
 import sys

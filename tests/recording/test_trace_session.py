@@ -1,4 +1,4 @@
-"""What a TraceSession counts and keeps, and under which orders."""
+"""Counts and traces of a TraceSession, and its requests."""
 
 import sys
 import threading

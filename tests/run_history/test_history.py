@@ -1,4 +1,4 @@
-"""What is remembered of a run, what is said of the next one, and `tfvis_nb.history`."""
+"""The stored summary of a run, the message about the next one, and `tfvis_nb.history`."""
 
 from __future__ import annotations
 

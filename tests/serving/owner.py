@@ -1,4 +1,4 @@
-"""How long the owner of a session waits for answers, and for the end, beside hostile clients.
+"""How long the owner of a session waits for answers, and for the end, despite hostile clients.
 
 ``python -m tests.serving.owner PATH BEHAVIOUR`` writes a session and prints the seconds, as JSON.
 """

@@ -1,4 +1,4 @@
-"""What a server answers to whoever may ask: the state, traces, files; and what commands do."""
+"""Responses of a server to permitted requests: state, traces, files; and effects of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections: too many of them, such as never ask, such as never read, and none left to have."""
+"""Connections: too many, silent ones, ones that never read, and no files left."""
 
 from __future__ import annotations
 

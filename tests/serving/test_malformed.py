@@ -1,4 +1,4 @@
-"""Requests as no client sends them: nothing beside the session is read, and each is refused in words."""
+"""Malformed requests: nothing but the session is read, and each gets an error message."""
 
 from __future__ import annotations
 

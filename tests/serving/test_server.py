@@ -1,4 +1,4 @@
-"""The server itself: encryption, several at once, beginning and end, and a job in another process."""
+"""The server itself: encryption, several servers, start and end, and a job in another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a session's file: by several processes, by one that is killed, beside one that was deleted."""
+"""Creating a session file: by several processes, by a killed one, next to leftovers of a deleted one."""
 
 import subprocess
 import sys

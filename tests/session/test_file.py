@@ -1,4 +1,4 @@
-"""The file of a session: several writers beside readers, copies, deletion, counts; without TensorFlow."""
+"""The session file: several writers and readers, copies, deletion, counts; without TensorFlow."""
 
 import json
 import shutil

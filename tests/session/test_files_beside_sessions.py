@@ -1,4 +1,4 @@
-"""What lies next to the file of a session: it is neither followed, played back nor overwritten."""
+"""Files next to a session file: they are neither followed, replayed nor overwritten."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Files of the first version, which did not tell traced runs from others: they are read and continued."""
+"""Files of the first version, which did not distinguish traced runs, are read and continued."""
 
 import lzma
 from dataclasses import replace

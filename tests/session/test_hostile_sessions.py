@@ -1,4 +1,4 @@
-"""Files made to look like sessions: nothing hangs, nothing is written, what is wrong is named."""
+"""Files crafted to look like sessions: nothing hangs or is written, and errors name the problem."""
 
 import functools
 import os

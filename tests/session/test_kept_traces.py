@@ -1,4 +1,4 @@
-"""Which traces are kept, and that neither the file nor its log grows without bound."""
+"""Kept traces, and limits on the growth of the file and its log."""
 
 import random
 import sqlite3

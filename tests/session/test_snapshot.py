@@ -1,4 +1,4 @@
-"""The state of a session as those who look at it all the time get it."""
+"""The state of a session for viewers that poll it."""
 
 import json
 import os

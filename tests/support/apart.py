@@ -1,4 +1,4 @@
-"""Work in a process of its own, which has the package already: to import it takes longer than most work."""
+"""Work in a separate process that has already imported the package, because importing is slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of the stacks of recorded ops: which line each is of."""
+"""Attribution of recorded ops to lines by their stacks."""
 
 from __future__ import annotations
 

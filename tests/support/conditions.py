@@ -1,4 +1,4 @@
-"""Waiting for what comes about in other threads and processes."""
+"""Wait for conditions in other threads and processes."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is in the figures of charts."""
+"""The content of charts' figures."""
 
 from __future__ import annotations
 

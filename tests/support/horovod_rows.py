@@ -1,4 +1,4 @@
-"""A Horovod run of which the ranks' traces and the timeline are there, and its rows told apart."""
+"""A Horovod run with traces of its ranks and its timeline, and functions that separate its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingests that are killed in the middle, and what a dataset has on disk."""
+"""Ingests that are killed, and the files of a dataset."""
 
 from __future__ import annotations
 

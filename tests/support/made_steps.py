@@ -1,4 +1,4 @@
-"""Steps made by hand and by chance, for what is found out about waiting."""
+"""Handmade and random steps, for analyses of waiting."""
 
 from __future__ import annotations
 

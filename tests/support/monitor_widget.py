@@ -1,4 +1,4 @@
-"""A monitor's widget without a front end: what it sends is kept."""
+"""A monitor's widget without a front end; its messages are kept."""
 
 from __future__ import annotations
 

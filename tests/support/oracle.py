@@ -1,6 +1,6 @@
 """A slow, obvious reader of step_stats, on TensorFlow's own protobuf classes: one row after the other.
 
-It says what `tfvis_nb.read_trace` must say, by another way: Python loops over
+It computes the expected result of `tfvis_nb.read_trace` in another way: Python loops over
 message objects and integers, no Arrow, no NumPy, none of the package's code.
 """
 

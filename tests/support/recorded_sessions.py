@@ -1,4 +1,4 @@
-"""What a session has recorded, read from its file and from its page."""
+"""The content of a recorded session, read from its file and from its page."""
 
 import json
 import urllib.request

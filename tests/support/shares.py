@@ -1,4 +1,4 @@
-"""Which tests share a process where there are several, and which of the processes look for them."""
+"""Assign tests to processes, and collection to some of the processes."""
 
 from __future__ import annotations
 

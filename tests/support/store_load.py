@@ -1,5 +1,4 @@
-"""Processes that write a session and others that read it in the meantime, and whether all of it is there
-then.
+"""Processes that write a session while others read it, and a check that everything is stored.
 
 ``python -m tests.support.store_load write|read PATH ROUNDS SECONDS`` is one of them: it prints what it did as
 JSON, and fails at the first thing that is not as it should be. Those who write go on until all

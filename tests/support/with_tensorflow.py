@@ -1,4 +1,4 @@
-"""Processes that have TensorFlow when they begin: to import it takes longer than most of what they do.
+"""Processes that start with TensorFlow imported, because importing it is slow.
 
 ``python -m tests.support.with_tensorflow`` imports it and is forked for each process that is started. What is
 forked runs its module or its code as Python would, to the end of the interpreter.

@@ -1,4 +1,4 @@
-"""Where nothing can be written, saving says so before it works; what was there goes only for a whole file."""
+"""If nothing can be written, saving fails before the work; only complete files replace existing ones."""
 
 from __future__ import annotations
 

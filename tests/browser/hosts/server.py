@@ -1,4 +1,4 @@
-"""Programs that serve one page with a timeline, each in an environment of its own."""
+"""Programs that serve one page with a timeline, each in its own environment."""
 
 from __future__ import annotations
 

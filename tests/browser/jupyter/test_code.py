@@ -1,4 +1,4 @@
-"""The code of a trace in JupyterLab: lines select events in the kernel; large traces ask for it."""
+"""The code of a trace in JupyterLab: lines select events in the kernel; large traces request it."""
 
 from __future__ import annotations
 

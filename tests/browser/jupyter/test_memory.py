@@ -1,4 +1,4 @@
-"""The memory of allocators under the lanes: what it was, when, and what lay in it."""
+"""The memory of allocators below the lanes: values, times, and buffers."""
 
 from __future__ import annotations
 

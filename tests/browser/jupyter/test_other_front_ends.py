@@ -1,4 +1,4 @@
-"""The notebooks beside JupyterLab: Notebook 7 and nbclassic, with a kernel each."""
+"""Other notebook front ends: Notebook 7 and nbclassic, with a kernel each."""
 
 from __future__ import annotations
 

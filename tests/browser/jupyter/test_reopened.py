@@ -1,4 +1,4 @@
-"""A notebook whose kernel has ended: what its file keeps of a timeline."""
+"""A notebook whose kernel has ended: the stored part of a timeline."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shown(notebook: OpenNotebook, call: str) -> Notebook:
 
 
 def opened_again(book: Notebook, jupyter: JupyterServer) -> Locator:
-    """End the kernel of a saved notebook, and open it again; what the cell shows then."""
+    """End the kernel of a saved notebook, open it again, and return the output of the cell."""
     jupyter.end_kernels()
     book.open()
     return book.output(0)
@@ -55,7 +55,7 @@ def test_the_timeline_is_there_without_its_kernel(
     expect(output.locator(PICTURE)).to_be_hidden()
     book.command("docmanager:save")
     output = opened_again(book, jupyter)
-    # JupyterLab logs it as an error as well.
+    # JupyterLab also logs it as an error.
     expect(output.get_by_text(NOT_FOUND)).to_have_count(1)
     lab.shown[-1].forget()
     expect(output.get_by_text(NOT_FOUND)).to_be_hidden()

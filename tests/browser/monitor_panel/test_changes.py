@@ -1,4 +1,4 @@
-"""The monitor's panel while the file or the server changes, and where nobody looks at it."""
+"""The monitor's panel while the file or the server changes, and while it is hidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session to watch, and that no widget goes on after its test."""
+"""A session to watch, and a check that no widget continues after its test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the monitor's widget answers to the front end: commands, traces, files, and why not."""
+"""Answers of the monitor's widget to the front end: commands, traces, files, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The monitor's widget: what it holds and pushes, when it rests, and that it lets go of what it used."""
+"""The monitor's widget: its state, when it pushes and rests, and that it releases resources."""
 
 from __future__ import annotations
 

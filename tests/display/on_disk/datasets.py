@@ -69,7 +69,7 @@ class InMemory:
 
 
 def asked(source: DatasetSource | Windows, **question: Any) -> tuple[Mapping[str, Any], list[bytes]]:
-    """Ask as the front end does, by JSON."""
+    """Send a query as JSON, like the front end."""
     answer, buffers = source.answer(json.loads(json.dumps(question)))
     known: Mapping[str, Any] = json.loads(json.dumps(answer))
     return known, buffers

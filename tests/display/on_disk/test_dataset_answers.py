@@ -1,4 +1,4 @@
-"""What a dataset's timeline answers is what the same events answer in memory."""
+"""Answers of a dataset's timeline equal those for the same events in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures for papers: what is in their SVG, and the files made of it."""
+"""Pictures for papers: the content of their SVG, and the files made from it."""
 
 from __future__ import annotations
 
