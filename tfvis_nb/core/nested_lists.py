@@ -17,7 +17,7 @@ def exploded(lists: pa.Array) -> tuple[np.ndarray, pa.Array]:
 
 
 def numbers(structs: pa.Array, name: str) -> np.ndarray:
-    """Return one field of structs; 0 where it is missing."""
+    """Return one field of structs; 0 if missing."""
     if structs.type.get_field_index(name) < 0:
         return np.zeros(len(structs), np.int64)
     values: np.ndarray = pc.fill_null(pc.struct_field(structs, name), 0).to_numpy(zero_copy_only=False)
@@ -25,7 +25,7 @@ def numbers(structs: pa.Array, name: str) -> np.ndarray:
 
 
 def categories(structs: pa.Array, name: str) -> pd.Categorical:
-    """Return one field of structs as categories; empty where it is missing."""
+    """Return one field of structs as categories; empty if missing."""
     if structs.type.get_field_index(name) < 0:
         return coded(np.zeros(len(structs), np.int32), [""])
     texts = pc.fill_null(pc.struct_field(structs, name), "").dictionary_encode()

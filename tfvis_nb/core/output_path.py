@@ -10,7 +10,7 @@ from pathlib import Path
 from tfvis_nb.texts import Text
 
 UNFINISHED = ".tfvis-nb-"
-"""What the names of files begin with that are not complete, or never will be."""
+"""Prefix of the names of files that are not complete, or never will be."""
 
 
 def writable(path: str | Path) -> Path:

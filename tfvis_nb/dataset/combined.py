@@ -31,7 +31,7 @@ _STEP_OPS = pa.schema(
 )
 _TASKS = pa.schema([("run", pa.string()), ("step", pa.int32()), ("tasks", pa.int64())])
 _MOST_ROWS = 1 << 20
-"""Rows that are added up at once."""
+"""Limit on the rows added up at once."""
 _GROUPS = ["run", "task", "op", "kind", "side"]
 
 

@@ -101,7 +101,7 @@ class TraceDataset:
 
     @property
     def title(self) -> str:
-        """The name of its folder; for one in the cache folder, what its traces are found by."""
+        """The name of its folder; for a dataset in the cache folder, the source of its traces."""
         entries, _ = self._entries()
         found_by = {entry.found_by for entry in entries}
         is_cached = self.path.name in map(key_of, found_by)

@@ -67,6 +67,6 @@ class StoredWidget(anywidget.AnyWidget):
 
 
 def stored_html(name: str, still: str, page: str, *, height: int) -> str:
-    """Return what a notebook's file keeps of the widget of that name: `page` in a frame, or else `still`."""
+    """Return what a notebook's file stores for the widget of that name: `page` in a frame, else `still`."""
     frame = _FRAME.substitute(id=name, page=html.escape(page)) if page else ""
     return _OUTPUT.substitute(id=name, height=height, still=still, frame=frame)

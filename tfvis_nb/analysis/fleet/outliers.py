@@ -109,7 +109,7 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     }
     table = pd.DataFrame(values).astype(dtypes(_COLUMNS))
     excess = table["excess_ns"].to_numpy()
-    # NaN is sorted behind all numbers.
+    # NaN sorts after all numbers.
     order = np.lexsort((-longest, -excess, table["first"].to_numpy()))
     return table.loc[order].reset_index(drop=True)
 
@@ -122,7 +122,7 @@ def _first(found: Grid) -> np.ndarray:
 
 
 def _medians(values: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
-    """Return for each value the median of its row over the steps it is compared with; NaN without any."""
+    """Return, for each value, the median of its row over the steps it is compared with; NaN if none."""
     found = np.full(values.shape, np.nan)
     for group in groups:
         known = ~np.isnan(values[:, group]).all(axis=1)

@@ -1,7 +1,7 @@
 """Functions that JAX compiles: their calls, and the tracing and lowering in each.
 
-JAX records a call as ``PjitFunction(train)``, and the lowering of what it has traced as an event of its own.
-Tracing has none: it takes the time from the start of the call to the lowering.
+JAX records a call as ``PjitFunction(train)``, and the lowering of the traced function as a separate event.
+Tracing has no event: it lasts from the start of the call to the lowering.
 """
 
 from typing import NamedTuple
@@ -21,8 +21,8 @@ LOWERING = "lower_sharding_computation"
 class JittedEvents(NamedTuple):
     """The events of JAX's functions, as masks of the events of a trace.
 
-    - `calls`: Calls of the program, and those in the tracing of another function that compile themselves.
-    - `lowerings`: One for each time that a function was traced and compiled.
+    - `calls`: Calls by the program, and calls while another function is traced that compile on their own.
+    - `lowerings`: One for each time a function was traced and compiled.
     """
 
     calls: np.ndarray
@@ -41,7 +41,7 @@ def jitted_events(trace: Trace) -> JittedEvents:
     calls = called & (outer < 0)
     compiling = outer[lowerings]
     compiling = compiling[compiling >= 0]
-    # A call that JAX's fast path does not know is recorded twice, one within the other.
+    # JAX records a call twice, one nested in the other, if its fast path does not know the call.
     around = outer[compiling]
     name = events["name"].astype(object).to_numpy()
     twice = (around >= 0) & (name[around] == name[compiling])
@@ -50,7 +50,7 @@ def jitted_events(trace: Trace) -> JittedEvents:
 
 
 def count_jitted(calls: pd.DataFrame) -> None:
-    """Mark the calls that trace a function which was called before, and take the functions' own names."""
+    """Mark the calls that trace a function called before, and use the functions' own names."""
     functions = calls["name"].map(jitted_function)
     jitted = functions.astype(bool)
     calls["name"] = calls["name"].where(~jitted, functions)
@@ -61,7 +61,7 @@ def count_jitted(calls: pd.DataFrame) -> None:
 def tracing_times(
     events: pd.DataFrame, calls: pd.DataFrame, tracings: pd.DataFrame, outer: np.ndarray
 ) -> np.ndarray:
-    """Return how long each tracing took, in ns: of JAX until its lowering ends, without calls within it."""
+    """Return how long each tracing took, in ns; for JAX until its lowering ends, without nested calls."""
     own = tracings["own_ns"].to_numpy(np.int64).copy()
     lowered = (tracings["name"] == LOWERING).to_numpy() & (tracings["call"] >= 0).to_numpy()
     if not lowered.any():

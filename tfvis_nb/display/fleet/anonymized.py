@@ -1,4 +1,4 @@
-"""The steps, ops and timelines of a fleet without names and dates, for a page that can be sent to others."""
+"""The steps, ops and timelines of a fleet without names and dates, for a page to share."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -17,7 +17,7 @@ Shown = tuple[int, Trace, str]
 
 
 class SharedFleet(NamedTuple):
-    """What a page has of a fleet whose names were replaced; the numbers of cells are those of `cells`."""
+    """A fleet with replaced names, for a page; the cell numbers are those of `cells`."""
 
     cells: Cells
     ops: pd.DataFrame
@@ -26,13 +26,13 @@ class SharedFleet(NamedTuple):
 
 
 def shared_fleet(cells: Cells, ops: pd.DataFrame, timelines: Iterable[Shown], since: int) -> SharedFleet:
-    """Replace the names of a fleet as `tfvis_nb.Trace.anonymized` does, equal ones by equal ones.
+    """Replace the names of a fleet as `tfvis_nb.Trace.anonymized` does, equal names by equal ones.
 
-    `since` is the place of a step, which may be another one among the replaced names. The first period of
-    the drift starts with 1970.
+    `since` is the index of a step, which may change as names are replaced. The drift's first period starts in
+    1970.
     """
     names = Names()
-    # Traces first: they know which names are those of kernels, in which more words are public.
+    # Traces first: they know which names are kernels', in which more words are public.
     found = [(cell, anonymized([trace], names)[0]) for cell, trace, _ in timelines]
     steps = cells.grid.table
     others = {
@@ -56,6 +56,6 @@ def shared_fleet(cells: Cells, ops: pd.DataFrame, timelines: Iterable[Shown], si
 
 
 def _first_ns(steps: pd.DataFrame) -> int:
-    """Return when the first period of a fleet's drift started, in epoch ns; its first step if it has none."""
+    """Return the start (epoch ns) of the first period of a fleet's drift, or of its first step."""
     periods = fleet_drift(steps, DURATION).attrs.get("periods")
     return pd.Timestamp(periods[0]).value if periods else int(steps["start_ns"].min())

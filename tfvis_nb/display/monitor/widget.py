@@ -121,7 +121,7 @@ class MonitorWidget(StoredWidget):
             self._look()
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
+        """Answer a message of the front end; in JupyterLab on a separate thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind not in ("watch", "command", "open", "download", "save"):
             return

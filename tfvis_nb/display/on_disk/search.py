@@ -101,7 +101,7 @@ class _Sums:
                 self._join()
 
     def _join(self) -> None:
-        """Join what is covered; no more is kept of it than `MOST_SPANS` allows."""
+        """Join the covered spans; drop them if they are still too many."""
         if self._covered is not None:
             joined = _covered(*zip(*self._covered, strict=True)) if self._covered else (NO_TIMES, NO_TIMES)
             self._held = len(joined[0])

@@ -74,7 +74,7 @@ def fleet_page(
 
 
 def fleet_still(summary: str, tabs: Sequence[dict[str, Any]] = ()) -> str:
-    """Write what a fleet shows without scripts: its size, and the first rows of its first table."""
+    """Write a fleet's view without scripts: its size, and the first rows of its first table."""
     lines = [f"<p><b>{html.escape(summary)}</b></p>"]
     for block in [block for tab in tabs[:1] for block in tab["blocks"] if block["kind"] == "table"]:
         columns = block["columns"]

@@ -1,4 +1,4 @@
-"""Tracks of the user's own in a picture: bars, and values as a filled line in steps."""
+"""The user's own tracks in a picture: bars, and values as a filled step line."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tfvis_nb.display.shaping.tracks import OwnTrack
 _VALUES = 26.0
 _BETWEEN = 4.0
 _MOST_ROWS = 6
-"""More rows of bars are drawn thinner."""
+"""Maximum height of bars, in rows; more rows are drawn thinner."""
 _NAME_ROOM, _NAME_SIZE, _LETTER = 26.0, 8.0, 0.56
 
 
 class Writing(NamedTuple):
-    """How texts are shortened to so many letters, and which colour is read on another one."""
+    """How texts are shortened to a number of letters, and which colour is readable on another one."""
 
     cut: Callable[[str, int], str]
     readable: Callable[[str], str]
 
 
 class Frame(NamedTuple):
-    """Where tracks are drawn (CSS px): labels from `margin`, times from `left` to `right` of a clock."""
+    """Where tracks are drawn (CSS px): labels from `margin`, times from `left` to `right`."""
 
     margin: float
     left: float
@@ -36,14 +36,14 @@ class Frame(NamedTuple):
     ends: tuple[int, int]
 
     def x(self, times: np.ndarray) -> np.ndarray:
-        """Return where times are, those outside at the edges."""
+        """Return the x positions of times, those outside at the edges."""
         share = (np.clip(times, *self.ends) - self.ends[0]) / max(self.ends[1] - self.ends[0], 1)
         placed: np.ndarray = self.left + share * (self.right - self.left)
         return placed
 
 
 def tracks_height(tracks: Mapping[str, OwnTrack]) -> float:
-    """Return the CSS pixels that tracks need."""
+    """Return the height of tracks in CSS pixels."""
     return sum(_height(track) + _BETWEEN for track in tracks.values())
 
 

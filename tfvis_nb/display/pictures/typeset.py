@@ -11,7 +11,7 @@ _PAGE = """\
 """
 _POINTS = 72 / 96
 _LEAST_DPI, _MOST_PIXELS = 10, 100_000_000
-"""Typst takes 4 bytes a pixel, and ends the process where it gets no memory."""
+"""Typst takes 4 bytes per pixel, and ends the process if it runs out of memory."""
 
 
 class NoTypesetterError(ImportError):

@@ -1,7 +1,7 @@
-"""Tracks of the user's own, drawn under the lanes: bars, or values over time.
+"""The user's own tracks, drawn below the lanes: bars, or values over time.
 
-The front end (``OwnTrack`` in ``js/model/wire/own_tracks.ts``) has times in nanoseconds from the earliest
-start that is drawn.
+The front end (``OwnTrack`` in ``js/model/wire/own_tracks.ts``) has times in nanoseconds since the earliest
+start drawn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.texts import Text
 
 MOST_ROWS = 20_000
-"""Rows of all tracks of a timeline."""
+"""Limit on the rows of all tracks of a timeline."""
 _MOST_NAME = 200
 _BARS = {"start_ns", "duration_ns", "end_ns", "name"}
 _VALUES = {"time_ns", "value", "unit"}
@@ -38,13 +38,13 @@ class OwnTrack(NamedTuple):
 
     @property
     def rows(self) -> np.ndarray:
-        """The row of each bar: those that overlap are below each other."""
+        """The row of each bar: overlapping bars are in different rows."""
         duration = np.zeros_like(self.start) if self.duration is None else self.duration
         return pack_rows(self.start, duration, np.array([len(self.start)]))
 
     @property
     def table(self) -> pd.DataFrame:
-        """The track as a table that makes the same track."""
+        """A table that makes the same track."""
         if self.duration is not None:
             columns = {"start_ns": self.start, "duration_ns": self.duration, "name": self.names}
             return pd.DataFrame(columns)
@@ -52,7 +52,7 @@ class OwnTrack(NamedTuple):
 
 
 def checked_tracks(tables: Any, trace: Trace) -> dict[str, OwnTrack]:
-    """Return tracks of a trace by their names; TypeError or ValueError names what one cannot have."""
+    """Return tracks of a trace by name; TypeError or ValueError names an invalid value."""
     if tables is None:
         return {}
     if not isinstance(tables, Mapping):
@@ -129,7 +129,7 @@ def _times(name: str, table: pd.DataFrame, column: str) -> np.ndarray:
     values = numbers.to_numpy(np.float64, na_value=np.nan)
     wrong = ~np.isfinite(values) | (np.abs(values) >= _FARTHEST)
     _refuse(name, table, column, wrong, "a whole number of nanoseconds")
-    # Not by way of float64, in which today's nanoseconds are not exact.
+    # Not through float64, which cannot hold today's nanoseconds exactly.
     exact = pd.api.types.is_integer_dtype(numbers.dtype)
     found: np.ndarray = numbers.to_numpy(np.int64) if exact else np.rint(values).astype(np.int64)
     return found
@@ -139,7 +139,7 @@ def _texts(table: pd.DataFrame, column: str) -> list[str]:
     if column not in table:
         return [""] * len(table) if column == "name" else []
     texts = table[column].astype(object).where(table[column].notna(), "")
-    # A lone surrogate fits into no page.
+    # A lone surrogate cannot be encoded in a page.
     return [str(text)[:1000].encode("utf-8", "replace").decode("utf-8") for text in texts]
 
 
@@ -154,7 +154,7 @@ def _refuse(name: str, table: pd.DataFrame, column: str, wrong: np.ndarray, expe
 
 
 def _check_place(track: OwnTrack, trace: Trace) -> None:
-    """Refuse a track that lies elsewhere, such as one in seconds."""
+    """Refuse a track outside the trace's times, such as one in seconds."""
     events = trace.events
     if not len(events) or not len(track.start):
         return

@@ -1,4 +1,4 @@
-"""A timeline with tracks of the user's own."""
+"""A timeline with the user's own tracks."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from tfvis_nb.display.timeline.viewed import ViewedTimeline
 
 
 class TrackedTimeline(ViewedTimeline):
-    """What `TimelineWidget` has of own tracks; `_shown` has its events at the times drawn."""
+    """The own tracks of `TimelineWidget`; `_shown` has its events at the times drawn."""
 
     _shown: Trace
     _own: dict[str, OwnTrack]
 
     def add_track(self, name: str, table: Any) -> None:
-        """Draw a table under the lanes, in place of another track of this name.
+        """Draw a table below the lanes, replacing another track of this name.
 
         Bars have the columns ``start_ns``, ``duration_ns`` or ``end_ns``, and ``name``; values over time have
-        ``time_ns``, ``value`` and perhaps ``unit``, such as ``"bytes"`` or ``"%"``. Times are epoch
-        nanoseconds. Pages and pictures of the timeline have them as well, except for anonymized pages.
+        ``time_ns``, ``value`` and optionally ``unit``, such as ``"bytes"`` or ``"%"``. Times are epoch
+        nanoseconds. Pages and pictures of the timeline show the tracks, except for anonymized pages.
 
         Parameters
         ----------
         name
-            Of the track.
+            Name of the track.
         table
-            A DataFrame, or what pandas makes one of. All tracks together have at most 20,000 rows.
+            A DataFrame, or data that pandas converts to one. All tracks together have at most 20,000 rows.
 
         Raises
         ------
         TypeError, ValueError
-            If the table has other columns, or a value that a track cannot have, which the message names.
+            If the table has other columns or an invalid value, which the message names.
 
         Examples
         --------
@@ -52,7 +52,7 @@ class TrackedTimeline(ViewedTimeline):
 
     @property
     def tracks(self) -> dict[str, pd.DataFrame]:
-        """The tables that `add_track` has drawn, by their names; settable."""
+        """The tables that `add_track` has drawn, by name; settable."""
         return {name: track.table for name, track in self._own.items()}
 
     @tracks.setter

@@ -1,4 +1,4 @@
-"""A timeline whose view can be got, set, named and kept."""
+"""A timeline whose view can be read, set, named and stored."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tfvis_nb.texts import text_of
 
 
 class ViewedTimeline(TimelineView):
-    """What `TimelineWidget` has of views; `_views_of` converts those of its trace."""
+    """The views of `TimelineWidget`; `_views_of` converts those of its trace."""
 
     _trace: Trace
     _views_of: Views
 
     @property
     def view(self) -> dict[str, Any]:
-        """What is in view, as a dict; pages have it, so that others see what you see.
+        """What the timeline shows, as a dict; exported pages keep it, so that others see the same.
 
-        ``start_ns`` and ``end_ns`` (epoch nanoseconds); ``step`` (the one that is shown alone, or None);
+        ``start_ns`` and ``end_ns`` (epoch nanoseconds); ``step`` (the only one shown, or None);
         ``hidden`` and ``pinned`` (lists of lanes as (task, device, lane), where (task, device) is a whole
         device); whether the panes ``details``, ``graph`` and ``code`` are open; ``group_by``, ``color_by``
         and ``lane_filter``; ``selection`` (a list of event ids, a tuple (start_ns, end_ns), or None).
-        Set it to a dict with some of these. TypeError and ValueError name what a view cannot have.
+        Set it to a dict with some of these. TypeError and ValueError name invalid keys and values.
 
         Examples
         --------
@@ -44,22 +44,22 @@ class ViewedTimeline(TimelineView):
 
     @view.setter
     def view(self, changes: Any) -> None:
-        # Only what is complete is shown: a wrong value changes nothing.
+        # Everything is checked first: a wrong value changes nothing.
         shown = self._views_of.drawn(changes, self._now())
         with self.hold_sync():
             for name, value in shown.options.items():
                 self.set_trait(name, value)
             self.set_trait("_selection", shown.selection)
             self.set_trait("_view", shown.view)
-            # Another one each time: the front end may have left the same one since.
+            # Unique each time: the front end may have left this view since it was last set.
             self.set_trait("_wanted_view", {**shown.view, "wish": uuid.uuid4().hex})
 
     @property
     def views(self) -> dict[str, dict[str, Any]]:
-        """Views by their names, which people can go back to with the key V; pages and notebooks keep them.
+        """Named views, available with the key V; pages and notebooks keep them.
 
-        Set it to a dict of names and views, each a dict with some of what `view` has; the rest is as now.
-        TypeError and ValueError name what a view cannot have.
+        Set it to a dict from names to views, each a dict with some keys of `view`; the rest is as shown now.
+        TypeError and ValueError name invalid keys and values.
 
         Examples
         --------
@@ -93,9 +93,9 @@ class ViewedTimeline(TimelineView):
         return proposal["value"]
 
     def take_over(self, other: ViewedTimeline) -> None:
-        """Show what the timeline of another run of the same cell shows, as far as this trace has it.
+        """Show what the timeline of another run of the same cell shows, as far as it applies to this trace.
 
-        Its named views are taken over as well.
+        Its named views are taken over too.
         """
         now = self._views_of.taken_over(other._now(), other._views_of)
         for name, value in now.options.items():
@@ -108,12 +108,12 @@ class ViewedTimeline(TimelineView):
         self.set_trait("_views", views)
 
     def _now(self) -> Shown:
-        """Return what is in view in the front end's form."""
+        """Return the current view in the front end's form."""
         options = {name: getattr(self, name) for name in OPTIONS}
         return Shown(self._view or {}, options, self._selection)
 
     def _store_changed(self) -> None:
-        """Have the notebook's file keep what people have changed, where that takes no long time."""
-        # A closed one is shown nowhere.
+        """Store the changed timeline in the notebook's file, unless its trace is large."""
+        # A closed timeline is not shown anywhere.
         if self._drawn and len(self._trace.events) <= QUICK:
             self.store_again()

@@ -1,4 +1,4 @@
-"""The folders that a pattern leads into and that cannot be listed: globbing passes over them silently."""
+"""Folders that a pattern leads into but that cannot be listed: globbing skips them silently."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 def closed_folders(pattern: Path) -> list[Path]:
-    """Return the folders without permission to list them in which a pattern looks for files."""
+    """Return the folders that a pattern looks into but that may not be listed."""
     parts = pattern.parts
     first = next(at for at, part in enumerate(parts) if any(letter in part for letter in "*?["))
     return [*_closed(Path(*parts[:first]), parts[first:-1])]
 
 
 def _closed(folder: Path, below: Sequence[str]) -> Iterator[Path]:
-    """Yield those at or under a folder; `below` are the parts of the pattern that name folders in it."""
+    """Yield those at or below a folder; `below` are the parts of the pattern that name folders in it."""
     try:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]

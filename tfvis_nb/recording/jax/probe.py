@@ -1,4 +1,4 @@
-"""Finds out what JAX can record here, by recording something in a separate process."""
+"""Finds out what JAX can record here by recording in a separate process."""
 
 import importlib.util
 import sys
@@ -7,7 +7,7 @@ from tfvis_nb.recording.gpu.probe import Probe, in_a_process, say
 
 
 def probe() -> Probe | None:
-    """Record a small multiplication of JAX in another process; None if JAX is not installed."""
+    """Record a small JAX multiplication in another process; None if JAX is not installed."""
     return in_a_process(__name__) if importlib.util.find_spec("jax") is not None else None
 
 
