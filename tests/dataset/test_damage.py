@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,21 @@ from tfvis_nb.dataset.manifest import PROBLEM, Entry, problem_of, settled
 from tfvis_nb.texts import Text, text_of
 
 
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ingested")
+    bucket(folder / "now/bucket", {"r/step1.pb": "local_mlp_step1.pb", "r/step2.pb": "run_meta.v1"})
+    tv.open_traces(folder / "now/bucket", folder / "now/made")
+    (folder / "now").rename(folder / "kept")
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    bucket(tmp_path / "bucket", {"r/step1.pb": "local_mlp_step1.pb", "r/step2.pb": "run_meta.v1"})
-    tv.open_traces(tmp_path / "bucket", tmp_path / "made")
-    return tmp_path
+def folder(ingested: Path) -> Iterator[Path]:
+    """A bucket and its dataset as they were ingested: a dataset knows the whole path of each source."""
+    shutil.copytree(ingested / "kept", ingested / "now")
+    yield ingested / "now"
+    shutil.rmtree(ingested / "now")
 
 
 OTHERS = [json.dumps(change).encode() for change in ({"run": "other"}, {"tasks": {"other": ""}})]

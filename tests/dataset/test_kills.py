@@ -66,6 +66,7 @@ def ingest_and_kill_a_worker(bucket: Path, folder: Path, **settings: Any) -> Any
     return results[0]
 
 
+@pytest.mark.thorough
 def test_a_worker(bucket: Path, undisturbed: dict[str, str], tmp_path: Path) -> None:
     assert ingest_and_kill_a_worker(bucket, tmp_path) == (COUNT, 0, 0, 0)
     assert digests(tmp_path) == undisturbed

@@ -40,7 +40,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> TraceDataset:
     return dataset
 
 
-@pytest.fixture(params=["ranks", "real"])
+@pytest.fixture(scope="module", params=["ranks", "real"])
 def both(request: pytest.FixtureRequest) -> tuple[DatasetSource, InMemory]:
     """A dataset's timeline, and its events in memory."""
     dataset = request.getfixturevalue(request.param)
