@@ -17,8 +17,8 @@ from tfvis_nb import Trace
 from tfvis_nb.analysis.critical_path.critical_path import critical_path
 
 CHOSEN = {
-    *("gpu_tf221_dist.pb.xz", "gpu_tf218_function.xplane.pb.xz", "cpu_tf221_keras_fit.xplane.pb.xz"),
-    *("cpu_jax.xplane.pb", "horovod_rank1_step3.pb.xz", "horovod_timeline.json.xz", "kineto_rank0.json.xz"),
+    *("gpu_tf221_dist.pb.xz", "cpu_tf221_keras_fit.xplane.pb.xz", "cpu_jax.xplane.pb"),
+    *("horovod_timeline.json.xz", "kineto_rank0.json.xz"),
 }
 """Traces of each kind of names; others are thorough."""
 READABLE = [path for path in FILES if not expected(path, REFUSED | EMPTY)]
