@@ -1,6 +1,6 @@
 /** Names and comments of people on times, ranges and events; display/shaping/annotations.py has the same form. */
 
-import { parseQuery } from "./search/query";
+import { plainTest } from "./search/plain_text";
 import { type Viewport, xAt } from "./viewport";
 
 /** Times in nanoseconds from the origin. */
@@ -58,16 +58,6 @@ export function placeFlags(annotations: readonly Annotation[], view: Viewport, w
 
 /** Those whose name, comment or event has all texts that are searched for without a field. */
 export function annotationsWith(annotations: readonly Annotation[], query: string): Annotation[] {
-  const clauses = parseQuery(query);
-  const isText = clauses.every(({ terms }) =>
-    terms.every((term) => term.type === "text" && term.field === "any"),
-  );
-  if (!clauses.length || !isText) return [];
-  return annotations.filter(({ name, text, event_name }) => {
-    const whole = `${name}\n${text}\n${event_name}`.toLowerCase();
-    return clauses.every(
-      ({ terms, negated }) =>
-        terms.some((term) => term.type === "text" && whole.includes(term.text)) !== negated,
-    );
-  });
+  const has = plainTest(query);
+  return annotations.filter(({ name, text, event_name }) => has(`${name}\n${text}\n${event_name}`));
 }

@@ -50,6 +50,14 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     expect(tip).to_contain_text("3.00 ms at +4.000")
     page.mouse.click(x, y)
     expect(timeline.title).to_have_text("3.00 ms selected")
+    # Found by their names.
+    timeline.clear()
+    timeline.search_box.fill("check")
+    found = timeline.details.get_by_role("region", name="Own bars").get_by_role("button")
+    expect(found).to_have_text(["check 500 µs at +5.000 ms"])
+    found.press("Enter")
+    expect(timeline.title).to_have_text("500 µs selected")
+    timeline.search_box.fill("")
     # Hidden like other lanes, and found by its name.
     root.get_by_role("button", name="Hide phases").click()
     expect(label).to_have_count(0)

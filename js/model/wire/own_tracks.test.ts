@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ownTracks } from "./own_tracks";
+import { barsWith, ownTracks } from "./own_tracks";
 
 it("bars lie in their rows, and values are as of a counter", () => {
   const tracks = [
@@ -28,4 +28,7 @@ it("bars lie in their rows, and values are as of a counter", () => {
     ["none", "", 0, 0, 0],
   ]);
   expect(ownTracks(tracks).bars).toBe(bars);
+  expect(barsWith(bars, "X").map(({ at }) => at)).toEqual([0, 2]);
+  expect(barsWith(bars, "a -x").map(({ at }) => at)).toEqual([1, 3]);
+  for (const none of ["", "op:x", "z"]) expect(barsWith(bars, none)).toEqual([]);
 });

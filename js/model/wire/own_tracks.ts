@@ -1,6 +1,7 @@
 /** Tracks of the user's own, as display/shaping/tracks.py writes them: bars, or values over time. */
 
 import { SHADES } from "../paint/palette";
+import { plainTest } from "../search/plain_text";
 import type { Row } from "../types";
 import type { CounterTrack } from "./counters";
 import { digitlessHash } from "./string_table";
@@ -71,4 +72,12 @@ function barsOf(track: Bars): OwnBars {
     end: Float64Array.from(own, (at) => starts[at] + lengths[at]),
   }));
   return { ...track, rows, shade: Uint8Array.from(names, (name) => digitlessHash(name) % SHADES) };
+}
+
+/** The bars whose name, or whose track's, fits a search, by track. */
+export function barsWith(bars: readonly OwnBars[], query: string): { track: OwnBars; at: number }[] {
+  const has = plainTest(query);
+  return bars.flatMap((track) =>
+    track.names.flatMap((name, at) => (has(`${track.name}\n${name}`) ? [{ track, at }] : [])),
+  );
 }

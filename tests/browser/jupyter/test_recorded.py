@@ -50,10 +50,13 @@ HOLD = "import gc, weakref\nheld = weakref.ref(t)"
 HELD = "gc.collect()\nprint(held() is not None)"
 
 
-def click_line(timeline: Timeline, cell: str) -> Locator:
+def click_line(timeline: Timeline, cell: str, *, is_open: bool = False) -> Locator:
     """Open the code of a trace, and click the line of the product; return the line."""
-    timeline.root.get_by_role("button", name="Code", exact=True).click()
     pane = timeline.root.get_by_role("region", name="Code")
+    if is_open:
+        expect(pane).to_be_visible()
+    else:
+        timeline.root.get_by_role("button", name="Code", exact=True).click()
     pane.get_by_role("tab", name=cell).click()
     line = pane.get_by_role("option", name="tf.matmul(weights")
     line.click()
@@ -110,7 +113,7 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
         book.run(2)
     # It shows what the one before did.
     expect(book.timeline(2).root.get_by_role("combobox", name="Group lanes")).to_have_value("kind")
-    click_line(book.timeline(2), "Cell [5]")
+    click_line(book.timeline(2), "Cell [5]", is_open=True)
     book.wait_until(lambda: "product" in book.ask(SELECTED))
     expect(book.timelines(2)).to_have_count(1)
     assert book.ask(COUNT) == "4"
