@@ -67,9 +67,9 @@ def tfvis_trace(tmp_path: Path) -> TraceFixture:
 
     ::
 
-    def test_step(tfvis_trace):
-        with tfvis_trace():
-            train_step(batch)
-        tfvis_trace.check(retraces=0, peak_bytes="2GiB")
+        def test_step(tfvis_trace):
+            with tfvis_trace():
+                train_step(batch)
+            tfvis_trace.check(retraces=0, peak_bytes="2GiB")
     """
     return TraceFixture(tmp_path)

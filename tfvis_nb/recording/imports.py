@@ -56,7 +56,11 @@ class Imports(importlib.abc.MetaPathFinder):
 
         def executed(module: types.ModuleType) -> None:
             del loader.exec_module
-            execute(module)
+            try:
+                execute(module)
+            except BaseException:
+                self._waiting[fullname] = call  # the program may try again
+                raise
             _executed.add(fullname)
             call()
 
