@@ -8,6 +8,7 @@ import { sortedValues, spreadOfSteps, spreadOfTasks } from "../model/fleet/sprea
 import { typicalOf } from "../model/fleet/typical";
 import type { Theme } from "../model/paint/palette";
 import { copyText } from "../ui/clipboard";
+import { useKeptFocus } from "../ui/kept_focus";
 import { HeatMap } from "./heat_map";
 import type { FleetHost } from "./host";
 import { Legend } from "./legend";
@@ -107,6 +108,11 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
     if (next.column < range.from || next.column >= range.to) show(whole(steps));
     open(next);
   });
+  const foot = useRef<HTMLDivElement>(null);
+  useKeptFocus(
+    () => foot.current?.parentElement ?? null,
+    () => foot.current?.parentElement?.querySelector<HTMLElement>(".cells")?.focus(),
+  );
   const isPart = range.to - range.from < steps;
   const isElsewhere = cell !== null && host.hasTimeline?.(grid, cell) === false;
   const here = cell && values[cell.task * steps + cell.column];
@@ -154,7 +160,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
       ) : (
         <p class="cannot-say">Not available: no step has this figure.</p>
       )}
-      <div class="current">
+      <div class="current" ref={foot}>
         <span role="status" data-busy={said.isBusy}>
           {cell && here !== null ? (
             <>

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { isFocusLost } from "./kept_focus";
 import { moveInMenu } from "./menu_keys";
 
 interface PopoverProps {
@@ -40,8 +41,17 @@ export function Popover({ text, label, title, disabled, tabIndex, kind, name, ch
   }, [isOpen]);
   const placed = (event: { newState: string }) => {
     const opens = event.newState === "open";
-    if (opens && button.current && box.current) place(box.current, button.current.getBoundingClientRect());
-    setOpen(opens);
+    if (!opens) return;
+    if (button.current && box.current) place(box.current, button.current.getBoundingClientRect());
+    setOpen(true);
+  };
+  // Browsers give the focus back to what had it in the page, but not to what had it in a shadow root.
+  const closed = (event: { newState: string }) => {
+    if (event.newState !== "closed") return;
+    const root = box.current?.getRootNode() as ShadowRoot | Document | undefined;
+    if (isFocusLost() || box.current?.contains(root?.activeElement ?? null))
+      button.current?.focus({ preventScroll: true });
+    setOpen(false);
   };
   return (
     <>
@@ -57,7 +67,15 @@ export function Popover({ text, label, title, disabled, tabIndex, kind, name, ch
       >
         {text} <span aria-hidden="true">▾</span>
       </button>
-      <div ref={box} id={id} popover="auto" class="popover" tabIndex={-1} onBeforeToggle={placed}>
+      <div
+        ref={box}
+        id={id}
+        popover="auto"
+        class="popover"
+        tabIndex={-1}
+        onBeforeToggle={placed}
+        onToggle={closed}
+      >
         {isOpen && kind === "menu" && (
           <div role="menu" aria-label={name} tabIndex={-1} onKeyDown={moveInMenu}>
             {children(close)}

@@ -102,8 +102,7 @@ function renderSkeleton(root: HTMLElement, store: Store, isSide: boolean): FindP
   const events = formatNumber(eventCount(drawn), "event");
   const lanes = formatNumber(drawn.lanes.length, "lane");
   const extent = `${events} in ${lanes} over ${formatDuration(drawn.span)}`;
-  const description = `${extent}. Arrow keys go from event to event, ? lists all keys.`;
-  render(<Skeleton description={description} isSide={isSide} />, root);
+  render(<Skeleton extent={extent} isSide={isSide} />, root);
   return (name) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
 }
 

@@ -92,7 +92,7 @@ export class Frame {
     if (this.#stale.bars) {
       fitSurface(this.#base, store.width, store.height);
       fitSurface(this.#over, store.width, store.height);
-      fitSurface(this.#ruler, store.width, 21);
+      fitSurface(this.#ruler, store.width, 24);
       this.#bars.draw(this.#base, store, this.#tokens, ruler.ticks);
       this.#tellTime();
       this.#minimap.place();

@@ -35,7 +35,7 @@ export function CounterTable({ store, range, answer }: CounterTableProps) {
   return (
     <>
       <h3>Counters</h3>
-      <table class="full counters">
+      <table class="full counters" aria-label="Counters">
         <thead>
           <tr>
             <th scope="col">Min</th>

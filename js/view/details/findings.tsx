@@ -21,25 +21,27 @@ export function FindingList({ store, actions, block, scope = "" }: FindingsProps
   return (
     <section aria-label="Findings">
       <h3>{block.items.length > 0 ? `Findings${scope}` : block.nothing}</h3>
-      <ul class="finding-list">
-        {block.items.map((finding, at) => (
-          <li key={finding.title} data-level={finding.level}>
-            <details open={at === 0 && isFirstOpen}>
-              <summary>
-                <b>{finding.title}</b> <small>{unbroken(gravity(finding))}</small>
-              </summary>
-              <p>{unbroken(finding.text)}</p>
-              <p class="advice">{unbroken(finding.advice)}</p>
-              {finding.zoom && (
-                <button type="button" onClick={() => show(store, actions, finding)}>
-                  Show
-                </button>
-              )}
-              {finding.selects && <small> {finding.selects}</small>}
-            </details>
-          </li>
-        ))}
-      </ul>
+      {block.items.length > 0 && (
+        <ul class="finding-list">
+          {block.items.map((finding, at) => (
+            <li key={finding.title} data-level={finding.level}>
+              <details open={at === 0 && isFirstOpen}>
+                <summary>
+                  <b>{finding.title}</b> <small>{unbroken(gravity(finding))}</small>
+                </summary>
+                <p>{unbroken(finding.text)}</p>
+                <p class="advice">{unbroken(finding.advice)}</p>
+                {finding.zoom && (
+                  <button type="button" onClick={() => show(store, actions, finding)}>
+                    Show
+                  </button>
+                )}
+                {finding.selects && <small> {finding.selects}</small>}
+              </details>
+            </li>
+          ))}
+        </ul>
+      )}
       {block.note && <p class="unlinked">{block.note}</p>}
     </section>
   );

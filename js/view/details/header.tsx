@@ -16,7 +16,7 @@ export function PanelHeader({
   return (
     <>
       <header>
-        <h2>
+        <h2 tabIndex={-1}>
           <ScopedText text={title} />
         </h2>
         <button

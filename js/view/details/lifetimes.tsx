@@ -28,7 +28,7 @@ export function Lifetimes({ store, actions, id }: EventProps) {
   return (
     <section aria-label="Lifetimes">
       <h3 title={isEstimated ? ESTIMATED : undefined}>Lifetimes{isEstimated ? " (estimated)" : ""}</h3>
-      <table class="lifetimes">
+      <table class="lifetimes" aria-label="Lifetimes of buffers">
         <thead>
           <tr>
             <th>Buffer</th>

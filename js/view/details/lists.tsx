@@ -1,12 +1,13 @@
 /** The lists of links to other events in an event's details. */
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatDuration, unbroken } from "../../model/format/units";
 import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import type { FusedInstruction } from "../../model/wire/node_facts";
 import type { Store } from "../../state/store";
+import { useKeptFocus } from "../../ui/kept_focus";
 import { ScopedText } from "../../ui/scoped_text";
 
 /** Longer lists are cut here until the user asks for the rest. */
@@ -33,11 +34,17 @@ export function LinkList(props: {
   events: readonly number[];
 }) {
   const [all, setAll] = useState(false);
+  const box = useRef<HTMLElement>(null);
+  // To the first of the rest, from the button that shows it.
+  useKeptFocus(
+    () => box.current,
+    () => box.current?.querySelectorAll<HTMLElement>("li button")[FIRST]?.focus(),
+  );
   const { events, title } = props;
   if (events.length === 0) return null;
   const shown = all ? events : events.slice(0, FIRST);
   return (
-    <section>
+    <section ref={box}>
       <h3>
         {title}
         {events.length > 1 ? ` (${events.length})` : ""}

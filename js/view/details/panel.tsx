@@ -1,10 +1,12 @@
 /** The panel at the right: one event, a range of time, what a search has found, or the whole step. */
 
+import { useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { useKeptFocus } from "../../ui/kept_focus";
 import { AnnotationEditor } from "./annotation_editor";
 import { EventDetails } from "./event";
 import { MatchDetails } from "./matches";
@@ -14,12 +16,20 @@ import { RangeDetails, SeveralDetails } from "./range";
 
 export function DetailsPanel({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["selection", "annotations", "details", "panel", "paint", "layout", "search"]);
+  const panel = useRef<HTMLElement>(null);
+  useKeptFocus(
+    () => panel.current,
+    () => {
+      if (panel.current) panel.current.querySelector("h2")?.focus();
+      else actions.focusLanes();
+    },
+  );
   if (!store.panelOpen) return null;
   const { selection, selected, range } = store;
   const { title } = store.drawn;
   const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;
   return (
-    <aside class="details" aria-label={title ? `Details of ${isolated(title)}` : "Details"}>
+    <aside ref={panel} class="details" aria-label={title ? `Details of ${isolated(title)}` : "Details"}>
       {store.draft && <AnnotationEditor key={store.draft.id} store={store} actions={actions} />}
       {several ? (
         <SeveralDetails store={store} actions={actions} events={several} />

@@ -21,7 +21,7 @@ export function Outputs({ outputs }: { outputs: readonly Output[] }) {
   return (
     <section>
       <h3>Outputs</h3>
-      <table>
+      <table aria-label="Outputs">
         <thead>
           <tr>
             <th>Type</th>
@@ -60,7 +60,7 @@ export function RecordedMemory({ memory, own, referenced }: MemoryProps) {
     <section>
       <h3>Memory</h3>
       {memory.length > 0 && (
-        <table>
+        <table aria-label="Memory by allocator">
           <thead>
             <tr>
               <th>Allocator</th>
@@ -87,7 +87,7 @@ export function RecordedMemory({ memory, own, referenced }: MemoryProps) {
         </p>
       ))}
       {referenced.length > 0 && (
-        <table>
+        <table aria-label="Memory referenced">
           <thead>
             <tr>
               <th title="Tensors that this execution used, by the allocator of their memory">Referenced</th>

@@ -82,7 +82,11 @@ export function StatisticsTable({
     column === "count" ? formatCount(row.count) : formatDuration(row[column as "busy"]);
   return (
     <>
-      <Table {...{ heads, order, setOrder }} isFirstAbove={isFull} table={isFull ? { class: "full" } : {}}>
+      <Table
+        {...{ heads, order, setOrder }}
+        isFirstAbove={isFull}
+        table={{ "aria-label": "Time by op or name", ...(isFull && { class: "full" }) }}
+      >
         {sorted.slice(0, most).map((row) => {
           const name = <RowName store={store} actions={actions} row={row} isAlike={alike.has(row.label)} />;
           const figures = columns.slice(1).map((column) => (

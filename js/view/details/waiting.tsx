@@ -76,7 +76,7 @@ function Table({
   return (
     <section aria-label={title}>
       <h3>{title}</h3>
-      <table class="causes">
+      <table class="causes" aria-label={title}>
         <tbody>
           {rows.map(({ kind, total, longest }) => (
             <tr key={kind} title={pieces.kinds[kind][1]}>

@@ -1,5 +1,6 @@
 /** Announces the selection and the time at the pointer to screen readers. */
 
+import { useEffect, useRef, useState } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
 import { formatDuration } from "../../model/format/units";
 import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
@@ -9,6 +10,9 @@ import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { timeText } from "../../state/wall_clock";
 import { isFlipped } from "../canvas/ruler";
+
+/** As long as keys come closer together, they move on. */
+const PAUSE_MS = 600;
 
 export function Announcer({ store }: { store: Store }) {
   useTopics(store, ["selection", "annotations"]);
@@ -23,7 +27,39 @@ export function Announcer({ store }: { store: Store }) {
   const mark = store.marks.at(-1);
   if (mark) text += `; marked ${formatDuration(mark.end - mark.start)}`;
   return (
-    <div role="status" aria-live="polite">
+    <>
+      <ViewAnnouncer store={store} />
+      <div role="status" aria-live="polite">
+        {text}
+      </div>
+    </>
+  );
+}
+
+/** The times in view, once keys have stopped moving them: the lanes are a picture. */
+function ViewAnnouncer({ store }: { store: Store }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [text, setText] = useState("");
+  useEffect(() => {
+    let timer = 0;
+    let selection = store.host.get("selection");
+    const tell = () => {
+      // A selection that comes into view is announced itself.
+      const isSame = selection === store.host.get("selection");
+      selection = store.host.get("selection");
+      const root = box.current?.getRootNode() as ShadowRoot | undefined;
+      if (!isSame || !root?.activeElement?.matches("[role=application]")) return;
+      const { start, end } = store.viewport;
+      setText(`In view: ${[start, end].map((ns) => timeText(store, ns, (end - start) / 1000)).join(" to ")}`);
+    };
+    store.on(["viewport"], () => {
+      clearTimeout(timer);
+      timer = setTimeout(tell, PAUSE_MS) as unknown as number;
+    });
+    store.signal.addEventListener("abort", () => clearTimeout(timer));
+  }, []);
+  return (
+    <div ref={box} aria-live="polite">
       {text}
     </div>
   );

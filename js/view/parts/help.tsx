@@ -30,7 +30,14 @@ export function Help({ store }: { store: Store }) {
     // Over the whole window: a low timeline would cut it.
     <div class="help-place" ref={place} popover="manual">
       <button type="button" class="help-shade" aria-label="Close the help" tabIndex={-1} onClick={shut} />
-      <div class="help" role="dialog" aria-modal="true" aria-labelledby="tfv-help">
+      <div
+        class="help"
+        role="dialog"
+        aria-modal="true"
+        aria-labelledby="tfv-help"
+        // Its button is all that can have the focus.
+        onKeyDown={(event) => event.key === "Tab" && event.preventDefault()}
+      >
         <div class="head">
           <h2 id="tfv-help">Keys and gestures</h2>
           <button type="button" ref={close} onClick={shut}>

@@ -11,6 +11,7 @@ import { GROUP_HEIGHT, type GroupItem, type LaneItem } from "../../model/lanes/l
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { BarsLabel } from "./bars_label";
+import { useKeptFocus } from "../../ui/kept_focus";
 import { CounterLabel } from "./counter_label";
 import { HideLane } from "./hide_lane";
 import { keepOneStop, moveAmongLabels } from "./label_keys";
@@ -23,6 +24,10 @@ const MANY_LANES = 24;
 export function LaneLabels({ store, column }: { store: Store; column: HTMLElement }) {
   const focused = useRef<Element | null>(null);
   useLayoutEffect(() => keepOneStop(column, focused.current));
+  useKeptFocus(
+    () => column,
+    () => column.querySelector<HTMLElement>("[tabindex='0']")?.focus(),
+  );
   useEffect(() => {
     const { signal } = store;
     const focusing = (event: FocusEvent) => {
@@ -97,6 +102,7 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
       )}
       <span class="count" title="Events">
         {formatCount(item.events)}
+        <span class="visually-hidden"> events</span>
       </span>
     </button>
   );
@@ -160,9 +166,15 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
 export function LaneFilter({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["layout"]);
   const filter = store.host.get("lane_filter");
+  const input = useRef<HTMLInputElement>(null);
+  useKeptFocus(
+    () => input.current?.parentElement ?? null,
+    () => input.current?.focus(),
+  );
   return (
     <>
       <input
+        ref={input}
         type="text"
         aria-label="Filter lanes"
         placeholder="Filter lanes"

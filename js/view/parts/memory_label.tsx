@@ -27,7 +27,9 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
         {context && <span class="context">{context}</span>}
         <b>{track.allocator}</b>
         <small>
-          {cursor === null ? "■ peak " : `${formatBytes(levelAt(track, cursor))} of ■ `}
+          {cursor !== null && `${formatBytes(levelAt(track, cursor))} of `}
+          <i aria-hidden="true">■ </i>
+          {cursor === null && "peak "}
           {formatBytes(track.peak)}
         </small>
       </button>

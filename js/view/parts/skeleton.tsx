@@ -4,12 +4,13 @@
 export type FindPart = (name: string) => HTMLElement;
 
 interface SkeletonProps {
-  description: string;
+  /** How much there is to see. */
+  extent: string;
   /** Whether legend, details and help stand around this timeline and the one that it is compared with. */
   isSide: boolean;
 }
 
-export function Skeleton({ description, isSide }: SkeletonProps) {
+export function Skeleton({ extent, isSide }: SkeletonProps) {
   return (
     <>
       <div data-part="toolbar" style={{ display: "contents" }} />
@@ -19,7 +20,13 @@ export function Skeleton({ description, isSide }: SkeletonProps) {
         <div class="column">
           <div class="main" data-part="main">
             <div class="corner">Activity</div>
-            <div class="minimap" data-part="minimap" title="Drag to choose the visible part" />
+            <div
+              class="minimap"
+              data-part="minimap"
+              role="img"
+              aria-label="Activity over time"
+              title="Drag to choose the visible part"
+            />
             <div class="corner filter" data-part="filter" />
             <div class="ruler" data-part="ruler" role="img" aria-label="Time axis">
               <div data-part="cursor" />
@@ -31,7 +38,8 @@ export function Skeleton({ description, isSide }: SkeletonProps) {
               data-part="lanes"
               role="application"
               aria-roledescription="timeline"
-              aria-label={description}
+              aria-label={extent}
+              aria-description="Arrow keys go from event to event, ? lists all keys."
             >
               <div class="scroll" data-part="scroll" tabIndex={-1}>
                 <div style={{ width: "1px" }} />
