@@ -24,6 +24,27 @@ _RUN = """async ([within, tags]) => {
     return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) =>
         `${id}: ${target.flat().join(' ')}: ${failureSummary.split('\\n').slice(1).join(' ').trim()}`));
 }"""
+# Tabs and wide tables scroll sideways by themselves. What is cut off, and which controls of a line overlap.
+_CUT = """() => {
+    const all = (root) => [...root.querySelectorAll('*')].flatMap(
+        (each) => [each, ...(each.shadowRoot ? all(each.shadowRoot) : [])]);
+    const controls = all(document).filter((each) => each.matches('button, select, input, [tabindex="0"]') &&
+        each.checkVisibility() && !each.closest('[role=tablist], .rows, .code-scroll, .graph-scroll'));
+    const name = (each) => each.getAttribute('aria-label') ?? each.textContent;
+    const cut = controls.filter((each) => {
+        const { left, right } = each.getBoundingClientRect();
+        return left < -0.5 || right > innerWidth + 0.5;
+    });
+    const inBars = controls.filter((each) => each.closest('.toolbar, .current'));
+    const overlap = inBars.filter((each, at) => inBars.slice(at + 1).some((other) => {
+        const [a, b] = [each.getBoundingClientRect(), other.getBoundingClientRect()];
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        return !each.contains(other) && !other.contains(each) && wide > 1 && high > 1;
+    }));
+    const wide = document.documentElement.scrollWidth > innerWidth ? ['page'] : [];
+    return [...cut, ...overlap].map(name).concat(wide);
+}"""
 _SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 30)))"
 
 
@@ -68,6 +89,12 @@ class Audit:
         look = LOOKS[self._states % 2]
         self._look(*look)
         self.here(f"{state}, {look}", within)
+
+    def zoomed(self, state: str) -> None:
+        """Fail where 1280 by 800 pixels, enlarged to 200 %, cut controls off or scroll sideways."""
+        self._page.set_viewport_size(ViewportSize(width=640, height=400))
+        self._page.evaluate(_SETTLED)
+        assert (found := self._page.evaluate(_CUT)) == [], f"{state}, enlarged: {found}"
 
     def here(self, state: str, within: str | None = None) -> None:
         """Fail likewise in the page as it is."""

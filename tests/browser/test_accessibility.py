@@ -140,14 +140,16 @@ VIEWS: dict[str, tuple[Make, Callable[[Page, Audit], None]]] = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_an_exported_page_has_no_violation_in_any_state(
+def test_an_exported_page_has_no_violation_in_any_state_and_can_be_enlarged(
     exported: OpenExported, tmp_path: Path, view: str
 ) -> None:
     make, states = VIEWS[view]
     path = tmp_path / "page.html"
     make(path)
     page = exported(path).page
-    states(page, Audit(page))
+    audit = Audit(page)
+    states(page, audit)
+    audit.zoomed(view)
 
 
 @pytest.mark.thorough
@@ -159,7 +161,7 @@ def test_no_tab_of_a_dashboard_has_a_violation(shown: Dashboard) -> None:
         audit.check(tab.inner_text(), PANELS)
 
 
-def test_the_monitor_has_no_violation(page: Page, tmp_path: Path) -> None:
+def test_the_monitor_has_no_violation_and_can_be_enlarged(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     write_session(path)
     with MonitorServer(path) as server:
@@ -175,4 +177,5 @@ def test_the_monitor_has_no_violation(page: Page, tmp_path: Path) -> None:
         traces.get_by_role("button", name=re.compile(r"^Run \d")).first.click()
         Timeline(page.locator(".stage")).wait()
         audit.check("opened trace")
+        audit.zoomed("monitor")
         watched.end()
