@@ -1,5 +1,6 @@
 /** The page's theme, and the colours that the canvases take from it. */
 
+import { toHex } from "../model/paint/colour";
 import type { Theme } from "../model/paint/palette";
 
 /** Colours as "#rrggbb", from the style sheet in the page's theme. */
@@ -26,9 +27,11 @@ function normalise(css: string, context: CanvasRenderingContext2D | null): strin
   if (!context) return css;
   context.fillStyle = "#888888";
   context.fillStyle = css;
-  return typeof context.fillStyle === "string" && context.fillStyle.startsWith("#")
-    ? context.fillStyle
-    : "#888888";
+  if (typeof context.fillStyle !== "string") return "#888888";
+  if (context.fillStyle.startsWith("#")) return context.fillStyle;
+  // A mixture of colours, each part from 0 to 1.
+  const parts = /^color\(srgb ([\d.]+) ([\d.]+) ([\d.]+)\)$/.exec(context.fillStyle);
+  return parts ? toHex([+parts[1] * 255, +parts[2] * 255, +parts[3] * 255]) : "#888888";
 }
 
 function luminance(hex: string): number {

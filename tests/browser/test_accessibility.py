@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 import tfvis_nb
 from tests.browser.audit import Audit
@@ -94,6 +94,10 @@ def of_code(page: Page, audit: Audit) -> None:
 def of_comparison(page: Page, audit: Audit) -> None:
     both = Both(page.locator("#tfvis-root"), page.locator(".tfvis-panels")).wait()
     audit.everywhere("whole")
+    page.set_viewport_size(ViewportSize(width=700, height=900))
+    for each in (both.a, both.b):
+        each.timeline.lanes.scroll_into_view_if_needed()
+        expect(each.timeline.lanes).to_be_in_viewport(ratio=0.9)
     both.a.tab("Scopes")
     audit.check("scopes", PANELS)
 
