@@ -60,6 +60,7 @@ def test_keys_move_the_cell_and_enter_opens_its_timeline(view: FleetView, page: 
     expect(timeline.root.locator(".toolbar .title")).to_have_text("step 5 · worker 1 · day2")
     view.root.get_by_role("button", name="Close timeline").click()
     expect(page.locator(".tfvis-timeline")).to_be_hidden()
+    expect(view.cells).to_be_focused()
 
 
 def test_the_figure_chosen_is_shown_in_cells_legend_and_table(view: FleetView) -> None:

@@ -153,13 +153,3 @@ def test_a_lane_that_is_hidden_by_a_key_leaves_the_focus_in_the_column(timeline:
     keys.go("button", "+1 hidden", key="Shift+Tab")
     keys.press("Enter")
     assert keys.path[-1] == "input: Filter lanes"
-
-
-def test_what_is_in_view_is_told_once_keys_have_moved_it(timeline: Timeline) -> None:
-    told = timeline.root.locator("[data-part=announcer] > [aria-live]").first
-    expect(told).to_have_text("")
-    timeline.lanes.press("+")
-    axis = timeline.root.get_by_role("img", name="Time axis")
-    expect(told).to_contain_text("In view: ")
-    times = (told.text_content() or "").removeprefix("In view: ")
-    expect(axis).to_have_attribute("aria-label", f"Time axis, {times}")

@@ -42,19 +42,20 @@ function ViewAnnouncer({ store }: { store: Store }) {
   const [text, setText] = useState("");
   useEffect(() => {
     let timer = 0;
-    let selection = store.host.get("selection");
+    let chosen = Number.NEGATIVE_INFINITY;
     const tell = () => {
-      // A selection that comes into view is announced itself.
-      const isSame = selection === store.host.get("selection");
-      selection = store.host.get("selection");
       const root = box.current?.getRootNode() as ShadowRoot | undefined;
-      if (!isSame || !root?.activeElement?.matches("[role=application]")) return;
+      if (!root?.activeElement?.matches("[role=application]")) return;
       const { start, end } = store.viewport;
       setText(`In view: ${[start, end].map((ns) => timeText(store, ns, (end - start) / 1000)).join(" to ")}`);
     };
+    store.on(["selection"], () => {
+      chosen = performance.now();
+    });
     store.on(["viewport"], () => {
       clearTimeout(timer);
-      timer = setTimeout(tell, PAUSE_MS) as unknown as number;
+      // A selection that is brought into view is announced itself.
+      if (performance.now() - chosen > PAUSE_MS) timer = setTimeout(tell, PAUSE_MS) as unknown as number;
     });
     store.signal.addEventListener("abort", () => clearTimeout(timer));
   }, []);

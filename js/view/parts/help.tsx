@@ -1,6 +1,6 @@
 /** Every key and gesture, in one overlay that keeps the focus until it is closed. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { SECTIONS } from "../../input/commands";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -9,7 +9,8 @@ export function Help({ store }: { store: Store }) {
   useTopics(store, ["panel"]);
   const close = useRef<HTMLButtonElement>(null);
   const place = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // At once: the next key must not move the focus behind it.
+  useLayoutEffect(() => {
     if (!store.helpOpen) return;
     const root = close.current?.getRootNode();
     if (!(root instanceof ShadowRoot)) return;

@@ -1,0 +1,79 @@
+"""What a screen reader has of a timeline: names, roles, and what is read when something changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_annotations import annotated
+from tests.browser.timeline import OpenExported, Timeline
+
+PAGE = """
+- main:
+  - heading "local_mlp_step1.pb" [level=1]
+  - region "Timeline of local_mlp_step1.pb":
+    - search:
+      - textbox "Search ops, tensors, lanes"
+    - combobox "Colour"
+    - combobox "Group lanes"
+    - button "Details" [pressed]
+    - img "Activity over time"
+    - textbox "Filter lanes"
+    - img /^Time axis, .+ to .+ ms$/
+    - list "Annotations in view":
+      - listitem:
+        - button "a range"
+    - group "Lanes":
+      - button "CPU:0 63 events" [expanded]
+      - button "2 rows of CPU:0 ops" [expanded]
+      - button "Pin CPU:0 ops"
+      - button "mklcpu peak 1.27 MiB"
+    - application "63 events in 1 lane over 10.4 ms"
+    - separator "Width of the labels"
+    - complementary "Details of local_mlp_step1.pb":
+      - heading "Whole run" [level=2]
+      - button "Close the details"
+      - region "Annotations":
+        - heading "Annotations (2)" [level=3]
+      - table "Time by op or name":
+        - rowgroup:
+          - row "Op Count Busy":
+            - columnheader "Busy":
+              - button "Busy"
+      - region "Idle time by cause":
+        - table "Idle time by cause"
+    - group "Legend":
+      - button "op"
+"""
+
+
+@pytest.fixture
+def timeline(exported: OpenExported, tmp_path: Path) -> Timeline:
+    return exported(annotated().to_html(tmp_path / "page.html")).wait()
+
+
+def test_names_and_roles(timeline: Timeline) -> None:
+    expect(timeline.page.locator("body")).to_match_aria_snapshot(PAGE)
+    expect(timeline.lanes).to_have_accessible_description(
+        "Arrow keys go from event to event, ? lists all keys."
+    )
+    toggle = timeline.root.get_by_role("button", name="2 rows of CPU:0 ops")
+    toggle.press("Enter")
+    expect(toggle).to_have_attribute("aria-expanded", "false")
+
+
+def test_what_is_in_view_and_what_is_selected_is_read(timeline: Timeline) -> None:
+    told = timeline.root.locator("[data-part=announcer] > [aria-live=polite]").first
+    expect(told).to_have_text("")
+    # Only keys in the lanes move what is in view unseen.
+    timeline.lanes.press("+")
+    expect(told).to_contain_text("In view: ")
+    times = (told.text_content() or "").removeprefix("In view: ")
+    axis = timeline.root.get_by_role("img", name="Time axis")
+    expect(axis).to_have_attribute("aria-label", f"Time axis, {times}")
+    timeline.find("name:gradients/MatMul_grad/MatMul_1")
+    expect(timeline.status.last).to_have_text(
+        "gradients/MatMul_grad/MatMul_1, _MklMatMul, 5.39 ms, on CPU:0 · ops; annotated the longest"
+    )
