@@ -244,3 +244,23 @@ def test_opening_traces_ingests_them(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (dataset.title, tv.open_traces(f"{folder}/*/*.pb").title) == ("logs", "logs/*/*.pb")
     assert len(tv.open_traces(f"{folder}/**/*2.pb", tmp_path / "dataset").steps) == 1
     assert tv.open_traces(tmp_path / "dataset").trace().step_labels == {0: "step 2"}
+
+
+def test_traces_may_be_at_urls_and_a_dataset_is_local(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fsspec
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bucket = fsspec.filesystem("memory")
+    bucket.pipe("/fleet/logs/r/step1.pb", (DATA / "run_meta.v1").read_bytes())
+    dataset = tv.open_traces("memory://fleet/logs/*/*.pb", tmp_path / "dataset")
+    assert dataset.sources[["run", "events"]].to_numpy().tolist() == [["r", 14]]
+    with raises_id(ValueError, "dataset_at_url"):
+        tv.open_traces("memory://fleet/logs", "memory://fleet/dataset")
+    bucket.put(str(dataset.path), "/fleet/dataset", recursive=True)
+    with raises_id(ValueError, "dataset_at_url"):
+        tv.open_traces("memory://fleet/dataset")
+    bucket.rm("/fleet", recursive=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]

@@ -37,7 +37,7 @@ def open_traces(source: str | Path, dataset: str | Path | None = None, client: A
     Raises
     ------
     ValueError
-        If a later version wrote the dataset.
+        If a later version wrote the dataset, or it is at a URL.
     OSError, TraceFormatError, ImportError
         Errors of `TraceDataset.ingest`, if traces are ingested.
 

@@ -20,6 +20,7 @@ from tfvis_nb.dataset.parts import Reading
 from tfvis_nb.dataset.sources import brief_source
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.reading.sources.remote import is_url
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class TraceDataset:
     """Traces of any number of runs, tasks and steps. Created by `open_traces`, which describes it."""
 
     def __init__(self, path: str | Path) -> None:
+        if is_url(path):
+            raise ValueError(Text("dataset_at_url", url=str(path), traces="s3://bucket/logs"))
         self.path = Path(path).expanduser().absolute()
         self._state: tuple[Any, list[Entry], list[Path]] = (None, [], [])
         if (self.path / FORMAT).is_file():

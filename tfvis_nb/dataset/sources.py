@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from tfvis_nb.dataset.identity import Named, named
-from tfvis_nb.dataset.layout import brief_name
+from tfvis_nb.dataset.layout import FORMAT, brief_name
 from tfvis_nb.reading.sources.files import find
 from tfvis_nb.reading.sources.remote import Remote, is_url, listed
 from tfvis_nb.texts import Text
@@ -111,6 +111,8 @@ def _remote(url: str, remote: Remote) -> Iterator[_File]:
     found = listed(url, remote)
     path = PurePosixPath(found.path).parts
     root = _fixed(path) if found.is_pattern else path if found.several else path[:-1]
+    if any(PurePosixPath(file.path).parts[len(root) :] == (FORMAT,) for file in found.files):
+        raise ValueError(Text("dataset_at_url", url=url, traces="s3://bucket/logs"))
     for file in found.files:
         yield file.url, file.size, file.modified, PurePosixPath(file.path).parts, len(root)
 
