@@ -84,21 +84,35 @@ function drawSteps(context: CanvasRenderingContext2D, shown: Shown): void {
     line(context, x, bottom + 1, x, bottom + 4);
     context.fillText(text, x, bottom + 11);
   }
-  if (grid.runs.length < 2) return;
-  context.textAlign = "left";
-  let named = Number.NEGATIVE_INFINITY;
-  for (let column = Math.ceil(range.from); column < range.to; column++) {
-    if (column > range.from && grid.run[column] === grid.run[column - 1]) continue;
-    const x = columnX(geometry, range, column);
-    context.strokeStyle = tokens.muted;
-    if (column > range.from) line(context, x, plot.y - 14, x, bottom);
+  if (grid.runs.length > 1) drawRuns(context, shown);
+}
+
+/** The name of each run that has room for it, and a line where it begins; first those that are as wide as their names. */
+function drawRuns(context: CanvasRenderingContext2D, { grid, range, geometry, tokens }: Shown): void {
+  const { plot } = geometry;
+  const end = plot.x + plot.width + 4;
+  const first = Math.floor(range.from);
+  const runs: { x: number; until: number; name: string }[] = [];
+  for (let column = first; column < range.to; column++) {
+    if (column > first && grid.run[column] === grid.run[column - 1]) continue;
+    const x = Math.max(columnX(geometry, range, column), plot.x);
     const name = grid.runs[grid.run[column]];
-    const until = x + 3 + context.measureText(name).width;
-    if (x < named + LABEL_GAP || until > plot.x + plot.width + 4) continue;
-    context.fillStyle = tokens.muted;
-    context.fillText(name, x + 3, plot.y - 9);
-    named = until;
+    runs.push({ x, until: x + 3 + context.measureText(name).width, name });
   }
+  const fits = runs.map(({ until }, at) => until <= (runs[at + 1]?.x ?? end));
+  let free = Number.NEGATIVE_INFINITY;
+  context.textAlign = "left";
+  context.fillStyle = tokens.muted;
+  context.strokeStyle = tokens.muted;
+  runs.forEach(({ x, until, name }, at) => {
+    const next = runs.find((_, later) => later > at && fits[later]);
+    const isNamed = x >= free && (fits[at] || until + LABEL_GAP <= (next?.x ?? end));
+    if (isNamed) {
+      context.fillText(name, x + 3, plot.y - 9);
+      free = until + LABEL_GAP;
+    }
+    if (at > 0) line(context, x, isNamed ? plot.y - 14 : plot.y, x, plot.y + plot.height);
+  });
 }
 
 /** Over the tasks of each step: a band from the 5th to the 95th percentile, the median, the largest. */
