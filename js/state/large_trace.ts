@@ -16,6 +16,7 @@ import { readTracks } from "../model/wire/memory";
 import { readDrawn } from "../model/wire/read_drawn";
 import type { KernelQueries } from "./kernel_queries";
 import { KernelRequests } from "./kernel_requests";
+import { type KernelSearch, NOTHING } from "./kernel_search";
 import { lanesSeen } from "./many_lanes";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";
@@ -26,18 +27,6 @@ const PAUSE_MS = 90;
 /** For more events the kernel sends nothing at once. */
 const MOST_LISTED = 200;
 
-interface Search {
-  text: string;
-  step: number | null;
-  /** Null until the answer comes. */
-  ids: Uint32Array | null;
-  found: Pick<Matches, "count" | "total" | "busy" | "longest" | "span">;
-  /** Which entries of the outline stand for something found. */
-  isMatch: Uint8Array;
-}
-
-const NOTHING = { count: 0, total: 0, busy: 0, longest: [] };
-
 export class LargeTrace implements KernelQueries {
   readonly requests: KernelRequests;
   #part: OutlinePart | null = null;
@@ -46,9 +35,9 @@ export class LargeTrace implements KernelQueries {
   #timer = 0;
   #hasMemory = false;
   #exact: Entries | null = null;
-  #search: Search | null = null;
+  #search: KernelSearch | null = null;
   /** The search whose result to go to once it arrives. */
-  #visited: Search | null = null;
+  #visited: KernelSearch | null = null;
   #same: { event: number; same: SameName } | null = null;
   /** The selected events that were last asked for, and how far around them. */
   #wanted = "";
@@ -100,14 +89,14 @@ export class LargeTrace implements KernelQueries {
     return answer?.answer as RangeStatistics | null;
   }
 
-  async #find(search: Search): Promise<void> {
+  async #find(search: KernelSearch): Promise<void> {
     const { text, step } = search;
     const number = step === null ? null : this.store.drawn.steps[step].step;
     const answer = await this.requests.ask({ kind: "search", text, step: number });
     // The user may have typed another search by now.
     if (!answer || this.#search !== search || this.signal.aborted) return;
     const [ids, isMatch] = answer.buffers;
-    search.found = answer.answer as Search["found"];
+    search.found = answer.answer as KernelSearch["found"];
     search.ids = new Uint32Array(ids.slice().buffer);
     search.isMatch = isMatch;
     this.store.showMatches();
@@ -126,7 +115,7 @@ export class LargeTrace implements KernelQueries {
   }
 
   /** Which entries stand for something found. */
-  #mask(ids: Uint32Array, search: Search): Uint8Array {
+  #mask(ids: Uint32Array, search: KernelSearch): Uint8Array {
     const { merged, count } = this.store.drawn;
     const blocks = [this.outline.entries, this.#part?.entries, this.#exact].filter((block) => !!block);
     const isOf = (block: Entries) => block === this.#part?.entries && this.#partText === search.text;

@@ -4,6 +4,7 @@ import { type Code, type Frame, readCode } from "./code";
 import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
 import { type CounterTrack, readCounters } from "./counters";
 import { type Dataflow, type Degree, type Edge, type Ends, readDataflow, readOperands } from "./dataflow";
+import type { DetailsHeader } from "./details_header";
 import { readTracks, type Track } from "./memory";
 import { type NodeFacts, nodeFacts } from "./node_facts";
 import type { Overview, StepBar } from "./overview";
@@ -40,7 +41,7 @@ export class Details {
   /** The user's code; null where none was recorded, or only parts of the trace are here. */
   readonly code: Code | null;
   readonly #container: Container;
-  readonly #header: Header;
+  readonly #header: DetailsHeader;
   readonly #drawn: Drawn;
   /** The row of each event in the columns. */
   readonly #rows: Uint32Array;
@@ -52,7 +53,7 @@ export class Details {
   constructor(container: Container, drawn: Drawn) {
     this.#container = container;
     this.#drawn = drawn;
-    this.#header = container.header as unknown as Header;
+    this.#header = container.header as unknown as DetailsHeader;
     this.count = this.#header.count;
     if (this.count !== drawn.count) {
       throw new Error(`the details are of ${this.count} events, but ${drawn.count} are drawn`);
@@ -238,19 +239,4 @@ export class Details {
     const device = this.#container.column(name)?.[this.#rows[event]];
     return device === undefined || device === NO_DEVICE ? null : (this.#header.devices[device] ?? null);
   }
-}
-
-/** The header as display/wire/details.py writes it. */
-interface Header {
-  count: number;
-  devices: string[];
-  /** The tasks of the ranks, if there are any. */
-  tasks?: string[];
-  allocators: string[];
-  dtypes: Record<string, string>;
-  /** Placeholder in labels for the event's own name; "" without one. */
-  own_name: string;
-  /** Columns that `ids` gives: their names, and the distinct ids as texts because they may exceed 2^53. */
-  ids?: Record<string, { label: string; texts: string[] }>;
-  overview?: Overview;
 }
