@@ -49,9 +49,26 @@ widget.annotations = [*table.to_dict('records'), {'start_ns': start, 'name': 'th
     timeline.lanes.focus()
     book.page.keyboard.press("w")
     book.wait_until(lambda: book.ask("print(widget.view['end_ns'] < start + 4_000_000)") == "True")
+    # Named views and own tracks likewise.
+    timeline.lanes.focus()
+    before = book.cells
+    book.page.keyboard.press("v")
+    expect(timeline.root.get_by_role("textbox", name="Name of this view")).to_be_focused()
+    book.page.keyboard.type("zoomed in")
+    book.page.keyboard.press("Enter")
+    assert book.cells == before
+    book.wait_until(lambda: book.ask("print(list(widget.views))") == "['zoomed in']")
+    book.ask("widget.views = {**widget.views, 'all': {'end_ns': start + 4_000_000}}")
+    book.ask("widget.add_track('phases', {'start_ns': [start], 'duration_ns': [9_000], 'name': ['load']})")
+    expect(timeline.root.get_by_role("button", name="phases, 1 bar")).to_be_visible()
+    timeline.root.get_by_role("button", name="Views").click()
+    timeline.root.get_by_role("dialog", name="Views").get_by_role("button", name="all", exact=True).click()
+    book.wait_until(lambda: book.ask("print(widget.view['end_ns'] == start + 4_000_000)") == "True")
     # The file has them for whoever opens it without a kernel.
     book.command("docmanager:save")
     cell = next(cell for cell in json.loads(book.path.read_text("utf-8"))["cells"] if "outputs" in cell)
     stored = json.dumps(cell["outputs"])
     assert "renamed: by Python" in stored
     assert "the start" in stored
+    assert "zoomed in" in stored
+    assert "phases" in stored
