@@ -1,4 +1,7 @@
-"""All ranks of a job in one timeline, read from a dataset: first picture, time between frames, memory."""
+"""All ranks of a job in one timeline, read from a dataset: first picture, time between frames, memory.
+
+The Perfetto UI shows the same ranks beside it: as many of them as it opens, twice as many each time.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,14 @@ from playwright.sync_api import Page, Playwright, sync_playwright
 from benchmarks import traces
 from benchmarks.fleet_traces import ranks
 from benchmarks.live import DRAWN, jupyter, seen_after
+from benchmarks.peers import Peers
 from benchmarks.table import Row, show
 from benchmarks.watching import frame_interval, launched, tab_memory
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook
 from tests.browser.timeline import Timeline
+from tfvis_nb.dataset import TraceDataset
+from tfvis_nb.dataset.read_back import read_back
 
 RANKS = 128
 PICTURE_WITHIN = 3.0
@@ -47,13 +53,19 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, default=RANKS, help="how many ranks have the profile's events")
-    count = parser.parse_args().ranks
+    parser.add_argument("--no-peers", action="store_true", help="leave out the Perfetto UI")
+    arguments = parser.parse_args()
+    count = arguments.ranks
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         dataset = ranks(folder, traces.profile(folder), count)
         events = int(dataset.sources["events"].sum())
         with jupyter(folder) as server:
             rows = _measured(playwright, server, dataset.path)
+        if not arguments.no_peers:
+            peers = folder / "peers"
+            peers.mkdir()
+            rows.append(_perfetto(playwright, dataset, Peers(peers), count))
     show(f"A dataset of {events:,} events of {count} ranks in JupyterLab, no GPU", rows)
 
 
@@ -81,6 +93,24 @@ def _measured(playwright: Playwright, server: JupyterServer, path: Path) -> list
         _bound("memory of the kernel's process at its most", kernel, "MB", KERNEL),
         _bound("memory of the tab", tab, "MB", TAB),
     ]
+
+
+def _perfetto(playwright: Playwright, dataset: TraceDataset, peers: Peers, count: int) -> Row:
+    """Open ranks in the Perfetto UI, twice as many each time; return the row of the most that it opened."""
+    tasks = [task for named in dataset.sources["tasks"] for task in named]
+    opened, found = "none", peers.failed.get("Perfetto", "")
+    size = 1
+    while size <= count:
+        trace = read_back(dataset.path, dataset.choose(tasks=tasks[:size]))
+        peers.show(trace)
+        felt = peers.felt(playwright, "Perfetto")
+        if isinstance(felt, str):
+            found = f"{size} ranks: {felt}"
+            break
+        times = f"{felt.picture:.1f} s, frames every {felt.interval:.0f} ms, {felt.memory:,.0f} MB in the tab"
+        opened = f"{size} of {count} ranks, {len(trace.events):,} events: {times}"
+        size *= 2
+    return Row("most that the Perfetto UI opens", opened, found, "", "", kept=True)
 
 
 def _to_one_kernel(timeline: Timeline) -> float:
