@@ -126,10 +126,8 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
         return brief
     part = max(busiest, key=lambda name: busiest[name])
     name = part.removesuffix("_ns")
-    return Text(
-        "headline_host",
-        step=subject,
-        median=median,
-        share=format_percent(busiest[part] / max(middle["step_ns"], 1)),
-        part=LABELS.get(name, name.replace("_", " ")),
-    )
+    share = format_percent(busiest[part] / max(middle["step_ns"], 1))
+    if name == "idle":
+        return Text("headline_host_idle", step=subject, median=median, share=share)
+    label = LABELS.get(name, name.replace("_", " "))
+    return Text("headline_host", step=subject, median=median, share=share, part=label)
