@@ -1,12 +1,10 @@
 /** The entry of an exported comparison: two timelines, and under them what differs, from the page itself. */
 // Built with: HAS_PANELS, OWNS_PAGE.
 
-import { embedded, unpacked } from "../host/embedded";
 import type { Options, Pair } from "../host/host";
 import { embeddedHost, ownOptions } from "../host/own_page";
 import type { StaticHost } from "../host/static_host";
-import type { TabContents } from "../panels/blocks";
-import { mountPanels, mountProblem } from "../panels/mount";
+import { mountEmbedded } from "../panels/embedded";
 import { restPane } from "../ui/page_panes";
 import { mountComparison } from "../view/comparison/mount_comparison";
 
@@ -32,25 +30,6 @@ function sideHosts(written: Written): StaticHost[] {
   return hosts;
 }
 
-async function showPanels(pane: HTMLElement, signal: AbortSignal): Promise<void> {
-  try {
-    const tabs = JSON.parse(await unpacked(await embedded("tfvis-tabs"))) as TabContents[];
-    const host = {
-      titles: tabs.map(({ title }) => title),
-      link: LINK,
-      bokehVersion: "",
-      tab: (index: number) => tabs[index],
-      watch: () => {},
-      bokeh: async (): Promise<never> => {
-        throw new Error("this page has no charts");
-      },
-    };
-    mountPanels(pane, host, signal);
-  } catch (error) {
-    mountProblem(pane, error instanceof Error ? error.message : String(error), signal);
-  }
-}
-
 async function show(root: HTMLElement): Promise<void> {
   const { signal } = new AbortController();
   const hosts = sideHosts(ownOptions<Written>());
@@ -58,7 +37,7 @@ async function show(root: HTMLElement): Promise<void> {
   const panels = restPane();
   root.replaceChildren(timelines, panels);
   await mountComparison(timelines, hosts, signal);
-  await showPanels(panels, signal);
+  await mountEmbedded(panels, LINK, signal);
 }
 
 const root = document.getElementById("tfvis-root");

@@ -3,10 +3,9 @@
 
 import { mountFleet } from "../fleet/mount";
 import { PageFleetHost, type Written } from "../fleet/page_host";
-import { embedded, textOf, unpacked } from "../host/embedded";
+import { embedded, textOf } from "../host/embedded";
 import { StaticHost } from "../host/static_host";
-import type { TabContents } from "../panels/blocks";
-import { mountPanels, mountProblem } from "../panels/mount";
+import { mountEmbedded } from "../panels/embedded";
 import { mount } from "../view/mount";
 
 const LINK = "page";
@@ -47,22 +46,7 @@ async function show(root: HTMLElement): Promise<void> {
   timeline.hidden = true;
   root.replaceChildren(map, timeline, panels);
   await mountFleet(map, new PageFleetHost(LINK, written, timelineIn(timeline)), signal);
-  try {
-    const tabs = JSON.parse(await unpacked(await embedded("tfvis-tabs"))) as TabContents[];
-    const host = {
-      titles: tabs.map(({ title }) => title),
-      link: LINK,
-      bokehVersion: "",
-      tab: (index: number) => tabs[index],
-      watch: () => {},
-      bokeh: async (): Promise<never> => {
-        throw new Error("this page has no charts");
-      },
-    };
-    mountPanels(panels, host, signal);
-  } catch (error) {
-    mountProblem(panels, error instanceof Error ? error.message : String(error), signal);
-  }
+  await mountEmbedded(panels, LINK, signal);
 }
 
 const root = document.getElementById("tfvis-root");
