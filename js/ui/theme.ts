@@ -46,13 +46,16 @@ function luminance(hex: string): number {
  */
 export function detectTheme(host: Element): Theme {
   if (OWNS_PAGE) return (document.documentElement.dataset.theme as Theme | undefined) ?? ofSystem();
+  const painted = groundBehind(host);
+  if (painted) {
+    const theme = themeOf(painted);
+    takeColours(host as HTMLElement, theme);
+    return theme;
+  }
   // Notebook 7.6 renders an output before attaching it to the page; detached elements have no computed styles.
   const style = getComputedStyle(host.isConnected ? host : document.documentElement);
   const ground =
-    // Solara 1.58 publishes JupyterLab's light ground whatever its theme.
-    groundBehind(host) ||
-    style.getPropertyValue("--jp-layout-color0") ||
-    style.getPropertyValue("--vscode-editor-background");
+    style.getPropertyValue("--jp-layout-color0") || style.getPropertyValue("--vscode-editor-background");
   if (ground.trim()) return themeOf(ground.trim());
   if (document.querySelector("html.dark, body.dark, html[theme=dark], [data-theme=dark], body.vscode-dark"))
     return "dark";
@@ -61,6 +64,16 @@ export function detectTheme(host: Element): Theme {
 }
 
 const themeOf = (ground: string): Theme => (luminance(normalise(ground, probe())) < 0.4 ? "dark" : "light");
+
+/** Takes JupyterLab's colours from the page only if they are of `theme`: Solara 1.58 publishes the light ones in both. */
+function takeColours(host: HTMLElement, theme: Theme): void {
+  const root = getComputedStyle(document.documentElement);
+  const published = root.getPropertyValue("--jp-layout-color0").trim();
+  for (const name of ["--jp-layout-color0", "--jp-ui-font-color0", "--jp-brand-color1"]) {
+    if (published && themeOf(published) !== theme) host.style.setProperty(name, "initial");
+    else host.style.removeProperty(name);
+  }
+}
 
 /** The elements around `host`, innermost first, across shadow roots. */
 function around(host: Element): Element[] {

@@ -78,11 +78,15 @@ def test_a_frame_of_colab_is_as_high_as_the_timeline(page: Page, colab: ModuleTy
     assert height == pytest.approx(timeline.host.bounding_box()["height"], abs=2)  # type: ignore[index]
     assert height == 300
     # Where nothing is marked, the theme is that of the ground.
+    body = page.frame_locator("iframe").locator("body")
     for theme, ground in (("light", "#fafafa"), ("dark", "#202020")):
-        body = page.frame_locator("iframe").locator("body")
         body.evaluate("body => body.parentElement.removeAttribute('theme')")
         body.evaluate("(body, ground) => { body.style.background = ground }", ground)
         expect(timeline.root).to_have_attribute("data-theme", theme)
+    # Colours of JupyterLab's other theme are not taken.
+    light = "--jp-layout-color0: #fff; --jp-ui-font-color0: #000"
+    body.evaluate("(body, light) => { body.parentElement.style.cssText = light }", light)
+    expect(timeline.root).to_have_css("color", "rgb(230, 232, 236)")
     # Without the kernel of the session it still shows its details; what needs the kernel says what to do.
     timeline.find("op:MatMul")
     expect(timeline.title).to_contain_text("MatMul")

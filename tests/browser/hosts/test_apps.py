@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -78,6 +79,8 @@ def Page():
 
 def dark(timeline: Timeline) -> None:
     expect(timeline.root).to_have_attribute("data-theme", "dark")
+    colour = timeline.root.evaluate("root => getComputedStyle(root).color")
+    assert min(map(int, re.findall(r"\d+", colour)[:3])) > 200, colour
 
 
 @pytest.fixture(scope="module")
