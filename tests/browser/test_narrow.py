@@ -128,7 +128,7 @@ def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeli
     timeline.page.evaluate(WRITTEN)
     timeline.root.get_by_role("button", name="Export").click()
     with timeline.page.expect_download():
-        timeline.root.get_by_role("menuitem", name="Picture").click()
+        timeline.root.get_by_role("menuitem", name="Picture of this view").click()
     assert [text for text in timeline.page.evaluate("written") if "Slowest" in text] == ["Slowest: step 7"]
 
 
