@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from IPython.core.formatters import HTMLFormatter
 
 from tests.analysis.test_identities import files
-from tests.real_traces import DATA, SHARED, each, real_trace
-from tfvis_nb import Trace, events
+from tests.real_traces import SHARED, each, real_trace
+from tfvis_nb import Trace
 from tfvis_nb.analysis import device_idle, measurements, op_statistics, outside_steps, why_not
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings.finding import LEVELS
@@ -28,14 +26,12 @@ from tfvis_nb.analysis.overview.lines import overview_lines
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.cli.info import lines, summary
-from tfvis_nb.core.format import format_percent, unbroken
+from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.palette import LABELS
-from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.overview.card import card
 from tfvis_nb.display.tabs import gaps
 from tfvis_nb.display.wire.waiting import waiting
-from tfvis_nb.events import NO_STEP
 
 KEYS = ["task", "device"]
 
@@ -245,110 +241,3 @@ def test_tuning_of_convolutions_is_recognised() -> None:
     assert first["share"] > 0.9
     assert set(trace.findings["level"][1:]) == {"observation"}
     assert headline(trace, trace.overview).id == "headline_tuning"
-
-
-def _steps(durations: list[int], first: str = "op") -> Trace:
-    ends = np.cumsum(durations)
-    columns = {
-        "start_ns": (ends - durations).tolist(),
-        "duration_ns": durations,
-        "kind": [first, *["op"] * (len(durations) - 1)],
-        "op": ["MatMul"] * len(durations),
-        "device": ["/device:CPU:0"] * len(durations),
-        "step": list(range(len(durations))),
-    }
-    return Trace(events.build(columns))
-
-
-def test_a_slow_first_step_is_told_apart() -> None:
-    trace = _steps([900, 100, 100, 100])
-    assert trace.overview["first_step"] == {
-        "step": 0,
-        "first_ns": 900,
-        "median_ns": 100,
-        "others": 3,
-        "share": 800 / 1200,
-    }
-    assert trace.overview["steps"]["median_ns"] == 100
-    (found,) = trace.findings.to_dict("records")
-    assert (found["id"], found["level"], found["lost_ns"]) == ("first_step", "observation", 800)
-    assert np.isnan(found["share"])
-    assert "9.00 times the median of the others" in trace.overview["headline"]
-    assert _steps([140, 100, 100, 100]).overview["first_step"] is None
-    assert _steps([900, 100]).overview["first_step"] is None
-    assert _steps([900, 100, 100, 100], first="kernel").overview["first_step"] is None
-
-
-def test_devices_of_one_label_all_have_their_line() -> None:
-    device = "/job:" + "w" * 90 + "/replica:0/task:{}/device:GPU:0"
-    columns: dict[str, list[Any]] = {"start_ns": [0, 10], "duration_ns": [10, 20], "kind": ["kernel"] * 2}
-    columns |= {"device": [device.format(task) for task in range(2)], "lane": ["stream:1"] * 2}
-    columns |= {"task": [name.rpartition("/")[0] for name in columns["device"]]}
-    trace = Trace(events.build(columns))
-    busy = [line for line in overview_lines(trace.overview) if line.term.endswith("busy")]
-    assert len({line.term for line in busy}) < len(busy) == 2
-    assert [line[0] for line in card(trace)["lines"]].count(busy[0].term) == 2
-
-
-def test_a_percentile_needs_steps() -> None:
-    few, many = _steps([100] * 19), _steps([*range(1, 20), 1000])
-    assert few.overview["steps"]["p95_ns"] is None
-    assert many.overview["steps"] == {"count": 20, "median_ns": 10, "p95_ns": 19, "sum_ns": 1190}
-
-
-def test_time_outside_steps_is_a_statement() -> None:
-    columns = {"start_ns": [0, 40, 60], "duration_ns": [20, 10, 40], "kind": ["op", "host", "op"]}
-    columns |= {"op": ["MatMul", "", "MatMul"], "name": ["a", "setup", "b"], "step": [0, NO_STEP, 1]}
-    trace = Trace(events.build(columns))
-    found = trace.findings.set_index("id").loc["between_steps"]
-    assert np.isnan(found["share"])
-    assert (found["lost_ns"], found["start_ns"], found["end_ns"], found["events"]) == (40, 20, 60, [1])
-    assert found["figures"]["op"] == {"name": "setup", "self_ns": 10}
-    assert trace.overview["outside"]["run_share"] == 0.4
-
-
-def test_a_trace_without_steps_has_an_overview() -> None:
-    empty = Trace(events.build({}, rows=0))
-    assert empty.overview["steps"] == {"count": 0, "median_ns": None, "p95_ns": None, "sum_ns": 0}
-    assert empty.overview["median_step"] is None
-    assert repr(empty.overview) == empty.overview["headline"]
-
-
-def test_a_notebook_shows_the_full_texts_of_findings() -> None:
-    trace = real_trace(DATA / "gpu_tf221_mixed.pb.xz")
-    shown = HTMLFormatter()
-    text = shown(trace.findings)
-    for name in ("title", "text", "advice"):
-        assert all(html.escape(unbroken(words)) in text for words in trace.findings[name])
-    part = trace.findings[["title", "share"]]
-    assert "<table" in shown(part)
-    assert "No dominant bottleneck" in shown(_steps([5]).findings)
-
-
-def test_the_lines_that_take_most_are_named() -> None:
-    builder = StackBuilder()
-    for line in (7, 3, 9, 5):
-        builder.stack([Frame("Cell [2]", line)])
-    took = [10_000, 40_000, 30_000, 20_000, 90_000]
-    columns = {"start_ns": [0, 10_000, 50_000, 80_000, 100_000], "duration_ns": took, "kind": ["op"] * 5}
-    nested = pa.table({"stack": pa.array([0, 1, 2, 3, None], pa.int32())})
-    trace = Trace(events.build(columns), nested=nested, stacks=builder.table())
-    most = [(each["line"], each["side"], each["self_ns"]) for each in trace.overview["top_lines"]]
-    assert most == [(3, "host", 40_000), (9, "host", 30_000), (5, "host", 20_000)]
-    (shown,) = [line for line in overview_lines(trace.overview) if line.term == "Top lines, whole trace"]
-    assert shown.values[0].startswith("Cell [2]:3 40.0")
-    assert Trace(events.build(columns)).overview["top_lines"] == []
-
-
-def test_names_in_an_overview_stay_text() -> None:
-    columns = {"start_ns": [0], "duration_ns": [9], "kind": ["op"], "op": ["<b>x</b>\u202e"]}
-    trace = Trace(events.build(columns))
-    assert "<b>x" not in trace.overview._repr_html_()
-    assert "\u202e" not in repr(trace.overview)
-
-
-def test_a_step_in_which_mostly_nothing_was_recorded_has_a_headline_of_its_own() -> None:
-    columns = {"start_ns": [0, 90], "duration_ns": [9, 10], "kind": ["op"] * 2, "step": [0, 0]}
-    assert Trace(events.build(columns)).overview["headline"] == (
-        "The step takes 100 ns; nothing was recorded in 81.0 % of it. The trace has no GPU kernels."
-    )

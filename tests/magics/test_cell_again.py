@@ -1,0 +1,69 @@
+"""A cell with ``%%trace`` that runs again: its widget, its view, and what changed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipywidgets import Widget
+from ipywidgets.widgets.widget import _instances
+
+import tfvis_nb as tv
+from tests.magics.ran import Ran
+from tests.support.texts import says
+from tfvis_nb.magics.trace_cell import CellFailed
+from tfvis_nb.run_history.files import VARIABLE
+from tfvis_nb.texts import Text
+
+pytestmark = pytest.mark.tensorflow
+
+
+def test_running_a_cell_again_closes_the_widget_it_replaces(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(cell_id: str) -> str:
+        monkeypatch.setattr(shell, "get_parent", lambda: {"metadata": {"cellId": cell_id}}, raising=False)
+        (view,) = Ran(shell, "%%trace\nsession.run(total);").views
+        return str(view)
+
+    first, elsewhere = run("a"), run("b")
+    _instances[first].views = {"mine": {"group_by": "kind", "details": False}}
+    _instances[first].view = _instances[first].views["mine"]
+    again = run("a")
+    alive = Widget.get_manager_state()["state"]
+    assert first not in alive
+    assert {elsewhere, again} <= set(alive)
+    # What it showed is shown again.
+    shown = _instances[again]
+    assert (shown.view["group_by"], shown.view["details"], list(shown.views)) == ("kind", False, ["mine"])
+    assert _instances[elsewhere].view["group_by"] == "device"
+
+
+def test_the_next_run_of_a_cell_says_what_changed(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(line: str, code: str, cell_id: str = "changed") -> Ran:
+        monkeypatch.setattr(shell, "get_parent", lambda: {"metadata": {"cellId": cell_id}}, raising=False)
+        return Ran(shell, f"%%trace {line}\n{code}")
+
+    one, two = "_ = session.run(total)", "_ = [session.run(total) for _ in range(5)]"
+    assert run("t", one).text == ""
+    said = run("ran", two).text
+    assert says(said, "run_and_last", what="step", compare=Text("run_compare"))
+    assert says(run("ran", two).text, "run_and_last", what="step", compare="")
+    assert [len(tv.history("changed")), len(tv.history())] == [3, 3]
+    for silent in ("-q", "--no-history", "--level software"):
+        assert run(silent, two).text == ""
+    assert run("", two, "another").text == ""
+    assert isinstance(run("", f"{one}\n1 / 0").error, CellFailed)
+    assert len(tv.history("changed")) == 5
+    monkeypatch.setenv(VARIABLE, "off")
+    assert run("", two).text == ""
+
+
+def test_a_history_that_cannot_be_written_is_said_once(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "history"))
+    first, second = (Ran(shell, "%%trace\nsession.run(total);") for _ in range(2))
+    assert says(first.text, "run_not_kept")
+    assert (second.text, first.error, second.error) == ("", None, None)
+    assert len(first.views) == len(second.views) == 1
