@@ -23,8 +23,11 @@ export function Popover({ text, label, title, disabled, tabIndex, kind, name, ch
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const box = useRef<HTMLDivElement>(null);
+  /** What had the focus when it opened: the button, or where a key was pressed that opens it. */
+  const before = useRef<Element | null>(null);
   const [isOpen, setOpen] = useState(false);
   const close = () => box.current?.hidePopover();
+  const root = () => box.current?.getRootNode() as ShadowRoot | Document | undefined;
   useEffect(() => {
     if (!isOpen) return;
     box.current?.querySelector<HTMLElement>("[role=menuitem], input:checked, input.field, button")?.focus();
@@ -35,22 +38,25 @@ export function Popover({ text, label, title, disabled, tabIndex, kind, name, ch
       if (!event.composedPath().includes(box.current as EventTarget)) close();
     };
     document.addEventListener("scroll", scrolled, options);
-    box.current?.getRootNode().addEventListener("scroll", scrolled, options);
+    root()?.addEventListener("scroll", scrolled, options);
     window.addEventListener("resize", close, options);
     return () => listening.abort();
   }, [isOpen]);
   const placed = (event: { newState: string }) => {
     const opens = event.newState === "open";
     if (!opens) return;
+    before.current = root()?.activeElement ?? null;
     if (button.current && box.current) place(box.current, button.current.getBoundingClientRect());
     setOpen(true);
   };
   // Browsers give the focus back to what had it in the page, but not to what had it in a shadow root.
   const closed = (event: { newState: string }) => {
     if (event.newState !== "closed") return;
-    const root = box.current?.getRootNode() as ShadowRoot | Document | undefined;
-    if (isFocusLost() || box.current?.contains(root?.activeElement ?? null))
-      button.current?.focus({ preventScroll: true });
+    if (isFocusLost() || box.current?.contains(root()?.activeElement ?? null)) {
+      const { current } = before;
+      const isThere = current instanceof HTMLElement && current !== document.body && current.isConnected;
+      (isThere ? current : button.current)?.focus({ preventScroll: true });
+    }
     setOpen(false);
   };
   return (

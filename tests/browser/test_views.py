@@ -119,6 +119,11 @@ def test_views_are_named_and_gone_back_to(
     page.keyboard.press("v")
     views = timeline.root.get_by_role("dialog", name="Views")
     expect(views.get_by_role("button", name=HOSTILE).first).to_be_focused()
+    # Escape gives the keys back to the lanes, where the key was pressed.
+    page.keyboard.press("Escape")
+    expect(timeline.lanes).to_be_focused()
+    page.keyboard.press("v")
+    expect(views.get_by_role("button", name=HOSTILE).first).to_be_focused()
     page.keyboard.press("Enter")
     expect_times(timeline, "+2.000 ms", "+3.000 ms")
     expect(timeline.lanes).to_be_focused()
@@ -153,6 +158,7 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     view = {"start_ns": start + 3_000_000, "end_ns": start + 6_000_000, "color_by": "kind"}
     timeline = exported(trace.to_html(tmp_path / "page.html", view=view)).wait()
     expect_times(timeline, "+3.000 ms", "+6.000 ms")
+    (count, *_) = timeline.root.locator("button.group .count:visible").all_inner_texts()
     timeline.root.get_by_role("button", name="Export").click()
     with timeline.page.expect_download() as download:
         timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
@@ -163,6 +169,11 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     # Title, ruler, lanes, annotations and legend are texts; bars are shapes in the legend's colours.
     assert {"3.0 ms", "4.0 ms", "5.0 ms", "ops", "receive", "op", HOSTILE} <= set(texts)
     assert not {"2.0 ms", "7.0 ms"} & set(texts)
+    # Beside its name a group has what is seen there, without what screen readers add.
+    number, events = count.split()
+    assert events == "events"
+    assert number in texts
+    assert count not in texts
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= ALLOWED
     fills = {element.get("fill") for element in root.iter(f"{SVG}path")}
     legend = root.findall(f"{SVG}g/{SVG}g/{SVG}g/{SVG}path")

@@ -109,9 +109,9 @@ function drawHead(pen: CanvasRenderingContext2D, root: HTMLElement, width: numbe
   }
 }
 
-/** The text in an element without what the style sheet leaves out for want of room. */
+/** The text in an element without what is for screen readers, one pixel wide, and what has no room. */
 function shownText(element: HTMLElement): string {
-  const isShown = (node: Node) => !(node instanceof HTMLElement) || node.getClientRects().length > 0;
+  const isShown = (node: Node) => !(node instanceof HTMLElement) || node.getBoundingClientRect().width > 1;
   const parts = [...element.childNodes].filter(isShown);
   return parts.map((node) => (node instanceof HTMLElement ? shownText(node) : node.textContent)).join("");
 }
