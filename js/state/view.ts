@@ -6,7 +6,7 @@ import { MOST_VIEWS, type NamedView, type SavedView, type View } from "../model/
 import type { Store } from "./store";
 
 const parts = (keys: Iterable<string>) => [...keys].map((key) => key.split("\0"));
-const keys = (lanes: readonly string[][]) => lanes.map((lane) => lane.join("\0"));
+export const keys = (lanes: readonly string[][]) => lanes.map((lane) => lane.join("\0"));
 
 export function viewOf(store: Store): View {
   const { start, end } = store.viewport;
@@ -51,7 +51,8 @@ export function showSaved(store: Store, view: SavedView): void {
   showView(store, view);
 }
 
-function isOf({ run }: Store, selection: Selection | null): boolean {
+/** Whether what is selected is in this trace. */
+export function isOf({ run }: Store, selection: Selection | null): boolean {
   const [numbers, count] =
     selection && "events" in selection
       ? [selection.events, eventCount(run)]

@@ -193,7 +193,8 @@ function hinter(element: HTMLElement, signal: AbortSignal): (text: string) => vo
     element.textContent = text;
     element.hidden = false;
     clearTimeout(timer);
-    timer = setTimeout(() => (element.hidden = true), 1600) as unknown as number;
+    // Long enough to be read.
+    timer = setTimeout(() => (element.hidden = true), Math.max(1600, text.length * 70)) as unknown as number;
   };
 }
 

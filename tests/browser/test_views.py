@@ -100,12 +100,20 @@ def test_a_link_leads_to_a_view(exported: OpenExported, widget: TimelineWidget, 
     expect_times(timeline, "+2.000 ms", "+3.000 ms")
     expect(timeline.root.get_by_role("textbox", name="Filter lanes")).to_have_value("<img src=x>")
     expect(timeline.details).to_be_visible()
-    # A damaged one says so; events and lanes of another trace are left out.
-    page.evaluate("location.hash = '#view=9..1;group=<img src=x onerror=alert(1)>'")
-    expect(timeline.root.get_by_text("The link is damaged")).to_be_visible()
-    expect_times(timeline, "+2.000 ms", "+3.000 ms")
-    page.evaluate("location.hash = '#view=1000000..2000000;events=99999999;hide=a/b/c;step=77'")
+    # A damaged one says so, as do times of another trace; its events and lanes are left out.
+    for times in ("1000000000000..2000000000000", "-5..-1"):
+        page.evaluate("location.hash = '#view=9..1;group=<img src=x onerror=alert(1)>'")
+        expect(timeline.root.get_by_text("The link is damaged")).to_be_visible()
+        page.evaluate(f"location.hash = '#view={times};group=kind'")
+        expect(timeline.root.get_by_text("outside of this trace")).to_be_visible()
+        expect(timeline.root.get_by_role("combobox", name="Group lanes")).to_have_value("device")
+        expect_times(timeline, "+2.000 ms", "+3.000 ms")
+    page.evaluate("location.hash = '#view=1000000..2000000;events=99999999;hide=a/b/<c>;step=77'")
     expect_times(timeline, "+1.000 ms", "+2.000 ms")
+    message = timeline.root.get_by_text("Not in this trace")
+    expect(message).to_contain_text("step 77")
+    expect(message).to_contain_text("a b <c>")
+    expect(message).to_contain_text("selection")
     expect(timeline.title).not_to_have_text("")
 
 
