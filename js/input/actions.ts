@@ -3,12 +3,12 @@
 import { nameOf } from "../model/lanes/event_text";
 import type { LaneItem } from "../model/lanes/layout";
 import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
-import { eventCount } from "../model/lod/merged";
-import { neighbour } from "../model/search/search";
+import { nextPlace } from "../model/search/search";
 import type { Place } from "../model/wire/code";
 import { type Edge, STRONGEST_FIRST } from "../model/wire/dataflow";
 import { dimOthers, eventsOfLine, whyNoCode } from "../state/code";
 import { LOADING, whyNoGraph } from "../state/graph";
+import { foundBars, placeOfSelected, selectBar } from "../state/own_tracks";
 import { addressOfView, whyNoLink } from "../state/view_link";
 import { whyNoDate } from "../state/wall_clock";
 import { Annotating } from "./annotating";
@@ -42,13 +42,20 @@ export class Actions extends Annotating {
       this.#looking = new AbortController();
       store.on(["search"], () => this.nextMatch(direction), this.#looking.signal);
     }
-    if (!store.matches?.ids.length) return;
+    if (!store.matches) return;
+    const { ids } = store.matches;
+    // Own bars come after the events.
+    const bars = foundBars(store);
+    const all = ids.length + bars.length;
+    if (!all) return;
+    const bar = placeOfSelected(store, bars);
     // By event id, because the last match visited may not be in the browser yet.
     const selection = store.host.get("selection");
     const last = selection && "events" in selection ? selection.events[0] : undefined;
-    const from = last ?? (direction > 0 ? -1 : eventCount(store.drawn));
-    const event = neighbour(store.matches, from, direction);
-    if (event !== null) this.visitEvent(event);
+    const next = bar < 0 ? nextPlace(ids, last, direction) : ids.length + bar + direction;
+    const place = (next + all) % all;
+    if (place < ids.length) this.visitEvent(ids[place]);
+    else selectBar(store, bars[place - ids.length].track, bars[place - ids.length].at);
   }
 
   /** The previous or next event of the same lane. */

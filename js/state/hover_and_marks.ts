@@ -1,7 +1,7 @@
 /** The hovered item, clicks that are not on events, and measured intervals. */
 
 import type { Moment, Track } from "../model/wire/memory";
-import type { OwnBars } from "../model/wire/own_tracks";
+import type { OwnBar } from "../model/wire/own_tracks";
 import { StatusMessages } from "./status_messages";
 
 export interface Hover {
@@ -22,10 +22,7 @@ export interface TensorHover extends Omit<Hover, "id"> {
 }
 
 /** A bar of an own track under the pointer. */
-export interface BarHover extends Omit<Hover, "id"> {
-  track: OwnBars;
-  at: number;
-}
+export type BarHover = Omit<Hover, "id"> & OwnBar;
 
 /** A measured interval; a kept one stays when the next is made. */
 export interface Mark {
@@ -38,6 +35,8 @@ export class HoverAndMarks extends StatusMessages {
   hover: Hover | null = null;
   tensor: TensorHover | null = null;
   bar: BarHover | null = null;
+  /** The bar of an own track that was selected last. */
+  ownBar: OwnBar | null = null;
   /** The time under the pointer, or null when it is elsewhere. */
   cursor: number | null = null;
   /** Whether the time under the pointer is shown as date and time of day. */

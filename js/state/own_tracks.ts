@@ -1,7 +1,9 @@
 /** Going to the bars of the user's own tracks. */
 
+import { ROW_HEIGHT } from "../model/lanes/layout";
+import { barTop } from "../model/lanes/tracks";
 import type { Viewport } from "../model/viewport";
-import type { OwnBars } from "../model/wire/own_tracks";
+import { barsWith, type OwnBar, type OwnBars, ownTracks } from "../model/wire/own_tracks";
 import type { Store } from "./store";
 
 /** From the start of a bar to its end, at least wide enough to be looked at. */
@@ -12,11 +14,17 @@ export function rangeOf({ starts, lengths }: OwnBars, at: number): Viewport {
 /** Select the time of a bar, and bring it into view. */
 export function selectBar(store: Store, track: OwnBars, at: number): void {
   const range = rangeOf(track, at);
+  store.ownBar = { track, at };
   const { start, end } = store.viewport;
   store.select({ ...range, lanes: null, step: store.stepNumber });
   const half = (end - start) / 2;
   if (range.end < start || range.start > end)
     store.setViewport({ start: range.start - half, end: range.start + half }, "bar");
+  const item = store.arrangement.items.find((each) => each.type === "bars" && each.track === track);
+  if (!item) return;
+  const top = item.y + barTop(track.rows.findIndex(({ ids }) => ids.includes(at)));
+  if (top < store.scroll || top > store.scroll + store.height - ROW_HEIGHT)
+    store.scrollTo(top - store.height / 2);
 }
 
 /** Select the bar after the selected time, the first one after the last. */
@@ -24,4 +32,22 @@ export function selectNextBar(store: Store, track: OwnBars): void {
   const from = store.range?.start ?? Number.NEGATIVE_INFINITY;
   const next = track.starts.findIndex((start) => start > from);
   if (track.starts.length) selectBar(store, track, Math.max(next, 0));
+}
+
+/** The bars that the search finds among the times that can be seen; steps that are aligned show none. */
+export function foundBars({ aligned, bounds, host, searchText }: Store): OwnBar[] {
+  if (aligned || !searchText.trim()) return [];
+  return barsWith(ownTracks(host.get("tracks")).bars, searchText).filter(({ track, at }) => {
+    const { start, end } = rangeOf(track, at);
+    return start < bounds.end && end > bounds.start;
+  });
+}
+
+/** Which of `bars` is the one that was gone to and is still selected; -1 for none. */
+export function placeOfSelected({ ownBar, range }: Store, bars: readonly OwnBar[]): number {
+  if (!ownBar || !range) return -1;
+  const { track, at } = ownBar;
+  const { start, end } = rangeOf(track, at);
+  if (start !== range.start || end !== range.end) return -1;
+  return bars.findIndex((bar) => bar.track === track && bar.at === at);
 }

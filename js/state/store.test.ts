@@ -104,3 +104,23 @@ it("folds the lane of the selection, or the one under the pointer, and all lanes
   store.lanes.foldLanes(store.arrangement);
   expect(folded()).toEqual([]);
 });
+
+it("goes through the events that a search finds and then through own bars, and round", () => {
+  const { host, store, actions } = made();
+  host.set("tracks", [
+    {
+      name: "own",
+      starts: [10, 10, 5000],
+      lengths: [20, 20, 1],
+      names: ["a", "b", "later"],
+      rows: [0, 1, 0],
+    },
+  ]);
+  store.setSearch("-nothing");
+  const seen = (direction: 1 | -1) => {
+    actions.nextMatch(direction);
+    return store.selected ?? store.ownBar?.track.names[store.ownBar.at];
+  };
+  expect([1, 1, 1, 1, 1, 1].map(() => seen(1))).toEqual([0, 1, 2, "a", "b", 0]);
+  expect([1, 1, 1].map(() => seen(-1))).toEqual(["b", "a", 2]);
+});

@@ -55,8 +55,13 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     timeline.search_box.fill("check")
     found = timeline.details.get_by_role("region", name="Own bars").get_by_role("button")
     expect(found).to_have_text(["check 500 µs at +5.000 ms"])
-    found.press("Enter")
+    # They are counted, and gone to, as events are.
+    counter = root.get_by_role("search").get_by_role("status")
+    expect(counter).to_have_text("1")
+    expect(timeline.title).to_have_text("1 match")
+    timeline.search_box.press("Enter")
     expect(timeline.title).to_have_text("500 µs selected")
+    expect(counter).to_have_text("1 of 1")
     timeline.search_box.fill("")
     # Hidden like other lanes, and found by its name.
     root.get_by_role("button", name="Hide phases").click()

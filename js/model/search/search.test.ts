@@ -4,7 +4,7 @@ import type { Drawn } from "../types";
 import type { Details } from "../wire/details";
 import { type Made, makeDrawn, makeLane, makeStrings, randomNumbers } from "../wire/testing/synthetic";
 import { parseQuery, unknownFilters } from "./query";
-import { neighbour, search } from "./search";
+import { nextPlace, search } from "./search";
 
 const made: Made[] = [
   { start: 0, duration: 5e6, name: "tower/MatMul", op: "MatMul", lane: 0 },
@@ -69,13 +69,12 @@ describe("search", () => {
   });
 });
 
-describe("neighbour", () => {
-  it("wraps around in both directions, even from an event that does not match", () => {
-    const matches = { ids: Uint32Array.of(2, 5, 9) };
-    expect([0, 2, 4, 5, 9, 11].map((id) => neighbour(matches, id, 1))).toEqual([2, 5, 5, 9, 2, 2]);
-    expect([0, 2, 4, 5, 9, 11].map((id) => neighbour(matches, id, -1))).toEqual([9, 9, 2, 2, 5, 9]);
-    expect(neighbour(matches, -1, 1)).toBe(2);
-    expect(neighbour({ ids: new Uint32Array(0) }, 1, 1)).toBeNull();
+describe("nextPlace", () => {
+  it("is beyond the matches at both ends, and known even from an event that does not match", () => {
+    const ids = Uint32Array.of(2, 5, 9);
+    expect([0, 2, 4, 5, 9, 11].map((id) => nextPlace(ids, id, 1))).toEqual([0, 1, 1, 2, 3, 3]);
+    expect([0, 2, 4, 5, 9, 11].map((id) => nextPlace(ids, id, -1))).toEqual([-1, -1, 0, 0, 1, 2]);
+    expect([nextPlace(ids, undefined, 1), nextPlace(ids, undefined, -1)]).toEqual([0, -1]);
   });
 
   it("finds events on the critical path, once that is known", () => {

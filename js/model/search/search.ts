@@ -72,12 +72,10 @@ export function search(
   return { ids, count, mask, total, busy: busyTime(drawn, ids), longest: longestOf(drawn, ids) };
 }
 
-/** The next match after (`direction` 1) or before (-1) event `id`, going round at the end; null when there is none. */
-export function neighbour(matches: Pick<Matches, "ids">, id: number, direction: 1 | -1): number | null {
-  const { ids } = matches;
-  if (ids.length === 0) return null;
-  if (direction === 1) return ids[firstAbove(ids, id) % ids.length];
-  return ids[(firstAtLeast(ids, id) - 1 + ids.length) % ids.length];
+/** The place of the next match after (`direction` 1) or before (-1) event `id`, if any; -1 and `ids.length` are beyond. */
+export function nextPlace(ids: Uint32Array, id: number | undefined, direction: 1 | -1): number {
+  if (id === undefined) return direction > 0 ? 0 : -1;
+  return direction > 0 ? firstAbove(ids, id) : firstAtLeast(ids, id) - 1;
 }
 
 function longestOf({ duration, name, names, op, ops, lane }: Drawn, ids: Uint32Array): Found[] {

@@ -30,6 +30,12 @@ export interface OwnBars extends Omit<Bars, "rows"> {
   shade: Uint8Array;
 }
 
+/** One bar of a track. */
+export interface OwnBar {
+  track: OwnBars;
+  at: number;
+}
+
 const read = new WeakMap<readonly OwnTrack[], { counters: CounterTrack[]; bars: OwnBars[] }>();
 
 /** The tracks in the form in which they are drawn. */
@@ -75,7 +81,7 @@ function barsOf(track: Bars): OwnBars {
 }
 
 /** The bars whose name, or whose track's, fits a search, by track. */
-export function barsWith(bars: readonly OwnBars[], query: string): { track: OwnBars; at: number }[] {
+export function barsWith(bars: readonly OwnBars[], query: string): OwnBar[] {
   const has = plainTest(query);
   return bars.flatMap((track) =>
     track.names.flatMap((name, at) => (has(`${track.name}\n${name}`) ? [{ track, at }] : [])),

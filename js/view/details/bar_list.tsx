@@ -2,13 +2,13 @@
 
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatDuration, formatTime } from "../../model/format/units";
-import type { OwnBars } from "../../model/wire/own_tracks";
+import type { OwnBar } from "../../model/wire/own_tracks";
 import { selectBar } from "../../state/own_tracks";
 import type { Store } from "../../state/store";
 
 const MOST = 30;
 
-export function BarList({ store, bars }: { store: Store; bars: readonly { track: OwnBars; at: number }[] }) {
+export function BarList({ store, bars }: { store: Store; bars: readonly OwnBar[] }) {
   if (!bars.length) return null;
   return (
     <section aria-label="Own bars">

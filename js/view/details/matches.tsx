@@ -7,8 +7,8 @@ import { formatCount } from "../../model/format/units";
 import { searchHint } from "../../model/search/hint";
 import { parseQuery } from "../../model/search/query";
 import type { Matches } from "../../model/search/search";
-import { barsWith, ownTracks } from "../../model/wire/own_tracks";
 import { shownAnnotations } from "../../state/annotations";
+import { foundBars } from "../../state/own_tracks";
 import type { Store } from "../../state/store";
 import { AnnotationList } from "./annotation_list";
 import { BarList } from "./bar_list";
@@ -23,15 +23,16 @@ interface MatchDetailsProps {
 
 export function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
   const { count, total, busy, longest } = matches;
-  const hint = searchHint(parseQuery(store.searchText), count > 0);
   const noted = annotationsWith(shownAnnotations(store), store.searchText);
-  const bars = barsWith(ownTracks(store.host.get("tracks")).bars, store.searchText);
-  const found = `${formatCount(count)} ${count === 1 ? "match" : "matches"}`;
+  const bars = foundBars(store);
+  const all = count + bars.length;
+  const hint = searchHint(parseQuery(store.searchText), all > 0);
+  const found = `${formatCount(all)} ${all === 1 ? "match" : "matches"}`;
   return (
     <>
       <PanelHeader
         store={store}
-        title={count === 0 ? (noted.length + bars.length ? "No matching event" : "No match") : found}
+        title={all === 0 ? (noted.length ? "No matching event" : "No match") : found}
       >
         <p class="searched">{isolated(store.searchText.trim())}</p>
       </PanelHeader>
