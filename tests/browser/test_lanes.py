@@ -211,7 +211,7 @@ def test_selected_rows_as_csv_and_the_view_as_png(timeline: Timeline) -> None:
     assert (int(row["bytes"]), row["tensor"]) == (expected["bytes"], expected["tensor"])
     timeline.host.get_by_role("button", name="Export").click()
     with timeline.page.expect_download() as picture:
-        timeline.host.get_by_role("menuitem", name="Picture").click()
+        timeline.host.get_by_role("menuitem", name="Picture of this view").click()
     png = picture.value.path().read_bytes()
     assert png.startswith(b"\x89PNG")
     width, height = struct.unpack_from(">II", png, 16)
