@@ -69,6 +69,8 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     assert not [url for url in asked if XSPACE in url and "content=1" in url]
 
     browser.open_with(METADATA, "Timeline")
+    # Until its tab is in front, the first file is the one that is shown.
+    expect(page.locator(".lm-TabBar-tab.lm-mod-current", has_text=METADATA)).to_be_visible()
     second = Timeline(browser.shown.locator(".tfvis-nb")).wait()
     with page.expect_download() as saved:
         second.host.get_by_role("button", name="Export").click()
