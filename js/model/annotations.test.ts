@@ -29,15 +29,16 @@ describe("placeFlags", () => {
   });
 
   it("joins those that would cover each other, also where several begin before the view", () => {
-    expect(placed([made("a", 110), made("b", 111), made("c", 113)])).toEqual([
-      [100, 26, "a,b"],
-      [130, 870, "c"],
+    expect(placed([made("a", 110), made("b", 111), made("c", 114)])).toEqual([
+      [100, 36, "a,b"],
+      [140, 860, "c"],
     ]);
     expect(placed([made("a", 5, 150), made("b", 6, 150)])).toEqual([[0, 1000, "a,b"]]);
   });
 
   it("keeps the last one inside", () => {
-    expect(placed([made("a", 200)])).toEqual([[972, 28, "a"]]);
+    expect(placed([made("a", 200)])).toEqual([[964, 36, "a"]]);
+    expect(placed([made("a", 194), made("b", 200)])).toEqual([[940, 60, "a,b"]]);
   });
 });
 

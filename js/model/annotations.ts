@@ -34,21 +34,22 @@ export interface Flag {
   annotations: Annotation[];
 }
 
-/** Flags nearer to each other than this (CSS px) are one. */
-const NEAR_PX = 28;
+/** Flags nearer to each other than this (CSS px) are one: a number of four digits fits. */
+export const NEAR_PX = 36;
 const GAP_PX = 4;
 
 /** The flags of the annotations in view, from left to right. */
 export function placeFlags(annotations: readonly Annotation[], view: Viewport, width: number): Flag[] {
+  const most = Math.max(width - NEAR_PX, 0);
   const visible = annotations
     .filter(({ start, end }) => end >= view.start && start <= view.end)
-    .map((annotation) => ({ annotation, x: Math.max(xAt(view, annotation.start, width), 0) }))
+    .map((annotation) => ({ annotation, x: Math.min(Math.max(xAt(view, annotation.start, width), 0), most) }))
     .sort((a, b) => a.x - b.x);
   const flags: Flag[] = [];
   for (const { annotation, x } of visible) {
     const last = flags.at(-1);
     if (last && x - last.x < NEAR_PX) last.annotations.push(annotation);
-    else flags.push({ x: Math.min(x, Math.max(width - NEAR_PX, 0)), room: 0, annotations: [annotation] });
+    else flags.push({ x, room: 0, annotations: [annotation] });
   }
   flags.forEach((flag, at) => {
     flag.room = (flags[at + 1]?.x ?? width + GAP_PX) - flag.x - GAP_PX;

@@ -126,7 +126,21 @@ def test_search_finds_them_and_they_can_be_given_up(exported: OpenExported, page
     expect(timeline.title).to_have_text("1.00 ms selected")
     timeline.lanes.focus()
     timeline.page.keyboard.press("n")
+    comment = timeline.details.get_by_role("textbox", name="Comment")
+    expect(comment).to_have_attribute("placeholder", "Ctrl Enter saves")
     timeline.page.keyboard.type("other")
     timeline.page.keyboard.press("Escape")
     expect(timeline.details.get_by_role("form")).to_have_count(0)
     assert listed(timeline) == ["a range"]
+
+
+def test_counts_of_many_are_whole(exported: OpenExported, tmp_path: Path) -> None:
+    trace = annotated()
+    first = int(trace.events["start_ns"].iloc[0])
+    trace.annotations = [{"start_ns": first + at, "name": str(at)} for at in range(1000)]
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
+    assert flags(timeline) == ["1000"]
+    count = timeline.root.get_by_role("list", name="Annotations in view").get_by_role("button")
+    # Its room is what the next flag would leave.
+    count.evaluate("button => { button.parentElement.style.maxWidth = '32px' }")
+    assert count.evaluate("button => button.scrollWidth <= button.clientWidth")

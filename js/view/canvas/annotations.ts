@@ -1,6 +1,6 @@
-/** What annotations are about, in the picture: lines at times, edges of ranges, outlines of events. */
+/** What annotations are about, in the picture: lines at times (one for those that share a flag), edges of ranges, outlines of events. */
 
-import type { Annotation } from "../../model/annotations";
+import { type Annotation, NEAR_PX, placeFlags } from "../../model/annotations";
 import { entryOfEvent } from "../../model/lod/merged";
 import { xAt } from "../../model/viewport";
 import { shownAnnotations } from "../../state/annotations";
@@ -13,16 +13,28 @@ const BAR = 15;
 const CORNER = 6;
 
 export function drawAnnotations(surface: Surface, store: Store, tokens: Tokens): void {
-  for (const annotation of shownAnnotations(store)) {
-    if (annotation.event !== null) drawEvent(surface, store, tokens, annotation.event);
-    else drawTimes(surface, store, tokens, annotation);
+  const shown = shownAnnotations(store);
+  const flags = placeFlags(shown, store.viewport, surface.width);
+  const sharing = new Set(flags.flatMap(({ annotations }) => annotations.slice(1)));
+  for (const annotation of shown) {
+    const hasLine = !sharing.has(annotation);
+    if (annotation.event !== null) drawEvent(surface, store, tokens, annotation.event, hasLine);
+    else drawTimes(surface, store, tokens, annotation, hasLine);
   }
 }
 
-function drawTimes(surface: Surface, store: Store, tokens: Tokens, { start, end, lanes }: Annotation): void {
+function drawTimes(
+  surface: Surface,
+  store: Store,
+  tokens: Tokens,
+  { start, end, lanes }: Annotation,
+  hasLine: boolean,
+): void {
   const { context, width, height } = surface;
   const [x0, x1] = [start, end].map((time) => Math.round(xAt(store.viewport, time, width)));
   if (x1 < 0 || x0 > width) return;
+  // Lines of all that share a flag would cover the lanes.
+  if (!hasLine && lanes === null && x1 - x0 < NEAR_PX) return;
   const [left, right] = [Math.max(x0, -2), Math.min(x1, width + 2)];
   context.fillStyle = tokens.note;
   const fill = (top: number, tall: number) => {
@@ -44,7 +56,13 @@ function drawTimes(surface: Surface, store: Store, tokens: Tokens, { start, end,
 }
 
 /** An outline with a corner of its own, and a line up to the flag. */
-function drawEvent({ context, width }: Surface, store: Store, tokens: Tokens, event: number): void {
+function drawEvent(
+  { context, width }: Surface,
+  store: Store,
+  tokens: Tokens,
+  event: number,
+  hasLine: boolean,
+): void {
   const id = entryOfEvent(store.drawn, event);
   const top = id === null ? null : store.placement.top(id);
   if (id === null || top === null) return;
@@ -64,6 +82,6 @@ function drawEvent({ context, width }: Surface, store: Store, tokens: Tokens, ev
   context.lineTo(left, y + corner);
   context.fill();
   context.globalAlpha = 0.55;
-  if (x0 >= 0) context.fillRect(left - 1, 0, 1, Math.max(y, 0));
+  if (x0 >= 0 && hasLine) context.fillRect(left - 1, 0, 1, Math.max(y, 0));
   context.globalAlpha = 1;
 }

@@ -68,6 +68,7 @@ export function AnnotationEditor({ store, actions }: { store: Store; actions: Ac
         <textarea
           class="field"
           rows={3}
+          placeholder="Ctrl Enter saves"
           value={text}
           maxLength={MOST_TEXT}
           onInput={(event) => setText(event.currentTarget.value)}

@@ -37,6 +37,7 @@ export function AnnotationFlags({ store, actions }: { store: Store; actions: Act
         <div role="listitem" key={first.id} style={{ left: `${x}px`, maxWidth: `${room}px` }}>
           <button
             type="button"
+            class={more.length ? "count" : ""}
             title={[first, ...more].map((each) => tip(store, each)).join("\n\n")}
             aria-label={[first, ...more].map(({ name }) => isolated(name)).join(", ")}
             onClick={() =>
