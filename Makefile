@@ -150,6 +150,7 @@ $(PY):
 
 # The view is built above; the package's own build need not do it again.
 $(INSTALLED): pyproject.toml package.json | $(PY) $(VIEW)
+	@echo "Installing: this takes some minutes"
 	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[lab,test]'
 	$(PY) -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("tensorflow") is None)' || \
 	  $(PY) -m pip install --quiet tensorflow-cpu
