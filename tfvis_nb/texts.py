@@ -100,13 +100,22 @@ def catalogue() -> dict[str, str]:
     return {key: template for texts in packages.values() for key, template in texts.items()}
 
 
+_BRIEF = 120
+
+
 class _Formatter(Formatter):
     def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
         """Return a figure, or another text of the catalogue."""
         return kwargs[key] if key in kwargs else self.vformat(catalogue()[str(key)], args, kwargs)
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Format a count with its singular or plural words, or with ``~`` only the words."""
+        """Format a count with its singular or plural words, or with ``~`` only the words.
+
+        ``brief`` cuts a value of the user's, which may be long, to `_BRIEF` characters.
+        """
+        if format_spec == "brief":
+            shown = str(value)
+            return shown if len(shown) <= _BRIEF else f"{shown[: _BRIEF - 1]}\u2026"
         one, several, many = format_spec.partition("|")
         if not several:
             return format(value, format_spec)

@@ -116,9 +116,13 @@ def test_what_is_no_table_is_refused() -> None:
     trace = tv.Trace(table())
     with raises_id(TypeError, "unknown_option", name="titel"):
         trace.annotations = [{"event": 0, "titel": "x"}]
-    for value in ("x", 5, {"name": "x"}, [5]):
+    for value in ("x", 5, {"name": "x"}):
         with raises_id(TypeError, "annotations_no_table"):
             trace.annotations = value
+    with raises_id(TypeError, "annotation_no_mapping", row=1):
+        trace.annotations = [{"event": 0, "name": "x"}, None]
+    with raises_id(ValueError, "annotation_lanes", lanes="GPU"):
+        trace.annotations = [{"start_ns": 0, "name": "x", "lanes": ["GPU"]}]
     with raises_id(ValueError, "annotations_too_many", annotations=1001, most=1000):
         trace.annotations = [{"event": 0, "name": "x"}] * 1001
 

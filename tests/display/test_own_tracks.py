@@ -67,6 +67,9 @@ def test_tracks_are_in_the_widget_and_in_pages() -> None:
         TRACE.to_html(tracks=tracks, time_range=(FIRST, LAST)),
     ):
         assert page_options(part)["tracks"] == EXPECTED
+    late = {**tracks, "late": {"time_ns": [LAST], "value": [1]}}
+    shorter = TRACE.to_html(tracks=late, time_range=(FIRST, LAST - 1))
+    assert page_options(shorter)["tracks"] == EXPECTED
     for anonymous in (widget.to_html(anonymize=True), TRACE.to_html(tracks=tracks, anonymize=True)):
         assert page_options(anonymous)["tracks"] == []
     # What they are got as makes the same again; another of the name replaces one.
@@ -107,7 +110,14 @@ def test_times_follow_those_that_are_drawn() -> None:
         ({"start_ns": [FIRST], "duration_ns": [-1]}, ValueError, "track_value", {"value": "-1"}),
         ({"start_ns": ["soon"], "duration_ns": [1]}, ValueError, "track_value", {"value": "soon"}),
         ({"start_ns": [True], "duration_ns": [1]}, ValueError, "track_value", {"value": "True"}),
-        ({"start_ns": [2**62], "duration_ns": [1]}, ValueError, "track_value", {"column": "start_ns"}),
+        (
+            {"start_ns": [2**62], "duration_ns": [1]},
+            ValueError,
+            "track_value",
+            {"expected": "nanoseconds between -2**62 and 2**62"},
+        ),
+        ({"time_ns": [FIRST], "value": [1j]}, ValueError, "track_value", {"column": "value"}),
+        ({"start_ns": [1, 2], "end_ns": [3]}, ValueError, "track_unreadable", {"name": "a"}),
         ({"time_ns": [FIRST], "value": [np.inf]}, ValueError, "track_value", {"column": "value"}),
         (
             {"time_ns": [FIRST, FIRST], "value": [1, 2], "unit": ["s", "%"]},

@@ -99,13 +99,13 @@ def test_without_scripts_there_is_a_still_picture(trace: Trace) -> None:
 def test_options_and_selection_are_carried(trace: Trace) -> None:
     chosen = trace.events[trace.events["kind"] == "transfer"]
     page = Page(
-        trace.to_html(title="A & B", height=400, group_by="kind", lane_filter="</script>", selection=chosen)
+        trace.to_html(title="A & B", height=400, group_by="kind", lane_filter="receive", selection=chosen)
     )
     assert json.loads(page.by_id("tfvis-options")) == {
         "height": 400,
         "group_by": "kind",
         "color_by": "kind",
-        "lane_filter": "</script>",
+        "lane_filter": "receive",
         "selection": {"events": chosen.index.tolist()},
         "annotations": [],
         "view": None,
@@ -131,6 +131,22 @@ def test_what_is_no_option_is_refused(
 ) -> None:
     with raises_id(error, key):
         trace.to_html(**options)
+
+
+def test_options_that_are_on_or_off_are_bools(trace: Trace) -> None:
+    widget = show_timeline(trace)
+    for shown in (trace, widget):
+        for name, value in (("source", "no"), ("source", 0), ("anonymize", "yes"), ("anonymize", None)):
+            options: dict[str, Any] = {name: value}
+            with raises_id(TypeError, "flag_not_bool", name=name, flag=value):
+                shown.to_html(None, None, **options)
+    with raises_id(TypeError, "flag_not_bool", name="keep"):
+        show_timeline(trace, keep="no")  # type: ignore[call-overload]
+
+
+def test_a_lane_filter_that_leaves_no_lane_is_refused(trace: Trace) -> None:
+    with raises_id(ValueError, "lane_filter_matches_none", text="nosuchlane"):
+        trace.to_html(lane_filter="nosuchlane")
 
 
 def test_a_path_is_written_as_utf_8_and_returned(trace: Trace, tmp_path: Path) -> None:

@@ -91,14 +91,14 @@ def test_times_are_those_recorded() -> None:
     ("changes", "error", "key", "figures"),
     [
         ({"zoom": 3}, TypeError, "unknown_option", {"name": "zoom"}),
-        (5, TypeError, "view_value", {"name": "view", "value": 5}),
+        (5, TypeError, "view_no_dict", {"view": 5}),
         ({"start_ns": "now"}, TypeError, "view_value", {"name": "start_ns", "value": "now"}),
         ({"start_ns": 1}, ValueError, "view_value", {"name": "start_ns", "value": 1}),
         ({"end_ns": 2**63}, ValueError, "view_value", {"name": "end_ns", "value": 2**63}),
         ({"end_ns": FIRST}, ValueError, "view_value", {"name": "end_ns", "value": FIRST}),
         ({"step": 77}, ValueError, "view_value", {"name": "step", "value": 77}),
         ({"step": True}, TypeError, "view_value", {"name": "step"}),
-        ({"hidden": [("a", "b", "c")]}, ValueError, "view_value", {"name": "hidden"}),
+        ({"hidden": [("a", "b", "c")]}, ValueError, "view_of_no_lane", {"name": "hidden"}),
         ({"pinned": "ops"}, ValueError, "view_value", {"name": "pinned", "value": "ops"}),
         ({"graph": 1}, TypeError, "view_value", {"name": "graph", "value": 1}),
         ({"group_by": "lane"}, ValueError, "no_such_value", {"name": "group_by"}),
@@ -176,7 +176,6 @@ def test_named_views_are_set_kept_and_checked(trace: Trace) -> None:
     widget.view = kept["slow copy"]
     assert widget.selection.index.tolist() == [2]
     wrongs: list[tuple[Any, dict[str, Any]]] = [
-        (5, {"name": "views"}),
         ({"": {}}, {"name": "name", "value": ""}),
         ({"a" * 201: {}}, {"name": "name"}),
         ({"a": {"end_ns": 1}}, {"name": "end_ns", "value": 1}),
@@ -184,6 +183,8 @@ def test_named_views_are_set_kept_and_checked(trace: Trace) -> None:
     for wrong, figures in wrongs:
         with raises_id(Exception, "view_value", **figures):
             widget.views = wrong
+    with raises_id(TypeError, "views_no_dict", views=5):
+        widget.views = 5
     with raises_id(ValueError, "too_many_views", views=101, most=100):
         widget.views = {str(number): {} for number in range(101)}
     with pytest.raises(TraitError):

@@ -35,7 +35,7 @@ def fields(key: str) -> dict[str, str]:
         if name in catalogue():
             found |= fields(name)
         elif name is not None:
-            found[name] = found.get(name) or form or ""
+            found[name] = found.get(name) or (form or "").removeprefix("brief")
     return found
 
 

@@ -140,10 +140,8 @@ def write_page(
     trace: Trace, path: Path, *, lane_filter: str | None, any_size: bool, **looks: str | None
 ) -> None:
     """Write a page with the options of `PAGE`."""
-    from tfvis_nb.cli.lane_filter import check_lane_filter
     from tfvis_nb.display.pages.page import PageTooLargeError
 
-    check_lane_filter(trace, lane_filter)
     options: dict[str, Any] = {"lane_filter": lane_filter, **looks}
     options = {name: value for name, value in options.items() if value is not None}
     if any_size:
@@ -152,17 +150,19 @@ def write_page(
         trace.to_html(path, **options)
     except PageTooLargeError as error:
         raise Failure(in_options(text_of(error)).named(path)) from None
+    except ValueError as error:
+        raise Failure(text_of(error)) from None
     except OSError as error:
         raise Failure(Text("file_unwritable", path=path, reason=error.strerror or error)) from None
 
 
 def draw(trace: Trace, path: Path, options: Mapping[str, Any]) -> None:
     """Write a picture with the options that are given."""
-    from tfvis_nb.cli.lane_filter import check_lane_filter
+    from tfvis_nb.display.shaping.lane_filter import check_lane_filter
     from tfvis_nb.writing.save import write_picture
 
-    check_lane_filter(trace, options["lanes"])
     try:
+        check_lane_filter(trace, options["lanes"] or "")
         write_picture(trace, path, **{name: value for name, value in options.items() if value})
     except (ImportError, ValueError) as error:
         raise Failure(text_of(error)) from None

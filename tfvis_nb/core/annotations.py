@@ -146,9 +146,9 @@ def _rows(values: Any) -> list[Row]:
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise TypeError(Text("annotations_no_table", values=values))
     rows = list(values)
-    for row in rows:
+    for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise TypeError(Text("annotations_no_table", values=row))
+            raise TypeError(Text("annotation_no_mapping", row=number, value=row))
         refuse_unknown(map(str, row), COLUMNS)
     return [{name: None if _is_missing(value) else value for name, value in row.items()} for row in rows]
 
@@ -248,15 +248,16 @@ class _Known:
     def _checked_lanes(self, lanes: Any, row: int) -> list[tuple[str, str, str]]:
         if lanes is None:
             return []
-        try:
-            places = [tuple(str(part) for part in lane) for lane in lanes if not isinstance(lane, str)]
-        except TypeError:
-            places = [()]
-        if not isinstance(lanes, list | tuple | np.ndarray) or len(places) != len(lanes):
-            places = [()]
-        wrong = [place for place in places if place not in self._lanes]
-        if wrong or len(places) > _MOST_LANES:
-            raise ValueError(Text("annotation_lanes", row=row, lanes=list((wrong or places)[0])))
+        if not isinstance(lanes, list | tuple | np.ndarray):
+            raise ValueError(Text("annotation_lanes", row=row, lanes=lanes))  # noqa: TRY004 - one error for all
+        places: list[tuple[str, ...]] = []
+        for lane in lanes:
+            is_names = isinstance(lane, list | tuple | np.ndarray)
+            places.append(tuple(str(part) for part in lane) if is_names else ())
+            if places[-1] not in self._lanes:
+                raise ValueError(Text("annotation_lanes", row=row, lanes=list(lane) if is_names else lane))
+        if len(places) > _MOST_LANES:
+            raise ValueError(Text("annotation_lanes", row=row, lanes=list(places[0])))
         return [(task, device, lane) for task, device, lane in places]
 
     def _unused(self, name: str) -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, overload
 
+from tfvis_nb.core.options import check_flags
 from tfvis_nb.core.output_path import whole, writable
 from tfvis_nb.texts import Text
 
@@ -63,6 +64,7 @@ class HtmlExport:
         FileNotFoundError
             If the folder does not exist, or this is a source checkout whose front end is not built.
         """
+        check_flags(**{name: options[name] for name in ("source", "anonymize") if name in options})
         if path is None:
             return self._html(title, **options)
         # Checked before the work of making the page.

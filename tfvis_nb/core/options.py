@@ -41,6 +41,13 @@ def check_title(title: object) -> None:
         raise TypeError(Text("title_no_text", title=title))
 
 
+def check_flags(**flags: object) -> None:
+    """Raise TypeError unless all are True or False: other values, such as ``"no"``, would count as True."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise TypeError(Text("flag_not_bool", name=name, flag=flag))
+
+
 def only_known_options(function: Callable[P, R]) -> Callable[P, R]:
     """Make `function` reject unknown keywords like `refuse_unknown`.
 

@@ -201,6 +201,8 @@ def test_hostile_names_stay_text() -> None:
 
 @pytest.mark.parametrize("starts", [[5], [5, 9]])
 def test_events_without_length_are_drawn_even_at_the_end(starts: list[int]) -> None:
+    with raises_id(TypeError, "lanes_no_text", lanes=5):
+        small_trace().to_svg(lanes=5)
     lanes = [f"stream:{number}" for number in range(len(starts))]
     columns = {"start_ns": starts, "duration_ns": [0] * len(starts), "lane": lanes}
     root = parsed(Trace(events.build(columns | {"kind": ["kernel"] * len(starts)})).to_svg())
@@ -262,7 +264,8 @@ def test_pdf_has_texts_and_its_size_and_png_its_pixels(tmp_path: Path) -> None:
     png = small_trace().to_png(width="8.5 cm", height="5 cm", dpi=254)
     assert png.startswith(b"\x89PNG")
     assert struct.unpack(">II", png[16:24]) == (850, 500)
-    for dpi in (0, float("nan"), 20_000):
+    wrong: tuple[Any, ...] = (0, float("nan"), 20_000, "x", True)
+    for dpi in wrong:
         with raises_id(ValueError, "no_picture_dpi", dpi=dpi):
             small_trace().to_png(dpi=dpi)
 

@@ -20,6 +20,7 @@ from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.annotations import Annotation, drawn_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.shaping.lane_filter import check_lane_filter
 from tfvis_nb.display.shaping.selection import drawn_selection, selection_of, validate_range
 from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, subset
 from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
@@ -61,6 +62,7 @@ def html_page(
     check_title(title)
     values = validate_options(options)
     own = checked_tracks(tracks, trace)
+    check_lane_filter(trace, values["lane_filter"], own)
     if view is not None:
         # Convert here, so that errors use the user's terms.
         _drawn_view(trace, compress_gaps(trace), view, values, None)
@@ -69,6 +71,13 @@ def html_page(
         trace, time_range, selection, view = _anonymized(trace, time_range, selection, view)
     if time_range is not None:
         trace = in_time_range(trace, time_range)
+        outside = [name for name, track in own.items() if not track.reaches(*time_range)]
+        own = {name: track for name, track in own.items() if name not in outside}
+        if outside:
+            trace.notes = [
+                *trace.notes,
+                Text("tracks_outside_range", tracks=len(outside), names=", ".join(outside)),
+            ]
         if view is not None:
             view = _with_lanes(view, {lane: lane for lane in _lane_names(trace)})
             # Events have other numbers in a part of the trace.

@@ -77,6 +77,8 @@ def picture(
 ) -> Picture:
     """Draw a trace; `tfvis_nb.Trace.to_svg` has the parameters and errors."""
     check_title(title)
+    if not isinstance(lanes, str):
+        raise TypeError(Text("lanes_no_text", lanes=lanes))
     if theme not in THEMES:
         choices = ", ".join(map(repr, THEMES))
         raise ValueError(Text("no_such_value", name="theme", value=theme, choices=choices))

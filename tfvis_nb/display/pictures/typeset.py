@@ -1,7 +1,9 @@
 """PDF and PNG of a picture, made by Typst, which has no dependencies and embeds fonts with their texts."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from tfvis_nb.texts import Text
 
@@ -18,13 +20,14 @@ class NoTypesetterError(ImportError):
     """Raised if the package that makes PDF and PNG is missing."""
 
 
-def typeset(svg: str, form: Literal["pdf", "png"], *, width: float, height: float, dpi: float = 300) -> bytes:
+def typeset(svg: str, form: Literal["pdf", "png"], *, width: float, height: float, dpi: Any = 300) -> bytes:
     """Return an SVG of a size in CSS pixels as ``pdf`` or ``png``.
 
     NoTypesetterError without the extra, ValueError for a `dpi` with which a PNG has too few or many pixels.
     """
     most = math.floor(96 * math.sqrt(_MOST_PIXELS / (width * height)))
-    if not _LEAST_DPI <= dpi <= most:
+    is_number = isinstance(dpi, int | float | np.integer | np.floating) and not isinstance(dpi, bool)
+    if not is_number or not _LEAST_DPI <= dpi <= most:
         raise ValueError(Text("no_picture_dpi", dpi=dpi, least=_LEAST_DPI, most=most))
     try:
         import typst

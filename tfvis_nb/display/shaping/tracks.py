@@ -42,6 +42,11 @@ class OwnTrack(NamedTuple):
         duration = np.zeros_like(self.start) if self.duration is None else self.duration
         return pack_rows(self.start, duration, np.array([len(self.start)]))
 
+    def reaches(self, first: int, last: int) -> bool:
+        """Return whether a row lies within times (epoch ns), at least partly."""
+        ends = self.start if self.duration is None else self.start + self.duration
+        return bool(((self.start <= last) & (ends >= first)).any())
+
     @property
     def table(self) -> pd.DataFrame:
         """A table that makes the same track."""
@@ -92,7 +97,10 @@ def drawn_tracks(tracks: Mapping[str, OwnTrack], trace: Trace, shown: Trace) -> 
 
 def _checked(name: str, table: Any, trace: Trace) -> OwnTrack:
     if isinstance(table, Mapping | list):
-        table = pd.DataFrame(table)
+        try:
+            table = pd.DataFrame(table)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ValueError(Text("track_unreadable", name=name, reason=error)) from error
     if not isinstance(table, pd.DataFrame):
         raise TypeError(Text("track_no_table", name=name, type=type(table).__name__))
     columns = {str(column) for column in table.columns}
@@ -105,7 +113,7 @@ def _checked(name: str, table: Any, trace: Trace) -> OwnTrack:
     start = _times(name, table, "time_ns" if is_values else "start_ns")
     order = np.argsort(start, kind="stable")
     if is_values:
-        value = pd.to_numeric(table["value"], errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        value = _numbers(table["value"]).to_numpy(np.float64, na_value=np.nan)
         _refuse(name, table, "value", ~np.isfinite(value), "a finite number")
         units = sorted(set(_texts(table, "unit")))
         if len(units) > 1:
@@ -123,16 +131,24 @@ def _checked(name: str, table: Any, trace: Trace) -> OwnTrack:
 
 
 def _times(name: str, table: pd.DataFrame, column: str) -> np.ndarray:
-    numbers = pd.to_numeric(table[column], errors="coerce")
+    numbers = _numbers(table[column])
     if pd.api.types.is_bool_dtype(table[column].dtype):
         numbers = numbers * np.nan
     values = numbers.to_numpy(np.float64, na_value=np.nan)
-    wrong = ~np.isfinite(values) | (np.abs(values) >= _FARTHEST)
-    _refuse(name, table, column, wrong, "a whole number of nanoseconds")
+    _refuse(name, table, column, ~np.isfinite(values), "a whole number of nanoseconds")
+    _refuse(name, table, column, np.abs(values) >= _FARTHEST, "nanoseconds between -2**62 and 2**62")
     # Not through float64, which cannot hold today's nanoseconds exactly.
     exact = pd.api.types.is_integer_dtype(numbers.dtype)
     found: np.ndarray = numbers.to_numpy(np.int64) if exact else np.rint(values).astype(np.int64)
     return found
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    """Return a column as numbers; complex ones, which lose a part as floats, and other values are missing."""
+    if pd.api.types.is_complex_dtype(column.dtype):
+        return pd.Series(np.nan, column.index)
+    numbers: pd.Series = pd.to_numeric(column, errors="coerce")
+    return pd.Series(np.nan, column.index) if pd.api.types.is_complex_dtype(numbers.dtype) else numbers
 
 
 def _texts(table: pd.DataFrame, column: str) -> list[str]:
@@ -159,6 +175,5 @@ def _check_place(track: OwnTrack, trace: Trace) -> None:
     if not len(events) or not len(track.start):
         return
     first, last = origin_ns(events), int((events["start_ns"] + events["duration_ns"]).max())
-    ends = track.start if track.duration is None else track.start + track.duration
-    if not ((track.start <= last) & (ends >= first)).any():
+    if not track.reaches(first, last):
         raise ValueError(Text("track_outside", name=track.name, first=first, last=last))

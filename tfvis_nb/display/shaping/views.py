@@ -90,7 +90,7 @@ class Views:
         TypeError or ValueError names an invalid key or value.
         """
         if not isinstance(changes, Mapping):
-            raise TypeError(Text("view_value", name="view", value=changes, expected="a dict"))
+            raise TypeError(Text("view_no_dict", view=changes))
         refuse_unknown(map(str, changes), KEYS)
         view = {**self.recorded(now), **changes}
         times = [self._time(view, name, is_new=name in changes) for name in _TIMES]
@@ -117,9 +117,7 @@ class Views:
     def named(self, views: Any, now: Shown) -> list[View]:
         """Return named views for the front end, with omitted values from `now`; errors as in `drawn`."""
         if not isinstance(views, Mapping):
-            raise TypeError(
-                Text("view_value", name="views", value=views, expected="a dict of names and views")
-            )
+            raise TypeError(Text("views_no_dict", views=views))
         if len(views) > MOST_VIEWS:
             raise ValueError(Text("too_many_views", views=len(views), most=MOST_VIEWS))
         for name in views:
@@ -184,7 +182,9 @@ class Views:
         for lane in view[name] if isinstance(view[name], list | tuple) else [view[name]]:
             is_texts = isinstance(lane, list | tuple) and all(isinstance(part, str) for part in lane)
             # Names with more parts are tracks of memory or counters.
-            if not is_texts or (len(lane) <= 3 and tuple(lane) not in known):
+            if is_texts and len(lane) <= 3 and tuple(lane) not in known:
+                raise ValueError(Text("view_of_no_lane", name=name, lane=lane))
+            if not is_texts:
                 expected = "a list of lanes (task, device, lane), as in trace.lanes"
                 raise ValueError(Text("view_value", name=name, value=lane, expected=expected))
             found.append(list(lane))

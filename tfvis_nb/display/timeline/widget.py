@@ -11,7 +11,7 @@ import traitlets
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line
-from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.options import check_flags, check_title, refuse_unknown
 from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset.dataset import TraceDataset
@@ -85,6 +85,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
     ) -> None:
         values = checked_options(options)
         check_title(title)
+        check_flags(keep=keep)
         self._trace = trace
         self._keep = keep
         self._title = trace.title if title is None else title
