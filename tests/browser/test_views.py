@@ -101,10 +101,10 @@ def test_a_link_leads_to_a_view(exported: OpenExported, widget: TimelineWidget, 
     expect(timeline.root.get_by_role("textbox", name="Filter lanes")).to_have_value("<img src=x>")
     expect(timeline.details).to_be_visible()
     # A damaged one says so, as do times of another trace; its events and lanes are left out.
-    for times in ("1000000000000..2000000000000", "-5..-1"):
+    for outside in ("1000000000000..2000000000000", "-5..-1"):
         page.evaluate("location.hash = '#view=9..1;group=<img src=x onerror=alert(1)>'")
         expect(timeline.root.get_by_text("The link is damaged")).to_be_visible()
-        page.evaluate(f"location.hash = '#view={times};group=kind'")
+        page.evaluate(f"location.hash = '#view={outside};group=kind'")
         expect(timeline.root.get_by_text("outside of this trace")).to_be_visible()
         expect(timeline.root.get_by_role("combobox", name="Group lanes")).to_have_value("device")
         expect_times(timeline, "+2.000 ms", "+3.000 ms")
@@ -140,6 +140,7 @@ def test_views_are_named_and_gone_back_to(
     page.keyboard.press("v")
     views.get_by_role("textbox", name="Name of this view").fill("by op")
     page.keyboard.press("Enter")
+    expect(timeline.root.get_by_text("export the page to keep it")).to_be_visible()
     expect(timeline.lanes).to_be_focused()
     page.keyboard.press("0")
     timeline.root.get_by_role("combobox", name="Colour").select_option("kind")

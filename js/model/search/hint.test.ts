@@ -4,7 +4,7 @@ import { parseQuery } from "./query";
 
 const hint = (text: string, isFound = false) =>
   // Isolates keep words that run from right to left to themselves.
-  searchHint(parseQuery(text), isFound)?.replace(/[\u2066-\u2069]/g, "") ?? null;
+  searchHint(parseQuery(text), isFound, ["op", "kernel"])?.replace(/[\u2066-\u2069]/g, "") ?? null;
 
 it.each([
   ["dur:abc", "Cannot read dur:abc. Write dur:>5ms or dur:<10us."],
@@ -14,6 +14,8 @@ it.each([
     "Cannot read bytes:big, step:soon. Write bytes:>1MB or bytes:<4KiB; step:3 or",
   ],
   ["colour:red", "Unknown filter colour:. Filters: name: op:"],
+  ["kind:nosuch", "The kinds are op, kernel."],
+  ["kind:kern (", "Words are searched"],
   ["((", "Words are searched in names, ops, lanes, tensors and kernels. Filters: name: op:"],
 ])("suggests what to type instead of %s", (text, said) => {
   expect(hint(text)).toContain(said);

@@ -25,7 +25,19 @@ export function filterProblem(clauses: readonly Clause[], isFound: boolean): str
   return `Unknown filter ${unnamed.map(isolated).join(", ")}. ${KNOWN}`;
 }
 
-/** The same, and of other searches that find nothing how a search works. */
-export function searchHint(clauses: readonly Clause[], isFound: boolean): string | null {
-  return filterProblem(clauses, isFound) ?? (isFound ? null : `${WORDS} ${KNOWN}`);
+/** The same, and of other searches that find nothing how a search works, or which `kinds` there are. */
+export function searchHint(
+  clauses: readonly Clause[],
+  isFound: boolean,
+  kinds: readonly string[],
+): string | null {
+  const problem = filterProblem(clauses, isFound);
+  if (problem || isFound) return problem;
+  const isOther = clauses.some(({ terms }) =>
+    terms.some(
+      (term) =>
+        term.type === "text" && term.field === "kind" && !kinds.some((kind) => kind.includes(term.text)),
+    ),
+  );
+  return isOther ? `The kinds are ${kinds.join(", ")}.` : `${WORDS} ${KNOWN}`;
 }

@@ -37,9 +37,9 @@ function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
   const save = () => {
     if (!name.trim()) return;
     const isSaved = nameView(store, name.trim());
-    actions.surroundings.hint(
-      isSaved ? "View saved" : `There are ${MOST_VIEWS} views already: delete one first`,
-    );
+    // Exported pages can only be exported again.
+    const done = store.host.exports.length === 1 ? "View saved: export the page to keep it" : "View saved";
+    actions.surroundings.hint(isSaved ? done : `There are ${MOST_VIEWS} views already: delete one first`);
     close();
   };
   return (
