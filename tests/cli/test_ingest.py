@@ -34,6 +34,10 @@ def test_run_of_all(tmp_path: Path) -> None:
 def test_what_cannot_be(tmp_path: Path) -> None:
     done = tfvis_nb_here("ingest", "nothing.pb", "-o", "made", "--workers", "1", cwd=tmp_path)
     assert "nothing.pb" in complaint(done, 1)
+    for url in ("s3://b/made", "memory://b/made"):
+        done = tfvis_nb_here("ingest", DATA / "run_meta.v1", "-o", url, "--workers", "1", cwd=tmp_path)
+        assert url in complaint(done, 1)
+    assert not [*tmp_path.iterdir()]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/file").touch()
     done = tfvis_nb_here("ingest", DATA / "run_meta.v1", "-o", "mine", "--workers", "1", cwd=tmp_path)

@@ -41,8 +41,10 @@ class TraceDataset:
     """Traces of any number of runs, tasks and steps. Created by `open_traces`, which describes it."""
 
     def __init__(self, path: str | Path) -> None:
-        if is_url(path):
-            raise ValueError(Text("dataset_at_url", url=str(path), traces="s3://bucket/logs"))
+        # A Path of a URL keeps one of its two slashes.
+        url = str(path).replace(":/", "://", 1) if isinstance(path, Path) else path
+        if is_url(url):
+            raise ValueError(Text("dataset_at_url", url=url, traces="s3://bucket/logs"))
         self.path = Path(path).expanduser().absolute()
         self._state: tuple[Any, list[Entry], list[Path]] = (None, [], [])
         if (self.path / FORMAT).is_file():
