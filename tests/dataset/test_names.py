@@ -89,6 +89,7 @@ def test_hostile_runs_and_tasks(tmp_path: Path) -> None:
         "run=%2Fetc",
         "run=..",
         "caf\u00e9 \u202e",
+        "not \udcff",
     ]
     for name in names:
         (folder / name).mkdir(parents=True)
@@ -98,6 +99,7 @@ def test_hostile_runs_and_tasks(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"bucket", "made"}
     runs = {*dataset.steps["run"]}
     assert {"../../up", "\0", "a=b", "/etc", "..", "caf\u00e9 \u202e"} < runs
+    assert any(path.endswith("/not \\udcff/step1.pb") for path in dataset.sources["path"])
     for run in runs:
         assert len(dataset.trace(run).events) == 14
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.core.labels import natural
-from tfvis_nb.dataset.layout import part_folder
+from tfvis_nb.dataset.layout import as_unicode, part_folder
 from tfvis_nb.dataset.manifest import Entry
 from tfvis_nb.dataset.tables import SCHEMAS
 from tfvis_nb.events import NO_STEP, TEXT
@@ -188,7 +188,7 @@ def sources(entries: Sequence[Entry]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "key": [entry.key for entry in entries],
-            "path": [entry.source for entry in entries],
+            "path": [as_unicode(entry.source) for entry in entries],
             "run": [entry.run for entry in entries],
             "tasks": [list(entry.tasks) for entry in entries],
             "steps": [list(entry.steps) for entry in entries],
@@ -207,7 +207,7 @@ def problems(entries: Sequence[Entry], damaged: Sequence[Path]) -> pd.DataFrame:
     rows += [(str(file), Text("entry_damaged")) for file in damaged]
     return pd.DataFrame(
         {
-            "path": [path for path, _ in rows],
+            "path": [as_unicode(path) for path, _ in rows],
             "problem": [id_of(reason) for _, reason in rows],
             "reason": [reason for _, reason in rows],
         },

@@ -36,14 +36,22 @@ def part_folder(table: str, run: str, task: str) -> str:
     return f"{table}/run={_quoted(run)}/task={_quoted(task)}/"
 
 
+def as_unicode(name: str) -> str:
+    r"""Return the name of a file, which need not be Unicode, with escapes for its other bytes.
+
+    >>> print(as_unicode("caf\u00e9 \udcff"))
+    café \udcff
+    """
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def brief_name(name: str) -> str:
     """Return a name that fits a folder name: very long ones are cut and end in a hash.
 
     >>> brief_name("train/2026_01_31"), len(brief_name("x" * 1000))
     ('train/2026_01_31', 180)
     """
-    # The names of files need not be Unicode.
-    name = name.encode("utf-8", "backslashreplace").decode()
+    name = as_unicode(name)
     if len(_quoted(name)) <= _LONGEST:
         return name
     end = f"~{_hash(name)[:_HASH]}"
