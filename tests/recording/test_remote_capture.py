@@ -102,7 +102,7 @@ def test_a_worker_without_a_profile_is_named_with_the_reason(
 
 
 @pytest.mark.parametrize("cut", [1000, 100_000])
-def test_a_damaged_profile_costs_no_other(cut: int) -> None:
+def test_a_damaged_profile_costs_no_other(cut: int, tmp_path: Path) -> None:
     number, file = XSPACE
     whole = file.read_bytes()
     # Behind what is whole, so that it is damaged at any length.
@@ -112,6 +112,11 @@ def test_a_damaged_profile_costs_no_other(cut: int) -> None:
         served(lambda _: delimited(number, damaged)) as other,
     ):
         trace = tv.capture([one, other], seconds=0.1, tries=1)
+        words = ("capture", one, other, NOBODY, "--seconds", "0.1", "--tries", "1", "-o", "a.json")
+        done = tfvis_nb_here(*words, cwd=tmp_path)
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    assert [sum(worker in line for line in lines) for worker in (one, other, NOBODY)] == [0, 1, 1]
     assert trace.events.equals(tv.read_trace(file).events)
     assert trace.title == one
     (note,) = (note for note in trace.notes if id_of(note) == "workers_not_recorded")

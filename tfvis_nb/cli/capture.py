@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from tfvis_nb.cli import verb
-from tfvis_nb.cli.errors import Failure
+from tfvis_nb.cli.errors import Failure, note
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.run import write
 from tfvis_nb.recording.options import DEVICE_LEVELS
-from tfvis_nb.texts import text_of
+from tfvis_nb.texts import id_of, text_of
 from tfvis_nb.writing.save import SUFFIXES, check_target
 
 _ABOUT = """
@@ -76,6 +76,9 @@ def command(workers: Sequence[str], files: Sequence[Path], *, device_level: str,
         trace = capture(workers, device_level=int(device_level), **options)
     except (ConnectionError, ImportError, ValueError) as error:
         raise Failure(text_of(error)) from None
+    for one in trace.notes:
+        if id_of(one) == "workers_not_recorded":
+            note(one)
     if complaint := write(trace, files):
         raise Failure(complaint)
     return 0

@@ -59,8 +59,8 @@ def capture(
     Returns
     -------
     Trace
-        A trace with a task for each worker, and their clocks aligned as far as possible. A note names workers
-        that could not be recorded.
+        A trace with a task for each worker, and their clocks aligned as far as possible. A note names each
+        worker that could not be recorded.
 
     Raises
     ------
@@ -87,8 +87,7 @@ def capture(
     options = TraceOptions(python=python, shapes=shapes, device_level=device_level)
     addresses = addresses_of([workers] if isinstance(workers, str) else workers)
     trace, missed = _read(_recorded(addresses, seconds, tries, options), title)
-    if missed:
-        trace.notes.append(Text("workers_not_recorded", workers="; ".join(missed)))
+    trace.notes += [Text("workers_not_recorded", workers=one) for one in missed]
     return trace
 
 
