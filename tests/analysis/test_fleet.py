@@ -135,6 +135,28 @@ def test_tasks_of_other_jobs_and_steps_of_one_task_do_not_count() -> None:
     assert why_not(fleet_stragglers(small([[5, 6]]))).id == "one_task"
 
 
+def test_tasks_of_unrelated_runs_are_not_one() -> None:
+    run = FLEET[FLEET["step"] < 60]
+    found = fleet_stragglers(
+        pd.concat(
+            [
+                run,
+                run.assign(
+                    run="2",
+                    task=run["task"].cat.rename_categories(
+                        {TASK.format(17): TASK.format(3), TASK.format(3): TASK.format(17)}
+                    ),
+                ),
+            ]
+        )
+    )
+    assert len(found) == 2 * 64
+    assert found[found["straggler"]][["run", "task", "steps"]].to_numpy().tolist() == [
+        ["1", TASK.format(17), 60],
+        ["2", TASK.format(3), 60],
+    ]
+
+
 def test_the_median_of_the_others_is_numpys() -> None:
     rng = np.random.default_rng(3)
     for tasks in range(1, 8):

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.fleet.grid import DURATION, Grid, grid
+from tfvis_nb.analysis.fleet.grid import DURATION, grid
 from tfvis_nb.analysis.fleet.own_time import jobs, medians_of_others, own_times
 from tfvis_nb.analysis.steps.difference import differences, false_discovery_rates, trimmed_means
 from tfvis_nb.analysis.steps.step_differences import LEVEL, ratio_of
@@ -11,7 +11,7 @@ from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "steps": "Number of steps that the task has together with another task of its job.",
+    "steps": "Number of steps of the run that the task has together with another task of its job.",
     "last": "In how many of them its own time was the longest of its job: duration minus communication, "
     "which includes waits. Own times need no common clock.",
     "last_share": "last / steps, from 0 to 1. With n equal tasks, each is last in about 1 / n of the steps.",
@@ -30,6 +30,7 @@ FIGURES: dict[str, str] = {
 }
 
 _COLUMNS = {
+    "run": "str",
     "task": "str",
     "steps": "int64",
     "last": "int64",
@@ -47,7 +48,7 @@ _COLUMNS = {
 
 
 def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return how often and how long each task delayed the others of its job.
+    """Return how often and how long each task delayed the others of its job, for each run.
 
     Parameters
     ----------
@@ -57,8 +58,8 @@ def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per task that shares steps with another of its job: ``task`` (str), and as in `FIGURES`
-        ``steps``, ``last`` (int64), ``last_share`` (float64), ``sole_wait_ns`` (int64), ``share``,
+        One row per run and task that shares steps with another of its job: ``run``, ``task`` (str), and as in
+        `FIGURES` ``steps``, ``last`` (int64), ``last_share`` (float64), ``sole_wait_ns`` (int64), ``share``,
         ``lateness_mean_ns`` (float64), ``lateness_max_ns`` (int64), ``ratio``, ``low_ratio``,
         ``high_ratio`` (float64), ``straggler`` (boolean) and ``p_value`` (float64); the last five are NaN
         and NA if there are too few steps. The longest ``sole_wait_ns`` first. `cannot_say` if no two
@@ -87,8 +88,16 @@ def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
     """
     found = grid(steps, "fleet_stragglers")
     job = jobs(found.tasks)
-    parts = [_of_job(found, np.flatnonzero(job == number)) for number in np.unique(job).tolist()]
-    parts = [part for part in parts if len(part)]
+    own, took = own_times(found), found.values(DURATION)
+    parts = []
+    # A task of another run is another task, even under the same name.
+    for run in found.recordings(np.arange(len(found.steps))):
+        for number in np.unique(job).tolist():
+            tasks = np.flatnonzero(job == number)
+            cells = np.ix_(tasks, run)
+            part = _of_job([found.tasks[task] for task in tasks.tolist()], own[cells], took[cells])
+            if len(part):
+                parts.append(part.assign(run=found.runs[run[0]]))
     if not parts:
         return cannot_say(_COLUMNS, Text("one_task"))
     table = pd.concat(parts, ignore_index=True)
@@ -100,13 +109,13 @@ def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
     return table.loc[order, list(_COLUMNS)].reset_index(drop=True).astype(dtypes(_COLUMNS))
 
 
-def _of_job(found: Grid, tasks: np.ndarray) -> pd.DataFrame:
-    """Return the rows of the tasks of one job."""
-    own = own_times(found)[tasks]
+def _of_job(names: list[str], own: np.ndarray, took: np.ndarray) -> pd.DataFrame:
+    """Return the rows of the tasks of one job in a run, from their own times and durations."""
     together = (~np.isnan(own)).sum(axis=0) > 1
     own = np.where(together, own, np.nan)
     known = ~np.isnan(own)
-    tasks, own, known = (each[known.any(axis=1)] for each in (tasks, own, known))
+    tasks = np.flatnonzero(known.any(axis=1))
+    own, known, took = own[tasks], known[tasks], took[tasks]
     if not len(tasks):
         return pd.DataFrame()
     # Below all own times.
@@ -116,28 +125,28 @@ def _of_job(found: Grid, tasks: np.ndarray) -> pd.DataFrame:
     second, first = np.sort(filled, axis=0)[-2:]
     ahead = np.where(together, first - second, 0)
     late = own - np.where(known, own, np.inf).min(axis=0)
-    took = np.where(known, found.values(DURATION)[tasks], 0).sum(axis=1)
+    whole = np.where(known, took, 0).sum(axis=1)
     sole = (is_last * ahead).sum(axis=1)
     steps = known.sum(axis=1)
     table = pd.DataFrame(
         {
-            "task": [found.tasks[task] for task in tasks.tolist()],
+            "task": [names[task] for task in tasks.tolist()],
             "steps": steps,
             "last": is_last.sum(axis=1),
             "last_share": is_last.sum(axis=1) / steps,
             "sole_wait_ns": sole,
-            "share": ratio_of(pd.Series(sole), pd.Series(took)),
+            "share": ratio_of(pd.Series(sole), pd.Series(whole)),
             "lateness_mean_ns": np.nanmean(late, axis=1),
             "lateness_max_ns": np.nanmax(late, axis=1),
         }
     )
     names = ("ratio", "low_ratio", "high_ratio", "p_value")
-    for name, values in zip(names, _ratios(found, own), strict=True):
+    for name, values in zip(names, _ratios(own), strict=True):
         table[name] = values
     return table
 
 
-def _ratios(found: Grid, own: np.ndarray) -> np.ndarray:
+def _ratios(own: np.ndarray) -> np.ndarray:
     """Return ratio, its interval and p-value of each task; tasks with the same steps are one call.
 
     Steps that are long or short for all tasks do not distinguish tasks, so the ratios within each step are
@@ -152,9 +161,7 @@ def _ratios(found: Grid, own: np.ndarray) -> np.ndarray:
         if not present.any():
             continue
         tasks = np.flatnonzero(pattern.reshape(-1) == number)
-        runs = found.recordings(np.flatnonzero(present))
-        typical = trimmed_means(ratio[np.ix_(tasks, present)])
-        b = [ratio[np.ix_(tasks, run)] for run in runs]
-        values = differences([run - typical[:, None] + 1 for run in b], b)
+        b = ratio[np.ix_(tasks, present)]
+        values = differences([b - trimmed_means(b)[:, None] + 1], [b])
         ratios[:, tasks] = values.b, values.ratio_low, values.ratio_high, values.p_value
     return ratios

@@ -26,7 +26,7 @@ Since = tuple[str, int]
 
 _PAUSE = "Pause (nothing recorded)"
 """The rest of a step, where it is longer than usual."""
-_RUN = TableColumn("run", "Run", "text", "The run of the step.")
+_RUN = TableColumn("run", "Run", "text", "The run of the step or task.")
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "ns": format_duration,
     "bytes": format_bytes,
@@ -85,6 +85,7 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
     found = stragglers.fleet_stragglers(cells.grid.table)
     columns = [
         key("task", "Task"),
+        *([_RUN] if len(cells.runs) > 1 else []),
         TableColumn(
             "difference",
             "Own time vs. others",
@@ -107,10 +108,12 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
         task=[task_label(task) or "local" for task in found["task"]],
     )
     own = own_times(cells.grid)
+    runs = np.array(cells.grid.runs, object)
     zoom = []
-    for task in found["task"].head(MOST_ROWS):
+    for run, task in _pairs(found.head(MOST_ROWS), "run", "task"):
         row = cells.grid.tasks.index(task)
-        zoom.append(_zoom(row * own.shape[1] + int(np.nanargmax(own[row]))))
+        longest = np.nanargmax(np.where(runs == run, own[row], np.nan))
+        zoom.append(_zoom(row * own.shape[1] + int(longest)))
     definition = "Which task of a job works longest while the others wait. A row opens its longest step."
     return [
         table(
