@@ -83,7 +83,13 @@ def test_tabs_rank_what_was_planted(dataset: TraceDataset) -> None:
         "Input",
     )
     assert outliers["blocks"][0]["zoom"][0] == {"events": [24 + 12 + SLOW]}
-    assert stragglers["blocks"][0]["rows"][0][0] == f"worker {STRAGGLER}"
+    (block,) = stragglers["blocks"]
+    assert [row[:2] for row in block["rows"]][::2][:2] == [
+        [f"worker {STRAGGLER}", "day1"],
+        [f"worker {STRAGGLER}", "day2"],
+    ]
+    # The longest step of that run.
+    assert block["zoom"][1] == {"events": [24 + 12 + SLOW]}
     assert [len(block["rows"]) for block in drift["blocks"]][::2] == [2, 4]
     assert ops["blocks"][0]["rows"][0][0] == SLOWER
 
