@@ -140,8 +140,8 @@ def _of_job(names: list[str], own: np.ndarray, took: np.ndarray) -> pd.DataFrame
             "lateness_max_ns": np.nanmax(late, axis=1),
         }
     )
-    names = ("ratio", "low_ratio", "high_ratio", "p_value")
-    for name, values in zip(names, _ratios(own), strict=True):
+    figures = ("ratio", "low_ratio", "high_ratio", "p_value")
+    for name, values in zip(figures, _ratios(own), strict=True):
         table[name] = values
     return table
 
