@@ -194,7 +194,7 @@ export class Actions extends Annotating {
       store.arrangement.items.find(({ key }) => key === store.pointed) ??
       (lane === undefined ? undefined : store.placement.lane(lane));
     if (item?.type === "group") store.lanes.fold(item.key);
-    else if (item?.type === "lane" && item.depth > 1) store.lanes.foldLane(item);
+    else if (item && "depth" in item && item.depth > 1) store.lanes.foldLane(item);
     else
       this.surroundings.hint(
         "To fold a lane with several rows, point at it or select an event in it, then press Z",

@@ -28,7 +28,7 @@ export function barAt(
   const item = itemAt(store.arrangement, y + store.scroll)?.item;
   if (item?.type !== "bars") return null;
   const inside = y + store.scroll - item.y;
-  const under = item.track.rows.findLast((_, row) => barTop(row) <= inside);
+  const under = item.rows.findLast((_, row) => barTop(row) <= inside);
   const hit = under && hitIn(store, under, x);
   return hit ? { track: item.track, at: hit.id, count: hit.count } : null;
 }

@@ -1,6 +1,7 @@
 /** The user's choices about lanes: folded groups and lanes, hidden and pinned ones, by their keys. */
 
 import type { Arrangement, LaneItem } from "../model/lanes/layout";
+import type { BarsItem } from "../model/lanes/tracks";
 
 export class LaneChoices {
   readonly collapsed = new Set<string>();
@@ -49,7 +50,7 @@ export class LaneChoices {
   }
 
   /** Fold a lane to one row, or show all of its rows. */
-  foldLane({ key, folded, depth }: LaneItem): void {
+  foldLane({ key, folded, depth }: LaneItem | BarsItem): void {
     if (depth < 2) return;
     this.folded.set(key, !folded);
     this.changed();
@@ -57,7 +58,7 @@ export class LaneChoices {
 
   /** Fold every lane to one row; where all are, unfold them. */
   foldLanes(arrangement: Arrangement): void {
-    const lanes = arrangement.items.filter((item) => item.type === "lane" && item.depth > 1) as LaneItem[];
+    const lanes = arrangement.items.filter((item) => "depth" in item).filter(({ depth }) => depth > 1);
     const fold = lanes.some((lane) => !lane.folded);
     for (const { key } of lanes) this.folded.set(key, fold);
     this.changed();

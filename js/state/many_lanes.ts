@@ -2,6 +2,7 @@
 
 import type { Host, Options } from "../host/host";
 import type { Arrangement, GroupItem } from "../model/lanes/layout";
+import { OWN_TRACKS } from "../model/lanes/tracks";
 import type { Drawn } from "../model/types";
 import type { LaneChoices } from "./lane_choices";
 
@@ -25,10 +26,11 @@ export class ManyLanes {
     const by = this.host.get("group_by");
     const isSparse = merged?.sparse;
     if (this.#begun.has(by) || (lanes.length <= MANY_LANES && !isSparse)) return false;
-    const groups = items.filter((item) => item.type === "group" && item.level === 0).length;
+    const ofLanes = items.filter((item) => item.type === "group" && item.key !== OWN_TRACKS) as GroupItem[];
+    const groups = ofLanes.filter(({ level }) => level === 0).length;
     if (groups < (isSparse ? 2 : FEW_GROUPS)) return false;
     this.#begun.add(by);
-    for (const item of items) if (item.type === "group") this.lanes.collapsed.add(item.key);
+    for (const { key } of ofLanes) this.lanes.collapsed.add(key);
     return true;
   }
 

@@ -1,7 +1,7 @@
 /** Going to the bars of the user's own tracks. */
 
 import { ROW_HEIGHT } from "../model/lanes/layout";
-import { barTop } from "../model/lanes/tracks";
+import { barTop, OWN_TRACKS } from "../model/lanes/tracks";
 import type { Viewport } from "../model/viewport";
 import { barsWith, type OwnBar, type OwnBars, ownTracks } from "../model/wire/own_tracks";
 import type { Store } from "./store";
@@ -20,9 +20,11 @@ export function selectBar(store: Store, track: OwnBars, at: number): void {
   const half = (end - start) / 2;
   if (range.end < start || range.start > end)
     store.setViewport({ start: range.start - half, end: range.start + half }, "bar");
+  if (store.lanes.collapsed.has(OWN_TRACKS)) store.lanes.uncover([OWN_TRACKS], false);
   const item = store.arrangement.items.find((each) => each.type === "bars" && each.track === track);
-  if (!item) return;
-  const top = item.y + barTop(track.rows.findIndex(({ ids }) => ids.includes(at)));
+  if (item?.type !== "bars") return;
+  const row = item.rows.findIndex(({ ids }) => ids.includes(at));
+  const top = item.y + barTop(Math.max(row, 0));
   if (top < store.scroll || top > store.scroll + store.height - ROW_HEIGHT)
     store.scrollTo(top - store.height / 2);
 }

@@ -16,7 +16,7 @@ import type { Code } from "../model/wire/code";
 import type { CounterTrack } from "../model/wire/counters";
 import type { DetailsView } from "../model/wire/details";
 import type { Track } from "../model/wire/memory";
-import { ownTracks } from "../model/wire/own_tracks";
+import { foldedBars, ownTracks } from "../model/wire/own_tracks";
 import { DerivedRows } from "./derived";
 import type { KernelQueries } from "./kernel_queries";
 import { LaneChoices } from "./lane_choices";
@@ -151,6 +151,7 @@ export class Store extends ShownStep {
       tracks: this.aligned ? [] : this.tracks,
       counters: this.aligned ? [] : [...this.counters, ...own.counters],
       bars: this.aligned ? [] : own.bars,
+      foldedBars: (key, track) => foldedBars(track, this.lanes.folded.get(key)),
       tensors: (track) =>
         this.lanes.tensors && track.starts.length
           ? tensorRows(track, this.step === null ? undefined : this.whole)

@@ -11,7 +11,7 @@ import { isOf, keys, savedView, showSaved } from "./view";
 /** More lanes are counted rather than named. */
 const MOST_NAMED = 2;
 /** Keys of groups by kind and of tracks; what tracks there are is not known yet when the page opens. */
-const NO_LANE = /^(kind:|(memory|tensors|counter|bars)\0)/;
+const NO_LANE = /^(kind:|own:|(memory|tensors|counter|bars)\0)/;
 
 /** Why there are no links here; empty where there are. */
 export function whyNoLink({ host }: Store): string {

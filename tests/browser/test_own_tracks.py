@@ -19,7 +19,14 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
         "name": [HOSTILE, "send", "check"],
     }
     values = {"time_ns": [first, first + 5_000_000], "value": [10, 30], "unit": ["%", "%"]}
-    timeline = exported(trace.to_html(tmp_path / "page.html", tracks={"phases": bars, "NIC": values})).wait()
+    # As many bars at a time as a folded lane has rows.
+    many = {
+        "start_ns": [first + at for at in range(13)],
+        "duration_ns": [9_000_000] * 13,
+        "name": ["call"] * 13,
+    }
+    tracks = {"phases": bars, "NIC": values, "calls": many}
+    timeline = exported(trace.to_html(tmp_path / "page.html", tracks=tracks)).wait()
     root, page = timeline.root, timeline.page
     expect(root.get_by_role("group", name="Counter NIC")).to_have_attribute(
         "aria-label", "Counter NIC, 10 % to 30 %"
@@ -62,6 +69,27 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     timeline.search_box.press("Enter")
     expect(timeline.title).to_have_text("500 µs selected")
     expect(counter).to_have_text("1 of 1")
+    timeline.search_box.fill("")
+    # Folded like other lanes, and in a group of their own.
+    calls = root.get_by_role("button", name="calls, 13 bars")
+    rows = root.get_by_role("button", name="13 rows of calls")
+    expect(rows).to_have_attribute("aria-expanded", "false")
+    box = calls.bounding_box()
+    assert box
+    page.mouse.move(lanes["x"] + 50, box["y"] + 10)
+    timeline.lanes.focus()
+    page.keyboard.press("z")
+    expect(rows).to_have_attribute("aria-expanded", "true")
+    rows.click()
+    expect(rows).to_have_attribute("aria-expanded", "false")
+    group = root.get_by_role("button", name="Own tracks", exact=True)
+    group.click()
+    expect(group).to_have_attribute("aria-expanded", "false")
+    expect(calls).to_have_count(0)
+    # A bar that is gone to is shown.
+    timeline.search_box.fill("check")
+    timeline.search_box.press("Enter")
+    expect(calls).to_be_visible()
     timeline.search_box.fill("")
     # Hidden like other lanes, and found by its name.
     root.get_by_role("button", name="Hide phases").click()

@@ -4,7 +4,7 @@ import type { Clock, Drawn, Lane, Row } from "../types";
 import { commonClock } from "./clock_bounds";
 import { type Group, type GroupBy, groupLanes } from "./groups";
 import { laneName, locationLabel, matchesLane } from "./labels";
-import { type AnyTrackItem, type PlacedTracks, shownTracks, type TrackOptions } from "./tracks";
+import { type AnyTrackItem, OWN_TRACKS, type PlacedTracks, shownTracks, type TrackOptions } from "./tracks";
 
 export type { GroupBy } from "./groups";
 
@@ -188,11 +188,22 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   } else {
     for (const group of sortedGroups(groupLanes(drawn.lanes, options.groupBy))) addGroup(group, 0, null);
   }
+  const [own, others] = [true, false].map((isOwn) => tracks.filter((each) => !!each.own === isOwn));
   const groups = new Set(tracks.length ? drawn.lanes.map(groupKey) : []);
-  for (const each of tracks) {
+  for (const each of others) {
     // A counter may be of a process without lanes.
     const hasNone = options.groupBy !== "device" || !each.device || !groups.has(groupKey(each));
     if (hasNone) addTracks(each, locationLabel(each.task, each.device));
+  }
+  if (own.length && !options.hidden.has(OWN_TRACKS)) {
+    const collapsed = options.groupBy !== "none" && options.collapsed.has(OWN_TRACKS);
+    if (options.groupBy !== "none") {
+      const [label, height] = ["Own tracks", GROUP_HEIGHT];
+      const none = { level: 0 as const, events: 0, lanes: [], preview: [], clock: null };
+      items.push({ type: "group", key: OWN_TRACKS, label, path: label, y, height, collapsed, ...none });
+      y += height;
+    }
+    if (!collapsed) for (const each of own) addTracks(each, "");
   }
   return { items, height: y };
 }

@@ -1,5 +1,6 @@
 /** Tracks below the lanes of a device: memory, its buffers and counters. */
 
+import type { Row } from "../types";
 import { type CounterTrack, counterName } from "../wire/counters";
 import type { Track } from "../wire/memory";
 import type { OwnBars } from "../wire/own_tracks";
@@ -14,6 +15,8 @@ const LOW_MEMORY_SHARE = 0.02;
 /** Of own bars: from one row to the next, and the room above and below (CSS px). */
 const BAR_ROW = 17;
 const BAR_PAD = 3;
+/** Key of the group of the user's own tracks. */
+export const OWN_TRACKS = "own:tracks";
 const NOWHERE = { task: "", device: "" };
 
 interface TrackItem {
@@ -47,6 +50,11 @@ export interface CounterItem extends TrackItem {
 export interface BarsItem extends TrackItem {
   type: "bars";
   track: OwnBars;
+  /** Its rows, or the one that stands for all of them. */
+  rows: Row[];
+  /** How many rows it has unfolded. */
+  depth: number;
+  folded: boolean;
 }
 
 export type AnyTrackItem = MemoryItem | TensorsItem | CounterItem | BarsItem;
@@ -60,18 +68,22 @@ export interface TrackOptions {
   counters: readonly CounterTrack[];
   /** Bars of the user's own, below everything. */
   bars?: readonly OwnBars[];
+  /** The one row of such bars that are folded; null for those that are not. */
+  foldedBars?: (key: string, track: OwnBars) => Row | null;
 }
 
 /** Tracks that belong together; the items are not placed yet. */
 export interface PlacedTracks {
   task: string;
   device: string;
+  /** Whether they are the user's own. */
+  own?: boolean;
   items: AnyTrackItem[];
 }
 
 /** The tracks that are not hidden and fit the words of the lanes' filter. */
 export function shownTracks(
-  { tracks, tensors, counters, bars = [] }: TrackOptions,
+  { tracks, tensors, counters, bars = [], foldedBars }: TrackOptions,
   hidden: ReadonlySet<string>,
   words: readonly string[],
 ): PlacedTracks[] {
@@ -98,13 +110,16 @@ export function shownTracks(
     const key = trackKey("counter", track, `${track.counter}\0${track.series}`);
     const item: CounterItem = { type: "counter", key, track, context: "", y: 0, height: TRACK_HEIGHT };
     const items = isShown(key, track, `${counterName(track)} counter`) ? [item] : [];
-    return { task: track.task, device: track.device, items };
+    return { task: track.task, device: track.device, own: track.own, items };
   });
   const own = bars.map((track) => {
     const key = trackKey("bars", NOWHERE, track.name);
-    const height = Math.max(track.rows.length, 1) * BAR_ROW + 2 * BAR_PAD;
-    const item: BarsItem = { type: "bars", key, track, context: "", y: 0, height };
-    return { ...NOWHERE, items: isShown(key, NOWHERE, track.name) ? [item] : [] };
+    const one = foldedBars?.(key, track) ?? null;
+    const rows = one ? [one] : track.rows;
+    const height = Math.max(rows.length, 1) * BAR_ROW + 2 * BAR_PAD;
+    const folding = { rows, depth: track.rows.length, folded: one !== null };
+    const item: BarsItem = { type: "bars", key, track, ...folding, context: "", y: 0, height };
+    return { ...NOWHERE, own: true, items: isShown(key, NOWHERE, track.name) ? [item] : [] };
   });
   return [...memory, ...counting, ...own].filter(({ items }) => items.length > 0);
 }

@@ -2,8 +2,8 @@
 
 import type { Row } from "../types";
 
-/** A lane with more rows starts folded. */
-const MOST_ROWS = 12;
+/** A lane with more rows starts folded, and so does a track of own bars. */
+export const MOST_ROWS = 12;
 /** It also starts folded if its further rows have a smaller share of its events, or its rows are emptier. */
 const FEW_FURTHER = 0.01;
 const SPARSE = 0.01;

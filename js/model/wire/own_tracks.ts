@@ -1,5 +1,6 @@
 /** Tracks of the user's own, as display/shaping/tracks.py writes them: bars, or values over time. */
 
+import { foldRows, MOST_ROWS } from "../lod/folded";
 import { SHADES } from "../paint/palette";
 import { plainTest } from "../search/plain_text";
 import type { Row } from "../types";
@@ -56,7 +57,7 @@ function counterOf({ name, unit, times, values }: Values): CounterTrack {
     values.reduce((a, b) => pick(a, b), values[0] ?? 0),
   );
   return {
-    ...{ task: "", device: "", counter: name, series: "", unit, least, most },
+    ...{ task: "", device: "", counter: name, series: "", own: true, unit, least, most },
     at: times[values.indexOf(most)] ?? 0,
     times: Float64Array.from(times),
     levels: Float64Array.from(values),
@@ -78,6 +79,17 @@ function barsOf(track: Bars): OwnBars {
     end: Float64Array.from(own, (at) => starts[at] + lengths[at]),
   }));
   return { ...track, rows, shade: Uint8Array.from(names, (name) => digitlessHash(name) % SHADES) };
+}
+
+const folded = new WeakMap<OwnBars, Row>();
+
+/** The one row of a track that is folded, by the user's choice or because it has many rows; else null. */
+export function foldedBars(track: OwnBars, isChosen: boolean | undefined): Row | null {
+  const { rows } = track;
+  if (rows.length < 2 || !(isChosen ?? rows.length > MOST_ROWS)) return null;
+  const row = folded.get(track) ?? foldRows(rows);
+  folded.set(track, row);
+  return row;
 }
 
 /** The bars whose name, or whose track's, fits a search, by track. */

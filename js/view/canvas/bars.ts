@@ -65,7 +65,7 @@ export class Bars {
         for (const { row, top: y, height } of item.tensors.rows)
           this.#row(sheet, store, row, top + y, height, nsPerPixel, tensors, tensorShade(item.track));
       if (item.type === "bars")
-        item.track.rows.forEach((row, index) => {
+        item.rows.forEach((row, index) => {
           this.#row(sheet, store, row, top + barTop(index), BAR, nsPerPixel, own, item.track.shade);
         });
       sheet.rule(bottom - 1, isLane && item.pinned ? tokens.line : tokens.grid);

@@ -22,7 +22,7 @@ export const ownColours = (theme: Theme) => shadesOf(COLOUR, theme);
 function eachRow(store: Store, visit: (track: OwnBars, row: Row, top: number) => void): void {
   for (const item of store.arrangement.items) {
     if (item.type !== "bars") continue;
-    item.track.rows.forEach((row, index) => {
+    item.rows.forEach((row, index) => {
       const top = item.y - store.scroll + barTop(index);
       if (top < store.height && top + BAR > 0) visit(item.track, row, top);
     });

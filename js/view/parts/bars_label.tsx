@@ -6,6 +6,7 @@ import type { BarsItem } from "../../model/lanes/tracks";
 import type { OwnBars } from "../../model/wire/own_tracks";
 import { selectNextBar } from "../../state/own_tracks";
 import type { Store } from "../../state/store";
+import { Depth, FoldLane } from "./fold_lane";
 import { HideLane } from "./hide_lane";
 
 /** At most this many bars are listed. */
@@ -22,7 +23,12 @@ export function BarsLabel({ store, item }: { store: Store; item: BarsItem }) {
   const count = formatNumber(track.starts.length, "bar");
   const more = track.starts.length - LISTED;
   return (
-    <div class="label memory" style={{ top: `${item.y - store.scroll}px`, height: `${item.height}px` }}>
+    <div
+      class="label memory"
+      data-low={item.folded ? "" : undefined}
+      style={{ top: `${item.y - store.scroll}px`, height: `${item.height}px` }}
+    >
+      <FoldLane {...{ store, item }} called={isolated(track.name)} top={0} />
       <button
         type="button"
         class="text"
@@ -31,6 +37,7 @@ export function BarsLabel({ store, item }: { store: Store; item: BarsItem }) {
         onClick={() => selectNextBar(store, track)}
       >
         <b>{track.name}</b>
+        <Depth item={item} />
       </button>
       <ul class="visually-hidden" aria-label={`Bars of ${isolated(track.name)}`}>
         {track.starts.slice(0, LISTED).map((_, at) => (

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { nameOf } from "../../model/lanes/event_text";
 import type { GroupItem, Item, LaneItem } from "../../model/lanes/layout";
-import { trackName } from "../../model/lanes/tracks";
+import { type BarsItem, trackName } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { moveInMenu } from "../../ui/menu_keys";
@@ -114,12 +114,16 @@ function eventEntries(id: number, actions: Actions): Entry[] {
   ];
 }
 
+function foldEntries(item: LaneItem | BarsItem, store: Store): Entry[] {
+  const label = item.folded ? `Show all ${item.depth} rows` : "Fold lane";
+  return item.depth > 1 ? [{ label, keys: "Z", run: () => store.lanes.foldLane(item) }] : [];
+}
+
 function laneEntries(item: LaneItem, store: Store, actions: Actions): Entry[] {
-  const fold = { label: item.folded ? `Show all ${item.depth} rows` : "Fold lane", keys: "Z" };
   return [
     { label: "Zoom to lane", run: () => actions.showLane(item) },
     { label: "Copy lane name", run: () => actions.copy(store.drawn.lanes[item.lane].lane) },
-    ...(item.depth > 1 ? [{ ...fold, run: () => store.lanes.foldLane(item) }] : []),
+    ...foldEntries(item, store),
     { label: item.pinned ? "Unpin lane" : "Pin lane to the top", run: () => store.lanes.pin(item.key) },
     { label: "Hide lane", run: () => store.lanes.hide(item.key) },
   ];
@@ -133,6 +137,7 @@ function otherEntries(item: Exclude<Item, LaneItem>, store: Store, actions: Acti
     ...(isGroup
       ? [{ label: item.collapsed ? "Unfold" : "Fold", keys: "Z", run: () => store.lanes.fold(item.key) }]
       : []),
+    ...(item.type === "bars" ? foldEntries(item, store) : []),
     { label: "Hide", run: () => store.lanes.hide(item.key) },
   ];
 }

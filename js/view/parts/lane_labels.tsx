@@ -8,11 +8,13 @@ import { laneMeaning } from "../../model/glossary";
 import { clockLabel, clockSentence, commonClock, shortClockText } from "../../model/lanes/clock_bounds";
 import { locationLabel } from "../../model/lanes/labels";
 import { GROUP_HEIGHT, type GroupItem, type LaneItem } from "../../model/lanes/layout";
+import { OWN_TRACKS } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { useKeptFocus } from "../../ui/kept_focus";
 import { BarsLabel } from "./bars_label";
 import { CounterLabel } from "./counter_label";
+import { Depth, FoldLane } from "./fold_lane";
 import { HideLane } from "./hide_lane";
 import { keepOneStop, moveAmongLabels } from "./label_keys";
 import { MemoryLabel } from "./memory_label";
@@ -100,10 +102,12 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
           <i>{clockLabel(known)}</i>
         </span>
       )}
-      <span class="count" title="Events">
-        {formatCount(item.events)}
-        <span class="visually-hidden"> events</span>
-      </span>
+      {item.key !== OWN_TRACKS && (
+        <span class="count" title="Events">
+          {formatCount(item.events)}
+          <span class="visually-hidden"> events</span>
+        </span>
+      )}
     </button>
   );
 }
@@ -123,28 +127,11 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
       style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift + 3}px` }}
       title={`${isolated(lane.device)} ${isolated(lane.lane)}\n${formatNumber(lane.events, "event")}${more.join("")}`}
     >
-      {item.depth > 1 && (
-        <button
-          type="button"
-          class="fold"
-          style={{ top: `${shift}px` }}
-          aria-expanded={!item.folded}
-          aria-label={`${item.depth} rows of ${called}`}
-          title={item.folded ? `Show all ${item.depth} rows (Z)` : "Fold to one row (Z)"}
-          onClick={() => store.lanes.foldLane(item)}
-        >
-          {item.folded ? "▸" : "▾"}
-        </button>
-      )}
+      <FoldLane {...{ store, item, called }} top={shift} />
       <span class="text">
         {item.context && <span class="context">{item.context}</span>}
         <b>{item.label}</b>
-        {item.folded && (
-          <small class="depth">
-            {item.depth}
-            <span> rows</span>
-          </small>
-        )}
+        <Depth item={item} />
       </span>
       <span class="tools" style={{ top: `${shift}px`, opacity: item.pinned ? 1 : undefined }}>
         <button
