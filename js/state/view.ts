@@ -6,7 +6,7 @@ import { MOST_VIEWS, type NamedView, type SavedView, type View } from "../model/
 import type { Store } from "./store";
 
 const parts = (keys: Iterable<string>) => [...keys].map((key) => key.split("\0"));
-export const keys = (lanes: readonly string[][]) => lanes.map((lane) => lane.join("\0"));
+const keys = (lanes: readonly string[][]) => lanes.map((lane) => lane.join("\0"));
 
 export function viewOf(store: Store): View {
   const { start, end } = store.viewport;

@@ -6,7 +6,7 @@ import { laneKey } from "../model/lanes/layout";
 import type { SavedView } from "../model/view";
 import { linkTo, viewIn } from "../model/view_link";
 import type { Store } from "./store";
-import { isOf, keys, savedView, showSaved } from "./view";
+import { isOf, savedView, showSaved } from "./view";
 
 /** More lanes are counted rather than named. */
 const MOST_NAMED = 2;
@@ -39,8 +39,16 @@ export function followLinks(store: Store, hint: (text: string) => void): void {
       hint(`The link's times are outside of this ${step ? "step" : "trace"}`);
       return;
     }
-    const lacking = lacks(store, view);
-    showSaved(store, view);
+    const known = new Set(
+      run.lanes.flatMap((lane) => [lane.task, `${lane.task}\0${lane.device}`, laneKey(lane)]),
+    );
+    const isHere = (lane: string[]) => known.has(lane.join("\0")) || NO_LANE.test(lane.join("\0"));
+    const lacking = lacks(store, view, isHere);
+    showSaved(store, {
+      ...view,
+      hidden: view.hidden.filter(isHere),
+      pinned: view.pinned.filter(isHere),
+    });
     if (lacking.length) hint(`Not in this trace, so left out: ${lacking.join(", ")}`);
   };
   follow();
@@ -48,14 +56,13 @@ export function followLinks(store: Store, hint: (text: string) => void): void {
 }
 
 /** What a link names that this trace lacks. */
-function lacks(store: Store, { step, hidden, pinned, selection }: SavedView): string[] {
-  const { lanes, steps } = store.run;
-  const known = new Set(lanes.flatMap((lane) => [lane.task, `${lane.task}\0${lane.device}`, laneKey(lane)]));
-  const others = keys([...hidden, ...pinned]).filter((key) => !known.has(key) && !NO_LANE.test(key));
+function lacks(store: Store, view: SavedView, isHere: (lane: string[]) => boolean): string[] {
+  const { step, selection } = view;
+  const others = [...view.hidden, ...view.pinned].filter((lane) => !isHere(lane));
   const more = others.length - MOST_NAMED;
   return [
-    step !== null && !steps.some((each) => each.step === step) && `step ${step}`,
-    ...others.slice(0, MOST_NAMED).map((key) => `lane ${isolated(key.replaceAll("\0", " ").trim())}`),
+    step !== null && !store.run.steps.some((each) => each.step === step) && `step ${step}`,
+    ...others.slice(0, MOST_NAMED).map((lane) => `lane ${isolated(lane.filter(Boolean).join(" "))}`),
     more > 0 && formatNumber(more, "more lane"),
     !isOf(store, selection) && "the selection",
   ].filter((part) => part !== false);

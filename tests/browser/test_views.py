@@ -114,6 +114,7 @@ def test_a_link_leads_to_a_view(exported: OpenExported, widget: TimelineWidget, 
     expect(message).to_contain_text("step 77")
     expect(message).to_contain_text("a b <c>")
     expect(message).to_contain_text("selection")
+    expect(timeline.root.get_by_role("button", name="hidden")).to_have_count(0)
     expect(timeline.title).not_to_have_text("")
 
 
