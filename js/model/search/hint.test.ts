@@ -14,7 +14,7 @@ it.each([
     "Cannot read bytes:big, step:soon. Write bytes:>1MB or bytes:<4KiB; step:3 or",
   ],
   ["colour:red", "Unknown filter colour:. Filters: name: op:"],
-  ["kind:nosuch", "The kinds are op, kernel."],
+  ["kind:nosuch", "Kinds in this trace: op, kernel"],
   ["kind:kern (", "Words are searched"],
   ["((", "Words are searched in names, ops, lanes, tensors and kernels. Filters: name: op:"],
 ])("suggests what to type instead of %s", (text, said) => {

@@ -39,5 +39,5 @@ export function searchHint(
         term.type === "text" && term.field === "kind" && !kinds.some((kind) => kind.includes(term.text)),
     ),
   );
-  return isOther ? `The kinds are ${kinds.join(", ")}.` : `${WORDS} ${KNOWN}`;
+  return isOther ? `Kinds in this trace: ${kinds.join(", ")}` : `${WORDS} ${KNOWN}`;
 }
