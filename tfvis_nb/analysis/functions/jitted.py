@@ -12,10 +12,9 @@ import pandas as pd
 from tfvis_nb.analysis.events.nesting import parents
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.xspace.jitted import jitted_function
+from tfvis_nb.reading.xspace.jitted import LOWERING, jitted_function
 
 _CALL = "PjitFunction"
-LOWERING = "lower_sharding_computation"
 
 
 class JittedEvents(NamedTuple):

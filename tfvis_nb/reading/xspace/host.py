@@ -7,7 +7,7 @@ import numpy as np
 from tfvis_nb.events import KINDS
 from tfvis_nb.reading.xspace.eager import eager_marks
 from tfvis_nb.reading.xspace.events import Events
-from tfvis_nb.reading.xspace.jitted import function_number, jitted_calls
+from tfvis_nb.reading.xspace.jitted import LOWERING, function_number, jitted_calls
 from tfvis_nb.reading.xspace.name_grammar import EventName, class_of, host_event, kernel_name
 from tfvis_nb.reading.xspace.programs import STATS, Programs
 from tfvis_nb.reading.xspace.rows import Coded, Rows, Sparse
@@ -80,6 +80,8 @@ def host_rows(events: Events, programs: Programs) -> Rows:
             **_executions(values),
             **_iterators(events),
             "jitted": jitted_calls(events.plane.events.texts, meta),
+            "lowering": _flag(_named(events, LOWERING)),
+            "ended": _flag(_named(events, "end: ")),
             **eager_marks(events.plane.events.texts, meta, op, kind),
         },
     )

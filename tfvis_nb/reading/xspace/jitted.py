@@ -11,6 +11,9 @@ import numpy as np
 
 from tfvis_nb.reading.xspace.rows import Sparse
 
+LOWERING = "lower_sharding_computation"
+"""The event of the lowering of a function that was traced."""
+
 _CALL = re.compile(r"PjitFunction\((?P<function>.*)\)", re.DOTALL)
 _OTHER = re.compile(r"\W")
 

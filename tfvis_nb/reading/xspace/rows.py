@@ -88,6 +88,8 @@ MARKS = {
     "step_num": "the number a program gave a step that this event is",
     "function": "1 for a call of a tf.function",
     "jitted": "the number of the function of JAX that an event calls",
+    "lowering": "1 for the lowering of a function that JAX traced, which it then compiles",
+    "ended": "1 where a thread reports that an instruction of a program has ended",
     "execution": "the number of the run of a program that an event is of",
     "executed": "the number of the function of JAX whose program that is",
     "session": "1 for a run of a session",

@@ -4,7 +4,7 @@ A step is a run of a session, an event that the program marked as one, or, witho
 tf.function, a run of a graph, or a call of a function compiled by JAX. A step includes the events inside it
 on its thread, work that other threads took over from these, the events inside that work, and so on. A kernel
 belongs to the step of its launch. Work that JAX queues ahead while an earlier step still runs belongs to that
-earlier step.
+earlier step, unless its own step compiles a function.
 """
 
 from collections.abc import Callable
@@ -176,28 +176,40 @@ def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray
         seeds, kept = np.unique(target[reached], return_index=True)
         _fill_from(step, threads, ends, seeds, step[source[reached][kept]])
     if len(ran.rows):
-        _move_ahead_of_run(step, threads, ran, start, len(chosen))
+        compiling = np.isin(np.arange(len(chosen)), step[links.mark("lowering").rows])
+        _move_to_running(step, threads, ran, start, compiling, links.mark("ended").rows)
 
 
-def _move_ahead_of_run(
-    step: np.ndarray, threads: Threads, ran: Sparse, start: np.ndarray, count: int
+def _move_to_running(
+    step: np.ndarray,
+    threads: Threads,
+    ran: Sparse,
+    start: np.ndarray,
+    compiling: np.ndarray,
+    ended: np.ndarray,
 ) -> None:
-    """Assign events before the run of their step to the step that ran at that time, if it is an earlier one.
+    """Assign events before the run of their step, and reports after it, to the step that ran at that time.
 
     JAX queues calls: a loop that waits for no result has called all of its steps while the first ones run.
-    Each step would last from its call to the end of its run, as long as many steps.
+    Each step would last from its call to the end of its run, as long as many steps. The steps marked in
+    `compiling` really take that long, so they keep what happened before their run. The events `ended`, reports
+    of an end, can be late: a thread of a pool may make them while the next step already runs.
     """
-    first = np.full(count, np.iinfo(np.int64).min)
-    known = np.unique(ran.numbers)
-    first[known] = np.iinfo(np.int64).max
+    first = np.full(len(compiling), np.iinfo(np.int64).max)
     np.minimum.at(first, ran.numbers, start[ran.rows])
     position = threads.position[ran.rows]
-    last = np.full(count, np.iinfo(np.int64).min)
+    last = np.full(len(compiling), np.iinfo(np.int64).min)
     np.maximum.at(last, ran.numbers, start[ran.rows] + threads.until[position] - threads.at[position])
-    last = np.maximum.accumulate(last)
+    known = np.isin(np.arange(len(compiling)), ran.numbers)
     rows = np.flatnonzero(step != NO_STEP)
-    rows = rows[start[rows] < first[step[rows]]]
-    step[rows] = np.minimum(np.searchsorted(last, start[rows], "right"), step[rows])
+    rows = rows[known[step[rows]]]
+    at, own = start[rows], step[rows]
+    ahead = (at < first[own]) & ~compiling[own]
+    late = (at >= last[own]) & np.isin(rows, ended)
+    earlier = np.searchsorted(np.maximum.accumulate(last), at, "right")
+    later = np.searchsorted(np.minimum.accumulate(first[::-1])[::-1], at, "right") - 1
+    step[rows[ahead]] = np.minimum(earlier, own)[ahead]
+    step[rows[late]] = np.maximum(later, own)[late]
 
 
 def _around(
