@@ -115,6 +115,30 @@ def test_functions_that_are_traced_again() -> None:
     assert "retracing" in set(t.findings["kind"])
 
 
+def test_a_step_called_ahead_keeps_its_own_tracing_and_compiling() -> None:
+    @jax.jit
+    def product(x: Any) -> Any:
+        return x @ x @ x
+
+    large, small = (jnp.ones((size, size)) for size in (1200, 40))
+    product(large).block_until_ready()
+    with tv.trace() as t:
+        # Nobody waits, so the first run continues long after the last call began.
+        for x in (large, large, small):
+            product(x)
+    events = t.events
+    calls = events[events["name"] == "PjitFunction(product)"]
+    assert calls.loc[calls["start_ns"].idxmax(), "step"] == 2
+    compiling = events[events["op"].isin(["lower_sharding_computation", "backend_compile_and_load"])]
+    assert set(compiling["step"]) - {-1} == {2}
+    found = t.functions.set_index("name").loc["product"]
+    longest = t.steps.set_index("step").loc[2, "duration_ns"]
+    assert found["retraces"] == 1
+    assert found["tracing_ns"] + found["compiling_ns"] <= longest
+    (finding,) = t.findings["figures"][t.findings["kind"] == "retracing"]
+    assert (finding["step"], finding["step_ns"]) == (2, longest)
+
+
 def test_marked_steps(ones: Any) -> None:
     with tv.trace(steps=True) as t:
         for number in range(3):

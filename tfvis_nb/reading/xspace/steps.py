@@ -192,8 +192,8 @@ def _move_to_running(
 
     JAX queues calls: a loop that waits for no result has called all of its steps while the first ones run.
     Each step would last from its call to the end of its run, as long as many steps. The steps marked in
-    `compiling` really take that long, so they keep what happened before their run. The events `ended`, reports
-    of an end, can be late: a thread of a pool may make them while the next step already runs.
+    `compiling` really take that long, so they keep what happened before their run. The events `ended` report
+    the end of an instruction and can be late: a thread of a pool may make them when the next step runs.
     """
     first = np.full(len(compiling), np.iinfo(np.int64).max)
     np.minimum.at(first, ran.numbers, start[ran.rows])
