@@ -58,7 +58,7 @@ def spans(events: pd.DataFrame) -> list[tuple[int, int]]:
 def loop(*inside: Row) -> list[Row]:
     """Return three steps called one after the other; the last one has `inside`."""
     calls = [step(place, 4 * place, 4 * place + 3) for place in range(2)] + [step(2, 8, 60)]
-    made = [(CALL, 4 * place + 1, 4 * place + 2, {}) for place in range(2)]
+    made: list[Row] = [(CALL, 4 * place + 1, 4 * place + 2, {}) for place in range(2)]
     return [*calls, *made, (CALL, 9, 59 if inside else 10, {}), *inside]
 
 
