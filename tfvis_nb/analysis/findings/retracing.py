@@ -19,13 +19,13 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.functions.functions import functions
-from tfvis_nb.analysis.functions.jitted import LOWERING
 from tfvis_nb.analysis.functions.retraced import retraced, retraced_in_steps, retraced_times
 from tfvis_nb.analysis.functions.retraces import retraces
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.xspace.jitted import LOWERING
 
 SHARE = Threshold(0.05, "share of step time spent tracing functions again, and compiling them for it")
 RETRACES = Threshold(3, "tracings of a function after its first, reported whatever time they take")
