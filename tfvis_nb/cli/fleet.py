@@ -8,6 +8,7 @@ from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure, unreadable
 from tfvis_nb.cli.export import check_writable
 from tfvis_nb.cli.parameters import FILE
+from tfvis_nb.cli.traces import ANONYMIZE
 from tfvis_nb.core.html_export import check_page_name
 from tfvis_nb.texts import Text, text_of
 
@@ -38,6 +39,7 @@ tfvis-nb fleet 'logs/**/*.xplane.pb' -o fleet.html --since 1200 --timelines 10
 )
 @click.option("--title", help="Title instead of the dataset's name.")
 @click.option("--no-source", is_flag=True, help="Leave out code: file names, lines and stacks.")
+@ANONYMIZE
 def command(
     dataset: str,
     output: Path,
@@ -47,6 +49,7 @@ def command(
     title: str | None,
     *,
     no_source: bool,
+    anonymize: bool,
 ) -> int:
     """Write the page; return the exit code."""
     from tfvis_nb.dataset import open_traces
@@ -65,7 +68,7 @@ def command(
             fleet = Fleet(open_traces(dataset), since=step, title=title)
         except OSError as error:
             raise (unreadable(error.filename, error) if error.filename else Failure(text_of(error))) from None
-        fleet.to_html(output, timelines=timelines, source=not no_source)
+        fleet.to_html(output, timelines=timelines, source=not no_source, anonymize=anonymize)
     except (ValueError, ImportError) as error:
         raise Failure(text_of(error).named(dataset)) from None
     except OSError as error:

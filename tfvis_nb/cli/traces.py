@@ -43,6 +43,12 @@ def _allow_http(ctx: click.Context, _param: click.Parameter, value: bool) -> Non
     ctx.meta[_ALLOW_HTTP] = value
 
 
+ANONYMIZE = click.option(
+    "--anonymize",
+    is_flag=True,
+    help="Replace the names of ops, layers, tasks, functions and files, and leave out code and dates.",
+)
+
 MAX_UNPACKED = click.option(
     "--max-unpacked",
     metavar="SIZE",
@@ -71,11 +77,7 @@ PART = together(
         " be left out.",
     ),
     click.option("--no-source", is_flag=True, help="Leave out your code: file names, lines and stacks."),
-    click.option(
-        "--anonymize",
-        is_flag=True,
-        help="Replace the names of ops, layers, tasks, functions and files, and leave out code and dates.",
-    ),
+    ANONYMIZE,
 )
 
 _TIME = re.compile(r"(-?)(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
