@@ -79,7 +79,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
   const open = (next: Cell) => {
     setCell(next);
     const answer = host.open(next).then(({ text, isShown, call }) => {
-      if (isShown) setOpened(next);
+      setOpened(isShown ? next : null);
       return { text, call };
     });
     ask(`Reading the trace of ${cellText(grid, next)} …`, answer);

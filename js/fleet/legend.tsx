@@ -15,15 +15,19 @@ export function Legend({ metric, scale, theme }: { metric: Metric; scale: Scale;
     { length: STOPS },
     (_, at) => all[Math.round((at * (all.length - 1)) / (STOPS - 1))],
   );
-  const marks = marksOf(scale);
-  const name = `Colours: ${marks.map(({ value }) => formatCell(value, metric.unit)).join(" to ")}`;
+  const [least, low] = [scale.least, scale.low].map((value) => formatCell(value, metric.unit));
+  const marks = marksOf(scale).map(({ value, place }, at) => {
+    const text = formatCell(value, metric.unit);
+    return { place, text: at === 0 && least !== low ? `≤ ${text}` : text };
+  });
+  const name = `Colours: ${marks.map(({ text }) => text).join(" to ")}`;
   return (
     <div class="heat-legend" role="img" aria-label={name}>
       <span class="scale">
         <i style={{ background: `linear-gradient(to right, ${stops.join(", ")})` }} />
-        {marks.map(({ value, place }, at) => (
+        {marks.map(({ text, place }, at) => (
           <small key={place} data-first={at === 0 || undefined} style={{ left: `${100 * place}%` }}>
-            {unbroken(formatCell(value, metric.unit))}
+            {unbroken(text)}
           </small>
         ))}
       </span>

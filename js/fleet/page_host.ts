@@ -52,6 +52,7 @@ export class PageFleetHost implements FleetHost {
       await this.timeline(index);
       return { text: "Its timeline is below.", isShown: true };
     }
+    this.close();
     const names = worst.map((cell) => {
       const at = cell % grid.step.length;
       return `${stepText(grid, at)} of ${grid.tasks[Math.floor(cell / grid.step.length)]}`;

@@ -76,7 +76,7 @@ describe("scale", () => {
   test("few large values do not take the colours from the others", () => {
     const values = Float64Array.from({ length: 1000 }, (_, index) => (index < 5 ? 1000 : 50 + (index % 10)));
     const scale = scaleOf(sortedValues(values));
-    expect(scale).toEqual({ low: 50, high: 59, most: 1000 });
+    expect(scale).toEqual({ least: 50, low: 50, high: 59, most: 1000 });
     expect(placeOf(scale!, 59)).toBeGreaterThan(0.7);
     expect(placeOf(scale!, 1000)).toBe(1);
     expect(marksOf(scale!).map(({ value }) => value)).toEqual([50, 59, 1000]);
@@ -85,6 +85,7 @@ describe("scale", () => {
   test("evenly spread values have all colours, equal ones have one", () => {
     const even = scaleOf(Float64Array.from({ length: 101 }, (_, index) => index));
     expect(marksOf(even!).map(({ place }) => place)).toEqual([0, 1]);
+    expect([even!.least, even!.low]).toEqual([0, 2]);
     const same = scaleOf(sortedValues(Float64Array.of(7, NAN, 7)));
     expect([colourOf(same!, 7), marksOf(same!).length]).toEqual([0, 1]);
     expect(scaleOf(sortedValues(Float64Array.of(NAN)))).toBeNull();

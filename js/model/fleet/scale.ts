@@ -7,6 +7,8 @@ import { quantile } from "./spread";
 
 /** Values from `low` to `high` have most of the colours in equal steps; those from `high` to `most` the rest. */
 export interface Scale {
+  /** The smallest value; it may be below `low`, whose colour it has. */
+  least: number;
   low: number;
   high: number;
   most: number;
@@ -25,8 +27,9 @@ const APART = 0.5;
 export function scaleOf(sorted: Values): Scale | null {
   if (sorted.length === 0) return null;
   const [low, high, most] = [SMALLEST, 1 - LARGEST, 1].map((share) => quantile(sorted, share));
-  if (most - high > APART * (high - low)) return { low, high, most };
-  return { low, high: most, most };
+  const [least] = sorted;
+  if (most - high > APART * (high - low)) return { least, low, high, most };
+  return { least, low, high: most, most };
 }
 
 /** The place of a value on the scale, 0 to 1. */
