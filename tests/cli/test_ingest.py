@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
 from tests.dataset.folders import DATA, JOB, bucket
+from tfvis_nb.dataset.scheduling import run_all
 
 
 def test_folder_into_a_dataset(tmp_path: Path) -> None:
@@ -20,6 +22,24 @@ def test_folder_into_a_dataset(tmp_path: Path) -> None:
         assert done.stdout == f"made: {read} read, {unchanged} unchanged, 1 with problems, 0 gone\n"
         assert "step7.pb" in done.stderr
     assert len(tv.open_traces(tmp_path / "made").steps) == 9
+
+
+def test_stopped_by_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bucket(tmp_path / "logs", JOB)
+    words = ("ingest", "logs", "-o", "made", "--workers", "1")
+
+    def stopped(new: list[Any], *rest: Any) -> None:
+        run_all(new[:2], *rest)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tfvis_nb.dataset.ingest.run_all", stopped)
+        said = complaint(tfvis_nb_here(*words, cwd=tmp_path), 130)
+    assert "made" in said
+    assert "2 traces" in said
+    assert (
+        tfvis_nb_here(*words, cwd=tmp_path).stdout == "made: 3 read, 2 unchanged, 0 with problems, 0 gone\n"
+    )
 
 
 def test_run_of_all(tmp_path: Path) -> None:

@@ -159,6 +159,8 @@ def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(TypeError) as error:
         dataset.ingest([b"bytes"])
     assert text_of(error.value).id == "source_of_dataset"
+    with raises_id(TypeError, "run_no_text"):
+        dataset.ingest(DATA / "run_meta.v1", run=5)  # type: ignore[arg-type]
     # Nothing is left behind, and no typing error in a path reads as a dataset without traces.
     assert not dataset.path.exists()
     with raises_id(FileNotFoundError, "dataset_nowhere"):
@@ -257,6 +259,7 @@ def test_traces_may_be_at_urls_and_a_dataset_is_local(
     bucket.pipe("/fleet/logs/r/step1.pb", (DATA / "run_meta.v1").read_bytes())
     dataset = tv.open_traces("memory://fleet/logs/*/*.pb", tmp_path / "dataset")
     assert dataset.sources[["run", "events"]].to_numpy().tolist() == [["r", 14]]
+    assert len(dataset.trace(task="local").events) == 14
     with raises_id(ValueError, "dataset_at_url"):
         tv.open_traces("memory://fleet/logs", "memory://fleet/dataset")
     bucket.put(str(dataset.path), "/fleet/dataset", recursive=True)

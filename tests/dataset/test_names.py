@@ -29,6 +29,13 @@ PROFILE = "logs/t/plugins/profile/2026_01_31/h.xplane.pb"
         ("logs/run=b/x/task=7/steps=10-19/y.pb", "logs", "b", WORKER.format(7), 10),
         ("logs/run=a%2Fb/rank=1/y.pb", "logs", "a/b", WORKER.format(1), None),
         ("logs/run=/y.pb", "logs", "y", None, None),
+        (
+            "logs/run=__HIVE_DEFAULT_PARTITION__/y.pb",
+            "logs",
+            "__HIVE_DEFAULT_PARTITION__~8ec3cd044a1b",
+            None,
+            None,
+        ),
         ("logs/x/y/z.pb.xz", "logs", "x/y/z", None, None),
         ("logs/worker-12_global_step_40.xplane.pb", "logs", "logs", WORKER.format(12), 40),
         (PROFILE, "logs", "t/2026_01_31", HOST, None),

@@ -12,11 +12,14 @@ from pandas.testing import assert_frame_equal
 
 import tfvis_nb as tv
 from tests.dataset.folders import JOB, bucket
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, TraceDataset
 from tfvis_nb.analysis import op_statistics
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.core.labels import shown_task
 from tfvis_nb.dataset import combined
 from tfvis_nb.events import COLUMNS, NO_STEP
+from tfvis_nb.texts import text_of
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +176,21 @@ def test_what_there_is_not(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
     dataset, _ = made
     with pytest.raises(ValueError, match="3 runs"):
         dataset.trace()
-    with pytest.raises(ValueError, match="no trace"):
-        dataset.trace("a", steps=99)
+    for (run, task, steps), kind in (
+        (("nobody", None, None), "runs"),
+        (("a", "worker 9", None), "tasks"),
+        (("a", None, 99), "steps"),
+    ):
+        with raises_id(ValueError, "nothing_selected") as error:
+            dataset.trace(run, task, steps)
+        figures = text_of(error.value).figures
+        assert figures["kind"] == kind
+        found = dataset.steps.query("run == 'a'")
+        known = {"runs": dataset.steps["run"], "steps": found["step"], "tasks": found["task"].map(shown_task)}
+        assert {*figures["known"].split(", ")} == {*map(repr, known[kind].tolist())}
+    wrong: Any
+    for wrong in (1.5, "3", [None], True):
+        with raises_id(TypeError, "steps_no_numbers"):
+            dataset.trace("a", steps=wrong)
     with pytest.raises(ValueError, match="one of"):
         dataset.table("nothing")

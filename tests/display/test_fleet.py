@@ -158,6 +158,9 @@ def test_a_page_has_as_many_timelines_as_asked_for(dataset: TraceDataset) -> Non
     for count in (0, 2):
         page = fleet.to_html(timelines=count)
         assert [f'id="tfvis-drawn-{at}"' in page for at in range(3)] == [at < count for at in range(3)]
+    for wrong in ("x", -1, True):
+        with raises_id(ValueError, "timelines_no_count"):
+            fleet.to_html(timelines=wrong)
     with raises_id(PageTooLargeError, "fleet_page_too_large"):
         fleet.to_html(max_bytes=1000)
 
@@ -187,12 +190,14 @@ def test_an_anonymized_page_has_the_same_figures(dataset: TraceDataset) -> None:
 def test_the_command_writes_the_page(dataset: TraceDataset, tmp_path: Path) -> None:
     ran = tfvis_nb_here(
         *("fleet", dataset.path, "-o", "fleet.html", "--run", "day2", "--since", "3", "--timelines", "1"),
+        "--anonymize",
         cwd=tmp_path,
     )
     assert (ran.returncode, ran.stdout) == (0, "fleet.html\n"), ran.stderr
     page = (tmp_path / "fleet.html").read_text("utf-8")
     assert 'id="tfvis-drawn-0"' in page
     assert 'id="tfvis-drawn-1"' not in page
+    assert "day2" not in page_text(page)
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,19 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfvis_nb.cli import verb
+from tfvis_nb.cli import INTERRUPTED, verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import MAX_UNPACKED, SOURCE, Source
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.texts import Text, text_of
+
+if TYPE_CHECKING:
+    from tfvis_nb.dataset import TraceDataset
 
 _ABOUT = """
 A SOURCE is a file, a folder or a pattern of traces in any format that tfvis_nb.read_trace reads, or the URL
@@ -64,6 +67,7 @@ def command(
 
     try:
         dataset = TraceDataset(folder)
+        before = _read(dataset)
         with _scheduler(workers, cluster) as client:
             found = dataset.ingest(
                 sources, client, run=run, max_unpacked_bytes=max_unpacked, allow_http=allow_http
@@ -72,6 +76,9 @@ def command(
         raise Failure(text_of(error)) from None
     except OSError as error:
         raise (unreadable(error.filename, error) if error.filename else Failure(text_of(error))) from None
+    except KeyboardInterrupt:
+        note(Text("ingest_stopped", dataset=folder, read=len(_read(dataset) - before)))
+        return INTERRUPTED
     problems = dataset.problems
     for path, reason in problems[["path", "reason"]].head(_MOST_SHOWN).itertuples(index=False):
         note(reason if path in reason else f"{path}: {reason}")
@@ -82,6 +89,14 @@ def command(
         f"{found.gone:,} gone"
     )
     return 0 if found.read or found.unchanged else 1
+
+
+def _read(dataset: "TraceDataset") -> set[tuple[Any, ...]]:
+    """Return the versions of the sources that are in a dataset."""
+    found = dataset.sources
+    return {
+        *found.loc[found["problem"] == "", ["key", "size", "modified"]].itertuples(index=False, name=None)
+    }
 
 
 @contextmanager

@@ -36,6 +36,15 @@ def task_label(task: str) -> str:
     return f"{job} {number}" if replica in (None, "0") else f"{job} {number} replica {replica}"
 
 
+def shown_task(task: str) -> str:
+    """Return the name of a task in tables, where a local one has a name as well.
+
+    >>> shown_task("/job:worker/replica:0/task:1"), shown_task("/job:localhost/replica:0/task:0")
+    ('worker 1', 'local')
+    """
+    return task_label(task) or "local"
+
+
 def device_label(device: str) -> str:
     """Return the short name of a device, without its task."""
     rest = _TASK.sub("", device)

@@ -7,10 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.labels import natural, task_label
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import combined, manifest
 from tfvis_nb.dataset.ingest import Ingested, check_version, ingest
@@ -19,7 +17,6 @@ from tfvis_nb.dataset.manifest import OK, Entry, settled
 from tfvis_nb.dataset.parts import Reading
 from tfvis_nb.dataset.sources import brief_source
 from tfvis_nb.dataset.tables import TABLES
-from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.sources.remote import is_url
 from tfvis_nb.texts import Text
 
@@ -90,7 +87,7 @@ class TraceDataset:
         Raises
         ------
         TypeError
-            If a source is neither a path nor a URL.
+            If a source is neither a path nor a URL, or `run` is no text.
         OSError
             If a path does not exist, the dataset cannot be written, or another ingest is writing to it.
         TraceFormatError
@@ -101,6 +98,8 @@ class TraceDataset:
             If Dask is not installed: ``pip install 'tfvis-nb[fleet]'``.
         """
         _need_dask()
+        if run is not None and not isinstance(run, str):
+            raise TypeError(Text("run_no_text", run=run))
         reading = Reading(threadpool, max_unpacked_bytes, storage_options, allow_http)
         return ingest(self.path, sources, client, run, reading, progress)
 
@@ -215,6 +214,8 @@ class TraceDataset:
 
         Raises
         ------
+        TypeError
+            If `steps` are not numbers.
         ValueError
             If nothing is selected, or there are several runs and `run` is None.
         OSError
@@ -283,6 +284,8 @@ class TraceDataset:
 
         Raises
         ------
+        TypeError
+            If `steps` are not numbers.
         ValueError
             If nothing is selected, or there are several runs and `run` is None.
 
@@ -294,27 +297,9 @@ class TraceDataset:
             ...
         FileNotFoundError: [Errno 2] there is no dataset yet; check the path, or let ingest() put traces ...
         """
-        from tfvis_nb.dataset.read_back import Chosen
+        from tfvis_nb.dataset.choice import choose
 
-        entries = self._read()
-        runs = sorted({entry.run for entry in entries}, key=natural)
-        if run is None and len(runs) > 1:
-            names = ", ".join(map(repr, runs[:8]))
-            raise ValueError(Text("dataset_runs", runs=len(runs), names=names))
-        numbers = {steps} if isinstance(steps, int | np.integer) else steps
-        # Events outside steps have NO_STEP.
-        wanted = None if numbers is None else {*numbers} - {NO_STEP}
-        named = None if tasks is None else {tasks} if isinstance(tasks, str) else {*tasks}
-        chosen = []
-        for entry in entries:
-            own = [task for task in entry.tasks if named is None or {task, task_label(task)} & named]
-            if run in (None, entry.run) and own and (wanted is None or wanted & {*entry.steps}):
-                chosen.append(Chosen(entry, own, wanted))
-        if not chosen:
-            shown = "all" if wanted is None else ", ".join(map(str, sorted(wanted)[:8]))
-            task = "all" if named is None else ", ".join(sorted(named)[:8])
-            raise ValueError(Text("nothing_selected", run=run, task=task, steps=shown))
-        return chosen
+        return choose(self._read(), run, tasks, steps)
 
     def _whole(self, name: str) -> pd.DataFrame:
         return combined.whole_table(self.path, self._read(), name)

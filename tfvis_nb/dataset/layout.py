@@ -10,6 +10,7 @@ MANIFEST, DETAILS, FORMAT = "manifest", "details", "dataset.json"
 _LONGEST = 180
 """Maximum bytes of an encoded name; file systems allow 255 including the key in front."""
 _HASH = 12
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def key_of(source: str) -> str:
@@ -48,11 +49,13 @@ def as_unicode(name: str) -> str:
 def brief_name(name: str) -> str:
     """Return a name that fits a folder name: very long ones are cut and end in a hash.
 
+    So does the name by which readers of hive partitions mean null.
+
     >>> brief_name("train/2026_01_31"), len(brief_name("x" * 1000))
     ('train/2026_01_31', 180)
     """
     name = as_unicode(name)
-    if len(_quoted(name)) <= _LONGEST:
+    if name != _HIVE_NULL and len(_quoted(name)) <= _LONGEST:
         return name
     end = f"~{_hash(name)[:_HASH]}"
     cut = name[: _LONGEST - len(end)]

@@ -45,7 +45,7 @@ def each(sources: Any) -> list[str]:
             or not isinstance(os.fspath(one), str)
             or not os.fspath(one)
         ):
-            raise TypeError(Text("source_of_dataset", type=type(one).__name__))
+            raise TypeError(Text("source_of_dataset", type=type(one).__name__ if one else "nothing"))
     texts = [os.fspath(one) for one in found]
     return [one if is_url(one) else os.path.abspath(Path(one).expanduser()) for one in texts]  # noqa: PTH100
 

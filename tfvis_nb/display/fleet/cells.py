@@ -11,7 +11,7 @@ from tfvis_nb.analysis.fleet.grid import DURATION, Grid, grid, place_of
 from tfvis_nb.analysis.fleet.heat_map import metrics
 from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.core.format import without_unit
-from tfvis_nb.core.labels import printable, task_label
+from tfvis_nb.core.labels import printable, shown_task
 from tfvis_nb.dataset import step_figures
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.wire.container import WireColumn, pack
@@ -70,7 +70,7 @@ class Cells:
     @cached_property
     def tasks(self) -> list[str]:
         """The short names of the tasks."""
-        return [printable(task_label(task) or "local", LONGEST_NAME) for task in self.grid.tasks]
+        return [printable(shown_task(task), LONGEST_NAME) for task in self.grid.tasks]
 
     @cached_property
     def runs(self) -> list[str]:
@@ -94,7 +94,7 @@ class Cells:
 
     def title(self, run: str | None, step: int, task: str) -> str:
         """Return the title of the timeline of a cell: step, task and, if there are several, run."""
-        names = [f"step {step}", task_label(task) or "local", *([run] if run and len(self.runs) > 1 else [])]
+        names = [f"step {step}", shown_task(task), *([run] if run and len(self.runs) > 1 else [])]
         return " \N{MIDDLE DOT} ".join(printable(name, LONGEST_NAME) for name in names)
 
     def number(self, run: str, step: int, task: str) -> int:

@@ -12,7 +12,7 @@ from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.steps.step_differences import LEVEL
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration
-from tfvis_nb.core.labels import task_label
+from tfvis_nb.core.labels import shown_task
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.display.fleet.cells import Cells, label
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
@@ -57,7 +57,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
     places = zip(rows["run"], rows["step"], rows["task"], strict=True)
     zoom = [_zoom(cells.number(run, step, task)) for run, step, task in places]
     rows = rows.assign(
-        task=[task_label(task) or "local" for task in rows["task"]],
+        task=[shown_task(task) for task in rows["task"]],
         activity=[_PAUSE if name == "idle" else activity_label(name) for name in rows["activity"]],
         activity_ns=rows["activity_ns"].round(),
     )
@@ -105,7 +105,7 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
     rows = found.assign(
         difference=_differences(found, found["straggler"] | (found["p_value"] < LEVEL)),
         lateness_mean_ns=found["lateness_mean_ns"].round(),
-        task=[task_label(task) or "local" for task in found["task"]],
+        task=[shown_task(task) for task in found["task"]],
     )
     own = own_times(cells.grid)
     runs = np.array(cells.grid.runs, object)
@@ -165,7 +165,7 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
         table(
             "Tasks, last period against first",
             by_task.assign(
-                task=[task_label(task) or "local" for task in by_task["task"]],
+                task=[shown_task(task) for task in by_task["task"]],
                 difference=_differences(by_task),
             ),
             [

@@ -163,8 +163,11 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         """Return the page that `to_html` writes."""
         refuse_unknown(options, ["max_bytes", "source", "timelines", "anonymize"])
         check_title(title)
+        most = options.get("timelines", TIMELINES)
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            raise ValueError(Text("timelines_no_count", timelines=most))
         cells, column, name = self._cells, self.panels.column, self._dataset.title
-        timelines: Iterable[tuple[int, Trace, str]] = self._longest(options.get("timelines", TIMELINES))
+        timelines: Iterable[tuple[int, Trace, str]] = self._longest(most)
         if options.get("anonymize"):
             cells, ops, timelines, column = shared_fleet(cells, self.panels.ops(), timelines, column)
             name = "dataset"

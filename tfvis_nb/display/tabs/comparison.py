@@ -13,7 +13,7 @@ from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.labels import task_label
+from tfvis_nb.core.labels import shown_task
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
@@ -250,6 +250,6 @@ def activities(
     definition = _with_reason(definition, found)
     rows = _with_words(found).assign(
         activity=[activity_label(name) for name in found["activity"]],
-        task=[task_label(task) or "local" for task in found["task"]],
+        task=[shown_task(task) for task in found["task"]],
     )
     return table(title, rows, columns, definition=definition, reason=why_not(found))

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.labels import device_location, lane_label, task_label
+from tfvis_nb.core.labels import device_location, lane_label, shown_task
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.trace import Trace
 
@@ -18,7 +18,7 @@ def activity_label(name: str) -> str:
 def named(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with its ``task`` and ``device`` named as in the timeline."""
     tasks = table["task"].astype(str)
-    columns = {"task": [task_label(task) or "local" for task in tasks]}
+    columns = {"task": [shown_task(task) for task in tasks]}
     if "device" in table:
         pairs = zip(tasks, table["device"].astype(str), strict=True)
         columns["device"] = [lane_label(task, device, "") for task, device in pairs]

@@ -137,8 +137,9 @@ class DatasetTimeline(TimelineView):
         raise ValueError(Text("no_export", format=json.dumps(form)))
 
     def __repr__(self) -> str:
-        source = self._delivery
-        return f"<{type(self).__name__} {self._title!r}: {source.events:,} events of {source.tasks:,} tasks>"
+        counts = {"event": self._delivery.events, "task": self._delivery.tasks}
+        events, tasks = (f"{count:,} {noun}{'s' * (count != 1)}" for noun, count in counts.items())
+        return f"<{type(self).__name__} {self._title!r}: {events} of {tasks}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
