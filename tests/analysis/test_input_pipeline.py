@@ -111,6 +111,15 @@ def test_profiles_of_older_releases_say_less(data: Path) -> None:
     assert table["cpu_budget"].isna().all()
 
 
+def test_the_last_value_that_was_read_counts() -> None:
+    table = of_calls(
+        ("Iterator::ParallelMap", 0, 9, "a", "parallelism=2"),
+        ("Iterator::ParallelMap", 10, 9, "a", "parallelism=4"),
+        ("Iterator::ParallelMap", 20, 9, "a", "parallelism=unavailable"),
+    )
+    assert table["parallelism"].tolist() == [4]
+
+
 def test_stages_stand_below_what_takes_their_elements(data: Path) -> None:
     table = real_trace(data / KERAS).input_pipeline
     for row, (consumer, depth) in enumerate(zip(table["consumer"], table["depth"], strict=True)):

@@ -192,4 +192,5 @@ def _bytes(megabytes: int | None) -> int | None:
 
 
 def _last(recorded: list[dict[str, str]], name: str) -> str | None:
-    return next((one[name] for one in recorded if name in one), None)
+    # TensorFlow records "unavailable" where another thread holds the lock of what is read (seen in 2.21).
+    return next((one[name] for one in recorded if one.get(name, "unavailable") != "unavailable"), None)
