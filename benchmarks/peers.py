@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from playwright.sync_api import Error, Playwright
+import pandas as pd
+from playwright.sync_api import Error, Page, Playwright
 
 from benchmarks.watching import Felt, frame_interval, launched, tab_memory
-from tfvis_nb import Trace
 
 WITHIN_S = 150
 """The timeout after which a viewer has failed."""
@@ -88,11 +89,11 @@ class Peers:
         except (OSError, subprocess.SubprocessError) as error:
             self.failed[peer] = f"not installed: {type(error).__name__}"
 
-    def show(self, trace: Trace) -> None:
-        """Write the trace that `felt` shows next."""
+    def show(self, processes: Iterable[pd.DataFrame]) -> None:
+        """Write the trace that `felt` shows next: the events of each process, one table after the other."""
         with self._trace.open("w", encoding="utf-8") as file:
             file.write('{"traceEvents":[')
-            for number, rows in enumerate(_chunks(trace)):
+            for number, rows in enumerate(_chunks(processes)):
                 file.write(("," if number else "") + rows)
             file.write("]}")
 
@@ -101,9 +102,9 @@ class Peers:
         if peer in self.failed:
             return self.failed[peer]
         browser = launched(playwright)
+        page = browser.new_context(viewport={"width": 1200, "height": 600}).new_page()
         try:
             with self._served(peer) as address:
-                page = browser.new_context(viewport={"width": 1200, "height": 600}).new_page()
                 page.goto(address, wait_until="commit", timeout=WITHIN_S * 1000)
                 page.wait_for_function(_SHOWN[peer], timeout=WITHIN_S * 1000)
                 picture = page.evaluate(_NEXT_FRAME)
@@ -112,7 +113,7 @@ class Peers:
                 interval = frame_interval(page)
                 return Felt(picture / 1000, interval, tab_memory(browser))
         except Error as error:
-            self.failed[peer] = f"failed: {str(error).splitlines()[0][:60]}"
+            self.failed[peer] = f"failed: {_words(page) or str(error).splitlines()[0]}"[:140]
             return self.failed[peer]
         finally:
             browser.close()
@@ -171,24 +172,35 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         """Log nothing."""
 
 
-def _chunks(trace: Trace) -> Iterator[str]:
+def _words(page: Page) -> str:
+    """Return the error in Perfetto's dialog, which is between its address and the name of the trace."""
+    try:
+        shown = page.locator(".pf-modal-dialog").inner_text(timeout=5000)
+    except Error:
+        return ""
+    return " ".join(re.sub(r"(?s)^.*?UI: \S+|Trace:.*", "", shown).split())
+
+
+def _chunks(processes: Iterable[pd.DataFrame]) -> Iterator[str]:
     """Yield the events in chunks of the shortest possible Chrome trace."""
-    events = trace.events
-    origin = int(events["start_ns"].iloc[0])
-    lanes = events["device"].cat.codes.astype("i4") * 1000 + events["lane"].cat.codes
-    for start in range(0, len(events), 100_000):
-        part = events.iloc[start : start + 100_000]
-        rows = zip(
-            part["name"],
-            (part["start_ns"] - origin) / 1000,
-            part["duration_ns"] / 1000,
-            lanes.iloc[start : start + 100_000],
-            strict=True,
-        )
-        yield ",".join(
-            f'{{"ph":"X","pid":1,"tid":{lane},"name":{json.dumps(name)},"ts":{begin:.3f},"dur":{length:.3f}}}'
-            for name, begin, length, lane in rows
-        )
+    origin = None
+    for process, events in enumerate(processes):
+        origin = int(events["start_ns"].iloc[0]) if origin is None else origin
+        lanes = events.groupby(["device", "lane"], observed=True, dropna=False).ngroup()
+        for start in range(0, len(events), 100_000):
+            part = events.iloc[start : start + 100_000]
+            rows = zip(
+                part["name"],
+                (part["start_ns"] - origin) / 1000,
+                part["duration_ns"] / 1000,
+                lanes.iloc[start : start + 100_000],
+                strict=True,
+            )
+            yield ",".join(
+                f'{{"ph":"X","pid":{process},"tid":{lane},"name":{json.dumps(name)},'
+                f'"ts":{begin:.3f},"dur":{length:.3f}}}'
+                for name, begin, length, lane in rows
+            )
 
 
 def _write_catapult(templates: Path, trace: Path, page: Path) -> None:

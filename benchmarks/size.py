@@ -55,7 +55,7 @@ def main() -> None:
             page = _page(playwright, folder, trace)
             rows += _rows(f"{what}: page", len(trace.events), page)
             if peers is not None:
-                peers.show(trace)
+                peers.show([trace.events])
                 for peer in PEERS:
                     rows += _against(f"{what}: {peer}", live, peers.felt(playwright, peer))
             show(what, rows)
