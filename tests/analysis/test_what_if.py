@@ -314,3 +314,5 @@ def test_a_trace_without_steps_cannot_be_replayed() -> None:
     with pytest.raises(ValueError, match=r".") as raised:
         what_if(_trace(start_ns=[0], duration_ns=[5], step=[-1]))
     assert raised.value.args[0].id == "no_steps"
+    empty = Trace(events.build({}, rows=0))
+    assert len(replay(empty, no_change(empty)).start) == 0

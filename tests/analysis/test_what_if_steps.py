@@ -11,6 +11,7 @@ from tests.support.h200_traces import read_h200
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import what_if
+from tfvis_nb.display.tabs.what_if import blocks
 
 
 @pytest.mark.parametrize("change", [{"host_compute": 0}, {"launch": "hidden"}, {"launch": 0}])
@@ -36,3 +37,15 @@ def test_less_work_that_makes_steps_longer_is_no_prediction() -> None:
     with raises_id(ValueError, "replay_lacks_dependencies"):
         what_if(trace, on_time="/job:worker/replica:0/task:1")
     assert trace.findings.set_index("id")["gain"].filter(like="straggler").isna().all()
+
+
+def test_steps_of_synchronisation_alone_cannot_be_predicted() -> None:
+    """As the first seconds of a Horovod timeline, which has only negotiations."""
+    table = events.build(
+        {"start_ns": [0, 5], "duration_ns": [0, 7], "kind": ["sync"] * 2, "lane": ["negotiate"] * 2}
+    )
+    trace = Trace(table)
+    with raises_id(ValueError, "steps_without_work"):
+        what_if(trace)
+    (control,) = blocks(trace)
+    assert control["cannot_say"]

@@ -13,11 +13,12 @@ from pandas.testing import assert_frame_equal
 import tfvis_nb as tv
 from tests.dataset.folders import JOB, bucket
 from tests.support.texts import raises_id
-from tfvis_nb import Trace, TraceDataset
+from tfvis_nb import Trace, TraceDataset, events
 from tfvis_nb.analysis import op_statistics
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.labels import shown_task
 from tfvis_nb.dataset import combined
+from tfvis_nb.dataset.step_figures import step_figures
 from tfvis_nb.events import COLUMNS, NO_STEP
 from tfvis_nb.texts import text_of
 
@@ -104,6 +105,27 @@ def test_steps(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
         assert own["device_busy_ns"].sum() == gpus["busy_ns"].sum()
         if len(trace.memory) and (trace.memory["step"] != NO_STEP).all():
             assert own["peak_bytes"].max() == trace.memory["bytes"].max()
+
+
+def test_a_step_with_unknown_waits() -> None:
+    """One step's receives have no recorded wait, and the other's have."""
+    table = events.build(
+        {
+            "start_ns": [0, 10, 20, 30],
+            "duration_ns": [5] * 4,
+            "step": [0, 0, 1, 1],
+            "kind": ["transfer"] * 4,
+            "task": ["/job:a", "/job:b"] * 2,
+            "name": ["x"] * 4,
+            "scheduled_ns": [None, None, 18, 30],
+            "compute_start_ns": [None, None, 20, 30],
+            "compute_end_ns": [None, None, 25, 35],
+        }
+    )
+    trace = Trace(table)
+    waits = trace.transfers["wait_ns"].tolist()
+    found = step_figures(trace).to_pandas()["network_wait_ns"].tolist()
+    assert plain(pd.DataFrame({"found": found})) == plain(pd.DataFrame({"found": waits})), waits
 
 
 def test_transfers_lanes_and_stacks(made: tuple[TraceDataset, dict[str, Trace]]) -> None:

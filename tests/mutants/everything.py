@@ -31,6 +31,7 @@ from tfvis_nb.analysis import (
     fleet_stragglers,
     fused_instructions,
     slower_ops,
+    what_if,
 )
 from tfvis_nb.analysis.fleet import drift
 from tfvis_nb.analysis.steps import breakdown
@@ -61,12 +62,15 @@ class Analysis(NamedTuple):
 
 @functools.cache
 def analyses() -> tuple[Analysis, ...]:
-    """Return every analysis there is that needs a trace or its events and nothing more."""
+    """Return every analysis there is that needs a trace or its events and nothing more.
+
+    All but `what_if`, which may refuse a trace.
+    """
     found = []
     for info in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}."):
         module = importlib.import_module(info.name)
         for name, call in vars(module).items():
-            if not hasattr(call, "__wrapped__") or call.__module__ != module.__name__:
+            if not hasattr(call, "__wrapped__") or call.__module__ != module.__name__ or call is what_if:
                 continue
             parameters = inspect.signature(call).parameters
             needed = tuple(one.name for one in parameters.values() if one.default is inspect.Parameter.empty)

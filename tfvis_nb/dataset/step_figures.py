@@ -85,12 +85,11 @@ def _waits(trace: Trace) -> pd.DataFrame:
     """Return the wait of tensors received by each task; 0 if it received none."""
     received = trace.transfers[(trace.transfers["kind"] == "transfer").to_numpy()]
     task = trace.events["task"].take(received["event"].to_numpy()).set_axis(received.index)
-    own = trace.events[_KEYS].drop_duplicates()
-    none = own.assign(wait_ns=pd.array([0] * len(own), "Int64"))
     grouped = _grouped(received[["step", "wait_ns"]].assign(task=task))["wait_ns"]
     sums = grouped.sum(min_count=1)
-    found = _grouped(none)["wait_ns"].sum()
-    found[sums.index] = sums
+    every = _grouped(trace.events[_KEYS].drop_duplicates()).size().index
+    # A sum that is unknown stays unknown.
+    found = sums.reindex(every.union(sums.index)).where(lambda one: one.index.isin(sums.index), 0)
     return pd.DataFrame({"network_wait_ns": found})
 
 

@@ -100,7 +100,7 @@ def _sweep(
     is_satisfied = np.repeat([False, True], count)
     when = np.concatenate([table.released_at, table.satisfied_at])
     order = np.lexsort((is_satisfied, dependency, when))
-    origin = int(times.start[0])
+    origin = int(times.start[0]) if len(times.start) else 0
     moments = (dependency, is_satisfied, when - origin, np.concatenate([source, table.target]))
     first = times.start - origin
     first[table.target[table.satisfied_at == times.start[table.target]]] = _NOT_YET

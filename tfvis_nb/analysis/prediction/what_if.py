@@ -159,8 +159,11 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
     """Return the changes of `what_if` for a trace, given its arguments by name."""
     if not (trace.events["step"] != NO_STEP).any():
         raise ValueError(Text("no_steps"))
+    times = backtracker(trace).times
+    if not (times.counts & (times.step != NO_STEP)).any():
+        raise ValueError(Text("steps_without_work"))
     altered, table = no_change(trace), backtracker(trace).dependencies
-    later = table.satisfied_at > backtracker(trace).times.start[table.target]
+    later = table.satisfied_at > times.start[table.target]
     for subject, of_names in changes.items():
         for name, how in of_names.items():
             chosen = SELECTORS[subject](trace, name)
