@@ -26,7 +26,7 @@ WORK = 9.0
 DRAWN = 6.0
 ALL = 30.0
 """Bytes per event: for drawing, and including the details."""
-CODE = 164_000
+CODE = 150_000
 """Bytes of the page without events."""
 
 # Small steps, like on a trackpad: each frame has another scale, from the whole run to a 256th of it.

@@ -73,6 +73,25 @@ describe("the layout of a graph", () => {
     expect(line.label!.x + 40).toBeLessThanOrEqual(wide[1].x - 50);
   });
 
+  it("has long edges straight, sources next to what they feed, and no lines that need not cross", () => {
+    // 1 feeds 2, 3 and, past their column, 6; 7 feeds 6 alone. 2 and 3 are named the other way round by their consumers.
+    const { nodes, edges } = layoutGraph(
+      {
+        nodes: [1, 2, 3, 4, 5, 6, 7].map((event) => node(event)),
+        edges: [edge(1, 2), edge(1, 3), edge(3, 4), edge(2, 5), edge(4, 6), edge(1, 6), edge(7, 6)],
+        leftOut: 0,
+      },
+      () => SIZE,
+      () => null,
+    );
+    const [first, second, third, fourth, fifth, , seventh] = nodes;
+    expect((second.y - third.y) * (fifth.y - fourth.y)).toBeGreaterThan(0);
+    expect(seventh.x).toBe(fourth.x);
+    const flat = edges[5].line.match(/L[-\d.]+,[-\d.]+/g)!;
+    expect(new Set(flat.map((text) => text.split(",")[1])).size).toBe(1);
+    expect(first.x).toBeLessThan(second.x);
+  });
+
   it("places a lone node and a cycle", () => {
     expect(
       layoutGraph(

@@ -1,17 +1,10 @@
 /** Where the nodes of a neighbourhood stand, producers to the left, and the lines between them. Lengths in CSS px. */
 
-import { Graph, layout } from "@dagrejs/dagre";
+import { type Cell, inColumns, type Point, type Size } from "./columns";
+import { setHeights } from "./heights";
 import type { GraphEdge, GraphNode, Neighbourhood } from "./neighbourhood";
 
-export interface Size {
-  width: number;
-  height: number;
-}
-
-interface Point {
-  x: number;
-  y: number;
-}
+export type { Size };
 
 /** `x` and `y` are the middle. */
 export type PlacedNode = GraphNode & Size & Point;
@@ -25,6 +18,10 @@ export interface GraphLayout extends Size {
 }
 
 const TIP = 7;
+/** Between a column and the next, which of two has room for labels only. */
+const BETWEEN_COLUMNS = 19;
+const BESIDE = 24;
+const ABOVE = 12;
 
 /** `sizeOf` gives the size of a node, `labelOf` the size of an edge's label, null without a label. */
 export function layoutGraph(
@@ -32,28 +29,35 @@ export function layoutGraph(
   sizeOf: (node: GraphNode) => Size,
   labelOf: (edge: GraphEdge) => Size | null,
 ): GraphLayout {
-  const graph = new Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 9, edgesep: 6, ranksep: 38, marginx: 24, marginy: 12 });
-  for (const node of nodes) graph.setNode(String(node.event), { ...sizeOf(node) });
-  for (const edge of edges)
-    graph.setEdge(String(edge.source), String(edge.target), { ...labelOf(edge), labelpos: "c" });
-  layout(graph);
-  const { width, height } = graph.graph() as Size;
-  const placed = new Map(
-    nodes.map((node) => [node.event, { ...node, ...(graph.node(String(node.event)) as Size & Point) }]),
+  const numbers = new Map(nodes.map(({ event }, index) => [event, index]));
+  const number = (event: number) => numbers.get(event)!;
+  const made = inColumns(
+    nodes.map(sizeOf),
+    edges.map((edge) => ({ source: number(edge.source), target: number(edge.target), label: labelOf(edge) })),
   );
+  setHeights(made.columns);
+  let right = BESIDE;
+  for (const column of made.columns) {
+    const width = Math.max(0, ...column.map((cell) => cell.width));
+    for (const cell of column) {
+      cell.x = right + width / 2;
+      cell.y += ABOVE;
+    }
+    right += width + BETWEEN_COLUMNS;
+  }
+  const cells = made.columns.flat();
+  const placed = nodes.map((node, index): PlacedNode => {
+    const { x, y, width, height } = made.nodes[index];
+    return { ...node, x, y, width, height };
+  });
   return {
-    width,
-    height,
-    nodes: [...placed.values()],
-    edges: edges.map((edge) => {
-      const ends = [placed.get(edge.source)!, placed.get(edge.target)!] as const;
-      const { points, x, y } = graph.edge(String(edge.source), String(edge.target)) as Point & {
-        points: Point[];
-      };
-      const size = labelOf(edge);
-      const label = size && { ...size, x, y };
-      return { ...edge, ...drawLine(...ends, points, label), label };
+    width: right - BETWEEN_COLUMNS + BESIDE,
+    height: Math.max(...cells.map(({ y, height }) => y + height / 2)) + ABOVE,
+    nodes: placed,
+    edges: edges.map((edge, index) => {
+      const { bends, label } = made.edges[index];
+      const ends = [placed[number(edge.source)], placed[number(edge.target)]] as const;
+      return { ...edge, ...drawLine(...ends, bends, label), label };
     }),
   };
 }
@@ -62,18 +66,15 @@ export function layoutGraph(
 function drawLine(
   source: PlacedNode,
   target: PlacedNode,
-  points: readonly Point[],
-  label: (Point & Size) | null,
+  bends: readonly Cell[],
+  label: Cell | null,
 ): { line: string; tip: string } {
   // A cycle has an edge that leads back.
   const ahead = target.x < source.x ? -1 : 1;
-  // dagre has a point at the node on either end, and between them one in each gap and each column by turns.
-  const columns = points.slice(1, -1).filter((_, index) => index % 2 === 1);
-  const level: (Point & { width: number })[] = columns
-    .filter(({ x }) => x !== label?.x)
-    .map((point) => ({ ...point, width: source.width }));
-  if (label) level.push(label);
-  level.sort((one, other) => ahead * (one.x - other.x));
+  const level = bends
+    .filter((bend) => bend === label || bend.column % 2 === 0)
+    .map((bend) => ({ ...bend, width: bend.width || source.width }))
+    .sort((one, other) => ahead * (one.x - other.x));
   const end = { x: target.x - (ahead * target.width) / 2, y: target.y };
   const back = end.x - ahead * TIP;
   let from: Point = { x: source.x + (ahead * source.width) / 2, y: source.y };
