@@ -96,6 +96,7 @@ def test_times_follow_those_that_are_drawn() -> None:
         (5, TypeError, "track_no_table", {"type": "int"}),
         ({}, ValueError, "track_columns", {"columns": "no columns"}),
         ({"start_ns": [1]}, ValueError, "track_columns", {}),
+        (pd.concat([BARS, BARS[["name"]]], axis=1), ValueError, "track_columns", {}),
         ({"start_ns": [1], "end_ns": [2], "duration_ns": [1]}, ValueError, "track_columns", {}),
         ({"start_ns": [1], "end_ns": [2], "colour": ["red"]}, ValueError, "track_columns", {}),
         ({"time_ns": [1]}, ValueError, "track_columns", {}),
@@ -185,3 +186,14 @@ def test_pictures_have_them() -> None:
     (tracks,) = [group for group in part.iter(f"{SVG}g") if group.get("class") == "tracks"]
     assert [path.get("d", "").count("M") for path in tracks.findall(f"{SVG}path")] == [3, 1]
     assert Trace(TRACE.events).to_svg(tracks={"NIC": VALUES}).count('class="tracks"') == 1
+
+
+def test_a_picture_of_a_range_has_the_values_in_it_and_the_last_one_before() -> None:
+    values = {"time_ns": [FIRST, FIRST + 10, FIRST + 40, FIRST + 90], "value": [9, 1, 2, 7]}
+    svg = TRACE.to_svg(time_range=(FIRST + 20, FIRST + 60), tracks={"loss": values})
+    (tracks,) = [group for group in ET.fromstring(svg).iter(f"{SVG}g") if group.get("class") == "tracks"]
+    (path,) = tracks.findall(f"{SVG}path")
+    corners = re.findall(r"L([\d.]+) ([\d.]+)", path.get("d", ""))
+    # Two values, each from its start to its end, and the ground under the last one.
+    assert len(corners) == 5
+    assert float(corners[0][1]) > float(corners[2][1])

@@ -243,6 +243,20 @@ def test_a_page_of_a_range_of_time(trace: Trace) -> None:
     assert read_drawn(payload(same, "tfvis-drawn"))[0]["count"] == len(inside)
 
 
+def test_a_page_of_a_range_of_time_selects_the_same_events(trace: Trace) -> None:
+    table = trace.events
+    chosen = table.index[[-3, -1]]
+    first, end = int(table["start_ns"][chosen[0]]), int((table["start_ns"] + table["duration_ns"]).max())
+    for options in ({"selection": chosen}, {"selection": table.loc[chosen]}, {"view": {"selection": [*chosen]}}):
+        for anonymize in (False, True):
+            page = trace.to_html(time_range=(first, end), anonymize=anonymize, **options)
+            found = json.loads(Page(page).by_id("tfvis-options"))["selection"]["events"]
+            rows = read_drawn(payload(page, "tfvis-drawn"))[1]
+            assert [rows[event]["start"] - rows[found[0]]["start"] for event in found] == [
+                table["start_ns"][event] - first for event in chosen
+            ]
+
+
 @pytest.mark.parametrize(
     ("time_range", "key"),
     [

@@ -70,7 +70,8 @@ def html_page(
         title, values, own = title or "", anonymized_options(values), {}
         trace, time_range, selection, view = _anonymized(trace, time_range, selection, view)
     if time_range is not None:
-        trace = in_time_range(trace, time_range)
+        whole, trace = trace, in_time_range(trace, time_range)
+        selection = _in_part(whole, time_range, selection)
         outside = [name for name, track in own.items() if not track.reaches(*time_range)]
         own = {name: track for name, track in own.items() if name not in outside}
         if outside:
@@ -80,9 +81,8 @@ def html_page(
             ]
         if view is not None:
             view = _with_lanes(view, {lane: lane for lane in _lane_names(trace)})
-            # Events have other numbers in a part of the trace.
-            if not isinstance(view.get("selection"), tuple):
-                view.pop("selection", None)
+            if "selection" in view:
+                view["selection"] = _in_part(whole, time_range, view["selection"])
     shown = compress_gaps(trace)
     now = _drawn_view(trace, shown, view or {}, values, drawn_selection(trace, shown, selection))
     return page_text(
@@ -167,6 +167,14 @@ def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
     ends = " to ".join(format_duration(max(end - origin, 0)) for end in time_range)
     part.notes = [Text("part_of_run", events=len(ids), whole=whole, ends=ends), *part.notes]
     return part
+
+
+def _in_part(trace: Trace, time_range: tuple[int, int], selection: Any) -> Any:
+    """Return a selection in the part of a trace: events have other numbers there, or are not in it."""
+    chosen = None if isinstance(selection, tuple) else selection_of(trace.events, selection)
+    if chosen is None:
+        return selection
+    return np.flatnonzero(np.isin(in_range(trace, *time_range), chosen["events"]))
 
 
 def page_text(

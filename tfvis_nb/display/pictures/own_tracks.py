@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.pictures.layout import ROW
+from tfvis_nb.display.pictures.lettering import FONT_SIZE, LETTER, NAME_ROOM, NAME_SIZE, cut, readable
 from tfvis_nb.display.pictures.themes import Theme
 from tfvis_nb.display.shaping.tracks import OwnTrack
 
@@ -17,14 +18,6 @@ _VALUES = 26.0
 _BETWEEN = 4.0
 _MOST_ROWS = 6
 """Maximum height of bars, in rows; more rows are drawn thinner."""
-_NAME_ROOM, _NAME_SIZE, _LETTER = 26.0, 8.0, 0.56
-
-
-class Writing(NamedTuple):
-    """How texts are shortened to a number of letters, and which colour is readable on another one."""
-
-    cut: Callable[[str, int], str]
-    readable: Callable[[str], str]
 
 
 class Frame(NamedTuple):
@@ -47,19 +40,17 @@ def tracks_height(tracks: Mapping[str, OwnTrack]) -> float:
     return sum(_height(track) + _BETWEEN for track in tracks.values())
 
 
-def tracks_svg(
-    tracks: Mapping[str, OwnTrack], frame: Frame, top: float, theme: Theme, writing: Writing
-) -> str:
-    """Write tracks below each other; `writing` shortens texts and picks a colour for them."""
+def tracks_svg(tracks: Mapping[str, OwnTrack], frame: Frame, top: float, theme: Theme) -> str:
+    """Write tracks below each other."""
     found = []
     for track in tracks.values():
-        most = int((frame.left - 2 * frame.margin) / _LETTER / 9)
+        most = int((frame.left - 2 * frame.margin) / LETTER / FONT_SIZE)
         found.append(
             f'<text x="{frame.margin * 2:g}" y="{top + min(_height(track), 2 * ROW) / 2 + 3:.2f}" '
-            f'fill="{theme.faint}">{html.escape(writing.cut(printable(track.name, 80), most))}</text>'
+            f'fill="{theme.faint}">{html.escape(cut(printable(track.name, 80), most))}</text>'
         )
         draw = _bars if track.value is None else _values
-        found.append(draw(track, frame, top, theme, writing))
+        found.append(draw(track, frame, top, theme))
         top += _height(track) + _BETWEEN
     return f'<g class="tracks">{"".join(found)}</g>' if found else ""
 
@@ -71,7 +62,7 @@ def _height(track: OwnTrack) -> float:
     return min(rows, _MOST_ROWS) * ROW
 
 
-def _bars(track: OwnTrack, frame: Frame, top: float, theme: Theme, writing: Writing) -> str:
+def _bars(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:
     if not len(track.start):
         return ""
     ends = track.start + (0 if track.duration is None else track.duration)
@@ -84,27 +75,24 @@ def _bars(track: OwnTrack, frame: Frame, top: float, theme: Theme, writing: Writ
     for at in np.flatnonzero(seen).tolist():
         y, tall = top + rows[at] * pitch, max(pitch - 1, pitch / 2)
         shapes.append(f"M{left[at]:.2f} {y:.2f}h{width[at]:.2f}v{tall:.2f}h{-width[at]:.2f}z")
-        text = writing.cut(printable(track.names[at], 200), int((width[at] - 4) / _LETTER / _NAME_SIZE))
-        if width[at] >= _NAME_ROOM and pitch >= _NAME_SIZE and len(text) > 1:
+        text = cut(printable(track.names[at], 200), int((width[at] - 4) / LETTER / NAME_SIZE))
+        if width[at] >= NAME_ROOM and pitch >= NAME_SIZE and len(text) > 1:
             names.append(
                 f'<text x="{left[at] + 2:.2f}" y="{y + pitch / 2 + 2.2:.2f}">{html.escape(text)}</text>'
             )
     colour = theme.colours["host"]
-    ink = writing.readable(colour)
+    ink = readable(colour)
     outline = f' stroke="{theme.outline}" stroke-width=".25"' if theme.outline else ""
     bars = f'<path fill="{colour}"{outline} d="{"".join(shapes)}"/>'
-    return f'{bars}<g font-size="{_NAME_SIZE:g}" fill="{ink}">{"".join(names)}</g>'
+    return f'{bars}<g font-size="{NAME_SIZE:g}" fill="{ink}">{"".join(names)}</g>'
 
 
-def _values(
-    track: OwnTrack,
-    frame: Frame,
-    top: float,
-    theme: Theme,
-    writing: Writing,  # noqa: ARG001
-) -> str:
-    if track.value is None or not len(track.start):
+def _values(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:
+    # A value lasts until the next one, so the first one drawn may be from before the range.
+    before, end = np.searchsorted(track.start, frame.ends, "right").tolist()
+    if track.value is None or not end:
         return ""
+    drawn = slice(max(before - 1, 0), end)
     low, high = min(float(track.value.min()), 0.0), max(float(track.value.max()), 0.0)
     # Halves: a difference of extremes may be more than a number holds.
     scale = high / 2 - low / 2 or 1.0
@@ -114,11 +102,11 @@ def _values(
         placed: np.ndarray = bottom - (values / 2 - low / 2) / scale * (_VALUES - 2)
         return placed
 
-    x = frame.x(track.start)
-    after = np.append(x[1:], frame.right if track.start[-1] <= frame.ends[1] else x[-1])
+    x = frame.x(track.start[drawn])
+    after = np.append(x[1:], frame.right)
     steps = "".join(
         f"L{a:.2f} {v:.2f}L{b:.2f} {v:.2f}"
-        for a, b, v in zip(x.tolist(), after.tolist(), y(track.value).tolist(), strict=True)
+        for a, b, v in zip(x.tolist(), after.tolist(), y(track.value[drawn]).tolist(), strict=True)
     )
     ground = float(y(np.zeros(1))[0])
     line = f"M{x[0]:.2f} {ground:.2f}{steps}L{after[-1]:.2f} {ground:.2f}"

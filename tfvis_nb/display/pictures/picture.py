@@ -17,7 +17,8 @@ from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pictures.bars import alone, merged_boxes, wide_boxes
 from tfvis_nb.display.pictures.layout import HEADING, ROW, layout
-from tfvis_nb.display.pictures.own_tracks import Frame, Writing, tracks_height, tracks_svg
+from tfvis_nb.display.pictures.lettering import FONT_SIZE, LETTER, NAME_ROOM, NAME_SIZE, cut, readable
+from tfvis_nb.display.pictures.own_tracks import Frame, tracks_height, tracks_svg
 from tfvis_nb.display.pictures.ruler import ticks
 from tfvis_nb.display.pictures.sizes import Size, size_of
 from tfvis_nb.display.pictures.themes import THEMES, Theme
@@ -27,16 +28,10 @@ from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.texts import Text
 
 _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-_FONT_SIZE = 9.0
-_NAME_SIZE = 8.0
-_LETTER = 0.56
-"""Mean width of a letter as a fraction of the font size, with a margin because fonts differ."""
 _MARGIN, _HEAD, _RULER, _LEGEND = 4.0, 16.0, 15.0, 15.0
 _NARROW = 1.0
 """The width in CSS pixels below which events are merged, and half of it, the unit for their shares."""
 _MOST_NAMES = 2_000
-_ROOM = 26.0
-"""Minimum width of a bar with a name, in CSS pixels."""
 _THINNEST = 0.4
 """Minimum width of an isolated event, in CSS pixels."""
 MOST_BYTES = 1_900_000
@@ -130,10 +125,9 @@ class _Drawing:
         self.height = self.head + self.layout.height + foot if height is None else height.pixels
         self.tall = "" if height is None else height.text
         longest = (
-            max((len(lane.label) for lane in self.layout.lanes), default=0) * _LETTER * _FONT_SIZE
-            + 3 * _MARGIN
+            max((len(lane.label) for lane in self.layout.lanes), default=0) * LETTER * FONT_SIZE + 3 * _MARGIN
         )
-        longest = max([longest, *(len(name) * _LETTER * _FONT_SIZE + 4 * _MARGIN for name in own)])
+        longest = max([longest, *(len(name) * LETTER * FONT_SIZE + 4 * _MARGIN for name in own)])
         self.left = min(max(longest, 40.0), width.pixels * 0.3)
         self.plot = width.pixels - self.left - _MARGIN
         self.scale = self.plot / max(ends[1] - ends[0], 1)
@@ -154,7 +148,7 @@ class _Drawing:
         tall = self.tall or f"{_in_unit(self.height, self.width)}"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width.text}" height="{tall}" '
-            f'viewBox="0 0 {width:g} {height:g}" font-family="{_FONT}" font-size="{_FONT_SIZE:g}" '
+            f'viewBox="0 0 {width:g} {height:g}" font-family="{_FONT}" font-size="{FONT_SIZE:g}" '
             f'fill="{self.theme.ink}" role="img">'
             f"<title>{html.escape(one_line(self.trace, self.title))}</title>"
             f'<rect width="{width:g}" height="{height:g}" fill="{self.theme.paper}"/>'
@@ -181,7 +175,7 @@ class _Drawing:
         return f'<g class="ruler">{"".join(found)}</g>'
 
     def _lanes(self) -> str:
-        most = int((self.left - 2 * _MARGIN) / _LETTER / _FONT_SIZE)
+        most = int((self.left - 2 * _MARGIN) / LETTER / FONT_SIZE)
         found = []
         for label, top in self.layout.headings:
             y = self.head + top
@@ -191,10 +185,10 @@ class _Drawing:
                 f'font-weight="bold">{html.escape(label)}</text>'
             )
         for lane in self.layout.lanes:
-            middle = self.head + lane.top + min(lane.rows * lane.pitch, 2 * ROW) / 2 + _FONT_SIZE * 0.35
+            middle = self.head + lane.top + min(lane.rows * lane.pitch, 2 * ROW) / 2 + FONT_SIZE * 0.35
             found.append(
                 f'<text x="{_MARGIN * 2:g}" y="{middle:.2f}" fill="{self.theme.faint}">'
-                f"{html.escape(_cut(lane.label, most))}</text>"
+                f"{html.escape(cut(lane.label, most))}</text>"
             )
         return f'<g class="lanes">{"".join(found)}</g>'
 
@@ -227,29 +221,27 @@ class _Drawing:
     def _names(self, wide: np.ndarray) -> str:
         """Write the names of bars that have room for them, the widest first if there are many."""
         _, waited, right = self.x
-        room = np.where(wide & (self.layout.pitch >= _FONT_SIZE), right - waited, 0)
-        chosen = np.flatnonzero(room >= _ROOM)
+        room = np.where(wide & (self.layout.pitch >= FONT_SIZE), right - waited, 0)
+        chosen = np.flatnonzero(room >= NAME_ROOM)
         chosen = chosen[np.argsort(-room[chosen], kind="stable")][:_MOST_NAMES]
         names = self.trace.events["name"].to_numpy()[self.layout.events[chosen]].tolist()
         found = []
         for at, name in zip(chosen.tolist(), names, strict=True):
-            text = _cut(
-                printable(name.rpartition("/")[2] or name, 200), int((room[at] - 3) / _LETTER / _NAME_SIZE)
+            text = cut(
+                printable(name.rpartition("/")[2] or name, 200), int((room[at] - 3) / LETTER / NAME_SIZE)
             )
             if len(text) < 2:
                 continue
-            ink = _readable(self.theme.colours[CATEGORIES[self.category[at]]])
-            y = self.layout.top[at] + self.layout.pitch[at] / 2 + _NAME_SIZE * 0.28
+            ink = readable(self.theme.colours[CATEGORIES[self.category[at]]])
+            y = self.layout.top[at] + self.layout.pitch[at] / 2 + NAME_SIZE * 0.28
             found.append(
                 f'<text x="{waited[at] + 2:.2f}" y="{y:.2f}" fill="{ink}">{html.escape(text)}</text>'
             )
-        return f'<g font-size="{_NAME_SIZE:g}">{"".join(found)}</g>' if found else ""
+        return f'<g font-size="{NAME_SIZE:g}">{"".join(found)}</g>' if found else ""
 
     def _tracks(self) -> str:
         frame = Frame(_MARGIN, self.left, self.left + self.plot, self.ends)
-        return tracks_svg(
-            self.own, frame, self.head + self.layout.height + _MARGIN, self.theme, Writing(_cut, _readable)
-        )
+        return tracks_svg(self.own, frame, self.head + self.layout.height + _MARGIN, self.theme)
 
     def _outline(self) -> str:
         return f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
@@ -268,7 +260,7 @@ class _Drawing:
         entries: list[_Entry] = []
         x, line = _MARGIN, 0
         for fill, label in listed:
-            wide = len(label) * _LETTER * _FONT_SIZE + (16 if fill else 4)
+            wide = len(label) * LETTER * FONT_SIZE + (16 if fill else 4)
             if x > _MARGIN and x + wide > self.width.pixels - _MARGIN:
                 x, line = _MARGIN, line + 1
             entries.append(_Entry(fill, label, x, line))
@@ -290,16 +282,6 @@ class _Drawing:
             beside = x + (12 if fill else 0)
             found.append(f'<text x="{beside:.2f}" y="{y + 7.3:.2f}">{html.escape(label)}</text>')
         return "".join(found)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: max(most - 1, 0)]}\u2026"
-
-
-def _readable(colour: str) -> str:
-    """Return black or white, whichever is more readable on a colour."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#ffffff"
 
 
 def _in_unit(pixels: float, like: Size) -> str:

@@ -103,12 +103,13 @@ def _checked(name: str, table: Any, trace: Trace) -> OwnTrack:
             raise ValueError(Text("track_unreadable", name=name, reason=error)) from error
     if not isinstance(table, pd.DataFrame):
         raise TypeError(Text("track_no_table", name=name, type=type(table).__name__))
-    columns = {str(column) for column in table.columns}
+    names = [str(column) for column in table.columns]
+    columns = {*names}
     is_values = "time_ns" in columns
     known, needed = (_VALUES, {"time_ns", "value"}) if is_values else (_BARS, {"start_ns"})
     has_length = is_values or len(columns & {"duration_ns", "end_ns"}) == 1
-    if not needed <= columns <= known or not has_length:
-        raise ValueError(Text("track_columns", name=name, columns=", ".join(sorted(columns)) or "no columns"))
+    if not needed <= columns <= known or not has_length or len(columns) < len(names):
+        raise ValueError(Text("track_columns", name=name, columns=", ".join(sorted(names)) or "no columns"))
     table = table.reset_index(drop=True)
     start = _times(name, table, "time_ns" if is_values else "start_ns")
     order = np.argsort(start, kind="stable")
