@@ -1,7 +1,7 @@
 """The names made by TensorFlow, XLA, JAX, CUDA and Horovod, listed in ``public_names.json``.
 
 * ``ops``, ``words``: kept as part of a name, between underscores or alone: op types, activities of the
-runtime, scopes such as ``gradients`` and parts of device names.
+  runtime, scopes such as ``gradients`` and parts of device names.
 * ``identifiers``: kept only as a whole name, such as HLO opcodes, JAX primitives and names of thread pools.
 * ``facts``: kept before ``=`` or ``:`` in texts of a profiler.
 * ``attributes``: the attributes of TensorFlow's ops.

@@ -15,10 +15,10 @@ class Evidence:
     """Bounds on the differences of clocks.
 
     - `most`: ``most[a, b]`` is the most by which the clock of task a can be ahead of that of task b (float64
-    ns, infinite if unknown).
+      ns, infinite if unknown).
     - `counts`: The number of facts about each task (int64).
     - `leaving`: How much later each task leaves collectives than the first task, by its own clock: the median
-    (float64 ns, NaN if they shared none).
+      (float64 ns, NaN if they shared none).
     """
 
     most: np.ndarray

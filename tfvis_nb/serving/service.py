@@ -25,7 +25,7 @@ _FRESH_S = 0.5
 """How long a state is reused, so that many viewers cost a job no more time than one."""
 
 _KEPT_BYTES = 64_000_000
-"""How many opened traces are cached, because others, or a reload, are likely to open them again."""
+"""Maximum bytes of cached traces: others, or a reload, are likely to open the same ones again."""
 
 _CLOSING_S = 0.5
 """How long `close` waits for a request that holds the session, such as one waiting for a lock on its file."""

@@ -42,7 +42,7 @@ class StoredTrace:
     """A trace that has not been read yet.
 
     - `message`: The original serialised ``RunMetadata``, or ``XSpace`` of a profile; the Parquet file of a
-    run that ran out of memory.
+      run that ran out of memory.
     - `format`: ``"run_metadata"``, ``"xspace"`` or ``"parquet"``.
     - `epoch_ns`: When a profile started.
     - `label`, `run`: Its signature, and the number of the run; 0 if unknown.

@@ -31,13 +31,13 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
     """Return the dependencies of all events, ordered by the time when they were satisfied.
 
     * ``data``, ``control``: the inputs and control inputs of an op (`Trace.edges`), work that one thread took
-    over from another, and data that a kernel or copy used from another stream or device.
+      over from another, and data that a kernel or copy used from another stream or device.
     * ``transfer``: the op that made a received or copied tensor, and the ops that used it there.
     * ``launch``: the call that launched a kernel or copy.
     * ``flow``: the source of an arrow in a Chrome trace, which may continue after the arrow starts.
     * ``stream``: the previous kernel or copy on its stream.
     * ``thread``: the previous event on a recorded thread, or the enclosing event; for an executor's op, the
-    previous op on its thread.
+      previous op on its thread.
     * ``call``: previous work for the same call on any thread; for the call itself, the last of that work.
     * ``copy``: copies to the host, or all work of a device, that a call waited for.
     * ``channel``: the previous tensor received from the same task.

@@ -67,10 +67,10 @@ class Times:
 
     * ``start``, ``end`` (ns); ``done``: when the kernel of an op returned, else the end.
     * ``ready``: when the event was ready or launched, never after its start; its start if ``known_ready`` is
-    False.
+      False.
     * ``step``, ``task``, ``device_number``: numbers of the step, the task and the device.
     * ``counts``: whether it may be on a path. Rows that repeat others may not: executor ops repeated on a
-    thread, Horovod's phases of a collective, lines that summarise others.
+      thread, Horovod's phases of a collective, lines that summarise others.
     * ``executor``, ``device``, ``received``, ``thread``: rows of an executor, events on an accelerator,
       tensors received, nested events on a thread.
     * ``parent``: the enclosing event on its thread, or -1.

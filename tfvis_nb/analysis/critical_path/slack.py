@@ -78,11 +78,11 @@ def latest_ends(table: Dependencies, start: np.ndarray, end: np.ndarray, limit: 
     `spare` is how much later the time of an event that the sweep has reached could be.
 
     * Satisfied: the dependency may be satisfied later by the spare time of its target, plus the time it
-    waited for the last dependency that was satisfied at the same time.
+      waited for the last dependency that was satisfied at the same time.
     * Released: the source may not be later than the dependency may.
     * A target that waited after its start, such as for the last rank at a collective, does not wait longer if
-    its earlier work comes later by up to the length of that wait. So it starts anew there, without a limit;
-    earlier work must end by the end of the wait.
+      its earlier work comes later by up to the length of that wait. So it starts anew there, without a limit;
+      earlier work must end by the end of the wait.
     """
     leeway = (_last_of_moment(table) - table.released_at).tolist()
     count = len(leeway)

@@ -95,7 +95,7 @@ def activity(trace: Trace) -> np.ndarray:
     * ``compile``: tracing and compiling functions.
     * ``host_compute``: ops on a CPU.
     * ``runtime``: Python and the runtime around ops, working or waiting for a call; the trace does not show
-    which.
+      which.
     * ``preprocessing``: the input pipeline on its own threads, ahead of the step.
     * ``none``: events that only wrap, wait or repeat others: step markers, functions and loops as a whole,
       ``_Recv``, the token of ``SyncReplicasOptimizer``, synchronisation, host rows that repeat an

@@ -23,8 +23,8 @@ class StepDevices(NamedTuple):
     * ``nowhere``: whether a row only collects a task's events without a device.
     * ``untraced``: whether accelerators ran ops there that no tracer recorded.
     * ``event``, ``device_row``, ``start``, ``end``: the events that count toward a step, their rows of
-    ``table``, and the time range (ns) for which they count; see
-    `tfvis_nb.analysis.events.activity.during_steps`.
+      ``table``, and the time range (ns) for which they count; see
+      `tfvis_nb.analysis.events.activity.during_steps`.
     """
 
     table: pd.DataFrame

@@ -27,8 +27,8 @@ class FunctionEvents(NamedTuple):
     """The functions of a trace, one row per event; events are ordered by start.
 
     - `calls`: ``event`` (its id), ``task``, ``name``, ``duration_ns``, ``self_ns``; ``tracings`` (how often
-    it traced its function), ``timed`` (whether all of these are events) and ``again`` (whether the function
-    had been traced before).
+      it traced its function), ``timed`` (whether all of these are events) and ``again`` (whether the function
+      had been traced before).
     - `tracings`: ``event``, ``call`` (a row of `calls`, -1 outside calls), ``task``, ``name`` (empty if not
       known), ``own_ns``, without those within it, ``again``, and the fields of
       `tfvis_nb.core.tracings.TYPE`, None if not recorded.

@@ -271,7 +271,7 @@ FORMULAS: Mapping[str, _Formula] = {
 """Counting rules by op type."""
 
 _ONEDNN = "_Mkl"
-"""Prefixes of op types that TensorFlow 2.9+ substitutes on the CPU where oneDNN is faster."""
+"""Prefix of op types that TensorFlow 2.9+ substitutes on the CPU where oneDNN is faster."""
 
 _COPIES = _words("Cast ConcatV2 Pad PadV2 Pack Reverse ReverseV2 Select SelectV2 Tile Transpose")
 """Ops that read and write all of their inputs and outputs, and compute nothing."""

@@ -22,7 +22,7 @@ class LaunchConfiguration:
     - `static_shared`, `dynamic_shared`: Bytes of shared memory of a block.
     - `grid`, `block`: Blocks in the grid and threads in a block, in x, y and z.
     - `occupancy`: The theoretical one, from 0 to 1. None where TensorFlow 2.18 writes 0, for kernels with
-    more shared memory than the default limit.
+      more shared memory than the default limit.
     """
 
     registers: int | None

@@ -58,7 +58,7 @@ def replay(trace: Trace, altered: Altered) -> Replayed:
 
     * Released: the source has done its own work up to there, in `factor` times the recorded time.
     * Satisfied: the target continues when the last dependency it waited for at that time has been released
-    and its lag has passed. Before that it waited, without work of its own since its last point.
+      and its lag has passed. Before that it waited, without work of its own since its last point.
     * Lags: a dependency takes at least as long as the shortest of its kind in the trace (the 5 % quantile,
       as for launching a kernel). The one that would be last with these lags is assumed to be the decisive
       one: it keeps its recorded lag, the others get the shortest. All lags are multiplied by `lag_factor`.

@@ -183,9 +183,10 @@ def _where(trace: Trace, between: np.ndarray, copies: _Copies) -> np.ndarray:
 
     * ops placed on a CPU that compute;
     * ops placed on a GPU that launched nothing and have their outputs in host memory, or if that is not
-    recorded, read copies to the host or had their outputs copied to the GPU; * ops that launched work on
-    their GPU and made or read copies. Ops that compute nothing count if they read copies or had their outputs
-    copied.
+      recorded, read copies to the host or had their outputs copied to the GPU;
+    * ops that launched work on their GPU and made or read copies.
+
+    Ops that compute nothing count if they read copies or had their outputs copied.
     """
     events = trace.events
     count = len(events)

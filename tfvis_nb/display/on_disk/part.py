@@ -19,7 +19,7 @@ from tfvis_nb.dataset.levels import KEY
 from tfvis_nb.texts import Text
 
 CACHED_BYTES = 200_000_000
-"""How many columns of row groups are cached, because panning and zooming need the same ones repeatedly."""
+"""Maximum bytes of cached columns: panning and zooming need the same row groups repeatedly."""
 
 _PLACES = ("device", "lane")
 _TEXTS = (*_PLACES, "kind", "name", "op", "tensor", "detail")

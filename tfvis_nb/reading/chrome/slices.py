@@ -65,7 +65,7 @@ class Slices:
 
     - `wanted`: The arguments to keep as values.
     - `processes`, `labels`, `names`, `described`: Pid to process name and to labels; thread to thread name,
-    and to everything recorded with the name.
+      and to everything recorded with the name.
     - `notes`: Texts about everything left out or repaired.
     - `unread`: Names of metadata events that are not read.
     - `counters`, `flows`: The values of counters, and arrows from bar to bar.

@@ -31,8 +31,9 @@ class SavedRun:
     - `runs`: The number of runs that ended.
     - `mean_us`: Their mean duration.
     - `first_us`, `last_us`: When the first and the last started, in microseconds since 1970 in local time:
-    the time zone was not saved. None if the stored time is invalid. - `traces`: The end of each trace's run,
-    in local time, and its message; None if tftracer no longer kept it.
+      the time zone was not saved. None if the stored time is invalid.
+    - `traces`: The end of each trace's run, in local time, and its message; None if tftracer no longer kept
+      it.
     """
 
     fetches: list[str]

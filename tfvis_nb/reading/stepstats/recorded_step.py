@@ -14,7 +14,7 @@ class RecordedStep:
     """One recorded run.
 
     - `devices`, `places`, `threads`: For each ``DeviceStepStats`` in source order: its device name, the
-    parsed name, and its thread names by thread id.
+      parsed name, and its thread names by thread id.
     - `chunks`: All rows as Arrow struct arrays of ``NodeExecStats``, entry after entry. Names are
       large_string, never null, and so are labels in a dictionary, which may hold a text twice: kernels
       have long labels, and few of them.

@@ -51,10 +51,10 @@ class Rows:
 
     - `line`: The index of each event's line in the plane.
     - `start`, `duration`: In ns; the start counts from the start of the profile or from the epoch, as in the
-    source.
+      source.
     - `kind`: The number of the kind in `tfvis_nb.events.KINDS`.
     - `name`, `op`, `detail`, `lane`, `tensor`, `source`, `destination`: Texts. A source or destination is a
-    device of the task, such as ``CPU:0``.
+      device of the task, such as ``CPU:0``.
     - `size_bytes`: Bytes, -1 if unknown.
     - `marks`: The links between events: see `MARKS`.
 

@@ -8,7 +8,7 @@ from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.trace import Trace
 
 _CONVERSIONS = ("convert_to_tensor", "tf.constant", "EagerExecute")
-"""How many nested calls may surround an op without a call of its own."""
+"""Calls around the op of a line that has no call of its own, each inside the previous one."""
 
 
 def inherited(trace: Trace, has: np.ndarray) -> np.ndarray:

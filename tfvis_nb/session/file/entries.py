@@ -33,7 +33,7 @@ class Recording:
     - `note`: A sentence about missing parts.
     - `tracing_ns`: The time, in addition to the run, to start and collect the trace; None if unknown.
     - `untraced_ns`, `untraced_runs`: The median of earlier untraced runs of the signature, and their number;
-    None and 0 if there are none.
+      None and 0 if there are none.
     - `batch`: The number of the batch in its epoch, from 0; None for a session run.
     - `layers`: The layers of the model that ran, as `tfvis_nb.analysis.model_layers` writes them, or None.
     """
