@@ -247,7 +247,11 @@ def test_a_page_of_a_range_of_time_selects_the_same_events(trace: Trace) -> None
     table = trace.events
     chosen = table.index[[-3, -1]]
     first, end = int(table["start_ns"][chosen[0]]), int((table["start_ns"] + table["duration_ns"]).max())
-    for options in ({"selection": chosen}, {"selection": table.loc[chosen]}, {"view": {"selection": [*chosen]}}):
+    for options in (
+        {"selection": chosen},
+        {"selection": table.loc[chosen]},
+        {"view": {"selection": [*chosen]}},
+    ):
         for anonymize in (False, True):
             page = trace.to_html(time_range=(first, end), anonymize=anonymize, **options)
             found = json.loads(Page(page).by_id("tfvis-options"))["selection"]["events"]

@@ -50,7 +50,7 @@ from .steps.breakdown import activity_times as activity_times
 from .steps.breakdown import breakdown as breakdown
 from .steps.compare import compare as compare
 from .steps.compare_activities import compare_activities as compare_activities
-from .steps.cpu_amid_gpu import cpu_amid_gpu as cpu_amid_gpu
+from .steps.cpu_ops_between_kernels import cpu_ops_between_kernels as cpu_ops_between_kernels
 from .steps.flame_graph import flame_graph as flame_graph
 from .steps.layers import layers as layers
 from .steps.op_statistics import op_statistics as op_statistics

@@ -28,7 +28,7 @@ MODULES: dict[str, str] = {
     "flame_graph": "steps.flame_graph",
     "launch_bound": "idle.launch_bound",
     "launch_gaps": "idle.launch_gaps",
-    "cpu_amid_gpu": "steps.cpu_amid_gpu",
+    "cpu_ops_between_kernels": "steps.cpu_ops_between_kernels",
     "critical_path": "critical_path.critical_path",
     "slack": "critical_path.slack",
     "idle_gaps": "idle.idle_gaps",

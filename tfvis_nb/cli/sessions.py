@@ -95,7 +95,7 @@ def _readable(session: SavedSession, table: pd.DataFrame, path: Path, *, keep_me
             failed[number] = str(error.args[0] if error.args else error)
         else:
             if form == "run_metadata" and run:
-                # A signature may have several traces; the run tells them apart.
+                # A signature may have several traces, which differ in the run.
                 trace.step_labels = {0: f"{label}, run {run}"}
             if not keep_messages:
                 trace.sources = trace.profiles = []

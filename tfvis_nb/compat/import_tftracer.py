@@ -65,7 +65,7 @@ def converted(source: Path, target: Path) -> list[str]:
     for run in runs:
         signature, _ = writer.add_signature(_signature(run))
         signatures.append(signature)
-        # tftracer also tells runs apart by the values fed.
+        # tftracer also distinguishes runs by the values fed.
         counts[signature] = _sum(counts.get(signature, Counts()), _counts(run, zone_us))
     for number, _, message, start_ns, end_ns in traces:
         if end_ns:

@@ -124,7 +124,7 @@ class StepTimes:
 def put_tracing_cost(trace: Trace, untraced: Sequence[StepTimes], traced: StepTimes) -> Text:
     """Give a trace the times of its kind of steps without tracing and with it; return what they show.
 
-    Of several kinds, the one that took most time counts.
+    If there are several kinds, the one that took most time counts.
     """
     with_it = traced.by_kind
     without = {kind: [one.by_kind.get(kind, []) for one in untraced] for kind in with_it}

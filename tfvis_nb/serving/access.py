@@ -73,7 +73,7 @@ class Access:
         self._hosts = {*_LOOPBACK, *hosts}
         self._any_number = any_number
         self._secure = secure
-        # Cookies belong to a host, not to a port, so the name tells servers apart. Other servers on this host
+        # Cookies belong to a host, not to a port, so the name has the port. Other servers on this host also
         # receive the value. So it only opens the page; access to the session takes the key.
         self._cookie_name = f"tfvis-nb-{port}"
         # Derived from the token, so that an open page survives a restart of the server with the same token.

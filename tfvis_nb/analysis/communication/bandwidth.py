@@ -203,7 +203,7 @@ def _rates(moved: _Moved) -> _Rates:
     scale = 2.0 ** np.floor(np.log2((1 << 61) / max(float(added(rate).max()), 1.0)))
     total = added(np.rint(rate * scale).astype(np.int64))
     count = added(np.ones(len(rate), np.int64))
-    # Of several changes at one time the last counts; nothing moves after the last change of a channel.
+    # Only the last of several changes at a time counts; nothing moves after the last change of a channel.
     begin = np.flatnonzero((count[:-1] > 0) & (time[:-1] < time[1:]))
     return _Rates(channel[begin], time[begin], time[begin + 1], count[begin], total[begin] / scale)
 

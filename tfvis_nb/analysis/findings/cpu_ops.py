@@ -18,7 +18,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.graph.cpu_placement import cpu_placement
-from tfvis_nb.analysis.steps.cpu_amid_gpu import cpu_amid_gpu
+from tfvis_nb.analysis.steps.cpu_ops_between_kernels import cpu_ops_between_kernels
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration
 from tfvis_nb.core.trace import Trace
@@ -84,8 +84,8 @@ def _reasons(trace: Trace, table: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def _interrupting(trace: Trace) -> pd.DataFrame:
-    """Return the ops of `cpu_amid_gpu` that work on a CPU or need the host to read a result."""
-    table = cpu_amid_gpu(trace)
+    """Return the ops of `cpu_ops_between_kernels` that work on a CPU or need the host to read a result."""
+    table = cpu_ops_between_kernels(trace)
     copied = table["to_host"] + table["to_device"]
     table = table.assign(copies=copied, copied=table["to_host_bytes"] + table["to_device_bytes"])
     on_gpu = (table["where"].astype(str) == "GPU").to_numpy()
@@ -153,7 +153,7 @@ def _placement(figures: Figures) -> str:
 
 
 def _measure(trace: Trace) -> Measurement:
-    table = cpu_amid_gpu(trace)
+    table = cpu_ops_between_kernels(trace)
     if why_not(table):
         return Measurement(NOT_KNOWN, SHARE.value, {"reason": why_not(table)})
     total = int(step_times(trace)["duration_ns"].sum())

@@ -15,8 +15,8 @@ _JOB = re.compile(r"/job:([^/]+)")
 def own_times(grid: Grid) -> np.ndarray:
     """Return the duration of each step on each task without communication (float64 ns, NaN without the step).
 
-    Tasks that wait for each other take the same time. Their own work tells them apart, without comparing
-    clocks.
+    Tasks that wait for each other take the same time. They differ in their own work, which can be compared
+    without a common clock.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.idle.launch_bound import launch_bound
 from tfvis_nb.analysis.memory.memory_usage import memory_peaks
-from tfvis_nb.analysis.steps.cpu_amid_gpu import cpu_amid_gpu
+from tfvis_nb.analysis.steps.cpu_ops_between_kernels import cpu_ops_between_kernels
 from tfvis_nb.analysis.steps.difference import typical
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step
@@ -176,7 +176,7 @@ def _ops(trace: Trace) -> Measured:
 
 
 def _cpu_ops(trace: Trace) -> Measured:
-    table = cpu_amid_gpu(trace)
+    table = cpu_ops_between_kernels(trace)
     if reason := why_not(table):
         return Measured(np.nan, reason)
     return Measured(float(table["count"].sum()) / len(_numbers(trace)))
@@ -236,8 +236,8 @@ METRICS = {
     "copies": Metric("Number of copies of a step.", _events_of("memcpy")),
     "ops": Metric("Number of ops that ran in a step.", _ops),
     "cpu_ops": Metric(
-        "Ops that ran on a CPU between kernels: count of cpu_amid_gpu, divided by the number of steps. Which"
-        " ops these are depends on times, so it is not compared with a base.",
+        "Ops that ran on a CPU between kernels: count of cpu_ops_between_kernels, divided by the number of"
+        " steps. Which ops these are depends on times, so it is not compared with a base.",
         _cpu_ops,
         has_base=False,
     ),

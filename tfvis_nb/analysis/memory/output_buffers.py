@@ -23,9 +23,9 @@ class OutputBuffers(NamedTuple):
 def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     """Find the outputs that lie in recorded buffers.
 
-    A buffer belongs to an output of its op with the same bytes and allocator. Of several equal buffers, the
-    one that lives longest belongs to the first output, because buffers freed within their op were scratch. An
-    output without such a buffer was handed on: it is in the live buffer with its address.
+    A buffer belongs to an output of its op with the same bytes and allocator. If several buffers are equal,
+    the one that lives longest belongs to the first output, because buffers freed within their op were
+    scratch. An output without such a buffer was handed on: it is in the live buffer with its address.
     """
     produced = recorded_outputs(trace).sort_values(["event", "slot"], ignore_index=True)
     keys = ["event", "allocator", "bytes"]

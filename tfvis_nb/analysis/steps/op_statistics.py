@@ -195,7 +195,7 @@ def _added_up(
     most = durations.percentile(100)
     longest = np.zeros(count, np.int64)
     as_long = np.flatnonzero(duration == most[group])[::-1]
-    # Of several, the first one stays because it is written last.
+    # In reverse order, so that the first of equally long events is written last and stays.
     longest[group[as_long]] = rows[as_long]
     total = durations.sums(duration)
     unknown = np.bincount(group[known], minlength=count) == 0

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
-from tfvis_nb.analysis.steps import cpu_amid_gpu, distributions, op_statistics, scope_tree
+from tfvis_nb.analysis.steps import cpu_ops_between_kernels, distributions, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs import functions, instructions
@@ -189,12 +189,12 @@ def _scopes(trace: Trace) -> dict[str, Any]:
 
 
 def _on_cpu(trace: Trace) -> dict[str, Any]:
-    found = cpu_amid_gpu.cpu_amid_gpu(trace)
+    found = cpu_ops_between_kernels.cpu_ops_between_kernels(trace)
     columns = [
         key("name", "Node", "name"),
         key("op", "Op"),
         *figures(
-            cpu_amid_gpu.FIGURES,
+            cpu_ops_between_kernels.FIGURES,
             ("where", "Location", "text"),
             ("gpu_idle_exclusive_ns", "GPU idle", "ns"),
             ("total_ns", "Time", "ns"),

@@ -100,8 +100,8 @@ def choose(
 ) -> Found[Name]:
     """Choose possible traces: files of moderate `size` in the folder, in subfolders those named like one.
 
-    `parts` is the path of the folder itself. Of several profiles the newest is chosen; `every` chooses all of
-    them, and large files.
+    `parts` is the path of the folder itself. If there are several profiles, the newest is chosen; `every`
+    chooses all of them, and large files.
     """
     chosen: list[Name] = []
     large: list[Name] = []

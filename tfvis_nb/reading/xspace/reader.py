@@ -62,7 +62,7 @@ class RecordedHost:
     @cached_property
     def trace(self) -> Trace:
         """The events as a trace, without names of tasks."""
-        # Launches are numbered from 1 in each profile; time and host tell them apart.
+        # Launches are numbered from 1 in each profile, so time and host identify theirs.
         salt = zlib.crc32(f"{self.hostname} {self.window}".encode("utf-8", "replace"))
         trace = table(self.parts, self.programs, self.window[0], threadpool=self.threadpool, salt=salt)
         trace.notes[:0] = self.notes

@@ -145,7 +145,7 @@ class Stats:
             return np.zeros(events, np.int32), [""]
         alike = self._raw.take(pa.array(chosen)).dictionary_encode().indices.to_numpy()
         owner = self.owner[chosen]
-        # Equal stats at equal positions in the list have equal hash sums; 64 bits tell others apart.
+        # Equal stats at equal positions in the list have equal hash sums; with 64 bits, others differ.
         turn = (chosen - self._offsets[owner]).astype(np.uint64)
         mixed = (alike.astype(np.uint64) + np.uint64(1)) * _MIX
         mixed = (mixed ^ (mixed >> np.uint64(29))) * (turn + turn + np.uint64(0xBF58476D1CE4E5B9))

@@ -13,7 +13,7 @@ import pytest
 from tests.real_traces import DATA, SHARED, each, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import cpu_amid_gpu, why_not
+from tfvis_nb.analysis import cpu_ops_between_kernels, why_not
 
 TASK = "/job:worker/replica:0/task:0"
 CPU, GPU = f"{TASK}/device:CPU:0", f"{TASK}/device:GPU:0"
@@ -53,7 +53,7 @@ def trace_of(*rows: dict[str, Any]) -> Trace:
 def found(trace: Trace) -> dict[str, dict[str, Any]]:
     return {
         str(row["name"]): {str(key): value for key, value in row.items()}
-        for row in cpu_amid_gpu(trace).to_dict("records")
+        for row in cpu_ops_between_kernels(trace).to_dict("records")
     }
 
 
@@ -191,9 +191,9 @@ def test_executions_of_a_node_are_added_up_and_steps_chosen() -> None:
     both = found(trace)["x"]
     assert (both["count"], both["total_ns"], both["gpu_idle_ns"]) == (3, 18, 18)
     assert trace.events["duration_ns"][both["longest"]] == 9
-    assert cpu_amid_gpu(trace, steps=[1])[["count", "total_ns"]].to_numpy().tolist() == [[1, 4]]
+    assert cpu_ops_between_kernels(trace, steps=[1])[["count", "total_ns"]].to_numpy().tolist() == [[1, 4]]
     with raises_id(ValueError, "no_step", step=2):
-        cpu_amid_gpu(trace, steps=[2])
+        cpu_ops_between_kernels(trace, steps=[2])
 
 
 def test_idle_time_of_ops_at_once_adds_up_to_that_of_any() -> None:
@@ -275,7 +275,7 @@ def test_every_small_copy_of_a_sparse_model(path: Path) -> None:
 
 @pytest.mark.collection("h200/two_logical_gpus_step0.pb")
 def test_variables_kept_on_the_cpu(shared: Path) -> None:
-    table = cpu_amid_gpu(real_trace(shared / "h200/two_logical_gpus_step0.pb"))
+    table = cpu_ops_between_kernels(real_trace(shared / "h200/two_logical_gpus_step0.pb"))
     assert set(table["where"]) == {"CPU"}
     assert set(table["op"]) == {"AddV2", "Mul", "AssignSubVariableOp"}
     assert table["to_host_bytes"].sum() == 4 * 4 * 1024 * 1024
@@ -283,7 +283,7 @@ def test_variables_kept_on_the_cpu(shared: Path) -> None:
 
 @pytest.mark.collection("h200/lstm_while_v2_step0.pb")
 def test_copies_of_a_loop_belong_to_their_iteration(shared: Path) -> None:
-    table = cpu_amid_gpu(real_trace(shared / "h200/lstm_while_v2_step0.pb"))
+    table = cpu_ops_between_kernels(real_trace(shared / "h200/lstm_while_v2_step0.pb"))
     assert table[["to_host", "to_device"]].sum().tolist() == [60, 60]
     assert table[table["op"] == "Pack"]["to_device"].tolist() == [30, 30]
 
@@ -297,9 +297,9 @@ def test_copies_of_a_loop_belong_to_their_iteration(shared: Path) -> None:
     ],
 )
 def test_what_it_cannot_say(data: Path, name: str, reason: str) -> None:
-    assert why_not(cpu_amid_gpu(real_trace(data / name))).id == reason
+    assert why_not(cpu_ops_between_kernels(real_trace(data / name))).id == reason
 
 
 def test_nothing_to_report_is_no_lack(data: Path) -> None:
-    table = cpu_amid_gpu(real_trace(data / "gpu_tf221_mlp.pb.xz"))
+    table = cpu_ops_between_kernels(real_trace(data / "gpu_tf221_mlp.pb.xz"))
     assert (len(table), why_not(table)) == (0, "")

@@ -23,7 +23,7 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 WHERE = ("CPU", "host memory", "GPU")
-"""Locations of an op's work; see `cpu_amid_gpu`."""
+"""Locations of an op's work; see `cpu_ops_between_kernels`."""
 
 FIGURES: dict[str, str] = {
     "where": "CPU: an op placed on a CPU; host memory: an op placed on a GPU that launched nothing and "
@@ -69,7 +69,7 @@ _HANDLES = (DATA_TYPES.index("RESOURCE"), DATA_TYPES.index("VARIANT"))
 
 
 @validate_input
-def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
+def cpu_ops_between_kernels(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the ops that ran on a CPU between kernels of their step and task, and their copies.
 
     Parameters
@@ -106,13 +106,14 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis import cpu_amid_gpu
+    >>> from tfvis_nb.analysis import cpu_ops_between_kernels
     >>> table = events.build({
     ...     "start_ns": [0, 5, 20, 50], "duration_ns": [5, 2, 10, 5], "bytes": [None, 4, None, None],
     ...     "kind": ["kernel", "memcpy", "op", "kernel"], "lane": ["s", "memcpy D2H", "ops", "s"],
     ...     "device": ["GPU:0", "GPU:0", "CPU:0", "GPU:0"], "op": ["", "", "Where", ""],
     ...     "name": ["a", "a/_1", "b", "c"], "detail": ["", "", "b = Where(a/_1)", ""]})
-    >>> cpu_amid_gpu(Trace(table))[["op", "where", "gpu_idle_ns", "to_host", "to_host_bytes"]].values.tolist()
+    >>> found = cpu_ops_between_kernels(Trace(table))
+    >>> found[["op", "where", "gpu_idle_ns", "to_host", "to_host_bytes"]].values.tolist()
     [['Where', 'CPU', 10, 1, 4]]
     """
     events = trace.events
