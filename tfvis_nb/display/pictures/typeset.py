@@ -1,8 +1,9 @@
 """PDF and PNG of a picture, made by Typst, which has no dependencies and embeds fonts with their texts."""
 
 import math
-from numbers import Real
 from typing import Any, Literal
+
+import numpy as np
 
 from tfvis_nb.texts import Text
 
@@ -25,7 +26,8 @@ def typeset(svg: str, form: Literal["pdf", "png"], *, width: float, height: floa
     NoTypesetterError without the extra, ValueError for a `dpi` with which a PNG has too few or many pixels.
     """
     most = math.floor(96 * math.sqrt(_MOST_PIXELS / (width * height)))
-    if not isinstance(dpi, Real) or isinstance(dpi, bool) or not _LEAST_DPI <= dpi <= most:
+    is_number = isinstance(dpi, int | float | np.integer | np.floating) and not isinstance(dpi, bool)
+    if not is_number or not _LEAST_DPI <= dpi <= most:
         raise ValueError(Text("no_picture_dpi", dpi=dpi, least=_LEAST_DPI, most=most))
     try:
         import typst
