@@ -81,13 +81,14 @@ def test_damaged_part(folder: Path) -> None:
 
 def test_parts_of_an_ended_ingest_are_removed(folder: Path) -> None:
     before = digests(folder / "made")
-    stray = folder / "made/events/run=x/task=y/steps=1-1/0123.parquet"
-    stray.parent.mkdir(parents=True)
-    stray.write_bytes(b"half")
+    for table in ("events", "levels"):
+        stray = folder / f"made/{table}/run=x/task=y/steps=1-1/0123.parquet"
+        stray.parent.mkdir(parents=True)
+        stray.write_bytes(b"half")
     (folder / "made/details/.tfvis-nb-0123").write_bytes(b"half")
     assert tv.open_traces(folder / "made").ingest(folder / "bucket") == (0, 2, 0, 0)
     assert digests(folder / "made") == before
-    assert not (folder / "made/events/run=x").exists()
+    assert not list((folder / "made").glob("*/run=x"))
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"version": 99}'])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.output_path import UNFINISHED, whole
-from tfvis_nb.dataset import manifest
+from tfvis_nb.dataset import levels, manifest
 from tfvis_nb.dataset.layout import DETAILS, FORMAT, MANIFEST, key_of
 from tfvis_nb.dataset.manifest import OK, Entry, settled
 from tfvis_nb.dataset.parts import Reading
@@ -131,7 +131,7 @@ def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry], ru
     if entry is None or (entry.size, entry.modified) != (source.size, source.modified):
         return False
     if entry.status == OK:
-        return run is None or entry.run == source.names.run
+        return entry.version == manifest.VERSION and (run is None or entry.run == source.names.run)
     if not entry.again:
         return True
     # The source whose step it repeats may have changed or been renamed since.
@@ -170,7 +170,7 @@ def _size(path: Path) -> int:
 
 def _files(folder: Path) -> Iterator[Path]:
     """Yield all files of parts, including those that were being written."""
-    for name in (*TABLES, DETAILS):
+    for name in (*TABLES, levels.FOLDER, DETAILS):
         yield from [path for path in (folder / name).rglob("*") if path.is_file()]
     yield from (folder / MANIFEST).glob(f"{UNFINISHED}*")
 

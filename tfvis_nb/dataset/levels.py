@@ -1,15 +1,17 @@
 """A part of a dataset for drawing: bars merged in advance, from coarse to fine.
 
 A row of the table ``levels`` is a bar that represents neighbours in one row of a lane, merged in buckets of
-``2 ** level`` nanoseconds. Lanes are numbered in the order of `order_lanes`. After them, each device has a
-lane whose single row shows when anything ran on it. If the device runs kernels, copies or collectives, only
-these count, because records of the host or a profiler last longer. The bars of device lanes come first, then
-those of the other lanes. Both are ordered by level, the coarsest first, then by lane, row and start, so that
-Parquet's statistics find those of given lanes and times.
+``2 ** level`` nanoseconds. Events of different steps are not merged. Lanes are numbered in the order of
+`order_lanes`. After them, each device has a lane whose single row shows when anything ran on it. If the
+device runs kernels, copies or collectives, only these count, because records of the host or a profiler last
+longer. If steps overlap on a device, bars of its lane are merged across steps, and a further lane, numbered
+after all of these, shows when each step ran there.
+The bars of device lanes come first, then those of the other lanes. Both are ordered by level, the coarsest
+first, then by lane, row and start, so that Parquet's statistics find those of given lanes and times.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from tfvis_nb.analysis.events.merging import merge_neighbours, pieces
 from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 KEY = b"tfvis_nb.part"
 """The key in the schema of ``levels`` for the description of its part, as JSON."""
@@ -40,6 +43,8 @@ DEVICE_WORK = ("kernel", "memcpy", "memset", "transfer", "collective")
 """Kinds of events that determine whether a device is busy, if it has any."""
 
 _NUMBERS = ("start_ns", "end_ns", "busy_ns", "begin_ns", "duration_ns", "event")
+
+_PIECE = ("start_ns", "end_ns", "step")
 
 Bars = dict[str, np.ndarray]
 
@@ -58,24 +63,36 @@ def level_table(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pa.Table
     lanes = order_lanes(table)
     bars = _single_bars(table, lanes, steps) | {"wait_ns": waits(trace)[events]}
     devices = _devices(lanes)
-    sums = _device_bars(lanes, bars, devices)
+    of_devices = _of_devices(lanes, bars, devices)
+    sums = _pieces_of(of_devices, ["lane"])
+    each_step = _pieces_of(of_devices, ["lane", "step"])
+    first = len(lanes.table)
+    mixed = [_is_mixed(sums, each_step, first + device) for device in range(len(devices))]
+    added = {name: column[np.array(mixed)[each_step["lane"] - first]] for name, column in each_step.items()}
+    added["lane"] = added["lane"] + len(devices)
     order = np.lexsort((bars["start_ns"], bars["row"], bars["lane"]))
-    singles = [{name: column[order] for name, column in bars.items()}, sums]
-    parts: tuple[list[Bars], list[Bars]] = ([], [])
+    # Bars of a device whose steps overlap are merged across steps: there are others for each step.
+    slots = np.where(np.array(mixed)[sums["lane"] - first], NO_STEP, sums["step"])
+    singles = [{name: column[order] for name, column in bars.items()}, sums, added]
+    parts: tuple[list[Bars], ...] = ([], [], [])
     held: dict[str, list[int]] = {}
     for shift in reversed(SHIFTS):
-        merged = [merged_bars(each, ["lane", "row"], shift) for each in singles]
+        merged = [
+            merged_bars(each, [each["lane"], each["row"], step], shift)
+            for each, step in zip(singles, (singles[0]["step"], slots, added["step"]), strict=True)
+        ]
         used = [
             shift == SHIFTS[-1] or 2 * len(many["start_ns"]) <= len(one["start_ns"])
             for many, one in zip(merged, singles, strict=True)
         ]
+        used[2] &= used[1]
         held[str(shift)] = [
             len(each["start_ns"]) if use else -1 for each, use in zip(merged, used, strict=True)
         ]
         for own, each, use in zip(parts, merged, used, strict=True):
             if use:
                 own.append({"level": np.full(len(each["start_ns"]), shift, "u1"), **each})
-    every = [*parts[1], *parts[0]]
+    every = [*parts[1], *parts[2], *parts[0]]
     columns = {name: np.concatenate([part[name] for part in every]) for name in _COLUMNS}
     written = pa.table(
         {name: pa.array(columns[name].astype(dtype)) for name, dtype in _COLUMNS.items()}
@@ -84,8 +101,11 @@ def level_table(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pa.Table
     labels = {
         int(steps[at]): trace.step_labels.get(int(recorded), "") for recorded, at in _firsts(table["step"])
     }
-    described = _described(table, lanes, bars, devices, sums) | {"levels": held}
-    described["steps"] = [{**step, "label": labels[step["step"]]} for step in described["steps"]]
+    described = _described(table, lanes, bars, devices.assign(mixed=mixed), sums) | {"levels": held}
+    figures = _step_figures(bars, of_devices)
+    described["steps"] = [
+        {**step, "label": labels[step["step"]], "lanes": figures[step["step"]]} for step in described["steps"]
+    ]
     return written.replace_schema_metadata({KEY: json.dumps(described, separators=(",", ":")).encode()})
 
 
@@ -110,12 +130,10 @@ def write(table: pa.Table, file: Path) -> None:
             writer.write_table(bars, row_group_size=LEVEL_ROW_GROUP)
 
 
-def merged_bars(bars: Bars, slot: list[str], shift: int) -> Bars:
-    """Merge neighbouring bars, which are ordered by the columns of their `slot` and by start."""
+def merged_bars(bars: Bars, slot: Sequence[np.ndarray], shift: int) -> Bars:
+    """Merge neighbouring bars with the same values in the columns `slot`; bars are ordered row by row."""
     start, end = bars["start_ns"], bars["end_ns"]
-    slots = np.zeros(len(start), "i8")
-    for name in slot:
-        slots = (slots << 20) + bars[name]
+    slots = np.cumsum(_changes(slot))
     merged = merge_neighbours(slots, start, end - start, bars["duration_ns"], shift)
     heads, longest = merged.heads, merged.longest
     if not len(heads):
@@ -186,19 +204,54 @@ def _devices(lanes: LaneOrder) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["device", "kind", "members", "events"])
 
 
-def _device_bars(lanes: LaneOrder, bars: Bars, devices: pd.DataFrame) -> Bars:
-    """Make the pieces of all devices, each a bar, ordered by device."""
-    device_of = np.full(len(lanes.table), -1)
+def _of_devices(lanes: LaneOrder, bars: Bars, devices: pd.DataFrame) -> Bars:
+    """Select the bars of single events that count for devices, in the lanes of these."""
+    lane_of = np.full(len(lanes.table), -1)
     for device, members in enumerate(devices["members"]):
-        device_of[members] = device
-    of_event = device_of[lanes.of_event]
-    parts = []
-    for device in range(len(devices)):
-        chosen = np.flatnonzero(of_event == device)
-        parts.append(
-            device_bars({name: column[chosen] for name, column in bars.items()}, len(lanes.table) + device)
-        )
+        lane_of[members] = len(lanes.table) + device
+    lane = lane_of[lanes.of_event]
+    return {name: column[lane >= 0] for name, column in {**bars, "lane": lane}.items()}
+
+
+def _changes(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Mark the rows that differ from the row before in any of the columns."""
+    changed = np.zeros(len(columns[0]), "?")
+    for column in columns:
+        changed[1:] |= column[1:] != column[:-1]
+    return changed
+
+
+def _groups(bars: Bars, names: list[str]) -> Iterator[Bars]:
+    """Yield the bars with the same values in some columns, in their order."""
+    order = np.lexsort([bars[name] for name in reversed(names)])
+    bounds = np.flatnonzero(_changes([bars[name][order] for name in names]))
+    for own in np.split(order, bounds):
+        yield {name: column[own] for name, column in bars.items()}
+
+
+def _pieces_of(bars: Bars, names: list[str]) -> Bars:
+    """Make the pieces of each group of bars, one group after the other."""
+    parts = [device_bars(own, own["lane"][0]) for own in _groups(bars, names)]
     return {name: np.concatenate([part[name] for part in parts]) for name in bars}
+
+
+def _is_mixed(sums: Bars, each_step: Bars, lane: int) -> bool:
+    """Return whether steps overlap in the lane of a device: then their pieces are not those of the device."""
+    own, each = ({name: bars[name][bars["lane"] == lane] for name in _PIECE} for bars in (sums, each_step))
+    order = np.argsort(each["start_ns"], kind="stable")
+    return any(not np.array_equal(own[name], each[name][order]) for name in _PIECE)
+
+
+def _step_figures(*every: Bars) -> dict[int, list[tuple[int, int, int]]]:
+    """Return of each step the lanes with events, how many these are, and how long (ns) any of them ran."""
+    figures: dict[int, list[tuple[int, int, int]]] = {}
+    for bars in every:
+        for own in _groups(bars, ["step", "lane"]):
+            has, until = pieces(own["start_ns"], own["end_ns"])
+            busy = int((until - own["start_ns"][has]).sum())
+            step, lane = int(own["step"][0]), int(own["lane"][0])
+            figures.setdefault(step, []).append((lane, len(own["step"]), busy))
+    return figures
 
 
 def device_bars(bars: Bars, lane: int) -> Bars:

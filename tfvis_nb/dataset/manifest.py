@@ -14,6 +14,8 @@ from tfvis_nb.dataset.layout import MANIFEST, key_of, part_folder
 from tfvis_nb.texts import Text
 
 OK, PROBLEM = "ok", "problem"
+VERSION = 2
+"""The version of parts. In those of version 1, bars of ``levels`` stand for events of several steps."""
 
 DAMAGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError)
 """Errors from reading a damaged entry."""
@@ -30,7 +32,7 @@ class Entry:
     - `again`: Whether the problem may disappear without a change of the file, such as a read error.
     - `gone`: Whether it no longer existed at the last ingest of its folder or pattern.
     - `run`, `tasks`, `steps`: Its `tfvis_nb.dataset.identity.Identity`.
-    - `parts`: The path of each of its parts to rows and bytes.
+    - `parts`: The path of each of its parts to rows and bytes; `version` is their `VERSION`.
     """
 
     source: str
@@ -45,6 +47,7 @@ class Entry:
     tasks: Mapping[str, str] = field(default_factory=dict)
     steps: tuple[int, ...] = ()
     parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    version: int = 1
 
     @property
     def key(self) -> str:
@@ -105,7 +108,7 @@ def _entry(found: Any, key: str) -> Entry:
         raise ValueError("the entry of another source")
     if entry.status not in (OK, PROBLEM) or bool(entry.problem) != (entry.status == PROBLEM):
         raise ValueError("a status that there is not")
-    if not all(type(number) is int for number in (entry.size, *entry.steps)):
+    if not all(type(number) is int for number in (entry.size, entry.version, *entry.steps)):
         raise TypeError("a number that is none")
     if not all(type(flag) is bool for flag in (entry.again, entry.gone)):
         raise TypeError("a flag that is none")

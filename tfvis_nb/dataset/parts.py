@@ -79,7 +79,7 @@ def _written(source: Source, folder: Path, reading: Reading) -> Entry:
         url, found_by, size, modified, OK, run=identity.run, tasks=identity.tasks, steps=tuple(identity.steps)
     )
     parts = {path: _write(table, folder / path) for path, table in _parts(trace, identity, entry.key)}
-    return Entry(**{**vars(entry), "parts": parts})
+    return Entry(**{**vars(entry), "parts": parts, "version": manifest.VERSION})
 
 
 def _parts(trace: Trace, identity: Identity, key: str) -> Iterator[tuple[str, pa.Table]]:

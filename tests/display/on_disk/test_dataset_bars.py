@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.display.on_disk.datasets import InMemory, bars, made_up_ranks
-from tests.large_traces import decoded
-from tfvis_nb import TraceDataset
+import tfvis_nb as tv
+from tests.display.on_disk.datasets import InMemory, bars, made_up_ranks, task_of
+from tests.large_traces import decoded, made_up
+from tests.support.texts import raises_id
+from tfvis_nb import Trace, TraceDataset
 from tfvis_nb.dataset import levels
 from tfvis_nb.display.on_disk import bars_read
 from tfvis_nb.display.on_disk.source import DatasetSource
@@ -159,3 +165,81 @@ def test_steps_and_tasks_are_chosen(ranks: TraceDataset, memory: InMemory) -> No
     header, _ = decoded(source.outline("x"))
     assert [step["step"] for step in header["steps"]] == [1]
     assert header["total"] == COUNT
+
+
+@pytest.fixture(scope="module")
+def interleaved(tmp_path_factory: pytest.TempPathFactory) -> TraceDataset:
+    """Two ranks with five steps in one file each, whose ends run into the starts of the next ones."""
+    folder = tmp_path_factory.mktemp("interleaved")
+    random = np.random.default_rng(7)
+    for rank in range(2):
+        table = made_up(COUNT, 3, rank, longest=6000).events
+        begin = table["start_ns"] - int(table["start_ns"].iloc[0]) + random.integers(0, 8000, COUNT)
+        table["step"] = np.minimum(begin // (SPAN // 5), 4).astype("i4")
+        table["task"] = pd.Categorical([task_of(rank)] * COUNT)
+        table["device"] = pd.Categorical([f"{task_of(rank)}/device:GPU:0"] * COUNT)
+        file = folder / "job" / f"rank{rank}" / "trace.parquet"
+        file.parent.mkdir(parents=True)
+        Trace(table).to_parquet(file)
+    dataset = tv.open_traces(folder / "dataset")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "ROW_GROUP", 256)
+        patch.setattr(levels, "LEVEL_ROW_GROUP", 64)
+        dataset.ingest(folder / "job", progress=False)
+    return dataset
+
+
+@pytest.mark.parametrize("steps", [[2], [4], [1, 2], [0, 3]])
+def test_chosen_steps_have_their_events_and_no_others(interleaved: TraceDataset, steps: list[int]) -> None:
+    source, every = DatasetSource(interleaved, None, None, steps), InMemory(interleaved)
+    table = every.trace.events.assign(number=every.number)
+    own = table[table["step"].isin(steps)]
+    header, outline = decoded(source.outline("x"))
+    assert header["total"] == source.events == len(own)
+    places, origin = source.places, int(own["start_ns"].min())
+    for bucket in (1, 1024, 4096, 65_536):
+        _, shown = bars(source, real_lanes(source), 0, 10 * SPAN, bucket)
+        for lane in real_lanes(source):
+            task, name = places.lanes.loc[lane, ["task", "lane"]]
+            wanted = own[(own["task"] == task) & (own["lane"] == name)]
+            here = shown[shown["lane"] == lane]
+            assert here["count"].sum() == len(wanted) == header["lanes"][lane]["events"]
+            assert here["busy"].sum() == wanted["duration_ns"].sum()
+            assert here["start"].min() == wanted["start_ns"].min() - origin
+            assert here["end"].max() == (wanted["start_ns"] + wanted["duration_ns"]).max() - origin
+            assert bucket > 1 or sorted(here["event"]) == sorted(wanted["number"])
+            assert bucket == 1 or len(here) < len(wanted)
+            if len(steps) > 1:
+                counts = here.groupby("step")["count"].sum()
+                assert counts.tolist() == wanted.groupby("step").size().tolist()
+    for lane in range(len(places.lanes) - places.devices, len(places.lanes)):
+        kernels = own[(own["task"] == places.lanes["task"][lane]) & (own["kind"] == "kernel")]
+        covered = np.zeros(2 * SPAN, bool)
+        for start, duration in zip(kernels["start_ns"] - origin, kernels["duration_ns"], strict=True):
+            covered[start : start + duration] = True
+        here = outline[outline["lane"] == lane].sort_values("start")
+        assert (here["start"].to_numpy()[1:] >= here["end"].to_numpy()[:-1]).all()
+        assert here["end"].max() == (kernels["start_ns"] + kernels["duration_ns"]).max() - origin
+        assert header["lanes"][lane]["events"] == len(kernels)
+        fine = bars(source, [lane], 0, 10 * SPAN, 1)[1]
+        assert fine["busy"].sum() == covered.sum()
+        # Of steps that overlap, merged bars show about how long anything ran.
+        overlap = steps == [1, 2]
+        assert here["busy"].sum() == pytest.approx(covered.sum(), rel=0.1 if overlap else 0)
+        assert header["lanes"][lane]["busy"] == covered.sum() or overlap
+
+
+def test_parts_of_an_older_version_are_shown_whole_and_made_again(
+    interleaved: TraceDataset, tmp_path: Path
+) -> None:
+    shutil.copytree(interleaved.path, tmp_path / "dataset")
+    for file in (tmp_path / "dataset/manifest").iterdir():
+        entry = json.loads(file.read_text())
+        del entry["version"]
+        file.write_text(json.dumps(entry))
+    dataset = tv.open_traces(tmp_path / "dataset")
+    assert dataset.show_timeline()._delivery.events == 2 * COUNT
+    with raises_id(ValueError, "dataset_older", path=str(dataset.path)):
+        dataset.show_timeline(steps=2)
+    assert dataset.ingest(interleaved.path.parent / "job", progress=False).read == 2
+    assert len(dataset.show_timeline(steps=2).dataset.sources) == 2

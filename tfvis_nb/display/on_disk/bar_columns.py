@@ -53,4 +53,4 @@ def at_most(bars: Bars, shift: int, most: int) -> tuple[Bars, int]:
     last = int(length.max()).bit_length() + 1
     while shift < last and np.count_nonzero(begins(slot, start, length, shift)) > most:
         shift += 1
-    return merged_bars(bars, ["slot"], shift), shift
+    return merged_bars(bars, [slot], shift), shift

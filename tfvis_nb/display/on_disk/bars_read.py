@@ -50,33 +50,37 @@ class DatasetBars:
 
     def _stored(self, shift: int) -> int:
         """Return the number of bars in the outline; parts without such a fine level use their finest one."""
-        counts = 0
+        total = 0
         for part in self.parts:
-            finest = part.finest(shift, device=True)
-            level = (
-                min(held for held, each in part.held.items() if each[1] >= 0) if finest is None else finest
-            )
-            counts += part.held[level][1]
-        return counts
+            for kind in (1,) if self.steps is None else (1, 2):
+                finest = part.finest(shift, kind)
+                every = [held for held, counts in part.held.items() if counts[kind] >= 0]
+                total += part.held[min(every) if finest is None else finest][kind]
+        return total
 
-    def _own(self, number: int, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the requested lanes, and lanes of devices, of a part, by number within the part."""
+    def _own(self, number: int, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the requested lanes of a part, by number within the part: those of each kind of `finest`."""
+        part = self.parts[number]
         own = np.flatnonzero(np.isin(self.places.lane_of[number], lanes))
-        count = len(self.parts[number].lanes)
-        return own[own < count], own[own >= count]
+        first = len(part.lanes)
+        # Only if steps are chosen, bars of single steps are needed.
+        mixed = [self.steps is not None and bool(device["mixed"]) for device in part.devices]
+        of_steps = np.array([False] * first + mixed)[own]
+        return own[own < first], own[(own >= first) & ~of_steps], own[of_steps]
 
     def _rows(self, lanes: Sequence[int], start: int, end: int, shift: int) -> int:
         rows = 0
         for number, part in enumerate(self.parts):
             exact = np.zeros(0, "i8")
-            for own, device in zip(self._own(number, np.asarray(lanes)), (False, True), strict=True):
-                level = part.finest(shift, device=device)
+            for kind, own in enumerate(self._own(number, np.asarray(lanes))):
                 if not len(own):
                     continue
+                level = part.finest(shift, kind)
                 if level is None:
                     exact = part.event_groups(start, end)
                 else:
-                    rows += part.rows_in(part.level_groups(level, own, start, end), level=True)
+                    stored = own + (kind == 2) * len(part.devices)
+                    rows += part.rows_in(part.level_groups(level, stored, start, end), level=True)
             rows += part.rows_in(exact, level=False)
         return rows
 
@@ -84,12 +88,16 @@ class DatasetBars:
         def bars_of(number: int) -> list[Bars]:
             part = self.parts[number]
             found: list[Bars] = []
-            for own, device in zip(self._own(number, lanes), (False, True), strict=True):
-                level = part.finest(shift, device=device)
-                if level is not None:
+            for kind, own in enumerate(self._own(number, lanes)):
+                if not len(own):
+                    continue
+                level = part.finest(shift, kind)
+                if level is None:
+                    found += self._exact(part, own, start, end, device=kind > 0)
+                elif kind < 2:
                     found += self._level(part, level, own, start, end)
-                elif len(own):
-                    found += self._exact(part, own, start, end, device=device)
+                else:
+                    found += self._of_steps(part, level, own, start, end)
             return [self._placed(number, bars) for bars in found]
 
         # Some threads read and unpack files while others process their data.
@@ -105,6 +113,20 @@ class DatasetBars:
             mask = (rows.columns["level"] == level) & np.isin(rows.columns["lane"], lanes)
             found.append(rows.pick(mask & self._inside(rows.columns, start, end)))
         return found
+
+    def _of_steps(self, part: Part, level: int, lanes: np.ndarray, start: int, end: int) -> list[Bars]:
+        """Read the bars of the shown steps on devices, flattened to one row where they overlap."""
+        further = len(part.devices)
+        found = self._level(part, level, lanes + further, start, end)
+        bars = {name: np.concatenate([each[name] for each in found]) for name in found[0]} if found else {}
+        flat = []
+        for lane in lanes.tolist() if bars else []:
+            own = np.flatnonzero(bars["lane"] == lane + further)
+            ordered = chosen(bars, own[np.argsort(bars["start_ns"][own], kind="stable")])
+            pieces = device_bars({**ordered, "merged_ns": ordered["busy_ns"]}, lane)
+            # Not longer than the merged bar was busy: which part of it that was is not known.
+            flat.append({**pieces, "busy_ns": np.minimum(pieces["busy_ns"], pieces["merged_ns"])})
+        return flat
 
     def _exact(self, part: Part, lanes: np.ndarray, start: int, end: int, *, device: bool) -> list[Bars]:
         """Read single events, and the pieces that they form on lanes of devices."""

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -181,10 +181,21 @@ class Part:
         """The number of row groups of ``events``."""
         return len(self._event_bounds["rows"])
 
-    def finest(self, shift: int, *, device: bool) -> int | None:
-        """Return the coarsest level for buckets of ``2 ** shift``; None if only events are fine enough."""
-        fit = [held for held, counts in self.held.items() if held <= shift and counts[device] >= 0]
+    def finest(self, shift: int, kind: int) -> int | None:
+        """Return the coarsest level for buckets of ``2 ** shift``; None if only events are fine enough.
+
+        `kind` is 0 for lanes, 1 for those of devices, 2 for those of their steps, if steps overlap.
+        """
+        fit = [held for held, counts in self.held.items() if held <= shift and counts[kind] >= 0]
         return max(fit, default=None)
+
+    def figures_of(self, steps: Collection[int]) -> np.ndarray:
+        """Return the events of some steps in each lane, also of devices, and their busy time (ns)."""
+        found = np.zeros((len(self.lanes) + len(self.devices), 2), "i8")
+        for step in self.described["steps"]:
+            for lane, *figures in step["lanes"] if step["step"] in steps else ():
+                found[lane] += figures
+        return found
 
     def level_groups(self, shift: int, lanes: np.ndarray, start: int, end: int) -> np.ndarray:
         """Return the row groups that may contain bars of a level, some lanes and a time range."""

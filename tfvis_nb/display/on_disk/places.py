@@ -39,8 +39,8 @@ class Places:
 
 def places_of(parts: Sequence[Part], steps: frozenset[int] | None) -> Places:
     """Lay out parts, with only the given steps; ValueError if that is more than can be shown."""
-    lanes = _lane_table(parts, "lanes")
-    devices = _lane_table(parts, "devices").assign(lane="", rows=1)
+    lanes = _lane_table(parts, "lanes", steps)
+    devices = _lane_table(parts, "devices", steps).assign(lane="", rows=1)
     if not len(lanes):
         raise ValueError(Text("dataset_without_events"))
     coded = lanes[[*_PLACES, "kind"]].astype("category")
@@ -88,13 +88,14 @@ def places_of(parts: Sequence[Part], steps: frozenset[int] | None) -> Places:
     )
 
 
-def _lane_table(parts: Sequence[Part], of: str) -> pd.DataFrame:
+def _lane_table(parts: Sequence[Part], of: str, steps: frozenset[int] | None) -> pd.DataFrame:
     columns = ["task", "device", "kind", "events", "busy", *(["lane", "rows"] if of == "lanes" else [])]
-    found = [
-        {"part": number, "task": part.task, **each}
-        for number, part in enumerate(parts)
-        for each in part.described[of]
-    ]
+    found = []
+    for number, part in enumerate(parts):
+        figures = None if steps is None else part.figures_of(steps)
+        for at, each in enumerate(part.described[of], start=0 if of == "lanes" else len(part.lanes)):
+            own = {} if figures is None else dict(zip(("events", "busy"), figures[at].tolist(), strict=True))
+            found.append({"part": number, "task": part.task, **each, **own})
     return pd.DataFrame(found, columns=["part", *columns])
 
 

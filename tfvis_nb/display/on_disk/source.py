@@ -11,6 +11,7 @@ from tfvis_nb.core.labels import natural
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.dataset.levels import FOLDER
+from tfvis_nb.dataset.manifest import VERSION
 from tfvis_nb.dataset.read_back import Chosen, parts_of, read_back
 from tfvis_nb.display.large.queries import Answer
 from tfvis_nb.display.on_disk.answers import DatasetAnswers
@@ -41,8 +42,8 @@ class DatasetSource:
     Raises
     ------
     ValueError
-        If there is no such run, task or step, if there are several runs and `run` is None, or if it is too
-        much to show.
+        If there is no such run, task or step, if there are several runs and `run` is None, if it is too
+        much to show, or if `steps` are chosen and an earlier version has ingested the dataset.
     OSError
         If a part of the dataset is damaged.
     """
@@ -61,6 +62,9 @@ class DatasetSource:
         self.run = self._chosen[0].entry.run
         wanted = self._chosen[0].steps
         self._steps = None if wanted is None else frozenset(wanted)
+        older = [chosen.entry.source for chosen in self._chosen if chosen.entry.version < VERSION]
+        if older and self._steps is not None:
+            raise ValueError(Text("dataset_older", path=str(dataset.path), source=older[0]))
         shared = Shared(Texts(), Texts(), Cache())
         pairs = sorted(
             ((task, chosen) for chosen in self._chosen for task in chosen.tasks),
