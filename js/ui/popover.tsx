@@ -16,10 +16,22 @@ interface PopoverProps {
   /** What opens: entries to choose from, or a form; it is called `name`. */
   kind: "menu" | "dialog";
   name: string;
+  /** Below the entries of a menu. */
+  below?: ComponentChildren;
   children: (close: () => void) => ComponentChildren;
 }
 
-export function Popover({ text, label, title, disabled, tabIndex, kind, name, children }: PopoverProps) {
+export function Popover({
+  text,
+  label,
+  title,
+  disabled,
+  tabIndex,
+  kind,
+  name,
+  below,
+  children,
+}: PopoverProps) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const box = useRef<HTMLDivElement>(null);
@@ -87,6 +99,7 @@ export function Popover({ text, label, title, disabled, tabIndex, kind, name, ch
             {children(close)}
           </div>
         )}
+        {isOpen && below}
         {isOpen && kind === "dialog" && (
           <div role="dialog" aria-label={name}>
             {children(close)}

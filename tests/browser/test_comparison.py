@@ -1,6 +1,7 @@
 """Two compared timelines on a page: they move together."""
 
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import expect
@@ -11,6 +12,7 @@ from tests.browser.timeline import OpenExported
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, real_trace
 
+SVG = "{http://www.w3.org/2000/svg}"
 STEPS = DATA / "gpu_tf218_function.xplane.pb.xz"
 
 
@@ -69,6 +71,13 @@ def test_the_toolbar_is_of_both(shown: Both) -> None:
     found = "host => host.tfvis.store.matches?.ids.length > 0"
     for each in (shown.a, shown.b):
         shown.page.wait_for_function(found, arg=each.timeline.host.element_handle())
+    shown.around.get_by_role("button", name="Export").click()
+    with shown.page.expect_download() as download:
+        shown.page.get_by_role("menuitem", name="Picture as vectors").click()
+    texts = [text.text or "" for text in ET.parse(download.value.path()).iter(f"{SVG}text")]
+    assert texts[0].startswith(tfvis_nb.show_comparison(OLD, NEW).headline.split(",")[0])
+    assert [text[0] for text in texts if OLD.name in text or NEW.name in text] == ["A", "B"]
+    assert texts.count("MatMul") >= 2
 
 
 @pytest.mark.parametrize("moved", ["a", pytest.param("b", marks=pytest.mark.thorough)])

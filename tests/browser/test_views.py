@@ -193,3 +193,24 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     box = timeline.lanes.bounding_box()
     assert box
     assert float(lanes.get("width", "")) == pytest.approx(box["width"], abs=1)
+    # On paper the same times have another width; names keep their size and column.
+    export = timeline.root.get_by_role("button", name="Export")
+    width = timeline.page.get_by_role("textbox", name="Width of pictures")
+    export.click()
+    width.fill("16 parsecs")
+    timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
+    expect(timeline.root.get_by_text("Export failed:")).to_contain_text("16 parsecs")
+    export.click()
+    expect(width).to_have_value("16 parsecs")
+    width.fill("16 cm")
+    with timeline.page.expect_download() as download:
+        timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
+    download.value.save_as(tmp_path / "paper.svg")
+    paper = ET.parse(tmp_path / "paper.svg").getroot()
+    assert float(paper.get("width", "")) == pytest.approx(16 / 2.54 * 96)
+    assert paper.get("height") == root.get("height")
+    (*_, narrow) = paper.iter(f"{SVG}svg")
+    names = float(root.get("width", "")) - float(lanes.get("width", ""))
+    assert float(narrow.get("width", "")) == pytest.approx(float(paper.get("width", "")) - names, abs=0.1)
+    assert {"3 ms", "5 ms", "ops", "receive"} <= {element.text for element in paper.iter(f"{SVG}text")}
+    assert timeline.lanes.bounding_box() == box

@@ -1,4 +1,4 @@
-/** The view as a complete picture: title, lanes, legend. */
+/** The view, or two that are compared, as a complete picture: title, lanes, legend. */
 
 import { withoutControls } from "../../model/format/bidi";
 import { ticks } from "../../model/format/ticks";
@@ -15,43 +15,106 @@ import type { Surface } from "./surface";
 const MARGIN = 12;
 const HEAD = 36;
 const GAP = 16;
+/** The narrowest lanes (CSS px). */
+const LEAST_LANES = 100;
 /**
  * The labels next to the lanes: their names, counts, peaks, and how far a task's clock can be trusted.
  */
 const NAMES = ["b", ".context", ".count", "small", ".clock"].map((each) => `.labels ${each}`).join();
 
-/** The title, steps, activity, ruler, lanes with labels as on the screen, and the legend. */
-export function pictureOf(root: HTMLElement, store: Store, form: "png" | "svg" = "png"): Promise<Blob> {
-  const main = root.querySelector<HTMLElement>(".main");
-  if (!main) throw new Error("the picture is not ready yet");
+/** A timeline on the screen. */
+export interface Pictured {
+  root: HTMLElement;
+  store: Store;
+}
+
+/** A timeline, and the room it takes in a picture (CSS px). */
+interface Part extends Pictured {
+  main: HTMLElement;
+  frame: DOMRect;
+  steps: HTMLElement | null;
+  strip: number;
+  legend: ReturnType<typeof placeLegend>;
+  width: number;
+  height: number;
+}
+
+/**
+ * Timelines below each other, each with title, steps, activity, ruler, lanes with labels as on the screen, and legend;
+ * as wide as on the screen, or `width` CSS px.
+ */
+export function pictureOf(
+  timelines: readonly Pictured[],
+  form: "png" | "svg",
+  width: number | null = null,
+  headline = "",
+): Promise<Blob> {
+  if (timelines.length === 0) throw new Error("the picture is not ready yet");
   const paper = form === "png" ? pngPaper() : svgPaper();
   const { pen } = paper;
-  const tokens = readTokens(root);
+  const parts = timelines.map((each) => measured(pen, each, width));
+  const head = headline ? HEAD : 0;
+  const wide = Math.max(...parts.map((part) => part.width));
+  const height = parts.reduce((sum, part) => sum + part.height, head);
+  paper.begin(wide, height);
+  const style = getComputedStyle(timelines[0].root);
+  pen.fillStyle = style.backgroundColor;
+  pen.fillRect(0, 0, wide, height);
+  pen.textBaseline = "middle";
+  if (headline) {
+    pen.fillStyle = style.color;
+    pen.font = `650 ${style.fontSize} ${style.fontFamily}`;
+    write(pen, headline, MARGIN, head / 2, wide - 2 * MARGIN);
+    pen.translate(0, head);
+  }
+  for (const part of parts) drawPart(paper, part);
+  return paper.end(timelines.map(({ root }) => root.ariaLabel).join(", "));
+}
+
+function plainFont(root: HTMLElement): string {
+  const { fontSize, fontFamily } = getComputedStyle(root);
+  return `${fontSize} ${fontFamily}`;
+}
+
+function measured(pen: CanvasRenderingContext2D, { root, store }: Pictured, wanted: number | null): Part {
+  const main = root.querySelector<HTMLElement>(".main");
+  if (!main) throw new Error("the picture is not ready yet");
   const frame = main.getBoundingClientRect();
+  const width = wanted ?? frame.width;
+  if (width - frame.width + store.width < LEAST_LANES)
+    throw new Error(`${Math.ceil(width)} px has no room for the lanes' names; choose a larger width`);
   const steps = root.querySelector<HTMLElement>(".steps");
   const strip = steps?.getBoundingClientRect().height ?? 0;
-  const style = getComputedStyle(root);
-  const plain = `${style.fontSize} ${style.fontFamily}`;
-  pen.font = plain;
-  const legend = placeLegend(pen, store, frame.width);
-  const lines = (legend.at(-1)?.line ?? -1) + 1;
-  const foot = lines === 0 ? 0 : lines * LEGEND_LINE + MARGIN;
+  pen.font = plainFont(root);
+  const legend = placeLegend(pen, store, width);
+  const foot = legend.length && (legend.at(-1)!.line + 1) * LEGEND_LINE + MARGIN;
   const height = HEAD + strip + frame.height + foot;
-  paper.begin(frame.width, height);
-  pen.fillStyle = style.backgroundColor;
-  pen.fillRect(0, 0, frame.width, height);
-  pen.textBaseline = "middle";
-  drawHead(pen, root, frame.width);
+  return { root, store, main, frame, steps, strip, legend, width, height };
+}
+
+/** Draws a timeline, and goes on to below it. */
+function drawPart(
+  paper: Paper,
+  { root, store, main, frame, steps, strip, legend, width, height }: Part,
+): void {
+  const { pen } = paper;
+  const tokens = readTokens(root);
+  drawHead(pen, root, width);
   pen.translate(0, HEAD);
-  if (steps) drawSteps(pen, steps, frame.width);
+  if (steps) drawSteps(pen, steps, width);
   pen.translate(0, strip);
+  const own = store.width;
+  const names = frame.width - own;
+  // Everything here is drawn before anybody else can see it.
+  store.width = width - names;
   drawLayers(paper, main, frame, store, tokens);
-  drawFlags(pen, main, frame);
+  store.width = own;
+  drawFlags(pen, main, frame, (x) => x + (Math.max(x - names, 0) * (width - frame.width)) / own);
   drawLabels(pen, main, frame);
   pen.translate(0, frame.height + MARGIN / 2);
-  pen.font = plain;
+  pen.font = plainFont(root);
   drawLegend(pen, legend, store, tokens);
-  return paper.end(root.ariaLabel ?? "");
+  pen.translate(0, height - HEAD - strip - frame.height - MARGIN / 2);
 }
 
 /** The canvases anew, each in place of the one on the screen. */
@@ -72,10 +135,11 @@ function drawLayers(paper: Paper, main: HTMLElement, frame: DOMRect, store: Stor
 /** The bars of the steps and the text next to them. */
 function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: number): void {
   const frame = steps.getBoundingClientRect();
+  const scale = width / frame.width;
   for (const part of steps.querySelectorAll<HTMLElement>(".step-bars b, .step-bars u")) {
     const box = part.getBoundingClientRect();
     pen.fillStyle = getComputedStyle(part).backgroundColor;
-    pen.fillRect(box.left - frame.left, box.top - frame.top, box.width, box.height);
+    pen.fillRect((box.left - frame.left) * scale, box.top - frame.top, box.width * scale, box.height);
   }
   const told = steps.querySelector<HTMLElement>(".step-told");
   if (!told) return;
@@ -88,7 +152,7 @@ function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: num
   pen.font = `${own.fontSize} ${own.fontFamily}`;
   pen.fillStyle = own.color;
   pen.textAlign = "right";
-  pen.fillText(seen.join(""), width - MARGIN, frame.height / 2, told.clientWidth);
+  write(pen, seen.join(""), width - MARGIN, frame.height / 2, told.clientWidth * scale);
   pen.textAlign = "left";
 }
 
@@ -104,7 +168,7 @@ function drawHead(pen: CanvasRenderingContext2D, root: HTMLElement, width: numbe
     pen.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
     pen.fillStyle = own.color;
     if (room <= 0) return;
-    pen.fillText(text, x, HEAD / 2, room);
+    write(pen, text, x, HEAD / 2, room);
     x += pen.measureText(text).width + GAP;
   }
 }
@@ -136,31 +200,37 @@ function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOM
   }
 }
 
-/** The names of annotations, above the lanes. */
-function drawFlags(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOMRect): void {
-  for (const flag of main.querySelectorAll<HTMLElement>(".flags, .corner.noted, .flags button")) {
+/** The names of annotations, above the lanes; `at` is where a place on the screen is in the picture. */
+function drawFlags(
+  pen: CanvasRenderingContext2D,
+  main: HTMLElement,
+  frame: DOMRect,
+  at: (x: number) => number,
+): void {
+  const flags = [...main.querySelectorAll<HTMLElement>(".flags, .corner.noted, .flags button")];
+  for (const [index, flag] of flags.entries()) {
     const box = flag.getBoundingClientRect();
     const own = getComputedStyle(flag);
-    const [x, y] = [box.left - frame.left, box.top - frame.top];
+    const [x, y] = [at(box.left - frame.left), box.top - frame.top];
+    const next = flags[index + 1]?.getBoundingClientRect().left ?? Number.POSITIVE_INFINITY;
+    const width = flag.children.length
+      ? at(box.right - frame.left) - x
+      : Math.min(box.width, at(next - frame.left) - x);
     pen.fillStyle = own.backgroundColor;
-    pen.fillRect(x, y, box.width, box.height);
+    pen.fillRect(x, y, width, box.height);
     if (flag.children.length) continue;
     pen.fillStyle = own.borderLeftColor;
     pen.fillRect(x, y, 2, box.height);
     pen.font = `${own.fontSize} ${own.fontFamily}`;
     pen.fillStyle = own.color;
-    pen.fillText(
-      fitted(pen, withoutControls(flag.textContent ?? ""), box.width - 10),
-      x + 7,
-      y + box.height / 2,
-    );
+    write(pen, withoutControls(flag.textContent ?? ""), x + 7, y + box.height / 2, width - 10);
   }
 }
 
-/** As much of a text as there is room for. */
-function fitted(pen: CanvasRenderingContext2D, text: string, room: number): string {
-  if (pen.measureText(text).width <= room + 1) return text;
-  let length = text.length;
-  while (length > 0 && pen.measureText(`${text.slice(0, length)}…`).width > room) length--;
-  return `${text.slice(0, length)}…`;
+/** Writes as much of a text as there is room for. */
+function write(pen: CanvasRenderingContext2D, text: string, x: number, y: number, room: number): void {
+  let shown = text;
+  for (let length = text.length - 1; length >= 0 && pen.measureText(shown).width > room + 1; length--)
+    shown = `${text.slice(0, length)}…`;
+  pen.fillText(shown, x, y);
 }

@@ -13,7 +13,6 @@ import { SearchBox } from "../parts/search_box";
 import { DetailsSplitter } from "../parts/skeleton";
 import { StatusLine } from "../parts/status_line";
 import { Controls } from "../parts/toolbar";
-import { pictureOfBoth } from "./picture_of_both";
 
 interface AroundProps {
   /** How much faster or slower the lower one is, and in what. */
@@ -91,14 +90,20 @@ function Toolbar({ shown, current, headline, root }: ShownProps & Pick<AroundPro
   const { store, actions } = shown[0];
   const stores = shown.map((each) => each.store);
   const searched = useSearched(stores, stores.indexOf(current.store));
-  const picture = () => pictureOfBoth(root, headline.join(" "), stores);
+  const pictured = () => {
+    const roots = [...root.querySelectorAll(".tfvis-timeline")].flatMap(
+      (pane) => pane.shadowRoot?.querySelector<HTMLElement>(".tfv[data-drawn]") ?? [],
+    );
+    const timelines = roots.map((each, side) => ({ root: each, store: stores[side] }));
+    return { headline: headline.join(" "), timelines };
+  };
   return (
     <div class="toolbar">
       <SearchBox store={stores[searched]} actions={shown[searched].actions} />
       <span class="space" />
       <Controls
         {...{ store, actions, stores }}
-        menu={<ExportMenu store={current.store} root={root} picture={picture} />}
+        menu={<ExportMenu store={current.store} root={root} pictured={pictured} />}
       />
     </div>
   );

@@ -1,21 +1,27 @@
 /** Exports of the timeline: the picture, the selected rows, and what the host can make. */
 
+import { useState } from "preact/hooks";
 import type { ExportFormat } from "../../host/host";
 import { eventsCsv } from "../../model/format/events_csv";
+import { pixelsOf } from "../../model/format/lengths";
 import { eventsIn } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 import { save } from "../../ui/download";
 import { Popover } from "../../ui/popover";
-import { pictureOf } from "../canvas/picture";
+import { type Pictured, pictureOf } from "../canvas/picture";
 
 interface ExportMenuProps {
   store: Store;
   root: HTMLElement;
-  /** Picture of more than this timeline, of which there are no vectors. */
-  picture?: () => Promise<Blob>;
+  /** What a picture has, if that is more than this timeline, and the sentence above. */
+  pictured?: () => { timelines: readonly Pictured[]; headline: string };
 }
 
-export function ExportMenu({ store, root, picture: both }: ExportMenuProps) {
+/** What was typed last, for all timelines of the page. */
+let pictureWidth = "";
+
+export function ExportMenu({ store, root, pictured }: ExportMenuProps) {
+  const [width, setWidth] = useState(pictureWidth);
   const name = (store.drawn.title || "trace").replace(/[^\w.-]+/g, "_");
   const made = (format: ExportFormat) => async () => {
     const file = await store.host.export(format, store.signal);
@@ -23,10 +29,12 @@ export function ExportMenu({ store, root, picture: both }: ExportMenuProps) {
   };
   // Items are made when the menu opens: more is known then than at the first render.
   const items = () => {
+    const { timelines, headline } = pictured?.() ?? { timelines: [{ root, store }], headline: "" };
     const picture = (form: "png" | "svg") => async () =>
-      save(`${name}.${form}`, await (both?.() ?? pictureOf(root, store, form)));
+      save(`${name}.${form}`, await pictureOf(timelines, form, pixelsOf(width), headline));
     const all: [label: string, suffix: string, run: () => Promise<void>][] = [
       ["Picture of this view", ".png", picture("png")],
+      ["Picture as vectors", ".svg", picture("svg")],
       // Only the host knows all rows of a trace of which the browser holds parts.
       [
         "Rows of the selection",
@@ -34,7 +42,6 @@ export function ExportMenu({ store, root, picture: both }: ExportMenuProps) {
         HAS_KERNEL && store.remote ? made("csv") : async () => save(`${name}.csv`, selectedRows(store)),
       ],
     ];
-    if (!both) all.splice(1, 0, ["Picture as vectors", ".svg", picture("svg")]);
     if (store.host.exports.includes("html")) all.push(["Offline page", ".html", made("html")]);
     if (store.host.exports.includes("json")) all.push(["Chrome trace", ".json", made("json")]);
     return all;
@@ -54,7 +61,26 @@ export function ExportMenu({ store, root, picture: both }: ExportMenuProps) {
     });
   };
   return (
-    <Popover text="Export" kind="menu" name="Export">
+    <Popover
+      text="Export"
+      kind="menu"
+      name="Export"
+      below={
+        <label class="picture-width">
+          Width of pictures
+          <input
+            class="field"
+            placeholder="as here"
+            title="Such as 16 cm, 6.3 in or 600 px; empty: as on the screen"
+            value={width}
+            onInput={({ currentTarget }) => {
+              pictureWidth = currentTarget.value;
+              setWidth(pictureWidth);
+            }}
+          />
+        </label>
+      }
+    >
       {(close) =>
         items().map(([label, suffix, action]) => (
           <button
