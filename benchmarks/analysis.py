@@ -14,7 +14,7 @@ from playwright.sync_api import Playwright, sync_playwright
 from benchmarks import traces
 from benchmarks.live import DASHBOARD, DRAWN, FIRST_TAB, TIMELINE, jupyter, opened, seen_after
 from benchmarks.reading import best
-from benchmarks.table import Row, show
+from benchmarks.table import Row, bounded, show
 from tests.browser.jupyter_server import JupyterServer
 from tfvis_nb import Trace, read_trace, show_dashboard, show_timeline
 from tfvis_nb.analysis import (
@@ -112,7 +112,7 @@ def _analyses(path: Path) -> None:
     runs = [_once(trace) for _ in range(RUNS)]
     quickest = min(runs, key=lambda run: sum(run.values()))
     rows = [Row(what, f"{taken * 1e3:.0f} ms", "", "", "", kept=True) for what, taken in quickest.items()]
-    rows.append(_bound("all of them", sum(quickest.values()), ALL))
+    rows.append(bounded("all of them", sum(quickest.values()), "s", ALL))
     tabs = best(lambda: _tabs(_fresh(trace)), RUNS)
     rows.append(Row("all tabs of the dashboard, alone", f"{tabs:.2f} s", "", "", "", kept=True))
     show(f"Analyses of {len(trace.events):,} events (the best of {RUNS} runs)", rows)
@@ -167,7 +167,7 @@ def _opening(playwright: Playwright, server: JupyterServer, path: Path) -> None:
         [
             _later("call of show_dashboard", dashboard, "show_timeline", timeline),
             _later("first picture", statistics.median(within), "timeline alone", statistics.median(alone)),
-            _bound("first tab", statistics.median(tabs), FIRST),
+            bounded("first tab", statistics.median(tabs), "s", FIRST),
         ],
     )
 
@@ -176,11 +176,6 @@ def _later(what: str, measured: float, against: str, theirs: float) -> Row:
     more = measured - theirs
     wanted = f"<= +{MORE:g} s"
     return Row(what, f"{measured:.2f} s", f"{against} {theirs:.2f} s", f"{more:+.2f} s", wanted, more <= MORE)
-
-
-def _bound(what: str, measured: float, bound: float) -> Row:
-    ratio = measured / bound
-    return Row(what, f"{measured:.2f} s", "", f"{ratio:.2f} of it", f"<= {bound:g} s", ratio <= 1)
 
 
 if __name__ == "__main__":

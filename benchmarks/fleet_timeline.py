@@ -20,7 +20,7 @@ from benchmarks import traces
 from benchmarks.fleet_traces import ranks
 from benchmarks.live import DRAWN, jupyter, seen_after
 from benchmarks.peers import Peers
-from benchmarks.table import Row, show
+from benchmarks.table import Row, bounded, show
 from benchmarks.watching import frame_interval, launched, tab_memory
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook
@@ -86,12 +86,12 @@ def _measured(playwright: Playwright, server: JupyterServer, path: Path) -> list
     finally:
         browser.close()
     return [
-        _bound("first picture", picture, "s", PICTURE_WITHIN),
-        _bound("between frames, p95, from the whole run", far, "ms", INTERVAL),
+        bounded("first picture", picture, "s", PICTURE_WITHIN),
+        bounded("between frames, p95, from the whole run", far, "ms", INTERVAL),
         Row("search for a kernel among all events", f"{took:.1f} s", "", "", "", kept=True),
-        _bound("between frames, p95, around one kernel", near, "ms", INTERVAL),
-        _bound("memory of the kernel's process at its most", kernel, "MB", KERNEL),
-        _bound("memory of the tab", tab, "MB", TAB),
+        bounded("between frames, p95, around one kernel", near, "ms", INTERVAL),
+        bounded("memory of the kernel's process at its most", kernel, "MB", KERNEL),
+        bounded("memory of the tab", tab, "MB", TAB),
     ]
 
 
@@ -136,17 +136,6 @@ def _interval(page: Page) -> float:
     page.wait_for_timeout(SETTLES_MS)
     page.evaluate(_FOCUS)
     return frame_interval(page)
-
-
-def _bound(what: str, measured: float, unit: str, bound: float) -> Row:
-    return Row(
-        what,
-        f"{measured:,.1f} {unit}",
-        "",
-        f"{measured / bound:.2f} of it",
-        f"<= {bound:,.0f} {unit}",
-        measured <= bound,
-    )
 
 
 if __name__ == "__main__":

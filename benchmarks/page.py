@@ -13,7 +13,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks import traces
-from benchmarks.table import Row, show
+from benchmarks.table import Row, bounded, show
 from tfvis_nb import Trace, read_trace
 
 INSTRUMENT = Path(__file__).with_name("frames.js").read_text(encoding="utf-8")
@@ -87,22 +87,11 @@ def _sizes(text: str, trace: Trace) -> list[Row]:
     besides = len(text.encode()) - drawn - details
     what = f"{events:,} events"
     return [
-        _bytes_row(f"{what}: drawn", drawn / events, "B/event", DRAWN),
-        _bytes_row(f"{what}: with details", (drawn + details) / events, "B/event", ALL),
-        _bytes_row(f"{what}: the page's code", code, "B", CODE),
+        bounded(f"{what}: drawn", drawn / events, "B/event", DRAWN),
+        bounded(f"{what}: with details", (drawn + details) / events, "B/event", ALL),
+        bounded(f"{what}: the page's code", code, "B", CODE),
         Row(f"{what}: all but the events, with the still picture", f"{besides:,} B", "", "", "", kept=True),
     ]
-
-
-def _bytes_row(what: str, measured: float, unit: str, bound: float) -> Row:
-    return Row(
-        what,
-        f"{measured:,.1f} {unit}",
-        "",
-        f"{measured / bound:.2f} of it",
-        f"<= {bound:,.0f}",
-        measured <= bound,
-    )
 
 
 def _payload(text: str, part: str) -> int:
@@ -129,14 +118,7 @@ def _picture(browser: Browser, path: Path, trace: Trace) -> Row:
     middle = statistics.median(taken)
     events = len(trace.events)
     bound = next(within for most, within in PICTURE_WITHIN.items() if events <= most)
-    return Row(
-        f"{events:,} events",
-        f"{middle:.2f} s",
-        "",
-        f"{middle / bound:.2f} of it",
-        f"<= {bound} s",
-        middle <= bound,
-    )
+    return bounded(f"{events:,} events", middle, "s", bound)
 
 
 def _frames(browser: Browser, path: Path, trace: Trace) -> list[Row]:
@@ -150,8 +132,8 @@ def _frames(browser: Browser, path: Path, trace: Trace) -> list[Row]:
             continue
         what = f"{len(trace.events):,} events: {gesture}"
         rows += [
-            _time_row(f"{what}, between frames, p95", measured.interval, INTERVAL),
-            _time_row(f"{what}, own work, median", measured.work, WORK),
+            bounded(f"{what}, between frames, p95", measured.interval, "ms", INTERVAL),
+            bounded(f"{what}, own work, median", measured.work, "ms", WORK),
         ]
     page.context.close()
     return rows
@@ -165,17 +147,6 @@ def _drive(page: Page, steps: list[dict[str, Any]]) -> Frames:
         )
     return Frames(
         interval=statistics.quantiles(got["intervals"], n=20)[-1], work=statistics.median(got["work"])
-    )
-
-
-def _time_row(what: str, measured: float, bound: float) -> Row:
-    return Row(
-        what,
-        f"{measured:.1f} ms",
-        "",
-        f"{measured / bound:.2f} of it",
-        f"<= {bound:.0f} ms",
-        measured <= bound,
     )
 
 

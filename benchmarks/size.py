@@ -12,7 +12,7 @@ from playwright.sync_api import Playwright, sync_playwright
 from benchmarks import traces
 from benchmarks.live import DRAWN, TIMELINE, jupyter, opened, seen_after
 from benchmarks.peers import PEERS, Peers
-from benchmarks.table import Row, show
+from benchmarks.table import Row, bounded, show
 from benchmarks.watching import Felt, frame_interval, launched, tab_memory
 from tfvis_nb import Trace, read_trace
 from tfvis_nb.display.pages.page import PageTooLargeError
@@ -104,17 +104,12 @@ def _rows(what: str, events: int, felt: Felt | str) -> list[Row]:
     within = next((seconds for most, seconds in PICTURE_WITHIN.items() if events <= most), None)
     picture = f"{what}, first picture"
     return [
-        _bound(picture, felt.picture, "s", within)
+        bounded(picture, felt.picture, "s", within)
         if within
         else Row(picture, f"{felt.picture:.2f} s", "", "", "", kept=True),
-        _bound(f"{what}, between frames, p95", felt.interval, "ms", INTERVAL),
+        bounded(f"{what}, between frames, p95", felt.interval, "ms", INTERVAL),
         Row(f"{what}, memory of the tab", f"{felt.memory:,.0f} MB", "", "", "", kept=True),
     ]
-
-
-def _bound(what: str, measured: float, unit: str, bound: float) -> Row:
-    ratio = measured / bound
-    return Row(what, f"{measured:.2f} {unit}", "", f"{ratio:.2f} of it", f"<= {bound} {unit}", ratio <= 1)
 
 
 def _against(what: str, own: Felt, peer: Felt | str) -> list[Row]:

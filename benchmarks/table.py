@@ -37,6 +37,12 @@ class Row:
         return self.what, self.measured, self.against, self.ratio, self.wanted, "yes" if self.kept else "NO"
 
 
+def bounded(what: str, measured: float, unit: str, bound: float) -> Row:
+    """Return the row of a figure that may be as large as a bound in the same unit."""
+    ratio = f"{measured / bound:.2f} of it"
+    return Row(what, f"{measured:,.2f} {unit}", "", ratio, f"<= {bound:,g} {unit}", measured <= bound)
+
+
 HEAD = ("what", "measured", "against", "ratio", "wanted", "kept")
 
 

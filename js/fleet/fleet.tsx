@@ -7,7 +7,7 @@ import { scaleOf } from "../model/fleet/scale";
 import { sortedValues, spreadOfSteps, spreadOfTasks } from "../model/fleet/spread";
 import { typicalOf } from "../model/fleet/typical";
 import type { Theme } from "../model/paint/palette";
-import { copyText } from "../ui/clipboard";
+import { copied } from "../ui/clipboard";
 import { useKeptFocus } from "../ui/kept_focus";
 import { HeatMap } from "./heat_map";
 import type { FleetHost } from "./host";
@@ -173,7 +173,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
           {said.call && <code> {said.call}</code>}
         </span>
         {said.call && (
-          <button type="button" onClick={() => copyText(said.call!)}>
+          <button type="button" onClick={() => copied(said.call!).then((text) => setSaid({ ...said, text }))}>
             Copy call
           </button>
         )}

@@ -17,10 +17,7 @@ export class Annotating extends Navigation {
 
   copy(text: string): void {
     const { hint, copy } = this.surroundings;
-    copy(text).then(
-      () => hint("Copied"),
-      (error: unknown) => hint(`Not copied: ${error instanceof Error ? error.message : error}`),
-    );
+    copy(text).then(hint);
   }
 
   /** Open the details of the whole run, which a selection or a search would replace. */

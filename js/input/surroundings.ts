@@ -4,8 +4,8 @@ export interface Surroundings {
   focusSearch: () => void;
   /** Fill the screen, or leave it. */
   fullScreen: () => Promise<void>;
-  /** Put a text into the clipboard. */
-  copy: (text: string) => Promise<void>;
+  /** Put a text into the clipboard; resolves with what to tell the user. */
+  copy: (text: string) => Promise<string>;
   /** Opens the list of named views; false where there is none. */
   openViews: () => boolean;
   /** Opens the menu of the selection. */

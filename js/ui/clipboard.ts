@@ -1,6 +1,14 @@
 /** Puts a text into the clipboard, also on pages that may not use the asynchronous one: those that came over HTTP. */
 
-export async function copyText(text: string): Promise<void> {
+/** Resolves with what to tell the user. */
+export function copied(text: string): Promise<string> {
+  return copyText(text).then(
+    () => "Copied",
+    (problem: Error) => `Not copied: ${problem.message}`,
+  );
+}
+
+async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {

@@ -1,7 +1,7 @@
 /** A button that copies a table: as CSV with exact figures, or as Markdown as it is shown. */
 
 import { useEffect, useState } from "preact/hooks";
-import { copyText } from "./clipboard";
+import { copied } from "./clipboard";
 import { Popover } from "./popover";
 
 interface CopyTableProps {
@@ -22,10 +22,7 @@ export function CopyTable({ name, csv, markdown }: CopyTableProps) {
   }, [said]);
   const copy = (text: string, close: () => void) => {
     close();
-    copyText(text).then(
-      () => setSaid("Copied"),
-      (problem: Error) => setSaid(`Not copied: ${problem.message}`),
-    );
+    copied(text).then(setSaid);
   };
   return (
     <div class="copy">

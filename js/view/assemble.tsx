@@ -19,7 +19,7 @@ import { loadRest } from "../state/loading";
 import type { Store } from "../state/store";
 import { keepView } from "../state/view";
 import { followLinks } from "../state/view_link";
-import { copyText } from "../ui/clipboard";
+import { copied } from "../ui/clipboard";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
 import { Frame, type FrameTimes } from "./canvas/frame";
 import { toggleFullScreen } from "./full_screen";
@@ -60,7 +60,7 @@ export function assemble(
   const hint = hinter(find("hint"), store.signal);
   const actions = new Actions(store, {
     hint,
-    copy: copyText,
+    copy: copied,
     fullScreen: () => toggleFullScreen(outer),
     openMenu: () => openMenu(lanes, store),
     ...focusTargets(outer, lanes),

@@ -251,6 +251,14 @@ def test_no_time_is_reported_twice() -> None:
     assert shares["compiling.first"] == pytest.approx(40 / 400)
 
 
+def test_a_call_outside_steps_that_compiles_in_one_is_named() -> None:
+    compiling = ("JitCompiler::Compile", 120, 300, "")
+    trace = trace_of(("MatMul", 0, 50, ""), call("f", 100, 400, traced=True, count=3), compiling)
+    trace = Trace(trace.events.assign(step=np.array([0, -1, 0], np.int32)))
+    row = trace.findings.set_index("id").loc["retracing"]
+    assert (row["figures"]["name"], row["figures"]["here_ns"], row["events"]) == ("f", 300, [2])
+
+
 def test_few_short_retraces_are_none() -> None:
     trace = again("", "shape", "shape", traced=4)
     assert "retracing" not in set(trace.findings["id"])

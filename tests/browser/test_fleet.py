@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.dashboard import COPIES
 from tests.browser.fleet import FleetView
 from tests.browser.timeline import OpenExported, Timeline
 from tests.support.fleet_dataset import SLOWER, fleet_dataset
@@ -52,7 +53,10 @@ def test_keys_move_the_cell_and_enter_opens_its_timeline(view: FleetView, page: 
     expect(view.status).to_contain_text(
         'tv.open_traces("fleet").trace(run="day2", task="/job:worker/replica:0/task:0", steps=11)'
     )
-    expect(view.root.get_by_role("button", name="Copy call")).to_be_visible()
+    page.evaluate(COPIES)
+    view.root.get_by_role("button", name="Copy call").click()
+    expect(view.status).to_contain_text("Copied tv.show_timeline(")
+    assert str(page.evaluate("() => window.copied")).endswith("steps=11))")
     view.click(1, 17)
     expect(button).to_have_text("Open timeline")
     view.expect_value(SLOW_CELL)

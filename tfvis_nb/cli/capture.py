@@ -9,8 +9,7 @@ import click
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure, note
 from tfvis_nb.cli.parameters import FILE
-from tfvis_nb.cli.run import write
-from tfvis_nb.recording.options import DEVICE_LEVELS
+from tfvis_nb.cli.run import PROFILED, write
 from tfvis_nb.texts import id_of, text_of
 from tfvis_nb.writing.save import SUFFIXES, check_target
 
@@ -52,17 +51,9 @@ tfvis-nb capture host1:6009 host2:6009 --seconds 5 -o run.parquet -o run.html
     show_default=True,
     help="How often to record again while a worker runs nothing.",
 )
-@click.option("--python", is_flag=True, help="Record Python calls; slows the workers.")
-@click.option("--shapes", is_flag=True, help="Record the shapes of op inputs.")
-@click.option(
-    "--device-level",
-    type=click.Choice([str(level) for level in DEVICE_LEVELS]),
-    default="1",
-    show_default=True,
-    help="What to record of accelerators: nothing, kernels and copies, or more.",
-)
+@PROFILED
 @click.option("--title", help="Title of the timeline; the first worker by default.")
-def command(workers: Sequence[str], files: Sequence[Path], *, device_level: str, **options: Any) -> int:
+def command(workers: Sequence[str], files: Sequence[Path], **options: Any) -> int:
     """Record the workers and write the trace; return the exit code."""
     from tfvis_nb.recording.remote.capture import addresses_of, capture
 
@@ -73,7 +64,7 @@ def command(workers: Sequence[str], files: Sequence[Path], *, device_level: str,
     except ValueError as error:
         raise click.UsageError(text_of(error)) from None
     try:
-        trace = capture(workers, device_level=int(device_level), **options)
+        trace = capture(workers, **options)
     except (ConnectionError, ImportError, ValueError) as error:
         raise Failure(text_of(error)) from None
     for one in trace.notes:

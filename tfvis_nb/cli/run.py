@@ -18,7 +18,7 @@ import click
 from tfvis_nb.cli import INTERRUPTED, verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import in_options
-from tfvis_nb.cli.parameters import FILE
+from tfvis_nb.cli.parameters import FILE, together
 from tfvis_nb.recording.imports import Imports, is_imported
 from tfvis_nb.recording.options import DEVICE_LEVELS, FRAMEWORKS, LEVELS, MODES, TraceOptions
 from tfvis_nb.recording.recorder import Recorder
@@ -38,6 +38,20 @@ _EXAMPLES = """
 tfvis-nb run train.py --epochs 1
 tfvis-nb run -o step.html -o step.parquet --mode session train.py
 """
+
+
+PROFILED = together(
+    click.option("--python", is_flag=True, help="Record Python calls in profiles; slows the program."),
+    click.option("--shapes", is_flag=True, help="Record the shapes of op inputs in profiles."),
+    click.option(
+        "--device-level",
+        type=click.Choice([str(level) for level in DEVICE_LEVELS]),
+        callback=lambda _context, _option, level: int(level),
+        default="1",
+        show_default=True,
+        help="What profiles record of accelerators: nothing, kernels and copies, or more.",
+    ),
+)
 
 
 @verb("run", _ABOUT, _EXAMPLES, context_settings={"allow_interspersed_args": False})
@@ -65,15 +79,7 @@ tfvis-nb run -o step.html -o step.parquet --mode session train.py
     help="Record this one alone.  [default: those that the script imports]",
 )
 @click.option("--steps", is_flag=True, help="Leave out events outside steps.")
-@click.option("--python", is_flag=True, help="Record Python calls in profiles; slows the script.")
-@click.option("--shapes", is_flag=True, help="Record the shapes of op inputs in profiles.")
-@click.option(
-    "--device-level",
-    type=click.Choice([str(level) for level in DEVICE_LEVELS]),
-    default="1",
-    show_default=True,
-    help="What profiles record of accelerators: nothing, kernels and copies, or more.",
-)
+@PROFILED
 @click.option("--no-source", is_flag=True, help="Leave out your code: file names, lines and stacks.")
 @click.option("--no-partition-graphs", is_flag=True, help="Leave out the executed graphs.")
 @click.argument("script", type=FILE)
@@ -85,7 +91,6 @@ def command(
     *,
     no_partition_graphs: bool,
     no_source: bool,
-    device_level: str,
     **options: Any,
 ) -> int:
     """Run a script and write its trace; return its exit code, or 1 if that is 0 but the trace failed."""
@@ -100,7 +105,7 @@ def command(
     framework = options["framework"]
     options |= {"partition_graphs": not no_partition_graphs, "source": not no_source}
     try:
-        recorder = Recorder(TraceOptions(device_level=int(device_level), **options))
+        recorder = Recorder(TraceOptions(**options))
     except ValueError as error:
         raise click.UsageError(text_of(error)) from None
     recording = WhenImported(recorder, FRAMEWORKS if framework is None else (framework,))

@@ -3,7 +3,6 @@
 import type { Surroundings } from "../surroundings";
 
 const nothing = () => {};
-const never = async () => {};
 
 export const NOWHERE: Surroundings = {
   hint: nothing,
@@ -11,6 +10,6 @@ export const NOWHERE: Surroundings = {
   focusSearch: nothing,
   openViews: () => false,
   openMenu: nothing,
-  fullScreen: never,
-  copy: never,
+  fullScreen: async () => {},
+  copy: async () => "",
 };

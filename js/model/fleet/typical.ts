@@ -11,10 +11,12 @@ export function typicalOf({ run, runs }: Grid, bySteps: readonly Spread[]): Floa
   const counts = new Uint32Array(runs.length);
   for (const one of run) counts[one]++;
   const group = run.map((one) => (counts[one] < FEWEST ? runs.length : one));
-  const medians = Array.from({ length: runs.length + 1 }, (_, one) => {
-    const values = bySteps.filter(({ count }, column) => count > 0 && group[column] === one);
-    const sorted = Float64Array.from(values, ({ most }) => most).sort();
-    return sorted.length < FEWEST ? Number.NaN : quantile(sorted, 0.5);
+  const values = Array.from({ length: runs.length + 1 }, (): number[] => []);
+  bySteps.forEach(({ count, most }, column) => {
+    if (count > 0) values[group[column]].push(most);
   });
+  const medians = values.map((each) =>
+    each.length < FEWEST ? Number.NaN : quantile(Float64Array.from(each).sort(), 0.5),
+  );
   return Float64Array.from(group, (one) => medians[one]);
 }

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.functions.calls import function_events
+from tfvis_nb.analysis.functions.calls import FunctionEvents, function_events
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
@@ -11,23 +11,29 @@ from tfvis_nb.events import NO_STEP
 
 
 @per_trace
+def _in_steps(trace: Trace) -> FunctionEvents:
+    """Return the calls that trace functions again, these tracings, and the compilations in these calls.
+
+    Each has ``event``, ``task`` and ``name``. Those outside steps are left out: a call may be outside the
+    step in which it compiles.
+    """
+    found, step = function_events(trace), trace.events["step"].to_numpy()
+    calls, tracings = (table[table["again"].to_numpy(bool)] for table in found[:2])
+    compilations = found.compilations.join(calls[["task", "name"]], on="call", how="inner")
+    return FunctionEvents(
+        *(table[step[table["event"]] != NO_STEP] for table in (calls, tracings, compilations))
+    )
+
+
 def retraced(trace: Trace) -> np.ndarray:
     """Return the events in steps that trace functions again, or compile them in the same call."""
-    found = function_events(trace)
-    again = np.append(found.calls["again"].to_numpy(bool), False)
-    compiled = found.compilations["event"][again[found.compilations["call"].to_numpy(np.int64)]]
-    traced = found.tracings["event"][found.tracings["again"].to_numpy(bool)]
-    rows = np.concatenate([traced.to_numpy(np.int64), compiled.to_numpy(np.int64)])
-    within: np.ndarray = rows[trace.events["step"].to_numpy()[rows] != NO_STEP]
-    return within
+    _, *tables = _in_steps(trace)
+    return np.concatenate([table["event"].to_numpy(np.int64) for table in tables])
 
 
 def retraced_in_steps(trace: Trace) -> list[tuple[str, str]]:
-    """Return the task and name of each function that is traced again in a step."""
-    found, step = function_events(trace), trace.events["step"].to_numpy()
-    again = [table[table["again"].to_numpy(bool)] for table in found[:2]]
-    within = [table[step[table["event"].to_numpy(np.int64)] != NO_STEP] for table in again]
-    return [pair for table in within for pair in zip(table["task"], table["name"], strict=True)]
+    """Return the task and name of each function that is traced again in a step, or compiled for it there."""
+    return [pair for table in _in_steps(trace) for pair in zip(table["task"], table["name"], strict=True)]
 
 
 @per_trace

@@ -129,11 +129,11 @@ def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> 
     return made
 
 
-def legend_below(made: figure, *, columns: int = 6) -> None:
+def legend_below(made: figure) -> None:
     """Put a figure's legend, if any, below it, in our style."""
     for legend in list(made.legend):
         legend.orientation = "horizontal"
-        legend.ncols = columns
+        legend.ncols = 6
         legend.label_text_font_size = _FONT
         legend.background_fill_color = None
         legend.border_line_color = None

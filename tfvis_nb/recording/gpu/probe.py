@@ -47,14 +47,14 @@ def probe() -> Probe:
     return in_a_process(__name__)
 
 
-def in_a_process(module: str, longest_s: float = LONGEST_S) -> Probe:
-    """Run a module that probes, for `longest_s` seconds at most, and return the result."""
+def in_a_process(module: str) -> Probe:
+    """Run a module that probes, for `LONGEST_S` at most, and return the result."""
     # The log has the reasons, which the user did not intend to silence.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}
     command = [sys.executable, "-m", module]
     try:
         done = subprocess.run(  # noqa: S603 - this very Python
-            command, env=environment, capture_output=True, timeout=longest_s, check=False
+            command, env=environment, capture_output=True, timeout=LONGEST_S, check=False
         )
     except subprocess.TimeoutExpired as error:
         return Probe(log=_text(error.stderr), code=None)
