@@ -1,13 +1,22 @@
 """Own tracks in an exported page: seen, pointed at, gone through by keys."""
 
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 from playwright.sync_api import expect
 
-from tests.browser.timeline import OpenExported
+from tests.browser.timeline import OpenExported, Timeline
 from tests.real_traces import DATA, real_trace
 
 HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def fills(timeline: Timeline) -> set[str | None]:
+    """The colours in the picture of a view."""
+    timeline.root.get_by_role("button", name="Export").click()
+    with timeline.page.expect_download() as download:
+        timeline.root.get_by_role("menuitem", name="Picture as vectors").click()
+    return {element.get("fill") for element in ET.parse(download.value.path()).iter()}
 
 
 def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
@@ -82,10 +91,15 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     expect(rows).to_have_attribute("aria-expanded", "true")
     rows.click()
     expect(rows).to_have_attribute("aria-expanded", "false")
-    group = root.get_by_role("button", name="Own tracks", exact=True)
+    group = root.get_by_role("button", name="Own tracks 16 bars", exact=True)
     group.click()
     expect(group).to_have_attribute("aria-expanded", "false")
     expect(calls).to_have_count(0)
+    # Like other folded groups it shows when anything in it runs.
+    folded = fills(timeline)
+    timeline.host.evaluate("host => host.tfvis.store.lanes.hide('own:tracks')")
+    assert folded > fills(timeline)
+    timeline.host.evaluate("host => host.tfvis.store.lanes.unhideAll()")
     # A bar that is gone to is shown.
     timeline.search_box.fill("check")
     timeline.search_box.press("Enter")

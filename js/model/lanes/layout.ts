@@ -1,6 +1,7 @@
 /** The layout from top to bottom: groups, lanes and their rows, in CSS px. */
 
 import type { Clock, Drawn, Lane, Row } from "../types";
+import type { OwnBars } from "../wire/own_tracks";
 import { commonClock } from "./clock_bounds";
 import { type Group, type GroupBy, groupLanes } from "./groups";
 import { laneName, locationLabel, matchesLane } from "./labels";
@@ -24,12 +25,14 @@ export interface GroupItem {
   y: number;
   height: number;
   collapsed: boolean;
-  /** Events of its lanes in the present step. */
+  /** Events of its lanes in the present step, or the bars of own tracks. */
   events: number;
   /** All lanes in it that are not hidden or filtered, even when it is collapsed. */
   lanes: number[];
   /** The lanes whose activity it shows when it is collapsed. */
   preview: number[];
+  /** In place of lanes, the bars of the user's own tracks. */
+  bars: readonly OwnBars[];
   /** Clock of all its lanes; null if the enclosing group has the same. */
   clock: Clock | null;
 }
@@ -167,6 +170,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
       events,
       lanes: ids,
       preview: group.sums.length > 0 ? group.sums.map((lane) => lane.id) : ids,
+      bars: [],
       clock: common === around ? null : common,
     });
     y += GROUP_HEIGHT;
@@ -199,8 +203,13 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     const collapsed = options.groupBy !== "none" && options.collapsed.has(OWN_TRACKS);
     if (options.groupBy !== "none") {
       const [label, height] = ["Own tracks", GROUP_HEIGHT];
-      const none = { level: 0 as const, events: 0, lanes: [], preview: [], clock: null };
-      items.push({ type: "group", key: OWN_TRACKS, label, path: label, y, height, collapsed, ...none });
+      const bars = own.flatMap(({ items }) =>
+        items.flatMap((item) => (item.type === "bars" && item.depth ? item.track : [])),
+      );
+      const events = bars.reduce((sum, { starts }) => sum + starts.length, 0);
+      const none = { level: 0 as const, lanes: [], preview: [], clock: null };
+      const shown = { key: OWN_TRACKS, label, path: label, y, height, collapsed, events, bars };
+      items.push({ type: "group", ...shown, ...none });
       y += height;
     }
     if (!collapsed) for (const each of own) addTracks(each, "");

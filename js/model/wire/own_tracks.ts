@@ -85,9 +85,13 @@ const folded = new WeakMap<OwnBars, Row>();
 
 /** The one row of a track that is folded, by the user's choice or because it has many rows; else null. */
 export function foldedBars(track: OwnBars, isChosen: boolean | undefined): Row | null {
-  const { rows } = track;
-  if (rows.length < 2 || !(isChosen ?? rows.length > MOST_ROWS)) return null;
-  const row = folded.get(track) ?? foldRows(rows);
+  const { length } = track.rows;
+  return length > 1 && (isChosen ?? length > MOST_ROWS) ? wholeRow(track) : null;
+}
+
+/** One row in place of all of a track's, of which there is one at least. */
+export function wholeRow(track: OwnBars): Row {
+  const row = folded.get(track) ?? foldRows(track.rows);
   folded.set(track, row);
   return row;
 }

@@ -8,6 +8,7 @@ import { colourTable } from "../../model/paint/palette";
 import { rasterRow } from "../../model/paint/raster";
 import { NO_STEP, type Row } from "../../model/types";
 import { xAt } from "../../model/viewport";
+import { wholeRow } from "../../model/wire/own_tracks";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import { Names } from "./bar_labels";
@@ -51,7 +52,13 @@ export class Bars {
       if (item.type === "group") {
         const strip = item.level === 0 ? tokens.group : tokens.panel;
         sheet.strip(top, bottom, strip);
-        if (item.collapsed) this.#preview(sheet, store, item.preview, top + 5, strip, nsPerPixel);
+        if (item.collapsed) {
+          const { colours, shade } = store.painting;
+          const lanes = item.preview.map((lane) => ({ row: store.derived.folded(lane), shade }));
+          const bars = item.bars.map((track) => ({ row: wholeRow(track), shade: track.shade }));
+          const [rows, table] = bars.length ? [bars, own] : [lanes, colours];
+          this.#preview(sheet, store, rows, top + 5, strip, nsPerPixel, table);
+        }
         continue;
       }
       const isLane = item.type === "lane";
@@ -100,21 +107,22 @@ export class Bars {
   #preview(
     sheet: Sheet,
     store: Store,
-    lanes: readonly number[],
+    rows: readonly { row: Row; shade: Uint8Array }[],
     y: number,
     strip: string,
     nsPerPixel: number,
+    colours: Uint32Array,
   ): void {
     const [codes, merged] = [this.#codes, this.#merged.fill(0)];
-    for (const lane of lanes) {
-      this.#raster(store, store.derived.folded(lane), nsPerPixel);
+    for (const { row, shade } of rows) {
+      this.#raster(store, row, nsPerPixel, shade);
       for (let x = 0; x < codes.length; x++) if (codes[x] >> 8 > merged[x] >> 8) merged[x] = codes[x];
     }
-    sheet.row(merged, y, PREVIEW, store.painting.colours, strip);
+    sheet.row(merged, y, PREVIEW, colours, strip);
   }
 
   /** Take the levels and paints of a row. */
-  #raster(store: Store, row: Row, nsPerPixel: number, shade = store.painting.shade): void {
+  #raster(store: Store, row: Row, nsPerPixel: number, shade: Uint8Array): void {
     const codes = this.#codes.fill(0);
     const levels = store.derived.levels(row);
     rasterRow(codes, 0, codes.length, row, levels, store.viewport.start, nsPerPixel, shade);

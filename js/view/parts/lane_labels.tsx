@@ -82,6 +82,7 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
   // The sticky header of the device in view covers the header that shows the clock of several devices.
   const known = item.clock ?? (sticky ? commonClock(item.lanes.map((id) => store.drawn.lanes[id])) : null);
   const sentence = known && clockSentence(known);
+  const what = item.key === OWN_TRACKS ? "Bars" : "Events";
   return (
     <button
       type="button"
@@ -102,10 +103,10 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
           <i>{clockLabel(known)}</i>
         </span>
       )}
-      {item.key !== OWN_TRACKS && (
-        <span class="count" title="Events">
+      {(what === "Events" || item.events > 0) && (
+        <span class="count" title={what}>
           {formatCount(item.events)}
-          <span class="visually-hidden"> events</span>
+          <span class="visually-hidden"> {what.toLowerCase()}</span>
         </span>
       )}
     </button>
