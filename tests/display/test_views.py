@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from traitlets import TraitError
 
@@ -241,6 +244,48 @@ def test_the_next_run_of_a_cell_shows_what_the_last_one_did() -> None:
     assert after.view["group_by"] == "none"
     assert not after._view
     assert after.view["hidden"] == []
+
+
+def test_a_cell_that_runs_again_shows_its_timelines_as_they_were_left(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request: dict[str, Any] = {}
+    monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(get_parent=lambda: request))
+
+    def run(*shown: Any, cell: str) -> list[Any]:
+        request.update(metadata={"cellId": cell}, header={"msg_id": uuid.uuid4().hex})
+        for each in shown:
+            each._repr_mimebundle_()
+        return list(shown)
+
+    def some(**options: Any) -> TimelineWidget:
+        return show_timeline(trace, **options)
+
+    first, second = run(some(), some(), cell="some")
+    first.view = {"start_ns": FIRST, "end_ns": FIRST + 9, "group_by": "kind", "color_by": "op"}
+    first.views = {"mine": {"graph": True}}
+    second.view = {"code": True}
+    # Each is shown again in its place; what the cell sets itself stays.
+    again, last, new = run(some(color_by="kind"), some(), some(), cell="some")
+    assert (again.view["group_by"], again.view["color_by"], list(again.views)) == ("kind", "kind", ["mine"])
+    assert (again.view["start_ns"], again.view["end_ns"]) == (FIRST, FIRST + 9)
+    assert (last.view["code"], last.view["group_by"]) == (True, "device")
+    assert new.view == some().view
+    (set_here,) = run(some(view={"group_by": "none", "details": False}, lane_filter="x"), cell="some")
+    assert (set_here.view["group_by"], set_here.view["details"]) == ("none", False)
+    assert set_here.view["lane_filter"] == "x"
+    # A run without timelines, and displaying a timeline twice, change nothing.
+    run(cell="some")
+    run(again, cell="some")
+    assert again.view["color_by"] == "kind"
+    # A dashboard does the same; a trace with other lanes is shown whole.
+    (dashboard,) = run(show_dashboard(trace), cell="some")
+    assert dashboard.view["group_by"] == "kind"
+    (elsewhere,) = run(some(), cell="another")
+    elsewhere.view = {"group_by": "kind", "start_ns": FIRST, "end_ns": FIRST + 9}
+    other = Trace(trace.events.assign(lane=pd.Categorical(["another"] * len(trace.events))))
+    (fresh,) = run(show_timeline(other), cell="another")
+    assert (fresh.view["group_by"], fresh.view["end_ns"] > FIRST + 9) == ("kind", True)
 
 
 def page_options(page: str) -> dict[str, Any]:

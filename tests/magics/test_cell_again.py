@@ -1,5 +1,6 @@
 """A cell with ``%%trace`` that runs again: its widget, its view, and what changed."""
 
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ pytestmark = pytest.mark.tensorflow
 def test_running_a_cell_again_closes_the_widget_it_replaces(
     shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(cell_id: str) -> str:
-        monkeypatch.setattr(shell, "get_parent", lambda: {"metadata": {"cellId": cell_id}}, raising=False)
-        (view,) = Ran(shell, "%%trace\nsession.run(total);").views
+    def run(cell_id: str, code: str = "%%trace t\nsession.run(total);") -> str:
+        request = {"metadata": {"cellId": cell_id}, "header": {"msg_id": uuid.uuid4().hex}}
+        monkeypatch.setattr(shell, "get_parent", lambda: request, raising=False)
+        *_, view = Ran(shell, code).views
         return str(view)
 
     first, elsewhere = run("a"), run("b")
@@ -36,6 +38,9 @@ def test_running_a_cell_again_closes_the_widget_it_replaces(
     shown = _instances[again]
     assert (shown.view["group_by"], shown.view["details"], list(shown.views)) == ("kind", False, ["mine"])
     assert _instances[elsewhere].view["group_by"] == "device"
+    # And by any other timeline that the cell shows in its place.
+    replaced = _instances[run("a", "import tfvis_nb as tv\ndisplay(tv.show_timeline(t))")]
+    assert (replaced.view["group_by"], list(replaced.views)) == ("kind", ["mine"])
 
 
 def test_the_next_run_of_a_cell_says_what_changed(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:

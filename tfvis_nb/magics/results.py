@@ -7,8 +7,8 @@ from typing import Any
 
 from IPython.display import display
 
+from tfvis_nb.core.running_cell import cell_id
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.run_history.cell import cell_id
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.save import save
 
@@ -49,17 +49,16 @@ class Results:
         from tfvis_nb.display.timeline.widget import show_timeline
 
         widget = show_timeline(recorded, keep=keep)
+        publish: Any = display  # it has no types
+        publish(widget)
         cell = cell_id(self._shell)
         if cell is not None:
             # When the cell runs again, it loses its old output, but the widget in it would stay in the kernel
             # and in the saved notebook.
             previous = self._shown.pop(cell, lambda: None)()
             if previous is not None:
-                widget.take_over(previous)
                 previous.close()
             self._shown[cell] = weakref.ref(widget)
-        publish: Any = display  # it has no types
-        publish(widget)
 
 
 def _not_written(path: Path, error: OSError | ValueError) -> str:

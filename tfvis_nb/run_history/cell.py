@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tfvis_nb.core.running_cell import cell_id
 from tfvis_nb.run_history.summary import LONGEST_TEXT, Cell
 
 
@@ -16,13 +17,6 @@ def notebook_of(shell: Any) -> str:
     path = shell.user_ns.get("__vsc_ipynb_file__")
     found = path if isinstance(path, str) else os.environ.get("JPY_SESSION_NAME") or str(Path.cwd())
     return found[-LONGEST_TEXT:]
-
-
-def cell_id(shell: Any) -> str | None:
-    """Return the id of the running cell, or None if the front end sends none."""
-    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
-    found = (parent.get("metadata") or {}).get("cellId")
-    return found if isinstance(found, str) else None
 
 
 def running_cell(shell: Any, code: str, options: str) -> Cell:

@@ -76,6 +76,7 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
             "%%trace\n_ = session.run(loss)",
             "%%trace\nsession.run(loss)\n1 / 0",
             "print('must not run')",
+            "import tfvis_nb as tv\nw = tv.show_timeline(t)\nw",
         ]
     )
     book.run_all()
@@ -118,6 +119,13 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
     expect(book.timelines(2)).to_have_count(1)
     assert book.ask(COUNT) == "4"
     assert book.ask(HELD) == "False"
+
+    # Timelines of any other cell open as they were left as well.
+    book.run(8)
+    book.timeline(8).root.get_by_role("combobox", name="Group lanes").select_option("none")
+    book.wait_until(lambda: book.ask("print(w.group_by)") == "none")
+    book.run(8)
+    expect(book.timeline(8).root.get_by_role("combobox", name="Group lanes")).to_have_value("none")
 
 
 KERAS = """

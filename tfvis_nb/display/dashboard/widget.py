@@ -141,6 +141,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         return f"<{type(self).__name__} {one_line(self.trace, self.timeline.title)}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        self.timeline.show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         after_cell(self.panels.start_first)
         self.timeline.send_details_soon()

@@ -130,7 +130,8 @@ class Views:
         """Return a view of another run of the same cell, as far as it applies to this trace.
 
         Times count from the start of the only shown step, else from that of the run. A range that this trace
-        does not reach, or the whole run, becomes the whole run. Selected events are not kept.
+        does not reach, a range of a trace without a lane of this one, or the whole run becomes the whole run.
+        Selected events are not kept.
         """
         shown = before._replace(selection=None)
         if not before.view:
@@ -141,7 +142,8 @@ class Views:
             view[name] = [lane for lane in view[name] if len(lane) > 3 or tuple(lane) in lanes]
         here, there = self._extent(view["step"]), other._extent(view["step"])
         start, end = view["start"], view["end"]
-        if here is not None and there is not None:
+        shares_lanes = any(len(lane) == 3 for lane in lanes & other._known_lanes())
+        if shares_lanes and here is not None and there is not None:
             later = here[0] - there[0]
             is_part = (start > there[0] or end < there[1]) and start + later < here[1]
             start, end = start + later, end + later

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from typing import Any
 
 import traitlets
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.options import DEFAULTS
 from tfvis_nb.display.pages.static_html import QUICK
 from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views
+from tfvis_nb.display.timeline.runs_of_cells import shown_before
 from tfvis_nb.display.timeline.view import TimelineView
 from tfvis_nb.texts import text_of
 
 
 class ViewedTimeline(TimelineView):
-    """The views of `TimelineWidget`; `_views_of` converts those of its trace."""
+    """The views of `TimelineWidget`; `_views_of` converts those of its trace.
+
+    `_given` names the options that its call has set.
+    """
 
     _trace: Trace
     _views_of: Views
+    _given: Collection[str] = ()
+    _displayed = False
 
     @property
     def view(self) -> dict[str, Any]:
@@ -92,15 +100,32 @@ class ViewedTimeline(TimelineView):
             raise traitlets.TraitError(text_of(error)) from error
         return proposal["value"]
 
-    def take_over(self, other: ViewedTimeline) -> None:
+    def show_as_before(self) -> None:
+        """Show what the timeline showed that it replaces because its cell runs again.
+
+        What this run of the cell has set itself stays. To be called whenever the timeline is displayed; one
+        that has been displayed before stays as it is.
+        """
+        other, is_shown, self._displayed = shown_before(self), self._displayed, True
+        if other is None or is_shown:
+            return
+        own = {name for name in OPTIONS if name in self._given or getattr(self, name) != DEFAULTS[name]}
+        own |= {name for name in ("view", "views") if getattr(self, f"_{name}")}
+        self.take_over(other, but=own)
+
+    def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
         """Show what the timeline of another run of the same cell shows, as far as it applies to this trace.
 
-        Its named views are taken over too.
+        Its named views are taken over too. `but` names what to leave as it is: options, ``"view"`` and
+        ``"views"``.
         """
         now = self._views_of.taken_over(other._now(), other._views_of)
-        for name, value in now.options.items():
-            self.set_trait(name, value)
-        self.set_trait("_view", now.view or None)
+        for name in now.options.keys() - but:
+            self.set_trait(name, now.options[name])
+        if "view" not in but:
+            self.set_trait("_view", now.view or None)
+        if "views" in but:
+            return
         views = []
         for view in other._views:
             found = self._views_of.taken_over(Shown.of(view), other._views_of)

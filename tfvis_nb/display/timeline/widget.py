@@ -87,6 +87,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         check_title(title)
         check_flags(keep=keep)
         self._trace = trace
+        self._given = options.keys()
         self._keep = keep
         self._title = trace.title if title is None else title
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
@@ -215,6 +216,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         return f"<{type(self).__name__} {one_line(self._trace, self._title)}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        self.show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         if not self._details and not self._delivery.rest:
             # Pushed instead of requested, because a kernel busy with later cells does not answer. But only
