@@ -156,6 +156,15 @@ def test_a_page_opens_at_the_view_that_it_is_given(trace: Trace) -> None:
     hidden = page_view(widget.to_html(view={**view, "lane_filter": "ps"}, anonymize=True))["hidden"]
     assert hidden == [[*lanes(trace.anonymized())[0]]]
     assert page_view(trace.to_html(view=view, anonymize=True))["start"] == 1000
+    # Dashboards do the same.
+    dashboard = show_dashboard(trace, group_by="kind")
+    opened = page_options(dashboard.to_html(view=view))
+    assert (opened["view"], opened["selection"], opened["group_by"]) == (expected, {"events": [3]}, "kind")
+    assert (dashboard.view["hidden"], page_view(dashboard.to_html())) == ([], None)
+    with raises_id(ValueError, "view_of_no_lane", name="hidden"):
+        dashboard.to_html(view={"hidden": [("none", "such")]})
+    opened = page_options(dashboard.to_html(view={**view, "lane_filter": "secret"}, anonymize=True))
+    assert (opened["view"], opened["lane_filter"]) == ({**expected, "hidden": hidden}, "")
 
 
 def test_named_views_are_set_kept_and_checked(trace: Trace) -> None:

@@ -15,7 +15,7 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
-from tfvis_nb.display.pages.page import anonymized_options
+from tfvis_nb.display.pages.page import anonymized_options, with_lanes_of
 from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.tabs import tab, tab_names
 from tfvis_nb.display.timeline.linked import LinkedTimeline
@@ -118,15 +118,18 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["max_bytes", "source", "anonymize"])
+        refuse_unknown(options, ["max_bytes", "source", "anonymize", "view"])
         check_title(title)
         limits = {"max_bytes": options.get("max_bytes", MAX_BYTES), "source": options.get("source", True)}
-        now = self.timeline.as_now(title)
+        view = options.get("view")
+        now = self.timeline.as_now(title, view)
         if options.get("anonymize"):
             against = [] if self._against is None else [self._against]
             shown, *others = anonymized([self.timeline.shown, *against])
             tabs = [tab(shown, name, *others) for name in tab_names(*others)]
             values = anonymized_options(now["options"])
+            if view is not None:
+                values["view"] = with_lanes_of(now["options"]["view"], self.timeline.shown, shown)
             return dashboard_page(shown, tabs, title=title or "", options=values, **limits)
         return dashboard_page(self.timeline.shown, self.panels.tabs(), **limits, **now)
 

@@ -119,8 +119,7 @@ def _anonymized(trace: Trace, time_range: Any, selection: Any, view: Any) -> tup
         start, end = validate_range(trace.events, time_range)
         time_range = (start + later, end + later)
     if view is not None:
-        names = dict(zip(_lane_names(trace), _lane_names(other), strict=True))
-        view = anonymized_options(_with_lanes(view, names))
+        view = anonymized_options(with_lanes_of(view, trace, other))
         view |= {name: view[name] + later for name in ("start_ns", "end_ns") if name in view}
         view |= {"selection": chosen(view["selection"])} if "selection" in view else {}
     return other, time_range, chosen(selection), view
@@ -145,6 +144,11 @@ def _with_lanes(view: Mapping[str, Any], names: Mapping[tuple[str, ...], tuple[s
     return {**view} | {
         name: [known[tuple(lane)] for lane in found if tuple(lane) in known] for name, found in lanes.items()
     }
+
+
+def with_lanes_of(view: Mapping[str, Any], trace: Trace, other: Trace) -> dict[str, Any]:
+    """Return a view of `trace` with the names of its lanes and groups in its anonymized copy `other`."""
+    return _with_lanes(view, dict(zip(_lane_names(trace), _lane_names(other), strict=True)))
 
 
 def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:

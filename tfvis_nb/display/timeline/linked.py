@@ -1,7 +1,7 @@
 """A timeline that is part of a dashboard or a comparison."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import traitlets
@@ -42,15 +42,20 @@ class LinkedTimeline(TimelineWidget):
         """The title in its toolbar."""
         return self._title
 
-    def as_now(self, title: str | None) -> dict[str, Any]:
-        """Return the data for a page of the timeline, with its current options and selection."""
+    def as_now(self, title: str | None, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the data for a page of the timeline, with its current options, selection and view.
+
+        `view` overrides some of these, as in `to_html`.
+        """
+        now = self._now() if view is None else self._views_of.drawn(view, self._now())
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
         payloads = self._delivery.payloads if title in (None, self._title) else {}
         return {
             "title": self._title if title is None else title,
             "options": values
-            | {"selection": self._selection, "annotations": self._annotations}
-            | {"view": self._view, "views": self._views, "tracks": self._tracks},
+            | now.options
+            | {"selection": now.selection, "annotations": self._annotations}
+            | {"view": now.view or None, "views": self._views, "tracks": self._tracks},
             **payloads,
         }
 
