@@ -7,6 +7,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 from playwright.sync_api import Browser, Page, Playwright
 
 HELD = ("w", "d", "a", "s")
@@ -75,8 +76,14 @@ def tab_memory(browser: Browser) -> float:
     return max(sizes)
 
 
-def _resident(pid: int) -> float:
+def peak_memory(pid: int) -> float:
+    """Return the megabytes of a process and of those that it started, each at its own peak."""
+    family = [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+    return sum(_resident(each, "VmHWM:") for each in family)
+
+
+def _resident(pid: int, which: str = "VmRSS:") -> float:
     for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(which):
             return int(line.split()[1]) / 1000
     return 0.0
