@@ -84,6 +84,11 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
     });
     ask(`Reading the trace of ${cellText(grid, next)} …`, answer);
   };
+  const copy = async (call: string) => {
+    const text = await copied(call);
+    // Another cell may have been chosen in the meantime.
+    setSaid((now) => (now.call === call ? { text, call } : now));
+  };
   const close = () => {
     host.close();
     setOpened(null);
@@ -173,7 +178,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
           {said.call && <code> {said.call}</code>}
         </span>
         {said.call && (
-          <button type="button" onClick={() => copied(said.call!).then((text) => setSaid({ ...said, text }))}>
+          <button type="button" onClick={() => copy(said.call!)}>
             Copy call
           </button>
         )}

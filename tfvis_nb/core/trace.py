@@ -78,6 +78,14 @@ class Trace(TraceTables, HtmlExport, PictureExport):
     ------
     TypeError, ValueError
         If a part has the wrong type or does not fit the event table.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> columns = {"step": [0, 1], "start_ns": [5, 20], "duration_ns": [3, 9], "kind": ["op", "op"]}
+    >>> trace = Trace(events.build(columns), title="mlp")
+    >>> trace.steps["duration_ns"].tolist()
+    [3, 9]
     """
 
     def __init__(

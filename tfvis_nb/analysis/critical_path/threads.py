@@ -39,7 +39,7 @@ def executor_turns(times: Times) -> Dependencies:
 
     The thread is not recorded. But an op is ready when the previous op on its thread, or the last of its
     inputs, is done: both are stamped one right after the other (``Process`` and ``NodeDone`` in TensorFlow's
-    ``executor.cc``). In real traces they are 20 to 350 ns apart, and of 28 155 ops of one thread only 3 were
+    ``executor.cc``). In real traces they are 20 to 350 ns apart, and of 28,155 ops of one thread only 3 were
     ready at the end of the same one as another.
     """
     rows = np.flatnonzero(times.executor & times.known_ready)

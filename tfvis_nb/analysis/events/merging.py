@@ -52,8 +52,8 @@ def pieces(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Flatten overlapping events, ordered by start, to one row; return the events in it and their ends.
 
     A piece lasts until the next event starts or nothing runs, so all pieces together cover the time in which
-    anything runs. Of events that start together, the last one gets the piece. An event without length gets an
-    empty piece where nothing else runs.
+    anything runs. If several events start together, the last one gets the piece. An event without length gets
+    an empty piece where nothing else runs.
     """
     if not len(start):
         return np.zeros(0, "i8"), np.zeros(0, "i8")

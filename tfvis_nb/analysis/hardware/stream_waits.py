@@ -59,8 +59,8 @@ def _next_of_another(gpu: np.ndarray, lane: np.ndarray, start: np.ndarray, end: 
     first, stop = (np.searchsorted(gpu, gpu, side) for side in ("left", "right"))
     before = bisect_ranges(first, stop, lambda row, index: start[index] < end[row])
     index = np.where(before >= 0, before + 1, first)
-    # Of kernels that start at the same time, the first of another stream: the one after the run of equal
-    # streams.
+    # The first of another stream is the one after the run of equal streams, even if several kernels start at
+    # the same time.
     heads = np.append(np.flatnonzero(np.diff(lane, prepend=-1) | np.diff(gpu, prepend=-1)), len(gpu))
     other = heads[np.searchsorted(heads[:-1], index, "right")]
     is_there = index < stop

@@ -286,6 +286,15 @@ def show_timeline(
     ------
     TypeError, ValueError, FileNotFoundError
         As in `TimelineWidget`, and the errors of reading `source`.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> from tfvis_nb import events
+    >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 90], "kind": ["op", "op"]})
+    >>> timeline = tv.show_timeline(tv.Trace(table), selection=[1], color_by="op")
+    >>> timeline.selection["duration_ns"].tolist(), timeline.color_by
+    ([90], 'op')
     """
     if isinstance(source, TraceDataset):
         refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "run", "tasks", "steps"])

@@ -176,7 +176,7 @@ def _split(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[list[Bar]]:
 
 
 def _named_copies(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[Bar]:
-    """Name copies on plain streams: until TF 1.13 only the lane ``/memcpy`` tells them from kernels."""
+    """Name copies on plain streams: until TF 1.13 they differ from kernels only by the lane ``/memcpy``."""
     copied = {
         (bar.name, bar.op, bar.start, bar.duration)
         for bar in bars
