@@ -7,14 +7,12 @@ import { readTokens, type Tokens } from "../../ui/theme";
 import { drawActivity } from "./activity";
 import { Bars } from "./bars";
 import { drawOverlay } from "./overlay";
-import { drawLegend, LEGEND_LINE, placeLegend } from "./picture_legend";
+import { drawLegend, GAP, LEGEND_LINE, MARGIN, placeLegend } from "./picture_legend";
 import { type Paper, pngPaper, svgPaper } from "./picture_paper";
 import { drawRuler } from "./ruler";
 import type { Surface } from "./surface";
 
-const MARGIN = 12;
 const HEAD = 36;
-const GAP = 16;
 /** The narrowest lanes (CSS px). */
 const LEAST_LANES = 100;
 /**

@@ -6,9 +6,9 @@ import type { Tokens } from "../../ui/theme";
 import { hatch } from "./bar_labels";
 
 export const LEGEND_LINE = 24;
-const MARGIN = 12;
+export const MARGIN = 12;
 const SWATCH = 10;
-const GAP = 16;
+export const GAP = 16;
 
 /** One entry of the legend, and where it stands. */
 export interface Placed {
