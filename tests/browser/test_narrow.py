@@ -6,6 +6,7 @@ import functools
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Locator, ViewportSize, expect
 
@@ -13,6 +14,7 @@ from tests.browser.timeline import OpenExported, Timeline
 from tests.support.examples import sample
 from tests.support.made_steps import GPU, built, kernel, op
 from tfvis_nb import Trace
+from tfvis_nb.analysis.dataflow.edges import KINDS
 from tfvis_nb.core.trace import replaced
 
 US = 1000
@@ -250,3 +252,19 @@ def test_a_low_window_scrolls_the_lanes_and_not_the_page(timeline: Timeline) -> 
     # Much lower, something is left of the lanes.
     page.set_viewport_size(ViewportSize(width=700, height=200))
     page.wait_for_function("() => document.documentElement.scrollHeight > innerHeight")
+
+
+def test_names_of_a_thousand_letters_leave_room_for_the_rest(exported: OpenExported, tmp_path: Path) -> None:
+    name = "_ZN" + "7cutlass" * 130
+    trace = built([op(name, 10, 200, device=GPU), kernel("b", 100, 300, 50)])
+    trace.edges = pd.DataFrame({"source": [0], "target": [1], "kind": pd.Categorical(["launch"], KINDS)})
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
+    visit = "(host, event) => host.tfvis.actions.visitEvent(event)"
+    timeline.host.evaluate(visit, 0)
+    expect(timeline.title).to_have_text(name)
+    expect(timeline.title).to_have_attribute("title", name)
+    expect(timeline.details.get_by_text("Duration")).to_be_in_viewport(ratio=1)
+    timeline.host.evaluate(visit, 1)
+    link = timeline.details.get_by_role("button", name=name[:60])
+    expect(link).to_have_attribute("title", name)
+    assert len(link.inner_text()) < 250

@@ -4,6 +4,9 @@ import type { ComponentChildren } from "preact";
 import type { Store } from "../../state/store";
 import { ScopedText } from "../../ui/scoped_text";
 
+/** Letters of a title that may have more lines than are shown. */
+const LONG = 150;
+
 export function PanelHeader({
   store,
   title,
@@ -16,7 +19,7 @@ export function PanelHeader({
   return (
     <>
       <header>
-        <h2 tabIndex={-1}>
+        <h2 tabIndex={-1} title={title.length > LONG ? title : undefined}>
           <ScopedText text={title} />
         </h2>
         <button

@@ -3,6 +3,7 @@
 import { useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
+import { cutMiddle } from "../../model/format/shorten";
 import { formatDuration, unbroken } from "../../model/format/units";
 import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import type { FusedInstruction } from "../../model/wire/node_facts";
@@ -10,14 +11,23 @@ import type { Store } from "../../state/store";
 import { useKeptFocus } from "../../ui/kept_focus";
 import { ScopedText } from "../../ui/scoped_text";
 
+/** A longer name is cut in its middle: those of C++ functions may have a thousand letters. */
+const LETTERS = 140;
 /** Longer lists are cut here until the user asks for the rest. */
 const FIRST = 8;
 
 export function EventLink({ store, actions, id }: { store: Store; actions: Actions; id: number }) {
+  const name = nameOf(store.drawn, id) || opOf(store.drawn, id);
+  const text = name.length > LETTERS ? cutMiddle(name, LETTERS) : name;
   return (
-    <button type="button" class="link" onClick={() => actions.visit(id)}>
+    <button
+      type="button"
+      class="link"
+      title={text === name ? undefined : name}
+      onClick={() => actions.visit(id)}
+    >
       <b>
-        <ScopedText text={nameOf(store.drawn, id) || opOf(store.drawn, id)} />
+        <ScopedText text={text} />
       </b>{" "}
       <small>
         {isolated(opOf(store.drawn, id))} on {locationOf(store.drawn, id)},{" "}
