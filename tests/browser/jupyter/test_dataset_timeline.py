@@ -95,6 +95,18 @@ def test_one_kernel_among_all_ranks(shown: tuple[Notebook, Timeline], one: Trace
     timeline.clear()
     timeline.click(place)
     expect(timeline.title).to_have_text(KERNEL)
+    # The view is named there, and Python goes back to it.
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("v")
+    timeline.root.get_by_role("textbox", name="Name of this view").fill("kernel")
+    timeline.page.keyboard.press("Enter")
+    book.wait_until(lambda: book.ask("print(*widget.views)") == "kernel")
+    assert "/rank1/" in book.ask("print(*widget.views['kernel']['selection'][0])")
+    timeline.clear()
+    book.wait_until(lambda: book.ask("print(len(widget.selection))") == "0")
+    book.ask("widget.view = {**widget.views['kernel'], 'color_by': 'op'}")
+    expect(timeline.title).to_have_text(KERNEL)
+    expect(timeline.root.get_by_role("combobox", name="Colour")).to_have_value("op")
 
 
 def test_totals_of_a_range_are_those_of_all_ranks(shown: tuple[Notebook, Timeline], one: Trace) -> None:

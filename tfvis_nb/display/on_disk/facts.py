@@ -72,6 +72,17 @@ class EventFacts:
             return event_table.build({}, rows=0)
         return _joined(frames).sort_values("start_ns", kind="stable")
 
+    def own_numbers(self, events: np.ndarray) -> dict[int, tuple[int, int]]:
+        """Return of each event, given in order, its part and its number in the source."""
+        found: dict[int, tuple[int, int]] = {}
+        for number, group, at in self._groups(events):
+            part = self._parts[number]
+            own = part.table(group, ["event"])["event"].to_numpy()[at]
+            first = int(self._places.first_event[number]) + part.first_of(group)
+            for each, event in zip(at.tolist(), own.tolist(), strict=True):
+                found[first + each] = number, event
+        return found
+
     def _groups(self, events: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
         """Assign events, in order, to the row groups of the parts."""
         found = []

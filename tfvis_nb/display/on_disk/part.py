@@ -267,6 +267,15 @@ class Part:
         """Return the row group of an event."""
         return int(np.searchsorted(np.cumsum(self._event_bounds["rows"]), event, "right"))
 
+    def place_of(self, event: int) -> int | None:
+        """Return the number in this part of an event of the source; None if it is not in this part."""
+        for group in range(self.event_group_count):
+            own = self.table(group, ["event"])["event"].to_numpy()
+            at = int(np.searchsorted(own, event))
+            if at < len(own) and own[at] == event:
+                return self.first_of(group) + at
+        return None
+
     def steps(self) -> np.ndarray:
         """Return the step of every event."""
         found = [self.table(group, ["step"])["step"].to_numpy() for group in range(self.event_group_count)]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb.core.intervals import range_ends
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import TraceDataset
@@ -146,6 +147,33 @@ class DatasetSource:
         if len(outside):
             raise ValueError(Text("no_such_event", event=outside[0], events=most))
         return [int(each) for each in array]
+
+    def selection_of(self, value: Any) -> dict[str, Any] | None:
+        """Return a selection for the front end: rows, numbers of events, or a tuple of epoch times."""
+        if value is None:
+            return None
+        if isinstance(value, tuple):
+            return self.range_of(*range_ends(value))
+        if isinstance(value, pd.DataFrame):
+            value = value.index
+        if not isinstance(value, list | pd.Index | pd.Series | np.ndarray):
+            raise TypeError(Text("cannot_select_in_dataset", type=type(value).__name__))
+        ids = self.validate_ids(value)
+        return {"events": ids} if ids else None
+
+    def origins_of(self, ids: Sequence[int]) -> list[tuple[str, int]]:
+        """Return the source of each event, and its number there."""
+        found = self._facts.own_numbers(np.unique(np.array(ids, "i8")))
+        return [(self._task_of[found[each][0]].entry.source, found[each][1]) for each in ids]
+
+    def number_of(self, source: str, event: int) -> int | None:
+        """Return the number of an event of a source in this timeline; None if it is not there."""
+        for number, chosen in enumerate(self._task_of):
+            if chosen.entry.source == source:
+                at = self.parts[number].place_of(event)
+                if at is not None:
+                    return int(self.places.first_event[number]) + at
+        return None
 
     def validate_lanes(self, lanes: Any) -> None:
         """Raise ValueError unless all are numbers of lanes."""

@@ -23,8 +23,9 @@ from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.lane_filter import check_lane_filter
 from tfvis_nb.display.shaping.selection import drawn_selection, selection_of, validate_range
 from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, subset
+from tfvis_nb.display.shaping.trace_views import TraceViews
 from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
-from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views
+from tfvis_nb.display.shaping.views import OPTIONS, Shown
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details as write_details
 from tfvis_nb.display.wire.drawn import MOST_LANES
@@ -128,7 +129,7 @@ def _anonymized(trace: Trace, time_range: Any, selection: Any, view: Any) -> tup
 def _drawn_view(trace: Trace, shown: Trace, view: Any, options: dict[str, Any], selection: Any) -> Shown:
     lanes = order_lanes(trace.events, at_most=MOST_LANES)
     now = Shown({}, {name: options[name] for name in OPTIONS}, selection)
-    return Views(trace, shown, lanes).drawn(view, now)
+    return TraceViews(trace, shown, lanes).drawn(view, now)
 
 
 def _lane_names(trace: Trace) -> list[tuple[str, ...]]:

@@ -5,18 +5,14 @@ The front end (``SavedView`` in ``js/model/view.ts``) has times in nanoseconds f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.core.options import refuse_unknown
-from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.options import validate_option
-from tfvis_nb.display.shaping.gap_compression import moved_time
-from tfvis_nb.display.shaping.selection import drawn_selection, selected_rows
-from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.texts import Text
 
 View = dict[str, Any]
@@ -49,14 +45,35 @@ class Shown(NamedTuple):
         return cls(view, {name: whole[name] for name in OPTIONS}, whole["selection"])
 
 
-class Views:
-    """Converts views of a trace; `shown` has its events at their drawn times, in `lanes`."""
+class Views(ABC):
+    """Converts views of a timeline whose events are from `first` to `last` (epoch ns)."""
 
-    def __init__(self, trace: Trace, shown: Trace, lanes: LaneOrder) -> None:
-        self._trace, self._shown, self._lanes = trace, shown, lanes
-        events = trace.events
-        self._first = origin_ns(events)
-        self._last = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 1
+    def __init__(self, first: int, last: int) -> None:
+        self._first, self._last = first, last
+
+    @abstractmethod
+    def recorded_time(self, drawn: int) -> int:
+        """Return the epoch time of a time of the front end, both in nanoseconds."""
+
+    @abstractmethod
+    def drawn_time(self, time: int) -> int:
+        """Return the front end's time of an epoch time."""
+
+    @abstractmethod
+    def recorded_selection(self, selection: dict[str, Any] | None) -> Any:
+        """Return a selection of the front end in the form of `TimelineWidget.view`."""
+
+    @abstractmethod
+    def drawn_selection(self, value: Any) -> dict[str, Any] | None:
+        """Return a selection for the front end; TypeError or ValueError if there is no such one."""
+
+    @abstractmethod
+    def lanes(self) -> Iterable[tuple[str, str, str]]:
+        """Yield the lanes as task, device and lane."""
+
+    @abstractmethod
+    def extent(self, step: int | None) -> tuple[int, int] | None:
+        """Return start and end of a step, or of everything, in the front end; None for an unknown step."""
 
     def new(self, options: Mapping[str, Any]) -> View:
         """Return the view of a new timeline with these `OPTIONS`."""
@@ -70,19 +87,12 @@ class Views:
         """Return a view of the front end in terms of the trace; an empty one is that of a new timeline."""
         view = self.new(shown.options)
         if found := shown.view:
-            origin = origin_ns(self._shown.events)
             for name, end in zip(_TIMES, ("start", "end"), strict=True):
-                view[name] = moved_time(self._shown, self._trace, origin + round(found[end]))
+                view[name] = self.recorded_time(round(found[end]))
             view |= {name: [tuple(lane) for lane in found.get(name, ())] for name in _LANES}
             view |= {name: bool(found.get(name, False)) for name in PANELS}
             view["step"] = found.get("step")
-        rows = selected_rows(self._shown.events, self._lanes, shown.selection)
-        chosen = rows.attrs.get("range_ns")
-        if chosen is not None:
-            view["selection"] = tuple(moved_time(self._shown, self._trace, time) for time in chosen)
-        elif len(rows):
-            view["selection"] = rows.index.tolist()
-        return view
+        return {**view, "selection": self.recorded_selection(shown.selection)}
 
     def drawn(self, changes: Any, now: Shown) -> Shown:
         """Return a view for the front end: `now` with some values replaced.
@@ -98,20 +108,19 @@ class Views:
             expected = f"more than {times[0]}"
             raise ValueError(Text("view_value", name="end_ns", value=times[1], expected=expected))
         step = None if view["step"] is None else _whole(view, "step")
-        if step is not None and not (self._trace.events["step"] == step).any():
+        if step is not None and self.extent(step) is None:
             expected = "a step of the trace, or None"
             raise ValueError(Text("view_value", name="step", value=step, expected=expected))
         for name in PANELS:
             if not isinstance(view[name], bool):
                 raise TypeError(Text("view_value", name=name, value=view[name], expected="True or False"))
         options = {name: validate_option(name, view[name]) for name in OPTIONS}
-        origin = origin_ns(self._shown.events)
-        start, end = (moved_time(self._trace, self._shown, time) - origin for time in times)
+        start, end = map(self.drawn_time, times)
         lanes = {name: self._named_lanes(view, name) for name in _LANES}
         panels = {name: view[name] for name in PANELS}
         selection = now.selection
         if "selection" in changes:
-            selection = drawn_selection(self._trace, self._shown, changes["selection"])
+            selection = self.drawn_selection(changes["selection"])
         return Shown({"start": start, "end": end, "step": step, **lanes, **panels}, options, selection)
 
     def named(self, views: Any, now: Shown) -> list[View]:
@@ -140,7 +149,7 @@ class Views:
         lanes = self._known_lanes()
         for name in _LANES:
             view[name] = [lane for lane in view[name] if len(lane) > 3 or tuple(lane) in lanes]
-        here, there = self._extent(view["step"]), other._extent(view["step"])
+        here, there = self.extent(view["step"]), other.extent(view["step"])
         start, end = view["start"], view["end"]
         shares_lanes = any(len(lane) == 3 for lane in lanes & other._known_lanes())
         if shares_lanes and here is not None and there is not None:
@@ -150,22 +159,10 @@ class Views:
         else:
             view["step"], is_part = None, False
         if not is_part:
-            first, last = self._extent(view["step"]) or (0, 1)
+            first, last = self.extent(view["step"]) or (0, 1)
             room = (last - first) // 100
             start, end = first - room, last + room
         return shown._replace(view={**view, "start": start, "end": end})
-
-    def _extent(self, step: int | None) -> tuple[int, int] | None:
-        """Return start and end of a step, or of everything, in the front end; None for an unknown step."""
-        events = self._shown.events
-        rows = events if step is None else events[(events["step"] == step).fillna(value=False)]
-        if rows.empty:
-            return None
-        origin = origin_ns(events)
-        return (
-            int(rows["start_ns"].min()) - origin,
-            int((rows["start_ns"] + rows["duration_ns"]).max()) - origin,
-        )
 
     def _time(self, view: View, name: str, *, is_new: bool) -> int:
         value = _whole(view, name)
@@ -193,8 +190,7 @@ class Views:
         return found
 
     def _known_lanes(self) -> set[tuple[str, ...]]:
-        table = self._trace.lanes[["task", "device", "lane"]].astype(str)
-        return {lane[:size] for lane in table.itertuples(index=False, name=None) for size in (1, 2, 3)}
+        return {lane[:size] for lane in self.lanes() for size in (1, 2, 3)}
 
 
 def _whole(view: Mapping[str, Any], name: str) -> int:

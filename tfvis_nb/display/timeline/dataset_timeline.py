@@ -3,25 +3,27 @@
 import html
 import json
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.intervals import range_ends
 from tfvis_nb.core.options import check_title
 from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.on_disk.source import MOST_SELECTED, DatasetSource
+from tfvis_nb.display.on_disk.views import DatasetViews
 from tfvis_nb.display.pages.page import file_stem
-from tfvis_nb.display.timeline.view import TimelineView, checked_options
+from tfvis_nb.display.shaping.views import OPTIONS, Shown
+from tfvis_nb.display.timeline.view import checked_options
+from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 
 
-class DatasetTimeline(TimelineView):
+class DatasetTimeline(ViewedTimeline):
     """The traces of a dataset as one timeline, which only reads the parts in view.
 
     Parameters
@@ -34,16 +36,16 @@ class DatasetTimeline(TimelineView):
         Names of tasks, such as ``"worker 1"`` or in full; None for all.
     steps
         Numbers of steps; None for all, with the events outside steps.
-    selection, title, **options
+    selection, title, view, **options
         As in `TimelineWidget`.
 
     Raises
     ------
     TypeError
-        If an option is unknown, or the title no text.
+        If an option or a key of the view is unknown, or the title no text.
     ValueError
-        If an option or the selection has an invalid value, or there is no such run, task or step, or
-        more lanes or days than a timeline shows.
+        If an option, the view or the selection has an invalid value, if there is no such run, task or step,
+        or if there are more lanes or days than a timeline shows.
     OSError
         If a part of the dataset is damaged.
     """
@@ -59,15 +61,23 @@ class DatasetTimeline(TimelineView):
         steps: Collection[int] | int | None = None,
         selection: Any = None,
         title: str | None = None,
+        view: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         values = checked_options(options)
+        self._given = options.keys()
         check_title(title)
         self._dataset = dataset
         self._delivery = _Delivery(dataset, run, tasks, steps)
         self._title = self._delivery.run if title is None else title
         self._delivery.first = self._delivery.outline(self._title)
+        self._views_of = DatasetViews(self._delivery)
+        if view is not None:
+            # Before creating a widget that would have to be closed again.
+            self._views_of.drawn(view, Shown({}, {name: values[name] for name in OPTIONS}, None))
         super().__init__(selection=selection, **values)
+        if view is not None:
+            self.view = view
 
     @property
     def dataset(self) -> TraceDataset:
@@ -94,16 +104,7 @@ class DatasetTimeline(TimelineView):
         self.set_trait("_selection", self._selection_of(value))
 
     def _selection_of(self, value: Any) -> dict[str, Any] | None:
-        if value is None:
-            return None
-        if isinstance(value, tuple):
-            return self._delivery.range_of(*range_ends(value))
-        if isinstance(value, pd.DataFrame):
-            value = value.index
-        if not isinstance(value, list | pd.Index | pd.Series | np.ndarray):
-            raise TypeError(Text("cannot_select_in_dataset", type=type(value).__name__))
-        ids = self._delivery.validate_ids(value)
-        return {"events": ids} if ids else None
+        return self._delivery.selection_of(value)
 
     def _checked(self, selection: Any) -> dict[str, Any] | None:
         if selection is None:
@@ -142,6 +143,7 @@ class DatasetTimeline(TimelineView):
         return f"<{type(self).__name__} {self._title!r}: {events} of {tasks}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        self.show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         return {**data, "text/html": self.store(lambda: f"<p>{html.escape(repr(self))}</p>")}, metadata

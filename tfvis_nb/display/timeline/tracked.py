@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.pages.static_html import QUICK
 from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks, drawn_tracks
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
 
@@ -14,8 +15,15 @@ from tfvis_nb.display.timeline.viewed import ViewedTimeline
 class TrackedTimeline(ViewedTimeline):
     """The own tracks of `TimelineWidget`; `_shown` has its events at the times drawn."""
 
+    _trace: Trace
     _shown: Trace
     _own: dict[str, OwnTrack]
+
+    def _store_changed(self) -> None:
+        """Store the changed timeline in the notebook's file, unless its trace is large."""
+        # A closed timeline is not shown anywhere.
+        if self._drawn and len(self._trace.events) <= QUICK:
+            self.store_again()
 
     def add_track(self, name: str, table: Any) -> None:
         """Draw a table below the lanes, replacing another track of this name.

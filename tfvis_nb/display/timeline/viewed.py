@@ -8,9 +8,7 @@ from typing import Any
 
 import traitlets
 
-from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.options import DEFAULTS
-from tfvis_nb.display.pages.static_html import QUICK
 from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views
 from tfvis_nb.display.timeline.runs_of_cells import shown_before
 from tfvis_nb.display.timeline.view import TimelineView
@@ -18,12 +16,11 @@ from tfvis_nb.texts import text_of
 
 
 class ViewedTimeline(TimelineView):
-    """The views of `TimelineWidget`; `_views_of` converts those of its trace.
+    """The views of `TimelineWidget` and `DatasetTimeline`; `_views_of` converts those of its events.
 
     `_given` names the options that its call has set.
     """
 
-    _trace: Trace
     _views_of: Views
     _given: Collection[str] = ()
     _displayed = False
@@ -35,7 +32,8 @@ class ViewedTimeline(TimelineView):
         ``start_ns`` and ``end_ns`` (epoch nanoseconds); ``step`` (the only one shown, or None);
         ``hidden`` and ``pinned`` (lists of lanes as (task, device, lane), where (task, device) is a whole
         device); whether the panes ``details``, ``graph`` and ``code`` are open; ``group_by``, ``color_by``
-        and ``lane_filter``; ``selection`` (a list of event ids, a tuple (start_ns, end_ns), or None).
+        and ``lane_filter``; ``selection`` (a list of event ids, a tuple (start_ns, end_ns), or None; in the
+        timeline of a dataset, events are tuples (source, event), as in `TraceDataset.events`).
         Set it to a dict with some of these. TypeError and ValueError name invalid keys and values.
 
         Examples
@@ -138,7 +136,4 @@ class ViewedTimeline(TimelineView):
         return Shown(self._view or {}, options, self._selection)
 
     def _store_changed(self) -> None:
-        """Store the changed timeline in the notebook's file, unless its trace is large."""
-        # A closed timeline is not shown anywhere.
-        if self._drawn and len(self._trace.events) <= QUICK:
-            self.store_again()
+        """Store the changed timeline in the notebook's file, if it is kept there."""

@@ -23,9 +23,10 @@ from tfvis_nb.display.pictures.picture import OPTIONS, Picture, picture
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.selection import drawn_selection, selected_rows, validate_selection
+from tfvis_nb.display.shaping.trace_views import TraceViews
 from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS as VIEW_OPTIONS
-from tfvis_nb.display.shaping.views import Shown, Views
+from tfvis_nb.display.shaping.views import Shown
 from tfvis_nb.display.stored_output import KEPT_BYTES
 from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
@@ -92,7 +93,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         self._title = trace.title if title is None else title
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
         self._shown = compress_gaps(trace)
-        self._views_of = Views(trace, self._shown, self._lanes)
+        self._views_of = TraceViews(trace, self._shown, self._lanes)
         self._delivery = Delivery(self._shown, self._lanes, self._title)
         if view is not None:
             # Before creating a widget that would have to be closed again.
@@ -274,8 +275,8 @@ def show_timeline(
         A `Trace`, a `TraceDataset`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
         ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
     selection, title, keep, **options
-        As in `TimelineWidget`, with its ``view`` and ``tracks``; of a dataset also ``run``, ``tasks`` and
-        ``steps``, as in `DatasetTimeline`.
+        As in `TimelineWidget`, with its ``view`` and ``tracks``. Of a dataset, there are ``run``, ``tasks``
+        and ``steps`` instead of ``keep`` and ``tracks``, as in `DatasetTimeline`.
 
     Returns
     -------
@@ -297,7 +298,8 @@ def show_timeline(
     ([90], 'op')
     """
     if isinstance(source, TraceDataset):
-        refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "run", "tasks", "steps"])
+        own = ["selection", "title", "view", "run", "tasks", "steps"]
+        refuse_unknown(options, [*timeline_options.DEFAULTS, *own])
         return DatasetTimeline(source, selection=selection, title=title, **options)
     refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "keep", "view", "tracks"])
     check_title(title)
