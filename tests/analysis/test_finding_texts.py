@@ -23,7 +23,7 @@ def test_a_finding(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", GOLDEN["measurements"], ids=lambda case: str(case["id"]))
 def test_a_measurement(case: dict[str, Any]) -> None:
-    assert RULES[case["id"]].summarise(case["figures"]) == case["text"]
+    assert RULES[case["id"]].sentence(case["figures"]) == case["text"]
 
 
 def test_every_rule_has_texts() -> None:

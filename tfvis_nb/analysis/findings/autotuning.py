@@ -16,7 +16,6 @@ from tfvis_nb.analysis.findings.finding import (
     step_times,
 )
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Rule,
@@ -123,15 +122,13 @@ def _word(_key: str, figures: Figures) -> Texts:
 def _measure(trace: Trace) -> Measurement:
     tuned = _tuned(trace)
     if isinstance(tuned, Text):
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": tuned})
+        return Measurement.unknown(SHARE, tuned)
     total = max(int(step_times(trace)["duration_ns"].sum()), 1)
     share = int(_time(trace, tuned)[0].sum()) / total if len(tuned) else 0.0
-    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
+    return Measurement.of(SHARE, share)
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Tuning of convolutions is not available: {figures['reason']}."
     return f"Tuning of convolutions takes {step_time(figures['share'])}{beyond(figures)}."
 
 
@@ -142,4 +139,5 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Tuning of convolutions is",
 )

@@ -118,14 +118,12 @@ def _word(_key: str, figures: Figures) -> Texts:
 def _measure(trace: Trace) -> Measurement:
     outside = outside_steps(trace)
     if outside is None:
-        return Measurement(NOT_KNOWN, RUN_SHARE.value, {"reason": Text("no_steps")})
+        return Measurement.unknown(RUN_SHARE, Text("no_steps"))
     share = outside.run_share
-    return Measurement(share, RUN_SHARE.value, {"share": share, "threshold": RUN_SHARE.value})
+    return Measurement.of(RUN_SHARE, share)
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Time outside steps is not available: {figures['reason']}."
     return f"Time outside steps is {format_percent(figures['share'])} of the run{beyond(figures)}."
 
 
@@ -141,6 +139,7 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Time outside steps is",
     whole=True,
     headline=_headline,
 )

@@ -80,8 +80,6 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Time for tracing and compiling is not available: {figures['reason']}."
     return f"Tracing and compiling take {step_time(figures['share'])}{beyond(figures)}."
 
 
@@ -92,5 +90,6 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Time for tracing and compiling is",
     remedy=Remedy("Compiling beforehand", lambda _: {"activities": {"compile": 0}}),
 )

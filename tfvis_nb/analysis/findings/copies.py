@@ -8,7 +8,6 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import Finding, step_range, whole_tasks
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Remedy,
@@ -141,14 +140,12 @@ def _headline(figures: Figures) -> str:
 def _measure(trace: Trace) -> Measurement:
     sums = _exposed(trace)
     if sums.empty:
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": Text("no_gpu_events")})
+        return Measurement.unknown(SHARE, Text("no_gpu_events"))
     share = float(sums["share"].iloc[0])
-    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
+    return Measurement.of(SHARE, share)
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Copies between host and device are not available: {figures['reason']}."
     return (
         f"Copies between host and device take {step_time(figures['share'])} while no device computes"
         f"{beyond(figures)}."
@@ -162,6 +159,7 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Copies between host and device are",
     remedy=Remedy("Free copies", lambda _: {"activities": dict.fromkeys(("h2d", "d2h"), 0)}),
     headline=_headline,
 )

@@ -6,7 +6,6 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import Finding, step_range, step_times
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Remedy,
@@ -155,15 +154,13 @@ def _placement(figures: Figures) -> str:
 def _measure(trace: Trace) -> Measurement:
     table = cpu_ops_between_kernels(trace)
     if why_not(table):
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": why_not(table)})
+        return Measurement.unknown(SHARE, why_not(table))
     total = int(step_times(trace)["duration_ns"].sum())
     share = int(_interrupting(trace)["gpu_idle_exclusive_ns"].sum()) / total if total and len(table) else 0.0
-    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
+    return Measurement.of(SHARE, share)
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Interruptions of GPUs by CPU ops are not available: {figures['reason']}."
     return (
         f"A GPU is idle for {step_time(figures['share'])} while ops run on the CPU or copy to the host"
         f"{beyond(figures)}."
@@ -181,6 +178,7 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Interruptions of GPUs by CPU ops are",
     headline=_headline,
     remedy=Remedy("Removing these ops", lambda figures: {"ops": dict.fromkeys(figures["ops"], 0)}),
 )

@@ -72,7 +72,7 @@ def _word(_key: str, figures: Figures) -> Texts:
 def _measure(trace: Trace) -> Measurement:
     table = slow_steps(trace)
     if why_not(table):
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": why_not(table)})
+        return Measurement.unknown(SHARE, why_not(table))
     first = slow_first_step(trace)
     share = first.share if first else 0.0
     return Measurement(
@@ -81,12 +81,19 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"A comparison of the first step is not available: {figures['reason']}."
     if not figures["slow"]:
         return f"The first step is less than {SLOW_STEP_RATIO} times the median of the others."
     share = format_percent(figures["share"])
     return f"The excess of the first step is {share} of the time of all steps{beyond(figures)}."
 
 
-RULE = Rule("first step", {"SHARE": SHARE}, _find, _word, _measure, _summarise, whole=True)
+RULE = Rule(
+    "first step",
+    {"SHARE": SHARE},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    "A comparison of the first step is",
+    whole=True,
+)

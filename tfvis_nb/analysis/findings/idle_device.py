@@ -9,15 +9,7 @@ from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES, while_idle
 from tfvis_nb.analysis.findings.launch_bound import device_name, tracing_figures, tracing_sentence, waits
 from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
-from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
-    Figures,
-    Measurement,
-    Rule,
-    Texts,
-    Threshold,
-    step_time,
-)
+from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, step_time
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.trace import Trace
@@ -120,7 +112,7 @@ def _word(_key: str, figures: Figures) -> Texts:
 def _measure(trace: Trace) -> Measurement:
     table = waits(trace)
     if why_not(table):
-        return Measurement(NOT_KNOWN, IDLE_SHARE.value, {"reason": why_not(table)})
+        return Measurement.unknown(IDLE_SHARE, why_not(table))
     least = table.iloc[int(table["busy_share"].to_numpy().argmin())]
     share = 1 - float(least["busy_share"])
     figures = {"share": share, "task": str(least["task"]), "device": str(least["device"])}
@@ -128,8 +120,6 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Idle time of devices is not available: {figures['reason']}."
     name = device_name(figures["task"], figures["device"])
     return (
         f"{name} is idle for {step_time(figures['share'])}, the most of all devices"
@@ -137,4 +127,6 @@ def _summarise(figures: Figures) -> str:
     )
 
 
-RULE = Rule("idle device", {"IDLE_SHARE": IDLE_SHARE}, _find, _word, _measure, _summarise)
+RULE = Rule(
+    "idle device", {"IDLE_SHARE": IDLE_SHARE}, _find, _word, _measure, _summarise, "Idle time of devices is"
+)

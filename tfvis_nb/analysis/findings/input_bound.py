@@ -238,8 +238,6 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Input wait is not available: {figures['reason']}."
     sentence = f"Input wait is {step_time(figures['share'])}"
     if figures["share"] >= figures["threshold"] and figures["mean_ns"] < MEAN_NS.value:
         each, least = format_duration(figures["mean_ns"]), format_duration(MEAN_NS.value)
@@ -254,5 +252,6 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Input wait is",
     remedy=Remedy("Input without waiting", lambda _: {"activities": {"input": 0}}),
 )

@@ -8,7 +8,6 @@ from tfvis_nb.analysis.findings.finding import Finding, step_range
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES, while_idle
 from tfvis_nb.analysis.findings.program import fewer_launches, recorded
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Remedy,
@@ -157,7 +156,7 @@ def device_name(task: str, device: str) -> str:
 def _measure(trace: Trace) -> Measurement:
     table = waits(trace)
     if why_not(table):
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": why_not(table)})
+        return Measurement.unknown(SHARE, why_not(table))
     most = table.iloc[0]
     figures = {
         **{name: most[name] for name in ("task", "device")},
@@ -170,8 +169,6 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Launch waits are not available: {figures['reason']}."
     name = device_name(figures["task"], figures["device"])
     sentence = (
         f"{name} is busy {format_percent(figures['busy_share'])} of step time and idle"
@@ -198,6 +195,7 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Launch waits are",
     below=("cpu ops", "copies.variables"),
     below_from=0.5,
     leads=True,

@@ -60,7 +60,7 @@ def measurements(trace: Trace) -> pd.DataFrame:
     rows = []
     for name, rule in sorted(RULES.items(), key=lambda item: not item[1].leads):
         share, limit, figures = rule.measure(rule.of(trace))
-        rows.append((rule.kind, share, limit, rule.summarise(figures), name, figures))
+        rows.append((rule.kind, share, limit, rule.sentence(figures), name, figures))
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
     near = (table["share"] / table["limit"]).fillna(-1.0).to_numpy()
     order = np.lexsort((-near, table.index.to_numpy() > 0, near < 0))

@@ -8,7 +8,6 @@ import pandas as pd
 
 from tfvis_nb.analysis.findings.finding import Finding, longest_events, step_range, step_times
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Rule,
@@ -181,15 +180,13 @@ def _common(figures: Figures) -> str:
 def _measure(trace: Trace) -> Measurement:
     reason = why_not(functions(trace))
     if reason:
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": reason})
+        return Measurement.unknown(SHARE, reason)
     share = _share(trace, retraced_times(trace))
     most = int(functions(trace)["retraces"].max())
-    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value, "retraces": most})
+    return Measurement.of(SHARE, share, retraces=most)
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Retracing of functions is not available: {figures['reason']}."
     if not figures["retraces"]:
         return "No function is traced again."
     return (
@@ -199,4 +196,12 @@ def _summarise(figures: Figures) -> str:
     )
 
 
-RULE = Rule("retracing", {"SHARE": SHARE, "RETRACES": RETRACES}, _find, _word, _measure, _summarise)
+RULE = Rule(
+    "retracing",
+    {"SHARE": SHARE, "RETRACES": RETRACES},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    "Retracing of functions is",
+)

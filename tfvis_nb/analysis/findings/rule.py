@@ -1,7 +1,7 @@
 """A rule measures a cause of slow steps, decides whether to report it, and words the finding."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.steps.other_steps import other_steps
@@ -41,6 +41,16 @@ class Measurement(NamedTuple):
     """The smallest share that is reported."""
     figures: dict[str, Any]
 
+    @classmethod
+    def of(cls, threshold: Threshold, share: float, **more: Any) -> Self:
+        """Return the measurement of a share."""
+        return cls(share, threshold.value, {"share": share, "threshold": threshold.value, **more})
+
+    @classmethod
+    def unknown(cls, threshold: Threshold, reason: Any) -> Self:
+        """Return the measurement of a share that the trace does not record."""
+        return cls(NOT_KNOWN, threshold.value, {"reason": reason})
+
 
 class Remedy(NamedTuple):
     """A change that removes a cause; a replay of the steps with it shows the most that this saves."""
@@ -74,7 +84,9 @@ class Rule(NamedTuple):
     """The texts for the id and the figures of a finding."""
     measure: Callable[[Trace], Measurement]
     summarise: Callable[[Figures], str]
-    """A sentence for the figures of a measurement."""
+    """A sentence for the figures of a known measurement."""
+    subject: str = ""
+    """The start of the sentence for an unknown one, before "not available"."""
     below: tuple[str, ...] = ()
     """Kinds or ids of findings that include this one and rank above it."""
     below_from: float = 0.0
@@ -93,6 +105,11 @@ class Rule(NamedTuple):
     def of(self, trace: Trace) -> Trace:
         """Return the part of a trace that it covers."""
         return trace if self.whole else other_steps(trace)
+
+    def sentence(self, figures: Figures) -> str:
+        """Return a sentence for the figures of a measurement, known or not."""
+        reason = figures.get("reason")
+        return self.summarise(figures) if reason is None else f"{self.subject} not available: {reason}."
 
 
 def beyond(figures: Figures) -> str:

@@ -6,7 +6,6 @@ import pandas as pd
 from tfvis_nb.analysis.findings.finding import Finding, step_range, step_times
 from tfvis_nb.analysis.findings.launch_bound import device_name
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Remedy,
@@ -99,19 +98,17 @@ def _measure(trace: Trace) -> Measurement:
     several = streams(trace) > 1
     if not several.any():
         reason = Text("no_kernels") if kernel_runs(trace).empty else Text("one_stream")
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": reason})
+        return Measurement.unknown(SHARE, reason)
     if trace.events["scheduled_ns"][several].isna().all():
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": Text("no_launches")})
+        return Measurement.unknown(SHARE, Text("no_launches"))
     runs = _waits(trace)
     total = int(step_times(trace)["duration_ns"].sum())
     waits = runs.groupby(["task", "device", "name", "op"])["waits_ns"].sum()
     share = min(int(waits.max()) / total, 1.0) if total and len(waits) else 0.0
-    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
+    return Measurement.of(SHARE, share)
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Kernels that serialise streams are not available: {figures['reason']}."
     return (
         f"For {step_time(figures['share'])}, one kernel runs alone while kernels of other streams wait for it"
         f" to end{beyond(figures)}."
@@ -125,5 +122,6 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Kernels that serialise streams are",
     remedy=Remedy("Removing this kernel", lambda figures: {"kernels": {figures["name"]: 0}}),
 )

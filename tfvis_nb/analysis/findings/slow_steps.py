@@ -10,7 +10,6 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import Finding, step_range
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Rule,
@@ -268,7 +267,7 @@ def _named(steps: list[int]) -> str:
 def _measure(trace: Trace) -> Measurement:
     compared = _compared(trace)
     if isinstance(compared, Text):
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": compared})
+        return Measurement.unknown(SHARE, compared)
     table, more, longer = compared
     slow = more | longer
     share = int(table.loc[slow, "excess_ns"].clip(lower=0).sum()) / int(table["duration_ns"].sum())
@@ -284,8 +283,6 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Slow steps are not available: {figures['reason']}."
     slow, steps = figures["slow_steps"], figures["steps"]
     sentence = (
         f"{slow} of {steps} steps take at least {SLOW_STEP_RATIO} times the median or have that much more"
@@ -307,4 +304,5 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Slow steps are",
 )

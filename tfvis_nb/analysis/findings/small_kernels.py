@@ -9,7 +9,6 @@ from tfvis_nb.analysis.findings.kernel_time import kernel_finding, kernel_time
 from tfvis_nb.analysis.findings.launch_bound import device_name
 from tfvis_nb.analysis.findings.program import larger_kernels, recorded
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Rule,
@@ -73,18 +72,18 @@ def _measure(trace: Trace) -> Measurement:
     runs = kernel_runs(trace)
     if not ((runs["blocks"] > 0) & (runs["cores"] > 0)).any():
         reason = Text("no_kernels") if runs.empty else Text("no_grids")
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": reason})
+        return Measurement.unknown(SHARE, reason)
     found = _measured(trace)
     share = found["share"] if found else 0.0
-    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
+    return Measurement.of(SHARE, share)
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Kernels too small for the GPU are not available: {figures['reason']}."
     return (
         f"Kernels with fewer blocks than the GPU has SMs lose {step_time(figures['share'])}{beyond(figures)}."
     )
 
 
-RULE = Rule("small kernels", {"SHARE": SHARE}, _find, _word, _measure, _summarise)
+RULE = Rule(
+    "small kernels", {"SHARE": SHARE}, _find, _word, _measure, _summarise, "Kernels too small for the GPU are"
+)

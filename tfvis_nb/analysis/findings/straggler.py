@@ -16,7 +16,6 @@ from tfvis_nb.analysis.findings.finding import (
 )
 from tfvis_nb.analysis.findings.late_work import WORK_RATIO, is_more, sentence, work
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Remedy,
@@ -230,7 +229,7 @@ def _headline(figures: Figures) -> str:
 def _measure(trace: Trace) -> Measurement:
     table = late_tasks(trace)
     if why_not(table):
-        return Measurement(NOT_KNOWN, COLLECTIVE_SHARE.value, {"reason": why_not(table)})
+        return Measurement.unknown(COLLECTIVE_SHARE, why_not(table))
     shares = {}
     for kind in _BARRIERS:
         share = table.loc[(table["kind"] == kind).to_numpy(), "share"].max()
@@ -238,7 +237,7 @@ def _measure(trace: Trace) -> Measurement:
             shares[kind] = float(share)
     if not shares:
         reason = Text("no_barriers")
-        return Measurement(NOT_KNOWN, COLLECTIVE_SHARE.value, {"reason": reason})
+        return Measurement.unknown(COLLECTIVE_SHARE, reason)
     nearest = max(shares, key=lambda kind: shares[kind] / _BARRIERS[kind].value)
     share, threshold = shares[nearest], _BARRIERS[nearest].value
     reported = share >= threshold and bool(_find(trace))
@@ -247,8 +246,6 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Waiting for stragglers is not available: {figures['reason']}."
     where = {"collective": "at collectives", "end": "at the end of steps"}
     waits = [
         f"{step_time(share)} {where[kind]} (threshold {limit(_BARRIERS[kind].value)})"
@@ -273,6 +270,7 @@ RULE = Rule(
     _word,
     _measure,
     _summarise,
+    "Waiting for stragglers is",
     remedy=Remedy("A task on time", lambda figures: {"on_time": figures["task"]}),
     headline=_headline,
 )

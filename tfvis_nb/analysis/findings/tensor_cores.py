@@ -9,7 +9,6 @@ from tfvis_nb.analysis.findings.kernel_time import kernel_finding, kernel_time
 from tfvis_nb.analysis.findings.launch_bound import device_name
 from tfvis_nb.analysis.findings.program import lower_precision, recorded
 from tfvis_nb.analysis.findings.rule import (
-    NOT_KNOWN,
     Figures,
     Measurement,
     Rule,
@@ -64,19 +63,19 @@ def _measure(trace: Trace) -> Measurement:
     runs = kernel_runs(trace)
     if not _on_capable(runs).any():
         reason = Text("no_kernels") if runs.empty else Text("no_tensor_cores")
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": reason})
+        return Measurement.unknown(SHARE, reason)
     found = _measured(trace)
     share = found["share"] if found else 0.0
-    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
+    return Measurement.of(SHARE, share)
 
 
 def _summarise(figures: Figures) -> str:
-    if "reason" in figures:
-        return f"Kernels without Tensor Cores are not available: {figures['reason']}."
     return (
         f"Kernels without Tensor Cores, of ops that could use them, take {step_time(figures['share'])}"
         f"{beyond(figures)}."
     )
 
 
-RULE = Rule("tensor cores", {"SHARE": SHARE}, _find, _word, _measure, _summarise)
+RULE = Rule(
+    "tensor cores", {"SHARE": SHARE}, _find, _word, _measure, _summarise, "Kernels without Tensor Cores are"
+)
