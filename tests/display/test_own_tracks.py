@@ -188,6 +188,12 @@ def test_pictures_have_them() -> None:
     assert Trace(TRACE.events).to_svg(tracks={"NIC": VALUES}).count('class="tracks"') == 1
 
 
+def test_a_picture_has_bars_without_length_at_its_edges() -> None:
+    svg = TRACE.to_svg(tracks={"marks": {"start_ns": [FIRST, LAST], "duration_ns": [0, 0]}})
+    (tracks,) = [group for group in ET.fromstring(svg).iter(f"{SVG}g") if group.get("class") == "tracks"]
+    assert [path.get("d", "").count("M") for path in tracks.findall(f"{SVG}path")] == [2]
+
+
 def test_a_picture_of_a_range_has_the_values_in_it_and_the_last_one_before() -> None:
     values = {"time_ns": [FIRST, FIRST + 10, FIRST + 40, FIRST + 90], "value": [9, 1, 2, 7]}
     svg = TRACE.to_svg(time_range=(FIRST + 20, FIRST + 60), tracks={"loss": values})

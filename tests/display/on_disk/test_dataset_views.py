@@ -85,6 +85,12 @@ def test_named_views(ranks: TraceDataset) -> None:
     assert widget._views == named
 
 
+def test_a_dataset_cannot_be_kept_in_the_notebook(ranks: TraceDataset) -> None:
+    options: dict[str, Any] = {"keep": True}
+    with raises_id(TypeError, "unknown_option", name="keep"):
+        tv.show_timeline(ranks, **options)
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "key", "figures"),
     [

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.pictures.layout import ROW
 from tfvis_nb.display.pictures.lettering import FONT_SIZE, LETTER, NAME_ROOM, NAME_SIZE, cut, readable
@@ -63,14 +64,14 @@ def _height(track: OwnTrack) -> float:
 
 
 def _bars(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:
-    if not len(track.start):
+    if track.duration is None or not len(track.start):
         return ""
-    ends = track.start + (0 if track.duration is None else track.duration)
     rows = track.rows
     pitch = _height(track) / (int(rows.max()) + 1)
-    left, right = frame.x(track.start), frame.x(ends)
-    seen = (track.start < frame.ends[1]) & (ends > frame.ends[0])
-    width = np.maximum(right - left, 0.4)
+    left, right = frame.x(track.start), frame.x(track.start + track.duration)
+    seen = is_inside(track.start, track.duration, *frame.ends)
+    # With a gap, because adjacent bars have the same colour.
+    width = np.maximum(right - left - 0.5, 0.4)
     shapes, names = [], []
     for at in np.flatnonzero(seen).tolist():
         y, tall = top + rows[at] * pitch, max(pitch - 1, pitch / 2)

@@ -299,7 +299,8 @@ def show_timeline(
     """
     if isinstance(source, TraceDataset):
         own = ["selection", "title", "view", "run", "tasks", "steps"]
-        refuse_unknown(options, [*timeline_options.DEFAULTS, *own])
+        # A notebook's file cannot keep it.
+        refuse_unknown([*options, *(["keep"] if keep else [])], [*timeline_options.DEFAULTS, *own])
         return DatasetTimeline(source, selection=selection, title=title, **options)
     refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "keep", "view", "tracks"])
     check_title(title)
