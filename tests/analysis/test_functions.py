@@ -92,7 +92,7 @@ def test_calls_of_jax_that_compile_are_traced_again_after_the_first_call() -> No
     assert why is not None
     assert why.id == "signatures_not_recorded"
     (found,) = trace.findings["figures"][trace.findings["kind"] == "retracing"]
-    assert (found["name"], found["jitted"]) == ("train", True)
+    assert (found["name"], found["jitted"], found["here_ns"]) == ("train", True, 48)
 
 
 def test_a_first_call_that_creates_variables_traces_twice_and_not_again() -> None:

@@ -19,6 +19,7 @@ import tfvis_nb as tv
 from tests.recording.work import labels
 from tests.support.texts import figures_of, raises_id
 from tests.support.with_tensorflow import run
+from tfvis_nb.analysis.functions.retraced import retraced_times
 from tfvis_nb.core.nested_columns import OP_NAME, PROGRAM
 from tfvis_nb.texts import Text, id_of
 
@@ -132,11 +133,12 @@ def test_a_step_called_ahead_keeps_its_own_tracing_and_compiling() -> None:
     compiling = events[events["op"].isin(["lower_sharding_computation", "backend_compile_and_load"])]
     assert set(compiling["step"]) - {-1} == {2}
     found = t.functions.set_index("name").loc["product"]
-    longest = t.steps.set_index("step").loc[2, "duration_ns"]
+    longest = t.steps.loc[t.steps["step"] == 2, "duration_ns"].item()
     assert found["retraces"] == 1
-    assert found["tracing_ns"] + found["compiling_ns"] <= longest
-    (finding,) = t.findings["figures"][t.findings["kind"] == "retracing"]
-    assert (finding["step"], finding["step_ns"]) == (2, longest)
+    # The step starts when the one before it ends, so what these hide costs nothing.
+    assert retraced_times(t).sum() <= min(found[["tracing_ns", "compiling_ns"]].sum(), longest)
+    steps = t.steps[t.steps["step"] >= 0]
+    assert steps["duration_ns"].sum() <= steps["end_ns"].max() - steps["start_ns"].min()
 
 
 def test_marked_steps(ones: Any) -> None:

@@ -215,7 +215,8 @@ class TraceTables:
     def steps(self) -> pd.DataFrame:
         """One row per step: step, start_ns, end_ns, duration_ns, events, label.
 
-        Events outside all steps form one row with the step -1 (`tfvis_nb.events.NO_STEP`).
+        Events outside all steps form one row with the step -1 (`tfvis_nb.events.NO_STEP`). Steps of JAX
+        follow each other: one starts at the earliest when the one before it ends.
         """
         from tfvis_nb.analysis.steps.step_table import step_table
 

@@ -25,6 +25,7 @@ from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.analysis.events.merging import merge_neighbours, pieces
 from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.analysis.events.waits import waits
+from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -98,20 +99,23 @@ def level_table(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pa.Table
         {name: pa.array(columns[name].astype(dtype)) for name, dtype in _COLUMNS.items()}
         | {text: _texts(table[text], columns["event"]) for text in ("name", "op")}
     )
-    labels = {
-        int(steps[at]): trace.step_labels.get(int(recorded), "") for recorded, at in _firsts(table["step"])
-    }
     described = _described(table, lanes, bars, devices.assign(mixed=mixed), sums) | {"levels": held}
     figures = _step_figures(bars, of_devices)
-    described["steps"] = [
-        {**step, "label": labels[step["step"]], "lanes": figures[step["step"]]} for step in described["steps"]
-    ]
+    rows = _steps(trace, events, steps).to_dict("records")
+    described["steps"] = [{**step, "lanes": figures[step["step"]]} for step in rows]
     return written.replace_schema_metadata({KEY: json.dumps(described, separators=(",", ":")).encode()})
 
 
-def _firsts(steps: pd.Series) -> Iterator[tuple[int, int]]:
-    """Yield each step that occurs, and where first."""
-    yield from zip(*np.unique(steps.to_numpy(), return_index=True), strict=True)
+def _steps(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pd.DataFrame:
+    """Return the start, end, number of events and label of each step of a part."""
+    start, end = within_steps(trace)
+    recorded = trace.events["step"].to_numpy()[events]
+    table = pd.DataFrame({"step": steps, "recorded": recorded, "start": start[events], "end": end[events]})
+    found = table.groupby("step").agg(
+        start=("start", "min"), end=("end", "max"), events=("start", "size"), label=("recorded", "first")
+    )
+    found["label"] = [trace.step_labels.get(step, "") for step in found["label"].tolist()]
+    return found.reset_index()
 
 
 def write(table: pa.Table, file: Path) -> None:
@@ -292,15 +296,12 @@ def _described(
     rows = np.zeros(count, "i8")
     np.maximum.at(rows, lanes.of_event, bars["row"] + 1)
     table = lanes.table.assign(rows=rows, busy=_lane_busy(lanes, start, end))
-    steps = pd.DataFrame({"step": bars["step"], "start": start, "end": end}).groupby("step")
-    grouped = steps.agg(start=("start", "min"), end=("end", "max"), events=("start", "size"))
     return {
         "events": len(events),
         "start": int(start.min()),
         "end": int(end.max()),
         "lanes": table[["device", "lane", "kind", "events", "rows", "busy"]].to_dict("records"),
         "devices": devices.assign(busy=device_busy).to_dict("records"),
-        "steps": grouped.reset_index().to_dict("records"),
         "ops": sorted({"", *map(str, events["op"].cat.remove_unused_categories().cat.categories)}),
         # The latest end in each row group of ``events``, because long events extend into the times of later
         # ones.

@@ -9,6 +9,7 @@ import pyarrow as pa
 from tfvis_nb.analysis.events.activity import accelerators
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -18,7 +19,7 @@ COUNTS = (*_COUNTED, "bytes")
 _KEYS = ["step", "task"]
 
 FIGURES: dict[str, str] = {
-    "start_ns": "Earliest start of the task's events in the step, in epoch ns; null where it has none.",
+    "start_ns": "Earliest start of the task's events within the step, in epoch ns; null where it has none.",
     "duration_ns": "Latest end minus earliest start of these events, in ns.",
     "step_ns": "Duration of the step over all tasks of its source, in ns: the sum of the activities.",
     **dict.fromkeys(PARTS, "That of `tfvis_nb.analysis.breakdown` for the task, in ns."),
@@ -65,12 +66,15 @@ def _grouped(table: pd.DataFrame) -> Any:
 
 
 def _own(trace: Trace) -> pd.DataFrame:
-    """Return start and end of each task's events in a step, and the number of each kind."""
-    events = trace.events[(trace.events["step"] != NO_STEP).to_numpy()]
+    """Return start and end of each task's events within a step, and the number of each kind."""
+    inside = (trace.events["step"] != NO_STEP).to_numpy()
+    events = trace.events[inside]
+    start, end = within_steps(trace)
     kind = events["kind"].astype(object)
     moved = kind.isin(["memcpy", "transfer"]).to_numpy()
-    table = events[[*_KEYS, "start_ns"]].assign(
-        end_ns=events["start_ns"] + events["duration_ns"],
+    table = events[_KEYS].assign(
+        start_ns=start[inside],
+        end_ns=end[inside],
         bytes=np.where(moved, events["bytes"].to_numpy(np.int64, na_value=0), 0),
         **{name: (kind == one).to_numpy(np.int64) for name, one in _COUNTED.items()},
     )

@@ -6,10 +6,11 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.analysis.events.nesting import WAITING
+from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
-    "step_ns": "Latest end minus earliest start of the task's events in the step, in ns.",
+    "step_ns": "Latest end minus earliest start of the task's events within the step, in ns.",
     "communication_ns": "|C|: length of the union of tensors received and collectives, in ns.",
     "computation_ns": "|K|: length of the union of ops, kernels and memsets, in ns, without those that "
     "wait for a tensor, for input or for their body.",
@@ -86,8 +87,7 @@ def communication_overlap(trace: Trace) -> pd.DataFrame:
     talks, works = communicates(events), computes(events)
     groups = events.groupby(["step", "task"], observed=True, sort=True)
     group = groups.ngroup().to_numpy()
-    start = events["start_ns"].to_numpy(np.int64)
-    end = start + events["duration_ns"].to_numpy(np.int64)
+    start, end = within_steps(trace)
     table = groups.size().reset_index()[["step", "task"]]
     count = len(table)
 

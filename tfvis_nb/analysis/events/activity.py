@@ -12,6 +12,7 @@ from tfvis_nb.analysis.events.nesting import WAITING
 from tfvis_nb.core.categories import beginning, containing, is_kind, map_categories
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -169,6 +170,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     end = start + events["duration_ns"].to_numpy(np.int64)
     step = events["step"].to_numpy(np.int64)
     inside = np.flatnonzero(step != NO_STEP)
+    own_start, own_end = within_steps(trace)
     steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
     loose = np.flatnonzero(step == NO_STEP)
     by_time = np.isin(activity(trace)[loose], [NUMBER[name] for name in BY_TIME])
@@ -185,8 +187,8 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     return (
         np.concatenate([inside, row[real]]),
         np.concatenate([step[inside], steps["step"].to_numpy(np.int64)[index[real]]]),
-        np.concatenate([start[inside], begin[real]]),
-        np.concatenate([end[inside], finish[real]]),
+        np.concatenate([own_start[inside], begin[real]]),
+        np.concatenate([own_end[inside], finish[real]]),
     )
 
 

@@ -17,6 +17,7 @@ from tfvis_nb.analysis.findings.rule import (
     example,
     step_time,
 )
+from tfvis_nb.analysis.functions.retraced import recompiled_times
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 
@@ -34,11 +35,11 @@ _TITLES = {
 @per_trace
 def _first_times(trace: Trace) -> pd.DataFrame:
     """Return the breakdown of tasks, without the time reported as retracing."""
-    table, lost = whole_tasks(trace), lost_times(trace)
-    if lost is None:
+    table = whole_tasks(trace)
+    if lost_times(trace) is None:
         return table
     keys = pd.MultiIndex.from_arrays([table["task"].astype(object), table["step"]])
-    rest = table["compile_ns"] - lost.reindex(keys, fill_value=0).to_numpy()
+    rest = table["compile_ns"] - recompiled_times(trace).reindex(keys, fill_value=0).to_numpy()
     return table.assign(compile_ns=rest.clip(lower=0))
 
 

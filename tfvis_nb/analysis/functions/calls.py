@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.nesting import parents, self_times_of
-from tfvis_nb.analysis.functions.jitted import count_jitted, jitted_events, tracing_times
+from tfvis_nb.analysis.functions.jitted import add_python, count_jitted, jitted_events
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
@@ -30,7 +30,7 @@ class FunctionEvents(NamedTuple):
       it traced its function), ``timed`` (whether all of these are events) and ``again`` (whether the function
       had been traced before).
     - `tracings`: ``event``, ``call`` (a row of `calls`, -1 outside calls), ``task``, ``name`` (empty if not
-      known), ``own_ns``, without those within it, ``again``, and the fields of
+      known), ``start_ns``, ``own_ns``, without those within it, ``again``, and the fields of
       `tfvis_nb.core.tracings.TYPE`, None if not recorded.
     - `compilations`: ``event``, ``call``.
     """
@@ -60,10 +60,11 @@ def function_events(trace: Trace) -> FunctionEvents:
     # call.
     tracings["call"] = number[outer[rows]]
     duration = events["duration_ns"].to_numpy(np.int64)
+    tracings["start_ns"] = events["start_ns"].to_numpy(np.int64)[rows]
     tracings["own_ns"] = _own(rows, outer, is_tracing, duration)
     calls["duration_ns"] = duration[is_call]
     calls["self_ns"] = self_times_of(trace)[0][is_call]
-    tracings["own_ns"] = tracing_times(events, calls, tracings, outer)
+    add_python(events, calls, tracings, outer)
     _count(calls, events["detail"][is_call], tracings)
     count_jitted(calls)
     _name(trace, calls, tracings)

@@ -11,10 +11,9 @@ import pandas as pd
 
 from tfvis_nb.analysis.events.nesting import parents
 from tfvis_nb.core.categories import is_kind, map_categories
+from tfvis_nb.core.step_spans import CALL
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.xspace.jitted import LOWERING, jitted_function
-
-_CALL = "PjitFunction"
 
 
 class JittedEvents(NamedTuple):
@@ -33,7 +32,7 @@ def jitted_events(trace: Trace) -> JittedEvents:
     events = trace.events
     is_host = is_kind(events, "host")
     lowerings = is_host & map_categories(events["op"], lambda text: text == LOWERING)
-    called = is_host & map_categories(events["op"], lambda text: text.startswith(_CALL))
+    called = is_host & map_categories(events["op"], lambda text: text.startswith(CALL))
     if not called.any():
         return JittedEvents(called, lowerings & called)
     outer = parents(events, called | lowerings)
@@ -57,14 +56,11 @@ def count_jitted(calls: pd.DataFrame) -> None:
     calls["again"] |= jitted & before & (calls["tracings"] > 0)
 
 
-def tracing_times(
-    events: pd.DataFrame, calls: pd.DataFrame, tracings: pd.DataFrame, outer: np.ndarray
-) -> np.ndarray:
-    """Return how long each tracing took, in ns; for JAX until its lowering ends, without nested calls."""
-    own = tracings["own_ns"].to_numpy(np.int64).copy()
+def add_python(events: pd.DataFrame, calls: pd.DataFrame, tracings: pd.DataFrame, outer: np.ndarray) -> None:
+    """Start tracings of JAX with their calls: ``start_ns``, and ``own_ns`` without nested calls."""
     lowered = (tracings["name"] == LOWERING).to_numpy() & (tracings["call"] >= 0).to_numpy()
     if not lowered.any():
-        return own
+        return
     start = events["start_ns"].to_numpy(np.int64)
     duration = events["duration_ns"].to_numpy(np.int64)
     rows = tracings["event"].to_numpy(np.int64)[lowered]
@@ -73,5 +69,7 @@ def tracing_times(
     inner = inner[outer[inner] >= 0]
     within = np.zeros(len(events), np.int64)
     np.add.at(within, outer[inner], duration[inner])
-    own[lowered] = np.maximum(start[rows] + duration[rows] - start[around] - within[around], 0)
-    return own
+    tracings.loc[lowered, "start_ns"] = start[around]
+    tracings.loc[lowered, "own_ns"] = np.maximum(
+        start[rows] + duration[rows] - start[around] - within[around], 0
+    )

@@ -13,10 +13,11 @@ from tfvis_nb.analysis.idle.launch_gaps import gaps_between, on_devices, why_unk
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.intervals import union
+from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
-    "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",
+    "step_ns": STEP_NS,
     "busy_ns": "Time during which at least one kernel, copy, memset or collective ran on the device, in ns.",
     "launching_ns": "Time during which the device had nothing to do while the host was launching, in ns: "
     "summed over its gaps, up to the late launch.",

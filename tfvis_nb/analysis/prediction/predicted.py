@@ -13,6 +13,7 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.prediction.replay import Altered, Replayed, unchanged
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.prediction import Change, prediction_metadata, with_recorded_times
+from tfvis_nb.core.step_spans import in_turn
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -131,11 +132,12 @@ def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float]:
         "replayed": unchanged(trace),
         "predicted": changed,
     }
-    step = times.step[kept]
-    durations = {
-        name: pd.Series(span.end[kept]).groupby(step).max() - pd.Series(span.start[kept]).groupby(step).min()
-        for name, span in spans.items()
-    }
+    durations = {}
+    for name, span in spans.items():
+        table = pd.DataFrame({"start_ns": span.start[kept], "end_ns": span.end[kept]})
+        table = table.groupby(times.step[kept]).agg({"start_ns": "min", "end_ns": "max"})
+        table = in_turn(trace.events, table)
+        durations[name] = table["end_ns"] - table["start_ns"]
     table = pd.DataFrame({f"{name}_ns": durations[name].round().astype("int64") for name in spans})
     table = table.rename_axis("step").reset_index()
     table["saved_ns"] = table["recorded_ns"] - table["predicted_ns"]

@@ -10,6 +10,7 @@ from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.intervals import Segments, fill_gaps, lengths, priority_union
+from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -17,7 +18,7 @@ _REST = "while none of the above happened, in ns"
 _XPROF = "in XProf's step breakdown (event_span.h)"
 
 FIGURES: dict[str, str] = {
-    "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",
+    "step_ns": STEP_NS,
     "device_compute_ns": f"Time during which a kernel or memset ran, in ns. Called device compute {_XPROF}.",
     "d2h_ns": f"Time of copies from device to host {_REST}. Called output {_XPROF}.",
     "d2d_ns": "Time of copies within and between devices, and of copies without a recorded direction, "

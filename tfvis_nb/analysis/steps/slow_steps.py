@@ -18,12 +18,13 @@ from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.format import format_ratio
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "duration_ns": "Latest end minus earliest start of all events of the step, in ns.",
+    "duration_ns": STEP_NS,
     "median_step": "Number of the step of median duration: for an even number of steps the shorter of the "
     "two in the middle, for several equally long steps the first.",
     "excess_ns": "duration_ns minus the duration of the median step, in ns.",

@@ -9,13 +9,14 @@ from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 _HTA = "in Holistic Trace Analysis' temporal breakdown"
 
 FIGURES: dict[str, str] = {
-    "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",
+    "step_ns": STEP_NS,
     "busy_ns": "Length of the union of the events on the device, in ns: kernels, memsets, copies and "
     "collectives on an accelerator; ops, launching and compiling on a CPU.",
     "idle_ns": "step_ns - busy_ns, in ns: the gaps, including the time before the first event and after "

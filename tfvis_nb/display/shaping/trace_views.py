@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfvis_nb.analysis.events.lane_order import LaneOrder
+from tfvis_nb.core.step_spans import step_spans
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import moved_time
 from tfvis_nb.display.shaping.selection import Selection, drawn_selection, selected_rows
@@ -48,13 +49,11 @@ class TraceViews(Views):
         return table.itertuples(index=False, name=None)
 
     def extent(self, step: int | None) -> tuple[int, int] | None:
-        """Find the events of the step."""
-        events = self._shown.events
-        rows = events if step is None else events[(events["step"] == step).fillna(value=False)]
-        if rows.empty:
+        """Find the span of the step."""
+        spans = step_spans(self._shown.events)
+        if step is not None:
+            spans = spans[spans.index == step]
+        if spans.empty:
             return None
-        origin = origin_ns(events)
-        return (
-            int(rows["start_ns"].min()) - origin,
-            int((rows["start_ns"] + rows["duration_ns"]).max()) - origin,
-        )
+        origin = origin_ns(self._shown.events)
+        return int(spans["start_ns"].min()) - origin, int(spans["end_ns"].max()) - origin

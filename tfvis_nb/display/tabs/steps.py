@@ -7,6 +7,7 @@ import numpy as np
 from tfvis_nb.analysis.communication import stragglers
 from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.unavailable import NONE, why_not
+from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
@@ -14,7 +15,7 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
-_CHART = "Latest end minus earliest start of each step's events; the dashed line is the median."
+_CHART = "The duration of each step; the dashed line is the median."
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
@@ -28,9 +29,7 @@ def _table(trace: Trace) -> dict[str, Any]:
     columns = [
         key("step", "Step", "number"),
         TableColumn("label", "Name", "text", "Name of the step in the program or the file."),
-        TableColumn(
-            "duration_ns", "Duration", "ns", "Latest end minus earliest start of the step's events, in ns."
-        ),
+        TableColumn("duration_ns", "Duration", "ns", STEP_NS),
         TableColumn("ratio", "vs. median", "ratio", slow_steps.FIGURES["ratio"]),
         TableColumn("start_ns", "Start", "time", "Earliest start, since the trace's first event, in ns."),
         TableColumn("events", "Events", "count", "Number of events in the step."),

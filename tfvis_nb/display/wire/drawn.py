@@ -16,6 +16,7 @@ from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.prediction import moved, prediction_sentence
+from tfvis_nb.core.step_spans import step_spans
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
@@ -90,16 +91,10 @@ def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]]
     """
     origin, labels = origin_ns(trace.events), trace.step_labels
     steps, position = distinct_places(events["step"].to_numpy())
-    start = events["start_ns"].to_numpy() - origin
-    end = start + events["duration_ns"].to_numpy()
-    first = np.full(len(steps), np.iinfo("i8").max)
-    last = np.zeros(len(steps), "i8")
-    np.minimum.at(first, position, start)
-    np.maximum.at(last, position, end)
-    counts = np.bincount(position, minlength=len(steps))
+    spans = step_spans(events).loc[steps].to_numpy(np.int64)
     described: list[dict[str, Any]] = [
-        {"step": int(s), "start": int(a), "end": int(b), "events": int(n), "label": labels.get(int(s), "")}
-        for s, a, b, n in zip(steps, first, last, counts, strict=True)
+        {"step": s, "start": a - origin, "end": b - origin, "events": n, "label": labels.get(s, "")}
+        for s, (a, b, n) in zip(steps.tolist(), spans.tolist(), strict=True)
     ]
     # A single step cannot be compared.
     busy = busiest_accelerator(trace) if len(steps) > 1 else {}

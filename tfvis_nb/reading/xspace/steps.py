@@ -188,25 +188,27 @@ def _move_to_running(
     compiling: np.ndarray,
     ended: np.ndarray,
 ) -> None:
-    """Assign events before the run of their step, and reports after it, to the step that ran at that time.
+    """Assign events before the run of their step, and reports after it, to the step that ran when they ended.
 
     JAX queues calls: a loop that waits for no result has called all of its steps while the first ones run.
-    Each step would last from its call to the end of its run, as long as many steps. The steps marked in
+    Each step would last from its call to the end of its run, as long as many steps. JAX holds some calls back
+    until an earlier run ends, so the step that ran at their start would last until then. The steps marked in
     `compiling` really take that long, so they keep what happened before their run. The events `ended` report
     the end of an instruction and can be late: a thread of a pool may make them when the next step runs.
     """
+    end = start.copy()
+    end[threads.rows] += threads.until - threads.at
     first = np.full(len(compiling), np.iinfo(np.int64).max)
     np.minimum.at(first, ran.numbers, start[ran.rows])
-    position = threads.position[ran.rows]
     last = np.full(len(compiling), np.iinfo(np.int64).min)
-    np.maximum.at(last, ran.numbers, start[ran.rows] + threads.until[position] - threads.at[position])
+    np.maximum.at(last, ran.numbers, end[ran.rows])
     known = np.isin(np.arange(len(compiling)), ran.numbers)
     rows = np.flatnonzero(step != NO_STEP)
     rows = rows[known[step[rows]]]
     at, own = start[rows], step[rows]
     ahead = (at < first[own]) & ~compiling[own]
     late = (at >= last[own]) & np.isin(rows, ended)
-    earlier = np.searchsorted(np.maximum.accumulate(last), at, "right")
+    earlier = np.searchsorted(np.maximum.accumulate(last), end[rows])
     later = np.searchsorted(np.minimum.accumulate(first[::-1])[::-1], at, "right") - 1
     step[rows[ahead]] = np.minimum(earlier, own)[ahead]
     step[rows[late]] = np.maximum(later, own)[late]
