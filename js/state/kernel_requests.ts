@@ -34,6 +34,11 @@ export class KernelRequests {
     this.store.setNotice(notice);
   }
 
+  /** Shows what went wrong with an answer. */
+  fail(what: string, error: unknown): void {
+    this.store.fail(`The ${this.#source} ${what}: ${error instanceof Error ? error.message : error}`);
+  }
+
   /** The answer, or null when there is none; then the user has seen why. */
   async ask(question: Question): Promise<Answer | null> {
     const { store, signal } = this;
@@ -42,7 +47,7 @@ export class KernelRequests {
     try {
       return await store.host.ask(question, signal);
     } catch (error) {
-      store.fail(`The ${this.#source} could not answer: ${error instanceof Error ? error.message : error}`);
+      this.fail("could not answer", error);
       return null;
     } finally {
       if (--this.#open === 0 && !signal.aborted) {

@@ -1,5 +1,6 @@
 /** A trace too large for the browser: its outline, the part in view in detail, and what the kernel is asked. */
 
+import type { Answer } from "../host/host";
 import { firstAtLeast } from "../model/lod/bisect";
 import { exactEntries, type SameName, SparseDetails, type WholeNumbers } from "../model/lod/exact_events";
 import { entryOfEvent, eventAt } from "../model/lod/merged";
@@ -170,17 +171,27 @@ export class LargeTrace implements KernelQueries {
       lanes,
       ...(found ?? { text: "", step: null }),
     });
-    if (answer) {
-      const { header, entries } = await readEntries<Window>(answer.buffers[0]);
-      if (this.signal.aborted) return;
+    const isShown = answer && (await this.#take(answer, lanes, found?.text ?? ""));
+    this.#requested = null;
+    if (isShown) this.#consider();
+  }
+
+  /** Show the part in an answer; false if it cannot be read. The next view is asked for all the same. */
+  async #take({ buffers }: Answer, lanes: number[] | null, text: string): Promise<boolean> {
+    try {
+      const { header, entries } = await readEntries<Window>(buffers[0]);
+      const counters = buffers[1] && (await openContainer(buffers[1]));
+      if (this.signal.aborted) return false;
       const { start, end, bucket } = header;
       this.#part = { start, end, bucket, lanes: lanes && new Set(lanes), entries };
-      this.#partText = found?.text ?? "";
-      if (answer.buffers[1]) this.#counterParts(await openContainer(answer.buffers[1]), header);
+      this.#partText = text;
+      if (counters) this.#counterParts(counters, header);
       this.#show(this.store.details);
+      return true;
+    } catch (error) {
+      this.requests.fail("sent an answer that cannot be read", error);
+      return false;
     }
-    this.#requested = null;
-    if (answer) this.#consider();
   }
 
   /** Ask for the memory and the code once nothing else is wanted: they take the kernel a while to find. */
