@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -99,6 +100,21 @@ def test_a_worker_without_a_profile_is_named_with_the_reason(
         tv.capture(address, seconds=0.1, tries=1)
     told = Text(reason, address=address, port="", reason="\0").partition("\0")[0]
     assert told in str(raised.value)
+
+
+def test_an_unknown_host_and_the_port_of_another_program_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tfvis_nb.recording.remote.service._CONNECT_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        open_port = f"127.0.0.1:{other.getsockname()[1]}"
+        unknown = "no-such-host.invalid:6009"
+        with raises_id(ConnectionError, "no_worker_recorded") as raised:
+            tv.capture([NOBODY, open_port, unknown], seconds=0.1, tries=1)
+    reasons = {NOBODY: "worker_absent", open_port: "worker_of_other_program", unknown: "worker_host_unknown"}
+    for address, reason in reasons.items():
+        text = Text(reason, address=address, port=address.rpartition(":")[2], reason="\0")
+        assert text.partition("\0")[0] in str(raised.value)
 
 
 @pytest.mark.parametrize("cut", [1000, 100_000])

@@ -8,6 +8,7 @@ always writes it, by default to its working folder.
 from __future__ import annotations
 
 import os
+import socket
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,6 +44,8 @@ class Outcome(Enum):
     EMPTY = "worker_idle"
     KEPT = "worker_keeps_profile"
     ABSENT = "worker_absent"
+    NO_HOST = "worker_host_unknown"
+    OTHER_PROGRAM = "worker_of_other_program"
     NO_SERVICE = "worker_without_service"
     ENDED = "worker_ended"
     SILENT = "worker_silent"
@@ -98,7 +101,7 @@ def ask(address: str, seconds: float, options: TraceOptions, folder: Path) -> An
         try:
             grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
         except grpc.FutureTimeoutError:
-            return Answer(Outcome.ABSENT)
+            return _unconnected(address)
         try:
             response = channel.unary_unary(_METHOD)(
                 request(seconds, options, folder), timeout=seconds + _COLLECT_S
@@ -106,6 +109,19 @@ def ask(address: str, seconds: float, options: TraceOptions, folder: Path) -> An
         except grpc.RpcError as error:
             return _refused(grpc, error)
     return answered(response, folder)
+
+
+def _unconnected(address: str) -> Answer:
+    """Return why a worker cannot be reached, which gRPC does not distinguish."""
+    host, _, port = address.rpartition(":")
+    try:
+        # Only now, because gRPC may reach hosts through a proxy that knows more names.
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
+    except socket.gaierror as error:
+        return Answer(Outcome.NO_HOST, reason=str(error.strerror))
+    except OSError:
+        return Answer(Outcome.ABSENT)
+    return Answer(Outcome.OTHER_PROGRAM)
 
 
 def _refused(grpc: Any, error: Any) -> Answer:
