@@ -8,6 +8,10 @@ import { makePath, type Surface } from "./surface";
 
 /** More arrows than this are an unreadable knot; the panel still lists them all. */
 const MAX_ARROWS = 48;
+/** Ends this near to each other in time (CSS px) are joined from above or below. */
+const STEEP = 12;
+/** Height of a bar (CSS px). */
+const BAR = 15;
 
 export function drawArrows(surface: Surface, store: Store, tokens: Tokens): void {
   const { details, selected } = store;
@@ -37,23 +41,37 @@ function arrow(
   if (!ends) return;
   const start = store.drawn.start[to];
   // A launched event starts while its op is running: an arrow from the op's end would lead back in time.
-  const leaves =
+  const latest =
     kind === "launch" || kind === "flow"
       ? Math.max(start, store.drawn.start[from])
       : Number.POSITIVE_INFINITY;
-  const x0 = xAt(store.viewport, Math.min(store.end(from), leaves), surface.width);
+  const x0 = xAt(store.viewport, Math.min(store.end(from), latest), surface.width);
   const x1 = xAt(store.viewport, start, surface.width);
   const [y0, y1] = ends.map((y) => y - store.scroll);
   if (Math.max(x0, x1) < -60 || Math.min(x0, x1) > surface.width + 60) return;
   if (Math.max(y0, y1) < -20 || Math.min(y0, y1) > surface.height + 20) return;
-  const bend = Math.min(Math.max(Math.abs(x1 - x0) / 2, 14), 60);
   const pen = makePath(surface);
-  pen.moveTo(x0, y0);
-  pen.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 5, y1);
   const head = makePath(surface);
-  head.moveTo(x1, y1);
-  head.lineTo(x1 - 6.5, y1 - 4);
-  head.lineTo(x1 - 6.5, y1 + 4);
+  const [above, below] = [from, to].map((event) => store.placement.top(event)! - store.scroll);
+  if (Math.abs(x1 - x0) < STEEP && above !== below) {
+    // What starts while its cause runs is right above or below it: a line from side to side would be a knot.
+    const down = Math.sign(below - above);
+    const [leaves, tip] = [above + (down > 0 ? BAR : 0) + 1, below + (down > 0 ? 0 : BAR) + 1];
+    const x = x1 + Math.min((xAt(store.viewport, store.end(to), surface.width) - x1) / 2, 5);
+    const middle = (leaves + tip) / 2;
+    pen.moveTo(x0, leaves);
+    pen.bezierCurveTo(x0, middle, x, middle, x, tip - down * 5);
+    head.moveTo(x, tip);
+    head.lineTo(x - 4, tip - down * 6.5);
+    head.lineTo(x + 4, tip - down * 6.5);
+  } else {
+    const bend = Math.min(Math.max(Math.abs(x1 - x0) / 2, 14), 60);
+    pen.moveTo(x0, y0);
+    pen.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 5, y1);
+    head.moveTo(x1, y1);
+    head.lineTo(x1 - 6.5, y1 - 4);
+    head.lineTo(x1 - 6.5, y1 + 4);
+  }
   head.closePath();
   // A line of the ground's colour under it keeps an arrow readable over bars of any colour.
   context.strokeStyle = tokens.ground;

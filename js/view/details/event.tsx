@@ -58,8 +58,10 @@ export function EventDetails({ store, actions, id }: EventProps) {
         {category === "input" || category === "collective" ? (
           <span class="chip plain">{category}</span>
         ) : null}
-        <AnnotateButton actions={actions} />
-        <GraphButton store={store} actions={actions} id={id} />
+        <span class="buttons">
+          <AnnotateButton actions={actions} />
+          <GraphButton store={store} actions={actions} id={id} />
+        </span>
       </div>
       <AnnotationList
         {...{ store, actions }}

@@ -64,7 +64,9 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
     <>
       <PanelHeader store={store} title={`${formatDuration(length)} selected`} />
       <div class="below-title">
-        <AnnotateButton actions={actions} />
+        <span class="buttons">
+          <AnnotateButton actions={actions} />
+        </span>
       </div>
       <AnnotationList {...{ store, actions }} annotations={annotationsOf(store, range)} />
       <dl>
