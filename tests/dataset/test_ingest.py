@@ -109,10 +109,11 @@ def test_broken_sources_are_listed(tmp_path: Path) -> None:
     (folder / "r/step3.pb").write_bytes(b"")
     (folder / "r/notes.json").write_text('{"a": 1}')
     (folder / "r/link.pb").symlink_to("nowhere.pb")
+    os.mkfifo(folder / "r/pipe.pb")
     with (folder / "r/model.data").open("wb") as file:
         file.truncate(1 << 27)
     dataset = tv.open_traces(tmp_path / "dataset")
-    assert dataset.ingest(f"{folder}/**/*.*") == (2, 0, 5, 0)
+    assert dataset.ingest(f"{folder}/**/*.*") == (2, 0, 6, 0)
     found = dataset.problems.set_index("path")["problem"]
     assert {
         Path(path).name: problem for path, problem in zip(dataset.problems["path"], found, strict=True)
@@ -121,17 +122,18 @@ def test_broken_sources_are_listed(tmp_path: Path) -> None:
         "step3.pb": "empty_run",
         "notes.json": "json_without_events",
         "link.pb": "source_vanished",
+        "pipe.pb": "source_no_file",
         "model.data": "large_files_left_out",
     }
     assert all(id_of(reason) for reason in dataset.problems["reason"])
     assert dataset.steps["step"].tolist() == [1, 4]
     # They are not read again before they change.
-    assert dataset.ingest(f"{folder}/**/*.*") == (0, 2, 5, 0)
+    assert dataset.ingest(f"{folder}/**/*.*") == (0, 2, 6, 0)
     (folder / "r/step2.pb").write_bytes((DATA / "local_mlp_step1.pb").read_bytes())
-    assert dataset.ingest(f"{folder}/**/*.*") == (1, 2, 4, 0)
+    assert dataset.ingest(f"{folder}/**/*.*") == (1, 2, 5, 0)
     (folder / "r/nowhere.pb").write_bytes((DATA / "run_meta.v0").read_bytes())
     # A link that leads somewhere now is a trace, and so is what it leads to, as another run.
-    assert dataset.ingest(folder) == (2, 3, 2, 0)
+    assert dataset.ingest(folder) == (2, 3, 3, 0)
 
 
 def test_two_sources_of_one_step(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import read_with_hosts
 from tfvis_nb.reading.sources.files import LARGE, named_like_trace
+from tfvis_nb.reading.sources.remote import is_url
 from tfvis_nb.texts import Text, text_of
 
 
@@ -68,6 +69,10 @@ def _reason(error: Exception) -> str:
 
 
 def _written(source: Source, folder: Path, reading: Reading) -> Entry:
+    path = Path(source.url)
+    # Reading a named pipe may never end.
+    if not is_url(source.url) and path.exists() and not (path.is_file() or path.is_dir()):
+        raise TraceFormatError(Text("source_no_file"))
     name = source.url.rpartition("/")[2]
     if source.size >= LARGE and source.url != source.found_by and not named_like_trace(name):
         raise TraceFormatError(Text("large_files_left_out", files=name))

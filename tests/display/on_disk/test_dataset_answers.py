@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import tfvis_nb as tv
@@ -196,6 +200,33 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1")
     with raises_id(OSError, "dataset_part_damaged"):
         DatasetSource(dataset, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("of", "value"),
+    [
+        (("events",), 10**12),
+        (("lanes", 0, "rows"), 10**12),
+        (("lanes", 0, "rows"), -1),
+        (("lanes", 0, "events"), 10**12),
+        (("steps", 0, "events"), 10**12),
+        (("ends",), [0] * 9),
+    ],
+)
+def test_no_forged_count_of_a_part_is_believed(
+    ranks: TraceDataset, tmp_path: Path, of: tuple[str | int, ...], value: Any
+) -> None:
+    shutil.copytree(ranks.path, tmp_path / "dataset")
+    path = min((tmp_path / "dataset/levels").rglob("*.parquet"))
+    table = pq.read_table(path, partitioning=None)
+    described = json.loads(table.schema.metadata[levels.KEY])
+    place = described
+    for key in of[:-1]:
+        place = place[key]
+    place[of[-1]] = value
+    pq.write_table(table.replace_schema_metadata({levels.KEY: json.dumps(described).encode()}), path)
+    with raises_id(OSError, "dataset_part_damaged", path=str(path)):
+        DatasetSource(tv.open_traces(tmp_path / "dataset"), None, None, None)
 
 
 def test_a_part_that_was_ingested_again_is_not_taken_for_the_old_one(tmp_path: Path) -> None:

@@ -162,6 +162,22 @@ class Part:
         self.lanes: list[dict[str, Any]] = self.described["lanes"]
         self.devices: list[dict[str, Any]] = self.described["devices"]
         self.groups_read = 0
+        self._check_description()
+
+    def _check_description(self) -> None:
+        """Raise ValueError unless counts are those of the file: they determine how much memory is needed."""
+        events, lanes, steps = (self.described[name] for name in ("events", "lanes", "steps"))
+        rows = [lane["rows"] for lane in lanes]
+        counts = [each["events"] for each in (*lanes, *steps)]
+        known = all(type(count) is int and count > 0 for count in (*rows, *counts))
+        is_whole = known and events == sum(counts[: len(lanes)]) == sum(counts[len(lanes) :])
+        if not is_whole or any(lane["rows"] > lane["events"] for lane in lanes):
+            raise ValueError("counts that do not agree")
+        if (events, len(self.described["ends"])) != (
+            self._events_meta.num_rows,
+            self._events_meta.num_row_groups,
+        ):
+            raise ValueError("counts of other events")
 
     @cached_property
     def _events_meta(self) -> pq.FileMetaData:

@@ -45,8 +45,8 @@ def find(path: Path, *, every: bool = False) -> Found[Path] | None:
 
     If a log folder has several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the newest
     is returned: one file for each host. `every` returns all of them, and also more files than fit into a
-    trace, broken links, large files, and folders that cannot be listed. FileNotFoundError if nothing matches
-    a pattern, TraceFormatError if a folder has no files, or too many.
+    trace, broken links, named pipes, large files, and folders that cannot be listed. FileNotFoundError if
+    nothing matches a pattern, TraceFormatError if a folder has no files, or too many.
     """
     if path.is_dir():
         found = _of_folder(path, every=every)
@@ -74,7 +74,7 @@ def _of_pattern(pattern: Path, *, every: bool) -> Found[Path]:
     matching = set(_matching(pattern))
     folders = (path for path in matching if path.is_dir() and not path.name.startswith("."))
     inside = [_of_folder(folder, every=every) for folder in sorted(folders, key=order)]
-    wanted = {file for file in matching if file.is_file() or (every and _leads_nowhere(file))}
+    wanted = {file for file in matching if file.is_file() or (every and _is_something_else(file))}
     files = wanted.union(*(found.files for found in inside), closed_folders(pattern) if every else ())
     return Found(sorted(files, key=order), [note for found in inside for note in found.notes])
 
@@ -154,7 +154,7 @@ def _below(folder: Path, *, every: bool) -> tuple[Found[Path], list[Path]]:
         folders[:] = [name for name in shown if not _devices([Path(parent, name)]) & system]
         left_out += [str(Path(parent, name)) for name in shown if name not in folders]
         here = (Path(parent, name) for name in names if not name.startswith("."))
-        files += (path for path in here if _is_file(path) or (every and _leads_nowhere(path)))
+        files += (path for path in here if _is_file(path) or (every and _is_something_else(path)))
     closed = [Path(error.filename) for error in failed if isinstance(error, PermissionError)]
     if folder in closed and not every:
         raise failed[0]
@@ -169,8 +169,9 @@ def _is_file(path: Path) -> bool:
         return False  # no permission to read it
 
 
-def _leads_nowhere(path: Path) -> bool:
-    return path.is_symlink() and not path.exists()
+def _is_something_else(path: Path) -> bool:
+    """Return whether a path is a broken link, a named pipe, a socket or a device."""
+    return not os.path.isfile(path) and not os.path.isdir(path)  # noqa: PTH112, PTH113 - without errors
 
 
 def _devices(folders: Iterable[Path]) -> set[int]:
