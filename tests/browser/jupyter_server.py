@@ -69,6 +69,7 @@ class JupyterServer:
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.extension_manager=readonly",
             "--LabApp.expose_app_in_browser=True",
+            "--JupyterNotebookApp.expose_app_in_browser=True",
         ]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(

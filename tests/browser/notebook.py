@@ -26,13 +26,14 @@ ANSWERED_WITHIN = 180_000
 """Timeout in milliseconds for answers of the kernel, longer than any test needs."""
 
 # JupyterLab started with expose_app_in_browser: its commands are surer than menus and keys.
-_READY = """(path) => {
+READY = """(path) => {
     const app = window.jupyterapp;
     const panel = app?.shell.currentWidget;
     const kernel = panel?.sessionContext?.session?.kernel;
     const shown = panel?.context?.path === path && app.commands.hasCommand('notebook:run-cell');
     return shown && kernel?.status === 'idle';
 }"""
+"""Whether the notebook at a path is shown and its kernel idle, in JupyterLab and in Notebook 7."""
 
 # Not awaited, because a call that never ends would block the test.
 _SHOW = """([path, id]) => {
@@ -165,7 +166,7 @@ class Notebook:
 
     def _wait(self, within: int) -> None:
         # Asked by the clock, not at each frame: a page behind another one may draw none.
-        self.page.wait_for_function(_READY, arg=self._name, timeout=within, polling=100)
+        self.page.wait_for_function(READY, arg=self._name, timeout=within, polling=100)
 
     def run_all(self) -> None:
         """Run every cell and wait until the kernel has answered them all."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import nbformat
 import pytest
 from playwright.sync_api import Page, expect
-from playwright.sync_api import TimeoutError as Late
 
 from tests.browser.jupyter_server import JupyterServer
+from tests.browser.notebook import READY
 from tests.browser.probe import ALONE, CELL, works
 from tests.browser.timeline import Timeline
 
 STARTED_WITHIN = 90_000
-READY = """() => {
+CLASSIC_READY = """() => {
     const kernel = window.Jupyter?.notebook?.kernel;
     return kernel?.info_reply?.status && kernel.comm_manager.targets["jupyter.widget"];
 }"""
@@ -29,31 +27,21 @@ def write(jupyter: JupyterServer, name: str, code: str = CELL) -> str:
     return f"notebooks/{name}"
 
 
-def run_in_seven(page: Page) -> None:
-    # Or else it asks which kernel to start.
-    expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")).to_be_visible(
-        timeout=STARTED_WITHIN
-    )
-    # Right after its kernel is ready, Notebook 7.6 may still pass over the command.
-    started = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|1)\]"))
-    for _ in range(3):
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_text("Run All Cells", exact=True).click()
-        try:
-            started.first.wait_for(timeout=3000)
-        except Late:
-            continue
-        return
+def run_in_seven(page: Page, name: str) -> None:
+    # Notebook 7.6 shows a kernel as idle before it has asked for one, and runs nothing then.
+    page.wait_for_function(READY, arg=name, timeout=STARTED_WITHIN, polling=100)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
 
 
-def run_in_classic(page: Page) -> None:
-    page.wait_for_function(READY, timeout=STARTED_WITHIN)
+def run_in_classic(page: Page, _: str) -> None:
+    page.wait_for_function(CLASSIC_READY, timeout=STARTED_WITHIN)
     page.evaluate("Jupyter.notebook.execute_all_cells()")
 
 
 def test_notebook_7_and_its_dark_theme(page: Page, jupyter: JupyterServer) -> None:
     page.goto(f"{jupyter.url}/{write(jupyter, 'seven.ipynb')}")
-    run_in_seven(page)
+    run_in_seven(page, "seven.ipynb")
     timeline = works(page.locator(".tfvis-nb"), page.locator(".jp-OutputArea .widget-label"))
     page.get_by_role("menuitem", name="Settings", exact=True).click()
     page.locator(".lm-Menu-item:visible", has_text="Theme").first.click()
@@ -63,7 +51,7 @@ def test_notebook_7_and_its_dark_theme(page: Page, jupyter: JupyterServer) -> No
 
 def test_nbclassic_whose_keys_stay_the_timelines(page: Page, jupyter: JupyterServer) -> None:
     page.goto(f"{jupyter.url}/nbclassic/{write(jupyter, 'classic.ipynb')}")
-    run_in_classic(page)
+    run_in_classic(page, "classic.ipynb")
     timeline = works(page.locator(".tfvis-nb"), page.locator(".output_area .widget-label"))
     # In a notebook "b" inserts a cell, and "d" twice deletes one.
     cells = page.locator("#notebook-container .cell")
@@ -82,7 +70,7 @@ def test_a_saved_timeline_is_there_without_its_kernel(
     name = f"kept{len(front_end)}.ipynb"
     path = write(jupyter, name, ALONE)
     page.goto(f"{jupyter.url}/{front_end}{path}")
-    (run_in_classic if front_end else run_in_seven)(page)
+    (run_in_classic if front_end else run_in_seven)(page, name)
     Timeline(page.locator(".tfvis-nb")).wait()
     kept = page.locator("iframe[title=Timeline]")
     expect(kept).to_have_count(1)
