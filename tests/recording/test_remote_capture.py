@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,8 +16,10 @@ import pytest
 import tfvis_nb as tv
 from tests.cli.command import tfvis_nb, tfvis_nb_here
 from tests.real_traces import DATA
+from tests.support.conditions import wait_until
 from tests.support.profiler_service import served
 from tests.support.texts import raises_id
+from tests.support.with_tensorflow import Started
 from tfvis_nb.reading.protobuf.wire import delimited, fields
 from tfvis_nb.texts import Text, id_of
 
@@ -28,26 +30,23 @@ XSPACE = (8, DATA / "cpu_jax.xplane.pb")
 class Job:
     """A process with a profiler service."""
 
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.recording.served_job"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+    def __init__(self, printed: Path) -> None:
+        self.process = Started("-m", "tests.recording.served_job", output=printed)
+        self._printed = printed
 
     @property
     def address(self) -> str:
-        assert self.process.stdout is not None
-        return f"127.0.0.1:{int(self.process.stdout.readline())}"
+        wait_until(lambda: self._printed.exists() and self._printed.read_text().endswith("\n"))
+        return f"127.0.0.1:{int(self._printed.read_text())}"
 
 
 @pytest.fixture(scope="module")
-def jobs() -> Iterator[dict[str, Job]]:
-    started = {name: Job() for name in ("one", "other")}
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Job]]:
+    folder = tmp_path_factory.mktemp("jobs")
+    started = {name: Job(folder / name) for name in ("one", "other")}
     yield started
     for job in started.values():
-        job.process.kill()
+        job.process.send_signal(signal.SIGKILL)
         job.process.wait()
 
 
@@ -73,7 +72,7 @@ def test_running_processes_become_one_trace(jobs: dict[str, Job], tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "one.json").read_bytes())["traceEvents"]
 
-    threading.Timer(0.7, jobs["other"].process.kill).start()
+    threading.Timer(0.7, jobs["other"].process.send_signal, [signal.SIGKILL]).start()
     ended = tv.capture([one, other], seconds=2)
     assert len(ended.events)
     assert other in next(note for note in ended.notes if getattr(note, "id", "") == "workers_not_recorded")
