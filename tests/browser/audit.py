@@ -12,13 +12,18 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 WCAG = RULES[:-1]
 """What holds of a part of somebody else's page."""
 
-LOOKS = (("light", 1600), ("dark", 700), ("light", 700), ("dark", 1600))
+Look = tuple[str, int]
+LOOKS: tuple[tuple[Look, Look], ...] = (
+    (("light", 1600), ("dark", 700)),
+    (("light", 700), ("dark", 1600)),
+)
+"""Themes and widths: each of them is in each pair."""
 _HIGH = 900
 # Pages allow no further request, as axe-core makes for style sheets; tabs that are not shown take time.
 _RUN = """async ([within, tags]) => {
     const hidden = [...document.querySelectorAll('*')].filter(({ shadowRoot }) => shadowRoot)
         .flatMap(({ shadowRoot }) => [...shadowRoot.querySelectorAll('[role=tabpanel][hidden]')]);
-    const context = { include: [within ?? 'html'], exclude: hidden };
+    const context = { include: [within], exclude: hidden };
     const { violations } = await axe.run(context, {
         runOnly: tags, resultTypes: ['violations'], preload: false });
     return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) =>
@@ -48,7 +53,7 @@ _CUT = """() => {
 _SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 30)))"
 
 
-def violations(page: Page, within: str | None = None, rules: list[str] = RULES) -> list[str]:
+def violations(page: Page, within: str = "html", rules: list[str] = RULES) -> list[str]:
     """Return what axe-core objects to on the page, or in the elements of a CSS selector."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
@@ -63,13 +68,16 @@ class Audit:
     ----------
     page
         A page that shows a view. Nothing moves on it, so that no colour is seen half way to another one.
+    looks
+        One of `LOOKS`.
     """
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, looks: tuple[Look, Look] = LOOKS[0]) -> None:
         self._page = page
+        self._looks = looks
         self._states = 0
         page.emulate_media(reduced_motion="reduce")
-        self._look(*LOOKS[0])
+        self._look(*looks[0])
 
     def _look(self, scheme: str, width: int) -> None:
         self._page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -78,15 +86,15 @@ class Audit:
         self._page.evaluate(_SETTLED)
 
     def everywhere(self, state: str) -> None:
-        """Fail where axe-core objects to something: in both themes, in a wide and in a narrow window."""
-        for look in reversed(LOOKS):
+        """Fail where axe-core objects to something in either look: of another theme and in another width."""
+        for look in reversed(self._looks):
             self._look(*look)
             self.here(f"{state}, {look}")
 
-    def check(self, state: str, within: str | None = None) -> None:
+    def check(self, state: str, within: str = "html") -> None:
         """Fail likewise in one of two looks, of the page or of some elements."""
         self._states += 1
-        look = LOOKS[self._states % 2]
+        look = self._looks[self._states % 2]
         self._look(*look)
         self.here(f"{state}, {look}", within)
 
@@ -96,6 +104,6 @@ class Audit:
         self._page.evaluate(_SETTLED)
         assert (found := self._page.evaluate(_CUT)) == [], f"{state}, enlarged: {found}"
 
-    def here(self, state: str, within: str | None = None) -> None:
+    def here(self, state: str, within: str = "html") -> None:
         """Fail likewise in the page as it is."""
         assert (found := violations(self._page, within)) == [], f"{state}: {found}"

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 import tfvis_nb
-from tests.browser.audit import Audit
+from tests.browser.audit import LOOKS, Audit, Look
 from tests.browser.comparison import NEW, OLD, Both
 from tests.browser.dashboard import Dashboard
 from tests.browser.fleet import FleetView
@@ -144,14 +144,17 @@ VIEWS: dict[str, tuple[Make, Callable[[Page, Audit], None]]] = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    "looks", [LOOKS[0], pytest.param(LOOKS[1], marks=pytest.mark.thorough)], ids=["dark narrow", "dark wide"]
+)
 def test_an_exported_page_has_no_violation_in_any_state_and_can_be_enlarged(
-    exported: OpenExported, tmp_path: Path, view: str
+    exported: OpenExported, tmp_path: Path, view: str, looks: tuple[Look, Look]
 ) -> None:
     make, states = VIEWS[view]
     path = tmp_path / "page.html"
     make(path)
     page = exported(path).page
-    audit = Audit(page)
+    audit = Audit(page, looks)
     states(page, audit)
     audit.zoomed(view)
 

@@ -1,17 +1,13 @@
-"""What a notebook and the file browser show, by axe-core: our elements only, in JupyterLab's themes."""
+"""What a notebook shows, by axe-core: our elements only, in JupyterLab's themes."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.audit import WCAG, violations
-from tests.browser.file_browser import FileBrowser
-from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import OpenNotebook
-from tests.browser.timeline import Timeline
 from tests.real_traces import DATA
 from tests.serving.conftest import write_session
 from tests.support.fleet_dataset import fleet_dataset
@@ -49,12 +45,3 @@ def test_widgets_have_no_violation(notebook: OpenNotebook, tmp_path: Path) -> No
             assert (found := violations(page, within, WCAG)) == [], f"{within}, {theme}: {found}"
     book.command(THEME, {"theme": "JupyterLab Light"})
     page.emulate_media(reduced_motion="no-preference")
-
-
-def test_the_view_of_a_file_has_no_violation(page: Page, jupyter: JupyterServer) -> None:
-    shutil.copy(DATA / "cpu_jax.xplane.pb", jupyter.root / "audited.xplane.pb")
-    browser = FileBrowser(page, f"{jupyter.url}/lab?reset")
-    browser.open("audited.xplane.pb")
-    Timeline(browser.shown.locator(".tfvis-nb")).wait()
-    page.emulate_media(reduced_motion="reduce")
-    assert violations(page, ".tfvis-nb", WCAG) == []

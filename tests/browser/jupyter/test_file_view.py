@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.audit import WCAG, violations
 from tests.browser.file_browser import FileBrowser
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.monitor import Monitor
@@ -60,6 +61,9 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     assert root
     assert root["height"] == pytest.approx(tab["height"], abs=2)
     expect(timeline.host.get_by_role("separator", name="Height of the timeline")).to_have_count(0)
+    page.emulate_media(reduced_motion="reduce")
+    assert violations(page, ".tfvis-nb", WCAG) == []
+    page.emulate_media(reduced_motion="no-preference")
     longest = read_trace(files / XSPACE).events.nlargest(1, "duration_ns")
     timeline.click(int(longest.index[0]))
     expect(timeline.title).to_have_text(longest["name"].item())
