@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
-from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.timeline import OpenExported, Timeline, saved
 from tests.browser.watched import Watched
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace
@@ -43,15 +43,6 @@ def listed(timeline: Timeline) -> list[str]:
 def flags(timeline: Timeline) -> list[str]:
     shown = timeline.root.get_by_role("list", name="Annotations in view").get_by_role("listitem")
     return shown.all_inner_texts()
-
-
-def saved(page: Page, path: Path) -> Path:
-    """Export the page from its own menu."""
-    page.get_by_role("button", name="Export").click()
-    with page.expect_download() as download:
-        page.get_by_role("menuitem", name="Offline page").click()
-    download.value.save_as(path)
-    return path
 
 
 def test_a_colleague_sees_edits_and_sends_back(

@@ -7,9 +7,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.timeline import OpenExported, Timeline, saved
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import show_timeline
 from tfvis_nb.core.trace import replaced
@@ -18,15 +18,6 @@ from tfvis_nb.display.timeline.widget import TimelineWidget
 SVG = "{http://www.w3.org/2000/svg}"
 ALLOWED = {"svg", "title", "g", "path", "text", "defs", "pattern"}
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-def saved(page: Page, path: Path) -> Path:
-    """Export the page from its own menu."""
-    page.get_by_role("button", name="Export").click()
-    with page.expect_download() as download:
-        page.get_by_role("menuitem", name="Offline page").click()
-    download.value.save_as(path)
-    return path
 
 
 def options(path: Path) -> Any:

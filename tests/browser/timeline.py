@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 # A bar is a position on a canvas, which no locator finds, so the timeline itself reports it.
 _LOCATE = "(host, event) => host.tfvis?.locate(event) ?? null"
@@ -80,6 +80,15 @@ class Timeline:
         fact = self.details.locator(f"dt:has-text('{section}') + dd")
         listed = self.details.locator("section", has=self.page.get_by_role("heading", name=section))
         return fact.or_(listed).get_by_role("button", name=name, exact=False).first
+
+
+def saved(page: Page, path: Path) -> Path:
+    """Export the page from its own menu."""
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name="Offline page").click()
+    download.value.save_as(path)
+    return path
 
 
 OpenExported = Callable[[Path], Timeline]

@@ -11,7 +11,10 @@ from playwright.sync_api import Page
 from tests.browser.monitor import Monitor, monitor_on
 from tests.browser.session_of_three import write_session
 from tests.browser.watched import Watched
+from tests.serving.conftest import server
 from tfvis_nb.serving import MonitorServer
+
+__all__ = ["server"]
 
 
 @pytest.fixture
@@ -19,12 +22,6 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "run.tfvis"
     write_session(path)
     return path
-
-
-@pytest.fixture
-def server(path: Path) -> Iterator[MonitorServer]:
-    with MonitorServer(path) as server:
-        yield server
 
 
 @pytest.fixture
