@@ -120,6 +120,8 @@ def pytest_collection_finish() -> None:
     # Thousands of tests would be looked at again by every full collection of garbage.
     gc.collect()
     gc.freeze()
+    # So do traces that are read once for many tests: what is no garbage is looked at less often.
+    gc.set_threshold(10_000, 10, 50)
     gc.enable()
 
 

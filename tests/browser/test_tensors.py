@@ -119,7 +119,7 @@ def test_details_say_how_long_outputs_live_and_what_used_them_last(timeline: Tim
     # The gradient of Relu reads its output and ends as it is freed.
     ends = trace.events["start_ns"] + trace.events["duration_ns"]
     readers = trace.edges.loc[trace.edges["source"] == relu["event"], "target"]
-    last = min(readers, key=lambda event: abs(int(ends[event]) - int(relu["free_ns"])))
+    last = (ends.loc[readers] - relu["free_ns"]).abs().idxmin()
     link = section.get_by_role("button", name=trace.events["name"][last])
     link.click()
     expect(timeline.title).to_have_text(trace.events["name"][last])

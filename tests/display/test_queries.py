@@ -242,8 +242,8 @@ def test_what_used_buffers_is_sent_and_of_many_readers_those_that_end_last(
     trace.edges = pd.DataFrame(ends, columns=["source", "target"]).assign(kind=kinds)
     question = {"kind": "events", "events": [0], "hops": 1, "holders": [0, 2]}
     answer, _ = Windows(layout_of(trace)).answer(question)
-    end = trace.events["start_ns"] + trace.events["duration_ns"]
-    last = sorted([2, 11, 12, 13], key=lambda event: int(end[event]))[1:]
+    end = (trace.events["start_ns"] + trace.events["duration_ns"]).to_list()
+    last = sorted([2, 11, 12, 13], key=end.__getitem__)[1:]
     assert answer["events"] == sorted({0, 2, 19, *last})
     assert answer["holders"] == [0, 2]
 

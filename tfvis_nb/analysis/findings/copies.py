@@ -63,7 +63,7 @@ def _find(trace: Trace) -> list[Finding]:
         return []
     found = sums.iloc[0]
     share, task = float(found["share"]), str(found["task"])
-    most = max(_COPIES, key=lambda part: int(found[part]))
+    most = str(found[_COPIES].astype("int64").idxmax())
     table = whole_tasks(trace)
     own = table[table["task"].astype(str) == task]
     amount = own[_COPIES].fillna(0).sum(axis=1).to_numpy(np.int64)
