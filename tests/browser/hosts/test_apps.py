@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.hosts.server import serving
-from tests.browser.probe import CELL, TRACE, export, select_longest, works
+from tests.browser.probe import CELL, TRACE, works
 from tests.browser.timeline import Timeline
 from tests.browser.watched import Watched
 from tests.support.environments import environment
@@ -49,11 +49,15 @@ import tfvis_nb
 
 pn.extension("ipywidgets", theme="dark")
 timeline = tfvis_nb.show_timeline({str(TRACE)!r})
+said = pn.pane.HTML("nothing selected")
+def say(rows):
+    said.object = '<p id="said">selected: ' + " ".join(rows["name"]) + "</p>"
+timeline.on_selection(say)
 page = html.escape(timeline.to_html())
 sandbox = 'sandbox="allow-scripts allow-downloads"'
 frame = f'<iframe srcdoc="{{page}}" {{sandbox}} width="1000" height="600"></iframe>'
 widget = pn.pane.IPyWidget(timeline, sizing_mode="stretch_width")
-pn.Column(widget, pn.pane.HTML(frame)).servable()
+pn.Column(said, widget, pn.pane.HTML(frame)).servable()
 """
 
 SOLARA = f"""
@@ -155,8 +159,5 @@ def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path
         expect(page.locator(".tfvis-nb")).to_have_count(0)
         page.route(lambda url: not url.startswith(("http://127.0.0.1", "ws:")), answer)
         page.goto(address)
-        timeline = Timeline(page.locator(".tfvis-nb")).wait()
-        select_longest(timeline)
-        export(timeline)
-        dark(timeline)
+        dark(works(page.locator(".tfvis-nb"), page.locator("#said")))
         assert [url for url in asked if "/anywidget@" in url]
