@@ -7,6 +7,7 @@ import { styledShadow } from "../ui/styled_shadow";
 import { detectTheme, watchTheme } from "../ui/theme";
 import { focusRow } from "./focus_row";
 import type { MonitorHost } from "./host";
+import { keepFocus } from "./keep_focus";
 import { Monitor } from "./monitor";
 import { MonitorStore } from "./store";
 import { STYLES } from "./styles";
@@ -59,6 +60,7 @@ export function mountMonitor(
     );
   }
   bindKeys(panel, !height, store, signal);
+  keepFocus(root, signal);
   watchSize(root, store, signal);
   signal.addEventListener("abort", () => {
     render(null, root);

@@ -45,8 +45,12 @@ export function RuleForm({ store, signature, present, done }: RuleFormProps) {
       min={each === "every" ? 1 : 0}
       step={each === "every" ? 1 : "any"}
       value={texts[each]}
-      onFocus={() => setKind(each)}
-      onInput={(event) => setTexts({ ...texts, [each]: event.currentTarget.value })}
+      // Not by the focus: Tab leads through it to the button.
+      onClick={() => setKind(each)}
+      onInput={(event) => {
+        setKind(each);
+        setTexts({ ...texts, [each]: event.currentTarget.value });
+      }}
     />
   );
   return (

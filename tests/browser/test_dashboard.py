@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 import tfvis_nb
 from tests.browser.dashboard import COPIES, MEMORY, TRACE, Dashboard, OpenDashboard
+from tests.browser.keys import Keys
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, real_trace
 from tfvis_nb.analysis import op_statistics
@@ -241,6 +242,32 @@ def test_tabs_are_chosen_by_arrow_keys(shown: Dashboard) -> None:
         expect(shown.tabs.nth(place)).to_be_focused()
         expect(shown.tabs.nth(place)).to_have_attribute("aria-selected", "true")
         expect(shown.panels.get_by_role("tabpanel")).to_have_accessible_name(names[place])
+
+
+def test_the_dashboard_without_a_mouse(shown: Dashboard) -> None:
+    shown.page.emulate_media(reduced_motion="reduce")
+    keys, title = Keys(shown.page), shown.timeline.title
+    # From the lanes through the details and over the line between to the tabs, which are one stop.
+    keys.go("tab", shown.tabs.first.inner_text())
+    keys.press("ArrowRight")
+    while not keys.path[-1].startswith("tab: Ops"):
+        keys.press("ArrowRight")
+    table = shown.panels.get_by_role("table", name="By op type")
+    expect(table).to_be_visible()
+    # A table is sorted, a row opened in the timeline, and the focus stays in the table.
+    keys.go("button", "Count")
+    keys.press("Enter")
+    expect(table.get_by_role("columnheader", name="Count")).to_have_attribute("aria-sort", "descending")
+    op = table.locator("tbody button").first.inner_text()
+    keys.go("button", op)
+    keys.press("Enter")
+    expect(title).not_to_have_text("Whole run")
+    keys.go("button", "Count", key="Shift+Tab")
+    # Back to the tabs, and to the lanes.
+    keys.go("tab", "Ops", key="Shift+Tab")
+    keys.go("application", "", key="Shift+Tab")
+    keys.press("Escape")
+    expect(title).to_have_text("Whole run")
 
 
 def test_what_cannot_be_said_is_not_zero(shown: Dashboard) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.keys import Keys
 from tests.browser.monitor import Monitor, labels, monitor_on
 from tests.browser.session_of_three import MS
 from tfvis_nb.core.metadata import OUT_OF_MEMORY, table_of
@@ -87,6 +88,59 @@ def test_keys_lead_from_row_to_row_and_into_details(monitor: Monitor) -> None:
     expect(monitor.details.get_by_role("heading", name="Session")).to_be_visible()
     expect(focused(monitor)).to_have_text("train")
     expect(monitor.traces).to_have_count(3)
+
+
+def test_the_monitor_without_a_mouse(monitor: Monitor) -> None:
+    page, region = monitor.page, monitor.region
+    keys = Keys(page)
+    # Everything of the line at the top, in its order.
+    for role, name in (("button", "Ended"), ("input", "Filter signatures"), ("button", "Trace rules")):
+        keys.go(role, name)
+    keys.press("Enter")
+    dialog = region.get_by_role("dialog", name="Rules for all signatures")
+    expect(dialog).to_be_visible()
+    # A rule for all; the popover closes and gives the focus back.
+    keys.press("Tab", "ArrowUp")
+    keys.go("button", "Apply")
+    keys.press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(region.get_by_role("button", name="Trace rules")).to_be_focused()
+    # It is stopped: its button goes away, and the focus stays in the monitor.
+    stop = monitor.banner.get_by_role("button", name="Stop")
+    keys.go("button", "Stop")
+    keys.press("Enter")
+    expect(stop).to_have_count(0)
+    keys.look("Stop")
+    # A table is sorted, a signature opened, a rule of its own set and stopped.
+    keys.go("button", "Runs")
+    keys.press("Enter")
+    expect(
+        region.get_by_role("table", name="Signatures").get_by_role("columnheader", name="Runs")
+    ).to_have_attribute("aria-sort", re.compile("ending"))
+    keys.go("button", "train")
+    keys.press("Enter")
+    expect(monitor.details.get_by_role("heading", name="train")).to_be_visible()
+    keys.go("input", "Number of runs")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("250")
+    keys.press("Enter")
+    expect(monitor.signature("train")).to_contain_text("every 250")
+    keys.look("Enter")
+    keys.press("Shift+Tab", "ArrowUp")
+    keys.go("button", "Stop")
+    keys.press("Enter")
+    expect(monitor.signature("train")).not_to_contain_text("every")
+    keys.look("Stop")
+    keys.press("Escape")
+    expect(focused(monitor)).to_have_text("train")
+    # A trace is opened below, and closed again.
+    keys.go("button", "Run ")
+    keys.press("Enter")
+    monitor.opened()
+    keys.go("button", "Close the timeline", key="Shift+Tab")
+    keys.press("Enter")
+    expect(monitor.sections).to_have_count(0)
+    keys.look("Close")
 
 
 @pytest.mark.thorough

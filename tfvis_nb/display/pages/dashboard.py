@@ -25,7 +25,8 @@ PANES = """\
 .tfvis-panels { flex: 1 1 0; min-height: 0; }
 .tfvis-splitter { flex: none; height: 7px; cursor: ns-resize; touch-action: none;
   background: light-dark(#e3e6ea, #2e323b); }
-.tfvis-splitter:hover, .tfvis-splitter:focus-visible { background: light-dark(#2563eb, #6ea8fe); outline: 0; }
+.tfvis-splitter:hover, .tfvis-splitter:focus-visible { background: light-dark(#2563eb, #6ea8fe); }
+.tfvis-splitter:focus-visible { outline: 2px solid light-dark(#2563eb, #6ea8fe); outline-offset: -1px; }
 @media print { .tfvis-splitter { display: none; } }
 @media (max-height: 620px) {
   #tfvis-root { height: auto; }
