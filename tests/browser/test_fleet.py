@@ -125,6 +125,11 @@ def test_tabs_rank_what_was_planted_and_a_row_opens_it(view: FleetView, page: Pa
     ops = view.table("Slower ops", "Ops since step 0 of day2").locator("tbody tr")
     expect(ops.first).to_contain_text(re.compile(f"{SLOWER}.*% longer"))
     expect(ops.nth(1)).to_contain_text("no difference shown")
+    # The bars of a column share their zero, however wide their texts are.
+    bars = ops.locator(".change-bar")
+    boxes = [bar.bounding_box() for bar in bars.all()]
+    assert len(boxes) > 1
+    assert len({(box["x"], box["width"]) for box in boxes if box}) == 1
 
 
 def test_the_page_shows_the_figures_of_the_dataset(view: FleetView, fleet: Fleet) -> None:
