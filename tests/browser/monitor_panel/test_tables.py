@@ -107,6 +107,7 @@ def test_the_monitor_without_a_mouse(monitor: Monitor) -> None:
     expect(region.get_by_role("button", name="Trace rules")).to_be_focused()
     # It is stopped: its button goes away, and the focus stays in the monitor.
     stop = monitor.banner.get_by_role("button", name="Stop")
+    expect(stop).to_be_visible()
     keys.go("button", "Stop")
     keys.press("Enter")
     expect(stop).to_have_count(0)
