@@ -143,10 +143,13 @@ VIEWS: dict[str, tuple[Make, Callable[[Page, Audit], None]]] = {
 }
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize(
+EACH_LOOK = pytest.mark.parametrize(
     "looks", [LOOKS[0], pytest.param(LOOKS[1], marks=pytest.mark.thorough)], ids=["dark narrow", "dark wide"]
 )
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@EACH_LOOK
 def test_an_exported_page_has_no_violation_in_any_state_and_can_be_enlarged(
     exported: OpenExported, tmp_path: Path, view: str, looks: tuple[Look, Look]
 ) -> None:
@@ -168,14 +171,17 @@ def test_no_tab_of_a_dashboard_has_a_violation(shown: Dashboard) -> None:
         audit.check(tab.inner_text(), PANELS)
 
 
-def test_the_monitor_has_no_violation_and_can_be_enlarged(page: Page, tmp_path: Path) -> None:
+@EACH_LOOK
+def test_the_monitor_has_no_violation_and_can_be_enlarged(
+    page: Page, tmp_path: Path, looks: tuple[Look, Look]
+) -> None:
     path = tmp_path / "run.tfvis"
     write_session(path)
     with MonitorServer(path) as server:
         watched = Watched(page, own=server.address)
         page.goto(server.url)
         monitor = monitor_on(page)
-        audit = Audit(page)
+        audit = Audit(page, looks)
         audit.everywhere("tables")
         monitor.signature("train").get_by_role("button", name="train", exact=True).click()
         expect(monitor.details).to_be_visible()
