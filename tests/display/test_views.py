@@ -291,10 +291,13 @@ def test_a_cell_that_runs_again_shows_its_timelines_as_they_were_left(
     (dashboard,) = run(show_dashboard(trace), cell="some")
     assert dashboard.view["group_by"] == "kind"
     (elsewhere,) = run(some(), cell="another")
-    elsewhere.view = {"group_by": "kind", "start_ns": FIRST, "end_ns": FIRST + 9}
+    filtered = {"lane_filter": trace.lanes["lane"].iloc[0]}
+    elsewhere.view = {"group_by": "kind", "start_ns": FIRST, "end_ns": FIRST + 9, **filtered}
+    elsewhere.views = {"all": {}}
     other = Trace(trace.events.assign(lane=pd.Categorical(["another"] * len(trace.events))))
     (fresh,) = run(show_timeline(other), cell="another")
     assert (fresh.view["group_by"], fresh.view["end_ns"] > FIRST + 9) == ("kind", True)
+    assert (fresh.view["lane_filter"], fresh.views["all"]["lane_filter"]) == ("", "")
 
 
 def page_options(page: str) -> dict[str, Any]:

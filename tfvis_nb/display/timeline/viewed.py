@@ -8,6 +8,7 @@ from typing import Any
 
 import traitlets
 
+from tfvis_nb.core.labels import matches_lane
 from tfvis_nb.display.options import DEFAULTS
 from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views
 from tfvis_nb.display.timeline.runs_of_cells import shown_before
@@ -114,10 +115,10 @@ class ViewedTimeline(TimelineView):
     def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
         """Show what the timeline of another run of the same cell shows, as far as it applies to this trace.
 
-        Its named views are taken over too. `but` names what to leave as it is: options, ``"view"`` and
-        ``"views"``.
+        Its named views are taken over too, and no lane filter that matches nothing here. `but` names what to
+        leave as it is: options, ``"view"`` and ``"views"``.
         """
-        now = self._views_of.taken_over(other._now(), other._views_of)
+        now = self._taken_over(other._now(), other)
         for name in now.options.keys() - but:
             self.set_trait(name, now.options[name])
         if "view" not in but:
@@ -126,9 +127,20 @@ class ViewedTimeline(TimelineView):
             return
         views = []
         for view in other._views:
-            found = self._views_of.taken_over(Shown.of(view), other._views_of)
+            found = self._taken_over(Shown.of(view), other)
             views.append({"name": view["name"], **found.whole})
         self.set_trait("_views", views)
+
+    def _taken_over(self, shown: Shown, other: ViewedTimeline) -> Shown:
+        found = self._views_of.taken_over(shown, other._views_of)
+        if self._filters_to_some(found.options["lane_filter"]):
+            return found
+        return found._replace(options={**found.options, "lane_filter": DEFAULTS["lane_filter"]})
+
+    def _filters_to_some(self, text: str) -> bool:
+        """Return whether a lane filter leaves something to see."""
+        words = text.lower().split()
+        return any(matches_lane(lane, words) for lane in self._views_of.lanes())
 
     def _now(self) -> Shown:
         """Return the current view in the front end's form."""

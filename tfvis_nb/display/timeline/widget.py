@@ -22,6 +22,7 @@ from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pictures.picture import OPTIONS, Picture, picture
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.shaping.lane_filter import filters_to_some
 from tfvis_nb.display.shaping.selection import drawn_selection, selected_rows, validate_selection
 from tfvis_nb.display.shaping.trace_views import TraceViews
 from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
@@ -157,6 +158,9 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         """Show the annotations of the trace, which this timeline or other code has changed."""
         self.set_trait("_annotations", drawn_annotations(self._trace, self._shown, self._lanes))
         self._store_changed()
+
+    def _filters_to_some(self, text: str) -> bool:
+        return filters_to_some(self._trace, text, self._own)
 
     def _checked(self, selection: Any) -> dict[str, Any] | None:
         return validate_selection(self._shown.events, self._lanes, selection)
