@@ -1,6 +1,7 @@
-/** The arrow keys in a menu go from entry to entry, and round at its ends. */
+/** The arrow keys in a menu go from entry to entry, and round at its ends; no key in it is the timeline's. */
 
 export function moveInMenu(event: KeyboardEvent): void {
+  event.stopPropagation();
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
   const entries = [
     ...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)"),
@@ -8,5 +9,4 @@ export function moveInMenu(event: KeyboardEvent): void {
   const at = entries.indexOf(event.target as HTMLElement) + (event.key === "ArrowDown" ? 1 : -1);
   entries[(at + entries.length) % entries.length]?.focus();
   event.preventDefault();
-  event.stopPropagation();
 }

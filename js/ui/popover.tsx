@@ -1,7 +1,7 @@
 /** A button that opens something over everything else: the browser closes it at Escape and at a click elsewhere. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isFocusLost } from "./kept_focus";
 import { moveInMenu } from "./menu_keys";
 
@@ -40,9 +40,15 @@ export function Popover({
   const [isOpen, setOpen] = useState(false);
   const close = () => box.current?.hidePopover();
   const root = () => box.current?.getRootNode() as ShadowRoot | Document | undefined;
-  useEffect(() => {
+  const enter = () => {
     if (!isOpen) return;
     box.current?.querySelector<HTMLElement>("[role=menuitem], input:checked, input.field, button")?.focus();
+  };
+  // Before the next key is pressed where a key has opened it; a click shows it after it was rendered.
+  useLayoutEffect(enter, [isOpen]);
+  useEffect(() => {
+    if (!isOpen) return;
+    enter();
     // It would stay where it is while its button moves away.
     const listening = new AbortController();
     const options = { capture: true, signal: listening.signal };
@@ -101,7 +107,7 @@ export function Popover({
         )}
         {isOpen && below}
         {isOpen && kind === "dialog" && (
-          <div role="dialog" aria-label={name}>
+          <div role="dialog" aria-label={name} tabIndex={-1} onKeyDown={(event) => event.stopPropagation()}>
             {children(close)}
           </div>
         )}

@@ -44,6 +44,32 @@ function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
   };
   return (
     <>
+      <form
+        class="view-name"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+        onKeyDown={(event) => {
+          // JupyterLab keeps Enter from sending a form.
+          if (event.key !== "Enter") return;
+          save();
+          event.preventDefault();
+        }}
+      >
+        <input
+          class="field"
+          aria-label="Name of this view"
+          placeholder="Name of this view"
+          value={name}
+          maxLength={MOST_NAME}
+          autocomplete="off"
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+        <button type="submit" disabled={!name.trim()}>
+          Save
+        </button>
+      </form>
       {views.length > 0 && (
         <ul class="views">
           {views.map((view) => (
@@ -76,33 +102,6 @@ function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
           ))}
         </ul>
       )}
-      <form
-        class="view-name"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save();
-        }}
-        onKeyDown={(event) => {
-          // JupyterLab keeps Enter from sending a form.
-          if (event.key !== "Enter") return;
-          save();
-          event.preventDefault();
-          event.stopPropagation();
-        }}
-      >
-        <input
-          class="field"
-          aria-label="Name of this view"
-          placeholder="Name of this view"
-          value={name}
-          maxLength={MOST_NAME}
-          autocomplete="off"
-          onInput={(event) => setName(event.currentTarget.value)}
-        />
-        <button type="submit" disabled={!name.trim()}>
-          Save
-        </button>
-      </form>
       {!whyNoLink(store) && (
         <button
           type="button"
