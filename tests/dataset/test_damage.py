@@ -79,6 +79,21 @@ def test_damaged_part(folder: Path) -> None:
     assert digests(folder / "made") == before
 
 
+def test_a_part_of_the_same_size_that_the_error_names_can_be_deleted(folder: Path) -> None:
+    before = digests(folder / "made")
+    dataset = tv.open_traces(folder / "made")
+    part = min((folder / "made/steps").rglob("*.parquet"))
+    part.write_bytes(b"\x55" * part.stat().st_size)
+    with pytest.raises(OSError, match="delete this file") as error:
+        _ = dataset.steps
+    Path(text_of(error.value).figures["path"]).unlink()
+    with pytest.raises(FileNotFoundError) as gone:
+        _ = dataset.steps
+    assert text_of(gone.value).id == "dataset_part_missing"
+    assert dataset.ingest(folder / "bucket") == (1, 1, 0, 0)
+    assert digests(folder / "made") == before
+
+
 def test_parts_of_an_ended_ingest_are_removed(folder: Path) -> None:
     before = digests(folder / "made")
     for table in ("events", "levels"):

@@ -224,6 +224,21 @@ def test_the_command_names_what_it_cannot_read(dataset: TraceDataset, tmp_path: 
         assert "fleet.html" not in ran.stderr
 
 
+def test_a_page_leaves_out_timelines_that_cannot_be_read(dataset: TraceDataset, tmp_path: Path) -> None:
+    damaged = tv.open_traces(shutil.copytree(dataset.path, tmp_path / "damaged"))
+    shutil.rmtree(damaged.path / "events")
+    fleet = tv.show_fleet(damaged)
+    with pytest.warns(UserWarning, match="has no timeline") as warned:
+        page = fleet.to_html(timelines=1)
+    text = warned[0].message.args[0]  # type: ignore[union-attr]
+    assert text.id == "fleet_timeline_left_out"
+    assert str(damaged.path / "events") in text.figures["reason"]
+    assert 'id="tfvis-drawn-0"' not in page
+    ran = tfvis_nb_here("fleet", damaged.path, "-o", "fleet.html", "--timelines", "1", cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (0, "fleet.html\n")
+    assert ran.stderr == f"tfvis-nb: {text}\n"
+
+
 def test_cells_are_packed_task_after_task_exactly() -> None:
     table = steps(1, tasks=12, count=20)
     _, columns = read_container(Cells(table).packed_values("device_compute_ns"))

@@ -1,11 +1,12 @@
 """``tfvis-nb fleet``: write a dataset of traces as a page."""
 
+import warnings
 from pathlib import Path
 
 import click
 
 from tfvis_nb.cli import verb
-from tfvis_nb.cli.errors import Failure, unreadable
+from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import check_writable
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import ANONYMIZE
@@ -68,7 +69,9 @@ def command(
             fleet = Fleet(open_traces(dataset), since=step, title=title)
         except OSError as error:
             raise (unreadable(error.filename, error) if error.filename else Failure(text_of(error))) from None
-        fleet.to_html(output, timelines=timelines, source=not no_source, anonymize=anonymize)
+        with warnings.catch_warnings(record=True) as left_out:
+            warnings.simplefilter("always")
+            fleet.to_html(output, timelines=timelines, source=not no_source, anonymize=anonymize)
     except (ValueError, ImportError) as error:
         raise Failure(text_of(error).named(dataset)) from None
     except OSError as error:
@@ -76,5 +79,7 @@ def command(
         known = text_of(error)
         unwritable = Text("file_unwritable", path=output, reason=error.strerror or error)
         raise Failure(known if known.id else unwritable) from None
+    for warning in left_out:
+        note(str(warning.message))
     print(output)  # noqa: T201
     return 0

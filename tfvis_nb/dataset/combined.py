@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.core.labels import natural
-from tfvis_nb.dataset.layout import as_unicode, part_folder
+from tfvis_nb.dataset.layout import as_unicode, part_folder, unreadable_part
 from tfvis_nb.dataset.manifest import Entry
 from tfvis_nb.dataset.tables import SCHEMAS
 from tfvis_nb.events import NO_STEP, TEXT
@@ -98,7 +98,7 @@ def _read(part: _Part, names: Sequence[str]) -> pa.Table:
             table = file.read([name for name in names if name not in added])
             rows = file.metadata.num_rows
     except (OSError, pa.ArrowException) as error:
-        raise OSError(Text("dataset_part_damaged", path=part.path, reason=str(error))) from None
+        raise unreadable_part(part.path, error) from None
     values = {name: pa.repeat(pa.scalar(text, pa.string()), rows) for name, text in added.items()}
     values |= {name: table[name] for name in table.column_names}
     return pa.table({name: values[name] for name in names})

@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from tfvis_nb.texts import Text
+
 MANIFEST, DETAILS, FORMAT = "manifest", "details", "dataset.json"
 """The folder of the entries of sources, that of data only needed for reading back, and the format file."""
 
@@ -35,6 +37,15 @@ def part_path(table: str, key: str, run: str, task: str, steps: Sequence[int]) -
 def part_folder(table: str, run: str, task: str) -> str:
     """Return the folder of the parts of a table for a task of a run."""
     return f"{table}/run={_quoted(run)}/task={_quoted(task)}/"
+
+
+def unreadable_part(path: object, error: Exception) -> OSError:
+    """Return the error for a part that cannot be read."""
+    # An ingest only notices a part that is missing or has another size.
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(Text("dataset_part_missing", path=str(path)))
+    # Those of Arrow have several lines.
+    return OSError(Text("dataset_part_damaged", path=str(path), reason=" ".join(str(error).split())))
 
 
 def as_unicode(name: str) -> str:

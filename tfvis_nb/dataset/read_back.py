@@ -13,13 +13,12 @@ import pyarrow.compute as pc
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.core.trace import Trace, replaced
-from tfvis_nb.dataset.layout import DETAILS, part_folder
+from tfvis_nb.dataset.layout import DETAILS, part_folder, unreadable_part
 from tfvis_nb.dataset.manifest import Entry
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.reading.parquet import KEY, NESTED, from_table
 from tfvis_nb.reading.sources.unpacking import MOST, Budget
-from tfvis_nb.texts import Text
 
 
 class Chosen(NamedTuple):
@@ -96,7 +95,7 @@ def _part(folder: Path, path: str) -> pa.Table:
     try:
         return pq.read_table(folder / path, partitioning=None)
     except (OSError, pa.ArrowException) as error:
-        raise OSError(Text("dataset_part_damaged", path=str(folder / path), reason=str(error))) from None
+        raise unreadable_part(folder / path, error) from None
 
 
 def _only(trace: Trace, steps: Sequence[int]) -> Trace:

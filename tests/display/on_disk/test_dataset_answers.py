@@ -194,11 +194,22 @@ def test_too_much_for_a_timeline(ranks: TraceDataset, monkeypatch: pytest.Monkey
         DatasetSource(ranks, None, None, None)
 
 
-def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["events", "levels"])
+def test_a_damaged_part_is_named(tmp_path: Path, table: str) -> None:
     dataset = made_up_ranks(tmp_path, 1, 50)
-    (path,) = (dataset.path / "levels").rglob("*.parquet")
-    path.write_bytes(b"PAR1")
-    with raises_id(OSError, "dataset_part_damaged"):
+    (path,) = (dataset.path / table).rglob("*.parquet")
+    whole = path.read_bytes()
+    for content in (b"PAR1", whole[:-40], b"\x55" * len(whole)):
+        path.write_bytes(content)
+        with raises_id(OSError, "dataset_part_damaged", path=str(path)):
+            DatasetSource(dataset, None, None, None)
+    # Its footer is whole.
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    path.write_bytes(whole[:4] + b"\x55" * (footer - 4) + whole[footer:])
+    with raises_id(OSError, "dataset_part_damaged", path=str(path)):
+        DatasetSource(dataset, None, None, None).rows({"events": [0]})
+    path.unlink()
+    with raises_id(OSError, "dataset_part_missing", path=str(path)):
         DatasetSource(dataset, None, None, None)
 
 

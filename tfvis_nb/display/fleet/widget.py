@@ -1,6 +1,7 @@
 """The dashboard of a fleet: slow steps and tasks of a dataset, since when, and why."""
 
 import threading
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ from tfvis_nb.display.fleet.cells import LONGEST_NAME, Cells
 from tfvis_nb.display.fleet.heat_map import HeatMapWidget
 from tfvis_nb.display.pages.fleet import fleet_page, fleet_still
 from tfvis_nb.display.timeline.widget import TimelineWidget
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, text_of
 
 TIMELINES = 3
 """Maximum timelines in a page by default."""
@@ -198,8 +199,14 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         """Yield the cells of the longest steps, each with its trace and the title of its timeline."""
         found = fleet_outliers(self._cells.grid.table).head(most)
         for run, step, task in zip(found["run"], found["step"], found["task"], strict=True):
-            trace = self._dataset.trace(run or None, task, step)
-            yield self._cells.number(run, step, task), trace, self._cells.title(run, step, task)
+            title = self._cells.title(run, step, task)
+            try:
+                trace = self._dataset.trace(run or None, task, step)
+            except OSError as error:
+                reason = text_of(error)
+                warnings.warn(Text("fleet_timeline_left_out", title=title, reason=reason), stacklevel=2)
+                continue
+            yield self._cells.number(run, step, task), trace, title
 
     def close(self) -> None:
         """Remove the fleet from the notebook and free its memory."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tfvis_nb.analysis.events.bar_categories import categorise
+from tfvis_nb.dataset.layout import unreadable_part
 from tfvis_nb.dataset.levels import KEY
 from tfvis_nb.texts import Text
 
@@ -155,13 +156,19 @@ class Part:
         self._levels = levels
         self._written = {path: _version(path) for path in (events, levels)}
         self._shared = shared
-        self._levels_meta = pq.read_metadata(levels)
+        self._levels_meta = _metadata(levels)
+        self.task = task
+        self.groups_read = 0
+        try:
+            self._describe()
+        except (KeyError, TypeError, ValueError) as error:
+            raise unreadable_part(levels, error) from None
+
+    def _describe(self) -> None:
         self.described: dict[str, Any] = json.loads(self._levels_meta.metadata[KEY])
         self.held = {int(shift): counts for shift, counts in self.described["levels"].items()}
-        self.task = task
         self.lanes: list[dict[str, Any]] = self.described["lanes"]
         self.devices: list[dict[str, Any]] = self.described["devices"]
-        self.groups_read = 0
         self._check_description()
 
     def _check_description(self) -> None:
@@ -182,7 +189,7 @@ class Part:
     @cached_property
     def _events_meta(self) -> pq.FileMetaData:
         self._check(self.events)
-        return pq.read_metadata(self.events)
+        return _metadata(self.events)
 
     @cached_property
     def _level_bounds(self) -> Columns:
@@ -307,8 +314,11 @@ class Part:
     ) -> pa.Table:
         self.groups_read += 1
         self._check(path)
-        with pq.ParquetFile(path, metadata=meta, read_dictionary=texts) as file:
-            return file.read_row_group(group, columns=columns)
+        try:
+            with pq.ParquetFile(path, metadata=meta, read_dictionary=texts) as file:
+                return file.read_row_group(group, columns=columns)
+        except (OSError, pa.ArrowException) as error:
+            raise unreadable_part(path, error) from None
 
     def _check(self, path: str) -> None:
         """Raise OSError if a file was replaced, because positions and numbers belong to the old one."""
@@ -327,6 +337,13 @@ class Part:
         numbers = np.array([self.number_of.get(key, 0) for key in keys], "u2")
         lanes: np.ndarray = numbers[device.codes.astype("i8") * (len(lane.texts) + 1) + lane.codes]
         return lanes
+
+
+def _metadata(path: str) -> pq.FileMetaData:
+    try:
+        return pq.read_metadata(path)
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable_part(path, error) from None
 
 
 def _version(path: str) -> tuple[int, int, int]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from tfvis_nb.core.intervals import range_ends
 from tfvis_nb.core.labels import natural
@@ -83,11 +82,7 @@ class DatasetSource:
     def _part(self, chosen: Chosen, shared: Shared) -> Part:
         (task,) = chosen.tasks
         (events,), (levels,) = (parts_of(chosen.entry, table, task) for table in ("events", FOLDER))
-        path = self._path / levels
-        try:
-            return Part(str(self._path / events), str(path), task, shared)
-        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            raise OSError(Text("dataset_part_damaged", path=str(path), reason=str(error))) from None
+        return Part(str(self._path / events), str(self._path / levels), task, shared)
 
     def _read_step(self, part: Part, step: int) -> Trace:
         entry, tasks, _ = self._task_of[self.parts.index(part)]
