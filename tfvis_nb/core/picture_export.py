@@ -24,7 +24,7 @@ class PictureExport:
     @overload
     def to_svg(self, path: str | Path, **options: Any) -> Path: ...
     def to_svg(self, path: str | Path | None = None, **options: Any) -> str | Path:
-        """Draw the lanes as vector graphics: bars, ruler, legend, and labels as text.
+        """Draw the lanes as vector graphics: bars, ruler, legend, annotations, and labels as text.
 
         Events narrower than a pixel are merged: the height of such bars is the share of time that events
         took. Pictures stay below 2 MB for any number of events.

@@ -253,6 +253,48 @@ def test_a_timeline_draws_its_filter_and_selected_time() -> None:
     assert widget.to_svg() == small_trace().to_svg(lanes="stream", time_range=(START + 40, START + 60))
 
 
+def test_annotations_are_drawn_where_their_times_events_and_lanes_are() -> None:
+    trace = small_trace()
+    ops = ("/job:worker/task:1", "/job:worker/task:1/device:GPU:0", "ops")
+    trace.annotations = [
+        {"start_ns": START + 20, "name": "<mark>"},
+        {"start_ns": START + 21, "end_ns": START + 45, "name": "range", "lanes": [ops]},
+        {"event": 3, "name": "copied"},
+        {"start_ns": START + 90, "name": "last"},
+    ]
+
+    def flags(svg: str) -> list[str]:
+        groups = [one for one in parsed(svg) if one.get("class") == "flags"]
+        return [node.text or "" for one in groups for node in one.iter(f"{SVG}title")]
+
+    svg = tv.show_timeline(trace).to_svg(width="16 cm")
+    assert flags(svg) == ["<mark>, range", "copied", "last"]
+    root = parsed(svg)
+    assert texts(root, "flags") == ["<mark>, range", "copied", "last"]
+    assert not set(texts(root, "bars")) - set(texts(parsed(small_trace().to_svg()), "bars"))
+    drawn = [path for one in root if one.get("class") == "annotations" for path in one.iter(f"{SVG}path")]
+    (outline,) = [path.attrib["d"] for path in drawn if path.get("fill") == "none"]
+    wide, left = plot_width(root), float(root.attrib["viewBox"].split()[2]) - 4 - plot_width(root)
+    assert float(outline[1:].split(" ")[0]) == pytest.approx(left + 0.5 * wide, abs=0.02)
+    assert flags(trace.to_svg(time_range=(START + 40, START + 60))) == ["range", "copied"]
+    # Neither the copy nor the lane of the ops is drawn.
+    assert flags(trace.to_svg(lanes="stream")) == ["<mark>", "last"]
+    assert "annotations" not in trace.anonymized().to_svg()
+    narrow = parsed(trace.to_svg(width="3 cm"))
+    assert texts(narrow, "flags") == ["4"]
+
+
+@pytest.mark.parametrize("letter", ["t", "W", "\u6f22"])
+def test_names_of_tracks_are_cut_to_their_room(letter: str) -> None:
+    svg = small_trace().to_svg(tracks={letter * 160: {"time_ns": [START], "value": [1]}})
+    root = parsed(svg)
+    (name,) = [text for text in texts(root, "tracks") if letter in text]
+    left = float(root.attrib["viewBox"].split()[2]) - 4 - plot_width(root)
+    widest = {"t": 0.4, "W": 1, "\u6f22": 1}[letter]
+    assert name.endswith("\u2026")
+    assert 8 + 9 * widest * len(name) <= left
+
+
 def test_pdf_has_texts_and_its_size_and_png_its_pixels(tmp_path: Path) -> None:
     pdf = small_trace().to_pdf(tmp_path / "a.pdf", width="8.5 cm", height="5 cm").read_bytes()
     assert pdf.startswith(b"%PDF")

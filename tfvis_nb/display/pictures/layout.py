@@ -25,8 +25,9 @@ MOST_LANES = 80
 
 @dataclass(frozen=True)
 class Lane:
-    """A lane in the picture: top, and rows of `pitch` CSS pixels each."""
+    """A lane in the picture: its task, device and name, top, and rows of `pitch` CSS pixels each."""
 
+    place: tuple[str, ...]
     label: str
     top: float
     rows: int
@@ -98,7 +99,7 @@ def _placed(
         if at in headings:
             named.append((printable(device_location(devices[at]) or "no device", 80), top))
             top += HEADING
-        label = printable(lane_name(table["lane"].iloc[at]), 80)
-        lanes.append(Lane(label, top, count, size * scale / count))
+        place = tuple(map(str, table[["task", "device", "lane"]].iloc[at]))
+        lanes.append(Lane(place, printable(lane_name(place[2]), 80), top, count, size * scale / count))
         top += size * scale + _BETWEEN
     return lanes, named, top

@@ -1,20 +1,41 @@
 """Texts in a picture: their sizes, how they are shortened, and their colour on a bar."""
 
+from itertools import accumulate
+from unicodedata import east_asian_width
+
 FONT_SIZE, NAME_SIZE = 9.0, 8.0
 """Sizes of all texts, and of the names on bars, in CSS pixels."""
-LETTER = 0.56
-"""Mean width of a letter as a fraction of the font size, with a margin because fonts differ."""
+_LETTER, _CAPITAL, _WIDE = 0.56, 0.72, 1.0
+"""Widths of letters as fractions of the font size, with a margin because fonts differ."""
 NAME_ROOM = 26.0
 """Minimum width of a bar with a name, in CSS pixels."""
 
 
-def cut(text: str, most: int) -> str:
-    """Shorten a text to a number of characters.
+def width_of(text: str, size: float) -> float:
+    """Estimate the width of a text of a font size, both in CSS pixels.
 
-    >>> cut("MatMul", 6), cut("MatMul", 4) == "Mat\N{HORIZONTAL ELLIPSIS}"
-    ('MatMul', True)
+    >>> width_of("MatMul", 10) > width_of("matrix", 10)
+    True
     """
-    return text if len(text) <= most else f"{text[: max(most - 1, 0)]}\u2026"
+    return size * sum(map(_share, text))
+
+
+def cut(text: str, room: float, size: float) -> str:
+    """Shorten a text to a width, in CSS pixels.
+
+    >>> cut("matrix", 60, 10), cut("matrix", 25, 10) == "mat\N{HORIZONTAL ELLIPSIS}"
+    ('matrix', True)
+    """
+    if width_of(text, size) <= room:
+        return text
+    widths = accumulate(map(_share, text), initial=_LETTER)
+    return f"{text[: max(sum(width * size <= room for width in widths) - 1, 0)]}\u2026"
+
+
+def _share(letter: str) -> float:
+    if letter in "MWmw@%" or east_asian_width(letter) in "WF":
+        return _WIDE
+    return _CAPITAL if letter.isupper() else _LETTER
 
 
 def readable(colour: str) -> str:

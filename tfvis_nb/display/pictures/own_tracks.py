@@ -11,7 +11,7 @@ import numpy as np
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.pictures.layout import ROW
-from tfvis_nb.display.pictures.lettering import FONT_SIZE, LETTER, NAME_ROOM, NAME_SIZE, cut, readable
+from tfvis_nb.display.pictures.lettering import FONT_SIZE, NAME_ROOM, NAME_SIZE, cut, readable
 from tfvis_nb.display.pictures.themes import Theme
 from tfvis_nb.display.shaping.tracks import OwnTrack
 
@@ -45,10 +45,10 @@ def tracks_svg(tracks: Mapping[str, OwnTrack], frame: Frame, top: float, theme: 
     """Write tracks below each other."""
     found = []
     for track in tracks.values():
-        most = int((frame.left - 2 * frame.margin) / LETTER / FONT_SIZE)
+        room = frame.left - 3 * frame.margin
         found.append(
             f'<text x="{frame.margin * 2:g}" y="{top + min(_height(track), 2 * ROW) / 2 + 3:.2f}" '
-            f'fill="{theme.faint}">{html.escape(cut(printable(track.name, 80), most))}</text>'
+            f'fill="{theme.faint}">{html.escape(cut(printable(track.name, 80), room, FONT_SIZE))}</text>'
         )
         draw = _bars if track.value is None else _values
         found.append(draw(track, frame, top, theme))
@@ -76,8 +76,10 @@ def _bars(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:
     for at in np.flatnonzero(seen).tolist():
         y, tall = top + rows[at] * pitch, max(pitch - 1, pitch / 2)
         shapes.append(f"M{left[at]:.2f} {y:.2f}h{width[at]:.2f}v{tall:.2f}h{-width[at]:.2f}z")
-        text = cut(printable(track.names[at], 200), int((width[at] - 4) / LETTER / NAME_SIZE))
-        if width[at] >= NAME_ROOM and pitch >= NAME_SIZE and len(text) > 1:
+        if width[at] < NAME_ROOM or pitch < NAME_SIZE:
+            continue
+        text = cut(printable(track.names[at], 200), width[at] - 4, NAME_SIZE)
+        if len(text) > 1:
             names.append(
                 f'<text x="{left[at] + 2:.2f}" y="{y + pitch / 2 + 2.2:.2f}">{html.escape(text)}</text>'
             )

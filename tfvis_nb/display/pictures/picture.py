@@ -15,9 +15,10 @@ from tfvis_nb.core.options import check_title
 from tfvis_nb.core.palette import CATEGORY_LABELS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.pictures.annotations import FLAGS, annotations_svg, drawn_annotations
 from tfvis_nb.display.pictures.bars import alone, merged_boxes, wide_boxes
 from tfvis_nb.display.pictures.layout import HEADING, ROW, layout
-from tfvis_nb.display.pictures.lettering import FONT_SIZE, LETTER, NAME_ROOM, NAME_SIZE, cut, readable
+from tfvis_nb.display.pictures.lettering import FONT_SIZE, NAME_ROOM, NAME_SIZE, cut, readable, width_of
 from tfvis_nb.display.pictures.own_tracks import Frame, tracks_height, tracks_svg
 from tfvis_nb.display.pictures.ruler import ticks
 from tfvis_nb.display.pictures.sizes import Size, size_of
@@ -112,9 +113,11 @@ class _Drawing:
     ) -> None:
         self.trace, self.ends, self.theme, self.width = trace, ends, theme, width
         self.title = printable(title, 200)
-        self.head = _MARGIN + (_HEAD if title else 0) + _RULER
         category = categorise(trace.events)
         self.layout = layout(trace, lanes, ends, None)
+        self.annotations = drawn_annotations(trace.annotations, self.layout, ends)
+        self.ruler = _MARGIN + (_HEAD if title else 0) + _RULER
+        self.head = self.ruler + (FLAGS if self.annotations else 0)
         self.category = category[self.layout.events]
         self.waiting = waits(trace)[self.layout.events]
         self.legend = self._legend()
@@ -124,12 +127,11 @@ class _Drawing:
             self.layout = layout(trace, lanes, ends, height.pixels - self.head - foot)
         self.height = self.head + self.layout.height + foot if height is None else height.pixels
         self.tall = "" if height is None else height.text
-        longest = (
-            max((len(lane.label) for lane in self.layout.lanes), default=0) * LETTER * FONT_SIZE + 3 * _MARGIN
-        )
-        longest = max([longest, *(len(name) * LETTER * FONT_SIZE + 4 * _MARGIN for name in own)])
+        names = [*(lane.label for lane in self.layout.lanes), *own]
+        longest = max((width_of(name, FONT_SIZE) for name in names), default=0) + 3 * _MARGIN
         self.left = min(max(longest, 40.0), width.pixels * 0.3)
         self.plot = width.pixels - self.left - _MARGIN
+        self.frame = Frame(_MARGIN, self.left, self.left + self.plot, ends)
         self.scale = self.plot / max(ends[1] - ends[0], 1)
         start = trace.events["start_ns"].to_numpy(np.int64)[self.layout.events]
         end = start + trace.events["duration_ns"].to_numpy(np.int64)[self.layout.events]
@@ -154,28 +156,27 @@ class _Drawing:
             f'<rect width="{width:g}" height="{height:g}" fill="{self.theme.paper}"/>'
             f"{heading if self.title else ''}{self._ruler()}{self._lanes()}"
             f'<g class="bars" transform="translate({self.left:g} {self.head:g})">{self._bars(narrow)}</g>'
-            f"{self._tracks()}"
+            f"{self._tracks()}{self._annotations()}"
             f'<g class="legend">{self._foot()}</g></svg>'
         )
 
     def _ruler(self) -> str:
         origin = origin_ns(self.trace.events)
         start, end = (edge - origin for edge in self.ends)
-        bottom = self.head + self.layout.height + tracks_height(self.own)
         found = []
         for tick in ticks(start, end, self.plot):
             x = self.left + (tick.time - start) * self.scale
             # Centred labels would be cut at the edges.
             anchor = "start" if x - self.left < 12 else "end" if self.plot + self.left - x < 20 else "middle"
             found.append(
-                f'<path d="M{x:.2f} {self.head - 3:g}V{bottom:.2f}" stroke="{self.theme.line}" '
-                f'stroke-width=".5"/><text x="{x:.2f}" y="{self.head - 5:g}" text-anchor="{anchor}" '
+                f'<path d="M{x:.2f} {self.ruler - 3:g}V{self._bottom():.2f}" stroke="{self.theme.line}" '
+                f'stroke-width=".5"/><text x="{x:.2f}" y="{self.ruler - 5:g}" text-anchor="{anchor}" '
                 f'fill="{self.theme.faint}">{tick.label}</text>'
             )
         return f'<g class="ruler">{"".join(found)}</g>'
 
     def _lanes(self) -> str:
-        most = int((self.left - 2 * _MARGIN) / LETTER / FONT_SIZE)
+        room = self.left - 3 * _MARGIN
         found = []
         for label, top in self.layout.headings:
             y = self.head + top
@@ -188,7 +189,7 @@ class _Drawing:
             middle = self.head + lane.top + min(lane.rows * lane.pitch, 2 * ROW) / 2 + FONT_SIZE * 0.35
             found.append(
                 f'<text x="{_MARGIN * 2:g}" y="{middle:.2f}" fill="{self.theme.faint}">'
-                f"{html.escape(cut(lane.label, most))}</text>"
+                f"{html.escape(cut(lane.label, room, FONT_SIZE))}</text>"
             )
         return f'<g class="lanes">{"".join(found)}</g>'
 
@@ -227,9 +228,7 @@ class _Drawing:
         names = self.trace.events["name"].to_numpy()[self.layout.events[chosen]].tolist()
         found = []
         for at, name in zip(chosen.tolist(), names, strict=True):
-            text = cut(
-                printable(name.rpartition("/")[2] or name, 200), int((room[at] - 3) / LETTER / NAME_SIZE)
-            )
+            text = cut(printable(name.rpartition("/")[2] or name, 200), room[at] - 3, NAME_SIZE)
             if len(text) < 2:
                 continue
             ink = readable(self.theme.colours[CATEGORIES[self.category[at]]])
@@ -240,8 +239,16 @@ class _Drawing:
         return f'<g font-size="{NAME_SIZE:g}">{"".join(found)}</g>' if found else ""
 
     def _tracks(self) -> str:
-        frame = Frame(_MARGIN, self.left, self.left + self.plot, self.ends)
-        return tracks_svg(self.own, frame, self.head + self.layout.height + _MARGIN, self.theme)
+        return tracks_svg(self.own, self.frame, self.head + self.layout.height + _MARGIN, self.theme)
+
+    def _annotations(self) -> str:
+        return annotations_svg(
+            self.annotations, self.layout, self.frame, self.head, self._bottom(), self.theme
+        )
+
+    def _bottom(self) -> float:
+        """Return the lower edge of lanes and tracks."""
+        return self.head + self.layout.height + tracks_height(self.own)
 
     def _outline(self) -> str:
         return f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
@@ -260,7 +267,7 @@ class _Drawing:
         entries: list[_Entry] = []
         x, line = _MARGIN, 0
         for fill, label in listed:
-            wide = len(label) * LETTER * FONT_SIZE + (16 if fill else 4)
+            wide = width_of(label, FONT_SIZE) + (16 if fill else 4)
             if x > _MARGIN and x + wide > self.width.pixels - _MARGIN:
                 x, line = _MARGIN, line + 1
             entries.append(_Entry(fill, label, x, line))

@@ -12,6 +12,7 @@ from tfvis_nb.core.labels import lane_label, printable
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.pictures.themes import NOTE
 from tfvis_nb.display.wire.drawn import origin_ns
 
 LABELS, FOOT = 200, 22
@@ -22,8 +23,6 @@ _MOST_BYTES = 10_000
 _MOST_LETTERS = 34
 MOST_ANNOTATIONS = 30
 _NUMBERS = 12
-_NOTE = "#c26a00"
-"""The colour of annotations; js/ui/styles/base.css has it too."""
 
 
 def picture(trace: Trace, *, annotated: bool = True) -> str:
@@ -115,9 +114,9 @@ def _annotations(trace: Trace, shown: int) -> str:
         x, right = (LABELS + round(time * (_WIDTH - LABELS) / span, 1) for time in ends)
         wide, high = max(right - x, 1), _ROW * shown + 2
         pieces.append(
-            f'<rect x="{x:g}" width="{wide:g}" height="{high}" fill="{_NOTE}" fill-opacity=".15"/>'
-            f'<rect x="{x:g}" width="1" height="{high}" fill="{_NOTE}"/>'
-            f'<text x="{min(x + 3, _WIDTH - 14):g}" y="{high + 10}" fill="{_NOTE}">{number}</text>'
+            f'<rect x="{x:g}" width="{wide:g}" height="{high}" fill="{NOTE}" fill-opacity=".15"/>'
+            f'<rect x="{x:g}" width="1" height="{high}" fill="{NOTE}"/>'
+            f'<text x="{min(x + 3, _WIDTH - 14):g}" y="{high + 10}" fill="{NOTE}">{number}</text>'
         )
     return "".join(pieces)
 

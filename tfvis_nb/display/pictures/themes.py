@@ -6,19 +6,24 @@ from tfvis_nb.core.palette import category_colours
 
 
 class Theme(NamedTuple):
-    """The colours of a picture; ``outline`` is that of bars, empty for none."""
+    """The colours of a picture; ``outline`` is that of bars, empty for none, ``note`` that of annotations."""
 
     paper: str
     ink: str
     faint: str
     line: str
     outline: str
+    note: str
     colours: dict[str, str]
 
 
+NOTE = "#c26a00"
+"""The colour of annotations; js/ui/styles/base.css has it and that of the dark theme too."""
 THEMES = {
-    "light": Theme("#ffffff", "#1f2430", "#6b7280", "#e3e6ea", "", category_colours("light")),
-    "print": Theme("#ffffff", "#000000", "#404040", "#c8c8c8", "#303030", category_colours("print")),
-    "dark": Theme("#15181e", "#e6e8ec", "#9aa1ad", "#2e323b", "", category_colours("dark")),
+    "light": Theme("#ffffff", "#1f2430", "#6b7280", "#e3e6ea", "", NOTE, category_colours("light")),
+    "print": Theme(
+        "#ffffff", "#000000", "#404040", "#c8c8c8", "#303030", "#000000", category_colours("print")
+    ),
+    "dark": Theme("#15181e", "#e6e8ec", "#9aa1ad", "#2e323b", "", "#ffb454", category_colours("dark")),
 }
 """``print`` has colours that differ in greyscale, and thin outlines."""
