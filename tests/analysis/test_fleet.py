@@ -135,6 +135,15 @@ def test_tasks_of_other_jobs_and_steps_of_one_task_do_not_count() -> None:
     assert why_not(fleet_stragglers(small([[5, 6]]))).id == "one_task"
 
 
+def test_hosts_of_a_profile_are_compared_but_no_parameter_server() -> None:
+    table = small([[50, 60], [20, 70], [90, 90], [80, 80], [95, 95]])
+    hosts = ["gpu0", "gpu1", "ps0", "chief", "train-ps-1"]
+    table["task"] = [f"/job:{hosts[int(task[-1])]}/replica:0/task:0" for task in table["task"]]
+    found = fleet_stragglers(table).set_index("task")["last"]
+    expected = {"gpu0": 1, "gpu1": 1, "train-ps-1": 2, "ps0": 0}
+    assert dict(found) == {f"/job:{host}/replica:0/task:0": last for host, last in expected.items()}
+
+
 def test_tasks_of_unrelated_runs_are_not_one() -> None:
     run = FLEET[FLEET["step"] < 60]
     found = fleet_stragglers(

@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import tfvis_nb as tv
@@ -92,6 +93,13 @@ def test_tabs_rank_what_was_planted(dataset: TraceDataset) -> None:
     assert block["zoom"][1] == {"events": [24 + 12 + SLOW]}
     assert [len(block["rows"]) for block in drift["blocks"]][::2] == [2, 4]
     assert ops["blocks"][0]["rows"][0][0] == SLOWER
+
+
+def test_runs_whose_tasks_cannot_be_compared_are_named() -> None:
+    alone = steps(1, tasks=1, count=9).assign(run="alone")
+    compared, left_out = tables.straggler_blocks(Cells(pd.concat([steps(1, tasks=2, count=9), alone])))
+    assert {row[1] for row in compared["rows"]} == {"1"}
+    assert (left_out["rows"], left_out["cannot_say"]) == ([["alone"]], "")
 
 
 def test_ops_are_compared_since_the_step_asked_for(dataset: TraceDataset) -> None:

@@ -9,7 +9,11 @@ from tfvis_nb.analysis.fleet.grid import DURATION, Grid
 WAITING = "communication_ns"
 """Time in collectives and receives, which includes waiting for other tasks; 0 if unknown."""
 
-_JOB = re.compile(r"/job:([^/]+)")
+_JOB = re.compile(r"/job:([^/]+)(.*)", re.DOTALL)
+_ONLY = "/replica:0/task:0"
+_CLUSTER = {"worker", "chief", "master", "localhost"}
+"""Jobs of TensorFlow's clusters that may have a single task."""
+_OTHER_WORK = re.compile(r"(?<![a-z])(ps|evaluator|coordinator)(?![a-z])")
 
 
 def own_times(grid: Grid) -> np.ndarray:
@@ -34,13 +38,24 @@ def own_times(grid: Grid) -> np.ndarray:
 def jobs(tasks: list[str]) -> np.ndarray:
     """Return the number of each task's job; tasks without a job in their name share one.
 
+    A profile names its tasks after hosts, such as ``/job:gpu7/replica:0/task:0``. Hosts share a job, but not
+    with parameter servers, evaluators and coordinators, such as ``train-ps-0``.
+
     Examples
     --------
     >>> from tfvis_nb.analysis.fleet.own_time import jobs
     >>> jobs(["/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"]).tolist()
     [0, 1, 1]
+    >>> jobs([f"/job:{host}/replica:0/task:0" for host in ("gpu7", "gpu8", "ps0")]).tolist()
+    [0, 0, 1]
     """
-    names = [match[1] if (match := _JOB.match(task)) else "" for task in tasks]
+    parts = [(match[1], match[2]) if (match := _JOB.match(task)) else ("", "") for task in tasks]
+    named = _CLUSTER | {job for job, rest in parts if rest != _ONLY}
+    others = [_OTHER_WORK.search(job.lower()) for job, _ in parts]
+    names = [
+        job if job in named else other[1] if other else ""
+        for (job, _), other in zip(parts, others, strict=True)
+    ]
     return np.unique(names, return_inverse=True)[1].reshape(-1)
 
 

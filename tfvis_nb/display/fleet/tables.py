@@ -17,6 +17,7 @@ from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.display.fleet.cells import Cells, label
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
+from tfvis_nb.texts import Text
 
 OUTLIERS, STRAGGLERS, DRIFT, OPS = TABS = ("Outliers", "Stragglers", "Drift", "Slower ops")
 """Titles of the tabs."""
@@ -115,7 +116,7 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
         longest = np.nanargmax(np.where(runs == run, own[row], np.nan))
         zoom.append(_zoom(row * own.shape[1] + int(longest)))
     definition = "Which task of a job works longest while the others wait. A row opens its longest step."
-    return [
+    blocks = [
         table(
             "Tasks that hold up the others",
             rows,
@@ -125,6 +126,10 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
             reason=why_not(found),
         )
     ]
+    if len(found) and (left_out := [run for run in cells.runs if run not in {*found["run"]}]):
+        why = f"{str(Text('one_task')).capitalize()}."
+        blocks.append(table("Runs not compared", pd.DataFrame({"run": left_out}), [_RUN], definition=why))
+    return blocks
 
 
 def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
