@@ -90,7 +90,7 @@ def test_calls_of_jax_that_compile_are_traced_again_after_the_first_call() -> No
     }
     why = why_not(retraces(trace))
     assert why is not None
-    assert why.id == "signatures_not_recorded"
+    assert why.id == "signatures_not_recorded_by_jax"
     (found,) = trace.findings["figures"][trace.findings["kind"] == "retracing"]
     assert (found["name"], found["jitted"], found["here_ns"]) == ("train", True, 48)
 

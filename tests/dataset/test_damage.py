@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.dataset.folders import bucket
 from tests.support.ingests import digests
+from tests.support.texts import raises_id
 from tfvis_nb.dataset import manifest
 from tfvis_nb.dataset.layout import part_path
 from tfvis_nb.dataset.manifest import PROBLEM, Entry, problem_of, settled
@@ -106,12 +107,25 @@ def test_parts_of_an_ended_ingest_are_removed(folder: Path) -> None:
     assert not list((folder / "made").glob("*/run=x"))
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"version": 99}'])
-def test_other_versions(folder: Path, content: str) -> None:
-    (folder / "made/dataset.json").write_text(content)
-    with pytest.raises(ValueError, match="format") as error:
+def test_other_versions(folder: Path) -> None:
+    (folder / "made/dataset.json").write_text('{"version": 99}')
+    with raises_id(ValueError, "dataset_version", version=99):
         tv.open_traces(folder / "made")
-    assert text_of(error.value).id == "dataset_version"
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]", '{"version": "1"}'])
+def test_a_damaged_format_can_be_written_again(folder: Path, content: str) -> None:
+    path = folder / "made/dataset.json"
+    path.write_text(content)
+    with raises_id(ValueError, "dataset_damaged", path=str(path)) as error:
+        tv.open_traces(folder / "made")
+    path.write_text(text_of(error.value).figures["content"])
+    assert tv.open_traces(folder / "made").ingest(folder / "bucket") == (0, 2, 0, 0)
+
+
+def test_a_dataset_is_not_read_as_a_trace(folder: Path) -> None:
+    with raises_id(tv.TraceFormatError, "folder_is_dataset", path=str(folder / "made")):
+        tv.show_timeline(str(folder / "made"))
 
 
 def test_two_ingests_at_once(folder: Path) -> None:

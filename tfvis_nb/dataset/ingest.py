@@ -22,6 +22,7 @@ from tfvis_nb.reading.sources.remote import Remote
 from tfvis_nb.texts import Text
 
 VERSION = 1
+_CONTENT = json.dumps({"format": "tfvis_nb dataset", "version": VERSION})
 
 
 class Ingested(NamedTuple):
@@ -86,7 +87,7 @@ def prepare(folder: Path) -> None:
     if not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         with whole(file) as new:
-            new.write_text(json.dumps({"format": "tfvis_nb dataset", "version": VERSION}), encoding="utf-8")
+            new.write_text(_CONTENT, encoding="utf-8")
     check_version(folder)
     (folder / MANIFEST).mkdir(exist_ok=True)
 
@@ -106,7 +107,9 @@ def check_version(folder: Path) -> None:
     try:
         version = json.loads((folder / FORMAT).read_text(encoding="utf-8"))["version"]
     except (ValueError, KeyError, TypeError):
-        version = "?"
+        version = None
+    if type(version) is not int:
+        raise ValueError(Text("dataset_damaged", path=str(folder / FORMAT), content=_CONTENT))
     if version != VERSION:
         raise ValueError(Text("dataset_version", path=str(folder), version=version, known=VERSION))
 

@@ -4,10 +4,12 @@ import hashlib
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from tfvis_nb.reading.sources.files import DATASET
 from tfvis_nb.texts import Text
 
-MANIFEST, DETAILS, FORMAT = "manifest", "details", "dataset.json"
-"""The folder of the entries of sources, that of data only needed for reading back, and the format file."""
+FORMAT, MANIFEST = DATASET
+DETAILS = "details"
+"""The format file, the folder of the entries of sources, and that of data only needed for reading back."""
 
 _LONGEST = 180
 """Maximum bytes of an encoded name; file systems allow 255 including the key in front."""

@@ -7,6 +7,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.functions.calls import function_events
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.xspace.jitted import LOWERING
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -35,7 +36,7 @@ def retraces(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        A recording of `tfvis_nb.trace`; profiles of other tools count tracings without their arguments.
+        A recording of TensorFlow by `tfvis_nb.trace`; JAX and profiles of other tools count tracings without their arguments.
 
     Returns
     -------
@@ -62,7 +63,10 @@ def retraces(trace: Trace) -> pd.DataFrame:
     again = found.tracings[found.tracings["again"]]
     explained = again[np.array([bool(changes) for changes in again["changes"]], bool)]
     if not len(explained) and (len(again) or found.calls["again"].any()):
-        return cannot_say(_COLUMNS, Text("signatures_not_recorded"))
+        op = trace.events["op"].iloc[again["event"]]
+        of_jax = len(again) > 0 and bool((op == LOWERING).all())
+        reason = "signatures_not_recorded_by_jax" if of_jax else "signatures_not_recorded"
+        return cannot_say(_COLUMNS, Text(reason))
     columns = [explained[name].tolist() for name in ("task", "name", "own_ns", "event", "changes")]
     rows = [
         {

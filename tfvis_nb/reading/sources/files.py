@@ -30,6 +30,9 @@ _MOST_SEEN, _MOST_SEEN_OF_ALL = 200_000, 10_000_000
 _SYSTEM = (Path("/proc"), Path("/sys"))
 
 
+DATASET = "dataset.json", "manifest"
+"""The file and the folder by which a dataset of traces is recognised."""
+
 Name = TypeVar("Name", bound=PurePath)
 
 
@@ -46,9 +49,11 @@ def find(path: Path, *, every: bool = False) -> Found[Path] | None:
     If a log folder has several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the newest
     is returned: one file for each host. `every` returns all of them, and also more files than fit into a
     trace, broken links, named pipes, large files, and folders that cannot be listed. FileNotFoundError if
-    nothing matches a pattern, TraceFormatError if a folder has no files, or too many.
+    nothing matches a pattern, TraceFormatError if a folder has no files, too many, or is a dataset.
     """
     if path.is_dir():
+        if (path / DATASET[0]).is_file() and (path / DATASET[1]).is_dir():
+            raise TraceFormatError(Text("folder_is_dataset", path=str(path)))
         found = _of_folder(path, every=every)
         if not found.files:
             raise TraceFormatError(Text("folder_without_traces", path=path))
