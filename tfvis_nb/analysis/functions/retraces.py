@@ -36,7 +36,8 @@ def retraces(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        A recording of TensorFlow by `tfvis_nb.trace`; JAX and profiles of other tools count tracings without their arguments.
+        A recording of TensorFlow by `tfvis_nb.trace`; JAX and profiles of other tools count tracings without
+        their arguments.
 
     Returns
     -------
