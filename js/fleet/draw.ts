@@ -3,6 +3,7 @@
 import type { Cell } from "../model/fleet/grid";
 import { drawSpreadOfSteps, drawSpreadOfTasks, line } from "./draw_spreads";
 import { columnX, SPREAD_HEIGHT, taskY } from "./geometry";
+import { runLabels } from "./run_labels";
 import type { Shown } from "./shown";
 
 const LINE = 12;
@@ -65,31 +66,16 @@ function drawSteps(context: CanvasRenderingContext2D, shown: Shown): void {
   if (grid.runs.length > 1) drawRuns(context, shown);
 }
 
-/** The name of each run that has room for it, and a line where it begins; first those that are as wide as their names. */
+/** The name of each run, and a line where it begins. */
 function drawRuns(context: CanvasRenderingContext2D, { grid, range, geometry, tokens }: Shown): void {
   const { plot } = geometry;
-  const end = plot.x + plot.width + 4;
-  const first = Math.floor(range.from);
-  const runs: { x: number; until: number; name: string }[] = [];
-  for (let column = first; column < range.to; column++) {
-    if (column > first && grid.run[column] === grid.run[column - 1]) continue;
-    const x = Math.max(columnX(geometry, range, column), plot.x);
-    const name = grid.runs[grid.run[column]];
-    runs.push({ x, until: x + 3 + context.measureText(name).width, name });
-  }
-  const fits = runs.map(({ until }, at) => until <= (runs[at + 1]?.x ?? end));
-  let free = Number.NEGATIVE_INFINITY;
   context.textAlign = "left";
   context.fillStyle = tokens.muted;
   context.strokeStyle = tokens.muted;
-  runs.forEach(({ x, until, name }, at) => {
-    const next = runs.find((_, later) => later > at && fits[later]);
-    const isNamed = x >= free && (fits[at] || until + LABEL_GAP <= (next?.x ?? end));
-    if (isNamed) {
-      context.fillText(name, x + 3, plot.y - 9);
-      free = until + LABEL_GAP;
-    }
-    if (at > 0) line(context, x, isNamed ? plot.y - 14 : plot.y, x, plot.y + plot.height);
+  const labels = runLabels(grid, range, geometry, (text) => context.measureText(text).width);
+  labels.forEach(({ x, text }, at) => {
+    context.fillText(text, x, plot.y - 9);
+    if (at > 0) line(context, x - 3, text ? plot.y - 14 : plot.y, x - 3, plot.y + plot.height);
   });
 }
 

@@ -76,7 +76,15 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
     setSaid(NOTHING);
     latest.current++;
   };
+  // Each step that was recorded has a duration, the first figure.
+  const isRecorded = ({ task, column }: Cell) => !Number.isNaN(first[task * steps + column]);
   const open = (next: Cell) => {
+    if (!isRecorded(next)) {
+      choose(next);
+      host.close();
+      setOpened(null);
+      return;
+    }
     setCell(next);
     const answer = host.open(next).then(({ text, isShown, call }) => {
       setOpened(isShown ? next : null);
@@ -124,7 +132,9 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
   return (
     <>
       <div class="toolbar">
-        <h2 class="title">{grid.title}</h2>
+        <h2 class="title" title={grid.title}>
+          {grid.title}
+        </h2>
         <label class="metric">
           Colour{" "}
           <select
@@ -183,7 +193,7 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
           </button>
         )}
         <span class="space" />
-        {cell && (
+        {cell && isRecorded(cell) && (
           <button
             type="button"
             title={

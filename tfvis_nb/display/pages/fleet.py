@@ -21,6 +21,7 @@ TIMELINES_BYTES = 8_000_000
 
 _STILL_ROWS = 5
 _STYLE = """\
+html { background: light-dark(#ffffff, #16181d); }
 #tfvis-root { height: auto; }
 .tfvis-timeline { height: 62vh; min-height: 380px; border-block: 1px solid light-dark(#e3e6ea, #2e323b); }
 .tfvis-timeline[hidden] { display: none; }
