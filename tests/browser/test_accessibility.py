@@ -30,6 +30,10 @@ def of_timeline(page: Page, audit: Audit) -> None:
     timeline = Timeline(page.locator("#tfvis-root")).wait()
     lanes = timeline.lanes
     audit.everywhere("whole run")
+    # A narrow page has closed them, and a search does not open them there.
+    details = timeline.root.get_by_role("button", name="Details", exact=True)
+    if details.get_attribute("aria-pressed") == "false":
+        details.click()
     timeline.search_box.fill("op:RecvTensor")
     expect(timeline.title).to_contain_text("matches")
     audit.check("matches")

@@ -79,6 +79,8 @@ def test_the_main_job_without_a_mouse(timeline: Timeline, tmp_path: Path) -> Non
     export = timeline.root.get_by_role("button", name="Export")
     expect(export).to_be_focused()
     keys.press("Enter")
+    # The menu takes the focus in the frame after it opens.
+    expect(timeline.root.get_by_role("menuitem").first).to_be_focused()
     with page.expect_download() as saved:
         keys.press("ArrowUp", "Enter")
     saved.value.save_as(tmp_path / "again.html")
