@@ -1,6 +1,6 @@
 /** Search with count, next and previous; other events are dimmed in the lanes. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { formatCount, formatDuration } from "../../model/format/units";
 import { firstAtLeast } from "../../model/lod/bisect";
@@ -14,8 +14,8 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
   useTopics(store, ["search", "selection"]);
   const [text, setText] = useState(store.searchText);
   const timer = useRef(0);
-  // A search set from elsewhere, by the legend or by Escape in the lanes.
-  useEffect(() => setText(store.searchText), [store.searchText]);
+  // A search set from elsewhere, by the legend or by Escape in the lanes; at once, before another key is typed.
+  useLayoutEffect(() => setText(store.searchText), [store.searchText]);
   const type = (value: string) => {
     setText(value);
     clearTimeout(timer.current);

@@ -276,16 +276,18 @@ trace = tv.read_trace({str(path)!r})
     book.run_all()
     small, large = book.timeline(1), book.timeline(2)
     lifetimes = real_trace(path).lifetimes
-    chosen = [lifetimes[lifetimes["name"] == "Relu"], lifetimes[lifetimes["aliases"] != ""]]
-    for event in [int(row["event"].iloc[0]) for row in chosen]:
+    # What one event's section says and the other's does not.
+    relu, logits = lifetimes[lifetimes["name"] == "Relu"], lifetimes[lifetimes["aliases"] != ""]
+    for chosen, own in ((relu, "512 KiB"), (logits, "handed on to")):
+        event = int(chosen["event"].iloc[0])
         texts = []
         for timeline in (small, large):
             timeline.host.evaluate("(host, id) => host.tfvis.store.selectInRun({events: [id]})", event)
             section = timeline.details.get_by_role("region", name="Lifetimes")
+            expect(section).to_contain_text(own)
             expect(section).to_contain_text("last used by")
             texts.append(section.inner_text())
         assert texts[0] == texts[1]
-    assert "handed on to" in texts[1]
 
 
 COUNTERS = """
