@@ -28,6 +28,7 @@ CONTEXT = ("idle_device", "between_steps", "first_step")
 FOUND = {
     # Input, once or at every step.
     "h200/input_bound_tf2_gpu.xplane.pb": ["input_bound.all"],
+    "cpu_tf215_input.xplane.pb.xz": ["input_bound.all"],
     "cpu/local_conv_tfdata_step0.pb": [INPUT_OF_ONE],
     "hvd/estimator_tf115_dnn_train_step0.pb": [INPUT_OF_ONE],
     "*tf2_host.trace.json": [INPUT_OF_ONE],
