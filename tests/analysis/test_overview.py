@@ -74,9 +74,12 @@ def test_the_parts_of_the_median_step_are_the_step(trace: Trace) -> None:
 
 
 @pytest.mark.slow
-def test_no_event_has_more_self_time_than_its_step(trace: Trace) -> None:
+def test_no_event_has_more_self_time_than_all_of_its_step(trace: Trace) -> None:
     own, known = self_times_of(trace)
-    length = trace.steps.set_index("step")["duration_ns"].reindex(trace.events["step"]).to_numpy()
+    # Events of a step of JAX can start before it does.
+    ends = trace.events["start_ns"] + trace.events["duration_ns"]
+    steps = trace.events.assign(end_ns=ends).groupby("step")
+    length = (steps["end_ns"].transform("max") - steps["start_ns"].transform("min")).to_numpy()
     assert (own[known] <= length[known]).all()
     for side in ("device", "host"):
         for op in trace.overview["top_ops"][side]:
