@@ -11,6 +11,8 @@ export interface PanelsHost extends ChartHost {
    * message if that failed.
    */
   tab(index: number): TabContents | null;
+  /** The title of the tab that is in front, kept for the next run of the cell. */
+  chosen?: string;
   /** Call `changed` whenever there is more to show. */
   watch(changed: () => void, signal: AbortSignal): void;
   /** Predict the step with a change; rejects with a readable message. Missing where nobody could predict it. */

@@ -42,6 +42,15 @@ export class KernelTabsHost implements PanelsHost {
     return this.model.get("_link");
   }
 
+  get chosen(): string {
+    return this.model.get("_chosen");
+  }
+
+  set chosen(title: string) {
+    this.model.set("_chosen", title);
+    this.model.save_changes();
+  }
+
   get bokehVersion(): string {
     return this.model.get("_bokeh");
   }

@@ -43,8 +43,8 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
 
 export function Panels({ host, publish, signal, shown }: PanelsProps) {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
-  const [chosen, setChosen] = useState(0);
-  const [visited, setVisited] = useState<ReadonlySet<number>>(new Set([0]));
+  const [chosen, setChosen] = useState(Math.max(host.titles.indexOf(host.chosen ?? ""), 0));
+  const [visited, setVisited] = useState<ReadonlySet<number>>(new Set([chosen]));
   useEffect(() => {
     host.watch(() => redraw(undefined), signal);
     // What came before this was watched is drawn now: effects run after the first paint.
@@ -52,6 +52,7 @@ export function Panels({ host, publish, signal, shown }: PanelsProps) {
   }, []);
   const choose = (index: number) => {
     setChosen(index);
+    host.chosen = host.titles[index];
     setVisited(new Set([...visited, index]));
   };
   const move = (event: KeyboardEvent) => {

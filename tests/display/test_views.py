@@ -290,6 +290,9 @@ def test_a_cell_that_runs_again_shows_its_timelines_as_they_were_left(
     # A dashboard does the same; a trace with other lanes is shown whole.
     (dashboard,) = run(show_dashboard(trace), cell="some")
     assert dashboard.view["group_by"] == "kind"
+    dashboard.panels.set_trait("_chosen", "Memory")
+    (dashboard,) = run(show_dashboard(trace), cell="some")
+    assert (dashboard.view["group_by"], dashboard.panels._chosen) == ("kind", "Memory")
     (elsewhere,) = run(some(), cell="another")
     filtered = {"lane_filter": trace.lanes["lane"].iloc[0]}
     elsewhere.view = {"group_by": "kind", "start_ns": FIRST, "end_ns": FIRST + 9, **filtered}

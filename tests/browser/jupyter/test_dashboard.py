@@ -44,3 +44,8 @@ def test_dashboards_of_a_notebook_do_not_disturb_each_other_and_close(notebook: 
     expect(other.panels).to_have_count(0)
     expect(other.timeline.host).to_have_count(0)
     expect(one.panels).to_have_count(1)
+    # The next run of the cell has the same tab in front.
+    one.tab("Transfers")
+    book.run(1)
+    tab = book.dashboard(1).wait().panels.get_by_role("tab", name="Transfers", exact=True)
+    expect(tab).to_have_attribute("aria-selected", "true")

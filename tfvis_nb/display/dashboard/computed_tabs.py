@@ -33,6 +33,7 @@ class ComputedTabs(anywidget.AnyWidget):
 
     height = timeline_options.Height(HEIGHT).tag(sync=True)
     _titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    _chosen = traitlets.Unicode().tag(sync=True)
     _link = traitlets.Unicode().tag(sync=True)
     _bokeh = traitlets.Unicode().tag(sync=True)
     _errors = traitlets.Dict().tag(sync=True, echo_update=False)

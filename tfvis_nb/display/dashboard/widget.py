@@ -61,6 +61,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         self.timeline = LinkedTimeline(trace, selection=selection, title=title, **options)
         self.timeline.page = self.to_html
         self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
+        self.timeline.tabs = self.panels
         # The visible tab comes first, because computing others would delay it.
         self.timeline.before_details = self.panels.wait_for_first
         self.panels.opens = self._show_predicted

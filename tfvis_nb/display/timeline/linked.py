@@ -1,7 +1,7 @@
 """A timeline that is part of a dashboard or a comparison."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import traitlets
@@ -10,6 +10,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.pages.page import file_stem
+from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.display.timeline.widget import TimelineWidget
 
 
@@ -17,11 +18,12 @@ class LinkedTimeline(TimelineWidget):
     """A timeline with its own link, exported as the page of its container.
 
     `page` writes that page. `before_details` is called before the details are computed, for example to wait
-    for more urgent work. The container sets both.
+    for more urgent work. `tabs` are below it. The container sets them.
     """
 
     page: Callable[[], str]
     before_details: Callable[[], object] | None = None
+    tabs: traitlets.HasTraits | None = None
 
     @traitlets.default("_link")
     def _new_link(self) -> str:
@@ -41,6 +43,12 @@ class LinkedTimeline(TimelineWidget):
     def title(self) -> str:
         """The title in its toolbar."""
         return self._title
+
+    def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
+        """Show what another timeline shows, and the tab that is in front there."""
+        super().take_over(other, but=but)
+        if self.tabs is not None and isinstance(other, LinkedTimeline) and other.tabs is not None:
+            self.tabs.set_trait("_chosen", other.tabs.trait_values()["_chosen"])
 
     def as_now(self, title: str | None, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the data for a page of the timeline, with its current options, selection and view.
