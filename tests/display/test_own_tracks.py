@@ -127,6 +127,24 @@ def test_times_follow_those_that_are_drawn() -> None:
             {"units": "%, s"},
         ),
         (
+            [1, 2],
+            ValueError,
+            "track_unreadable",
+            {"reason": "its rows are not dicts of columns"},
+        ),
+        (
+            {"start_ns": FIRST, "duration_ns": 1},
+            ValueError,
+            "track_unreadable",
+            {"reason": "its columns are single values, not lists"},
+        ),
+        (
+            {"start_ns": [FIRST], "duration_ns": [1, 2]},
+            ValueError,
+            "track_unreadable",
+            {"reason": "its columns have different lengths"},
+        ),
+        (
             {"time_ns": [FIRST // 10**9], "value": [1]},
             ValueError,
             "track_outside",

@@ -96,6 +96,9 @@ def test_values_an_option_cannot_have_are_refused(trace: Trace, option: str, val
 def test_unknown_options_are_refused_with_near_names(trace: Trace, make: Any) -> None:
     with raises_id(TypeError, "unknown_option", name="hieght", hint="; did you mean 'height'?"):
         make(trace, hieght=300)
+    options = "height, group_by, color_by, lane_filter, selection, title, keep, view, tracks"
+    with raises_id(TypeError, "unknown_option", options=options):
+        make(trace, foo=1)
 
 
 def test_the_selection_goes_both_ways(trace: Trace) -> None:

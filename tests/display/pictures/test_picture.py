@@ -151,6 +151,10 @@ def test_a_range_and_lanes_are_drawn_alone() -> None:
     assert [left, width] == pytest.approx([0, plot_width(root)], abs=0.02)
 
 
+def test_a_range_of_any_size_is_drawn() -> None:
+    assert small_trace().to_svg(time_range=(-(10**30), 10**30)) == small_trace().to_svg()
+
+
 def test_many_short_events_are_as_high_as_their_share() -> None:
     starts = np.arange(100_000) * 1000
     table = events.build(
@@ -218,6 +222,8 @@ def test_an_empty_trace_is_drawn() -> None:
     [
         ({"width": "wide"}, "no_picture_size"),
         ({"height": 5}, "no_picture_size"),
+        ({"width": 10**400}, "no_picture_size"),
+        ({"time_range": (START + 50, START + 50)}, "no_event_in_range"),
         ({"theme": "neon"}, "no_such_value"),
         ({"lanes": "elsewhere"}, "no_lane_has"),
         ({"time_range": (1, 2)}, "range_outside"),

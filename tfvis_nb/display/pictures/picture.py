@@ -10,6 +10,7 @@ import numpy as np
 
 from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 from tfvis_nb.analysis.events.waits import waits
+from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.palette import CATEGORY_LABELS
@@ -36,6 +37,7 @@ _MOST_NAMES = 2_000
 _THINNEST = 0.4
 """Minimum width of an isolated event, in CSS pixels."""
 MOST_BYTES = 1_900_000
+_FARTHEST = 2**62
 _MERGED = "low bars: several events, as high as their share of the time"
 
 
@@ -91,10 +93,19 @@ def picture(
 
 def _ends(trace: Trace, time_range: tuple[int, int] | None) -> tuple[int, int]:
     events = trace.events
-    if time_range is not None:
-        return validate_range(events, time_range)
+    origin = origin_ns(events)
     latest = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 1
-    return origin_ns(events), latest
+    if time_range is None:
+        return origin, latest
+    start, end = validate_range(events, time_range)
+    # Beyond these times differences do not fit into an int64.
+    start, end = (start if start > -_FARTHEST else origin), (end if end < _FARTHEST else latest)
+    if (
+        start == end
+        or not is_inside(events["start_ns"].to_numpy(), events["duration_ns"].to_numpy(), start, end).any()
+    ):
+        raise ValueError(Text("no_event_in_range", time_range=time_range))
+    return start, end
 
 
 class _Drawing:

@@ -2,8 +2,9 @@
 
 import math
 import re
-from numbers import Real
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tfvis_nb.texts import Text
 
@@ -29,8 +30,9 @@ def size_of(value: Any, name: str) -> Size:
     >>> size_of("16 cm", "width").text, round(size_of("16 cm", "width").pixels, 1)
     ('16cm', 604.7)
     """
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    text = f"{float(value):.6f}" if is_number else value
+    # Larger numbers may be too large for a float.
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    text = f"{float(value):.6f}" if is_number and SMALLEST <= value <= LARGEST else value
     match = _SIZE.fullmatch(text) if isinstance(text, str) else None
     pixels = float(match[1]) * _PIXELS[match[2] or "px"] if match else math.nan
     if match is None or not SMALLEST <= pixels <= LARGEST:

@@ -98,9 +98,11 @@ def drawn_tracks(tracks: Mapping[str, OwnTrack], trace: Trace, shown: Trace) -> 
 def _checked(name: str, table: Any, trace: Trace) -> OwnTrack:
     if isinstance(table, Mapping | list):
         try:
+            if isinstance(table, list) and not all(isinstance(row, Mapping) for row in table):
+                raise ValueError("its rows are not dicts of columns")  # noqa: TRY301
             table = pd.DataFrame(table)
         except (ValueError, TypeError, AttributeError) as error:
-            raise ValueError(Text("track_unreadable", name=name, reason=error)) from error
+            raise ValueError(Text("track_unreadable", name=name, reason=_reason(table, error))) from error
     if not isinstance(table, pd.DataFrame):
         raise TypeError(Text("track_no_table", name=name, type=type(table).__name__))
     names = [str(column) for column in table.columns]
@@ -129,6 +131,15 @@ def _checked(name: str, table: Any, trace: Trace) -> OwnTrack:
         track = OwnTrack(name, start[order], length[order], [names[at] for at in order], None, "")
     _check_place(track, trace)
     return track
+
+
+def _reason(table: Any, error: Exception) -> object:
+    """Return why data are no table, in words of the user's instead of pandas' arrays and indices."""
+    columns = table.values() if isinstance(table, Mapping) else ()
+    lengths = {len(column) for column in columns if pd.api.types.is_list_like(column)}
+    if columns and not lengths:
+        return "its columns are single values, not lists"
+    return "its columns have different lengths" if len(lengths) > 1 else error
 
 
 def _times(name: str, table: pd.DataFrame, column: str) -> np.ndarray:

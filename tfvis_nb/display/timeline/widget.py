@@ -38,6 +38,8 @@ from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 
+_OPTIONS = (*timeline_options.DEFAULTS, "selection", "title", "keep", "view", "tracks")
+
 
 class TimelineWidget(TrackedTimeline, PictureExport):
     """A trace as a timeline that zooms, searches and selects.
@@ -85,6 +87,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         tracks: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
+        refuse_unknown(options, _OPTIONS)
         values = checked_options(options)
         check_title(title)
         check_flags(keep=keep)
@@ -306,7 +309,7 @@ def show_timeline(
         # A notebook's file cannot keep it.
         refuse_unknown([*options, *(["keep"] if keep else [])], [*timeline_options.DEFAULTS, *own])
         return DatasetTimeline(source, selection=selection, title=title, **options)
-    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "keep", "view", "tracks"])
+    refuse_unknown(options, _OPTIONS)
     check_title(title)
     return TimelineWidget(as_trace(source), selection=selection, title=title, keep=keep, **options)
 
