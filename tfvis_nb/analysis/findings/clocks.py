@@ -27,6 +27,6 @@ def clocks_sentence(clocks_ns: float | str | None, ends_ns: float | None = None)
     text = f" The clocks of the tasks are {known}"
     if ends_ns is not None:
         ends = format_duration(ends_ns)
-        return f"{text}. They seem to agree, because the tasks leave these collectives within {ends}."
+        return f"{text}, but probably agree: the tasks leave these collectives within {ends} of each other."
     wrong = "by any amount" if unknown else "by that much"
     return f"{text}, so waits between tasks may be wrong {wrong}."

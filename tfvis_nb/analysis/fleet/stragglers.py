@@ -16,7 +16,7 @@ FIGURES: dict[str, str] = {
     "which includes waits. Own times need no common clock.",
     "last_share": "last / steps, from 0 to 1. With n equal tasks, each is last in about 1 / n of the steps.",
     "sole_wait_ns": "How much longer its own time was than the second longest, in ns, summed over the steps "
-    "in which it was last: at most as long did all others wait for it alone.",
+    "in which it was last. All others waited for it alone at most this long.",
     "share": "sole_wait_ns / sum of the durations of the task's steps, from 0 to 1.",
     "lateness_mean_ns": "Mean of its own time minus the shortest of its job, in ns.",
     "lateness_max_ns": "Largest such difference, in ns.",
