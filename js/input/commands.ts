@@ -146,7 +146,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       },
       {
         id: "graph-walk",
-        keys: "← → ↑ ↓ in it",
+        keys: "← → ↑ ↓ in the graph",
         label: "along its edges; Enter selects, + − change the hops, 0 fits it into the pane",
       },
       {
@@ -155,7 +155,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         label: "code: the time of each line",
         run: { KeyL: (actions) => actions.toggleCode() },
       },
-      { id: "code-walk", keys: "↑ ↓ in it", label: "from line to line; Enter selects a line's events" },
+      { id: "code-walk", keys: "↑ ↓ in the code", label: "from line to line; Enter selects a line's events" },
       {
         id: "clear",
         keys: "Esc",
