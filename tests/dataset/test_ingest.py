@@ -121,7 +121,7 @@ def test_broken_sources_are_listed(tmp_path: Path) -> None:
         "step2.pb": "message_cut_off",
         "step3.pb": "empty_run",
         "notes.json": "json_without_events",
-        "link.pb": "source_vanished",
+        "link.pb": "source_is_dangling",
         "pipe.pb": "source_no_file",
         "model.data": "large_files_left_out",
     }

@@ -214,5 +214,9 @@ def test_what_there_is_not(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
     for wrong in (1.5, "3", [None], True):
         with raises_id(TypeError, "steps_no_numbers"):
             dataset.trace("a", steps=wrong)
-    with pytest.raises(ValueError, match="one of"):
+    with raises_id(ValueError, "nothing_selected", steps="-1"):
+        dataset.trace("a", steps=-1)
+    with raises_id(ValueError, "nothing_selected", steps="none"):
+        dataset.trace("a", steps=[])
+    with raises_id(ValueError, "dataset_table", table="nothing"):
         dataset.table("nothing")

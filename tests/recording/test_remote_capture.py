@@ -197,7 +197,11 @@ def test_what_is_asked_for() -> None:
     [
         ("localhost", {}, "no_worker_address"),
         ("http://localhost:6009", {}, "no_worker_address"),
-        ("localhost:70000", {}, "no_worker_address"),
+        ("localhost:70000", {}, "worker_port_out_of_range"),
+        (5, {}, "workers_no_text"),
+        ([NOBODY, 5], {}, "workers_no_text"),
+        (NOBODY, {"seconds": "x"}, "capture_no_numbers"),
+        (NOBODY, {"tries": None}, "capture_no_numbers"),
         ([], {}, "worker_count"),
         (NOBODY, {"seconds": 0}, "capture_out_of_range"),
         (NOBODY, {"seconds": float("nan")}, "capture_out_of_range"),
@@ -206,7 +210,7 @@ def test_what_is_asked_for() -> None:
     ],
 )
 def test_wrong_arguments_are_refused(workers: Any, options: dict[str, Any], error: str) -> None:
-    with raises_id(ValueError, error):
+    with raises_id((TypeError, ValueError), error):  # type: ignore[arg-type]
         tv.capture(workers, **options)
 
 

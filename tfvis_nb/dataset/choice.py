@@ -28,7 +28,9 @@ def choose(
     runs = sorted({entry.run for entry in entries}, key=natural)
     if run is None and len(runs) > 1:
         raise ValueError(Text("dataset_runs", runs=len(runs), names=_some(runs)))
-    wanted = _numbers(steps)
+    numbers = _numbers(steps)
+    # Events outside steps cannot be chosen.
+    wanted = None if numbers is None else numbers - {NO_STEP}
     named = None if tasks is None else {tasks} if isinstance(tasks, str) else {*tasks}
     of_run = [entry for entry in entries if run in (None, entry.run)]
     chosen = []
@@ -45,7 +47,7 @@ def choose(
     elif of_run:
         names = sorted({shown_task(task) for entry in of_run for task in entry.tasks}, key=natural)
         known = "tasks", names
-    shown = "all" if wanted is None else ", ".join(map(str, sorted(wanted)[:_MOST_SHOWN]))
+    shown = "all" if numbers is None else ", ".join(map(str, sorted(numbers)[:_MOST_SHOWN])) or "none"
     task = "all" if named is None else ", ".join(sorted(map(str, named))[:_MOST_SHOWN])
     raise ValueError(
         Text("nothing_selected", run=run, task=task, steps=shown, kind=known[0], known=_some(known[1]))
@@ -53,15 +55,16 @@ def choose(
 
 
 def _numbers(steps: Collection[int] | int | None) -> set[int] | None:
-    """Return numbers of steps; events outside steps, which have NO_STEP, cannot be chosen."""
+    """Return numbers of steps; TypeError if they are none."""
     if steps is None:
         return None
     numbers = [*steps] if isinstance(steps, Iterable) else [steps]
     if any(isinstance(one, bool) or not isinstance(one, (int, np.integer)) for one in numbers):
         raise TypeError(Text("steps_no_numbers", steps=steps))
-    return {int(one) for one in numbers} - {NO_STEP}
+    return {int(one) for one in numbers}
 
 
 def _some(known: Iterable[object]) -> str:
     names = [repr(one) for one in known]
-    return ", ".join(names[:_MOST_SHOWN] + ["..."] * (len(names) > _MOST_SHOWN)) or "none"
+    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+    return (", ".join(names[:_MOST_SHOWN]) or "none") + more

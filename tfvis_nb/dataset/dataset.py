@@ -187,7 +187,7 @@ class TraceDataset:
             If there is no such table.
         """
         if name not in TABLES:
-            raise ValueError(Text("not_one_of", choices=", ".join(TABLES), by=name))
+            raise ValueError(Text("dataset_table", tables=", ".join(TABLES), table=name))
         _need_dask()
         return combined.dask_table(self.path, self._read(), name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,7 +49,7 @@ def ingest_source(source: Source, folder: str, reading: Reading) -> Entry:
     except TraceFormatError as error:
         entry = failed(source, text_of(error), again=False)
     except Exception as error:  # noqa: BLE001 - one file must not end the ingest of all others
-        entry = failed(source, _reason(error), again=True)
+        entry = failed(source, _reason(error, source.url), again=True)
     manifest.write(entry, path)
     return entry
 
@@ -59,9 +60,9 @@ def failed(source: Source, reason: str, *, again: bool) -> Entry:
     return Entry(url, found_by, size, modified, status=PROBLEM, problem=problem_of(reason), again=again)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, url: str) -> str:
     if isinstance(error, FileNotFoundError):
-        return Text("source_vanished")
+        return Text("source_is_dangling" if os.path.islink(url) else "source_vanished")  # noqa: PTH114 - a URL
     known = text_of(error)
     if isinstance(error, OSError):
         return Text("source_unreadable", reason=known if known.id else (error.strerror or str(error)).lower())

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.options import check_title
@@ -21,7 +22,7 @@ from tfvis_nb.texts import Text
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
-_ADDRESS = re.compile(r"(?:grpc://)?([^\s/:]+|\[[0-9a-f:.]+\]):(\d{1,5})/?", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?:grpc://)?([^\s/:]+|\[[0-9a-f:.]+\]):(\d{1,9})/?", re.IGNORECASE)
 _MOST_WORKERS = 512
 _LONGEST = 200
 _SMALL = 1 << 16
@@ -70,6 +71,8 @@ def capture(
         If none of them ran anything.
     ImportError
         If the package grpcio is missing.
+    TypeError
+        If `workers` are not texts, or `seconds` or `tries` are not numbers.
     ValueError
         If an address, `seconds`, `tries` or an option is wrong.
 
@@ -82,6 +85,8 @@ def capture(
     ConnectionError: no worker was recorded. localhost:1 ...
     """
     check_title(title)
+    if any(isinstance(one, bool) or not isinstance(one, Real) for one in (seconds, tries)):
+        raise TypeError(Text("capture_no_numbers", seconds=seconds, tries=tries))
     if not 0 < seconds <= 3600 or tries < 1:
         raise ValueError(Text("capture_out_of_range", seconds=seconds, tries=tries))
     options = TraceOptions(python=python, shapes=shapes, device_level=device_level)
@@ -125,12 +130,16 @@ class _Profile(io.BytesIO):
         self.name = name
 
 
-def addresses_of(workers: Sequence[str]) -> list[str]:
-    """Return each worker once as ``host:port``; ValueError for an invalid address, and for too many."""
+def addresses_of(workers: Any) -> list[str]:
+    """Return each worker once as ``host:port``; TypeError or ValueError for invalid ones."""
+    if not isinstance(workers, Iterable) or not all(isinstance(worker, str) for worker in workers):
+        raise TypeError(Text("workers_no_text", workers=workers))
     found = [(worker, _ADDRESS.fullmatch(worker.strip())) for worker in workers]
     for worker, match in found:
-        if match is None or not 0 < int(match[2]) < 1 << 16:
+        if match is None:
             raise ValueError(Text("no_worker_address", address=worker))
+        if not 0 < int(match[2]) < 1 << 16:
+            raise ValueError(Text("worker_port_out_of_range", address=worker))
     addresses = list(dict.fromkeys(f"{match[1]}:{int(match[2])}" for _, match in found if match))
     if not 0 < len(addresses) <= _MOST_WORKERS:
         raise ValueError(Text("worker_count", workers=len(addresses), most=_MOST_WORKERS))
