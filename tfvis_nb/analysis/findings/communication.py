@@ -158,21 +158,21 @@ def _moved_sentence(moved: Figures | None) -> str:
 def _headline(figures: Figures) -> str:
     several = figures["communicating_tasks"] > 1
     task = task_label(figures["task"]) or (figures["task"] if several else "") or "the task"
-    who = f"Even {task}, which waits least," if several else capital(task)
+    who = f"{capital(task)} waits least for the others but" if several else capital(task)
     return f"{who} spends {step_time(figures['share'])} communicating.{_moved_sentence(figures['moved'])}"
 
 
 def _word(_key: str, figures: Figures) -> Texts:
     alone, task = figures["tasks"] == 1, figures["task"]
     subject = task_label(task) or (task if not alone else "") or "the task"
-    subject = f"even {subject}, the task that waits least," if figures["communicating_tasks"] > 1 else subject
+    subject = f"{subject} waits least for the others but" if figures["communicating_tasks"] > 1 else subject
     idle = "its devices idle" if figures["on_devices"] else "no op computing"
     text = (
         f"{capital(subject)} spends {step_time(figures['share'])} communicating with {idle}:"
         f" {example(figures)}."
     )
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
-        text += f" During {step_time(figures['exposed_share'])} its CPU runs no op either."
+        text += f" For {step_time(figures['exposed_share'])} its CPU is idle as well."
     text += _moved_sentence(figures["moved"])
     text += clocks_sentence(figures["clocks_ns"])
     if alone:

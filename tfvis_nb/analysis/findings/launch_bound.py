@@ -199,5 +199,5 @@ RULE = Rule(
     below=("cpu ops", "copies.variables"),
     below_from=0.5,
     leads=True,
-    remedy=Remedy("Free launches", lambda _: {"activities": {"launch": 0}}),
+    remedy=Remedy("Launches that take no time", lambda _: {"activities": {"launch": 0}}),
 )

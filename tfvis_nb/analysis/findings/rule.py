@@ -66,8 +66,8 @@ class Remedy(NamedTuple):
         Examples
         --------
         >>> from tfvis_nb.analysis.findings.rule import Remedy
-        >>> Remedy("Free launches", lambda figures: {"activities": {"launch": 0}}).saves(0.31)
-        'Free launches would save at most 31.0 % of step time.'
+        >>> Remedy("Launches that take no time", lambda figures: {"activities": {"launch": 0}}).saves(0.31)
+        'Launches that take no time would save at most 31.0 % of step time.'
         """
         if gain < LEAST_GAIN:
             return f"{self.name} would save nothing, as far as the trace shows what waits for what."
