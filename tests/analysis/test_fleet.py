@@ -93,6 +93,37 @@ def test_steps_are_compared_with_those_of_their_run_and_short_runs_with_each_oth
     assert not alone["slow"][("a", 0)]
 
 
+def test_runs_of_other_tasks_are_not_compared() -> None:
+    jobs = {"a": ("w0",), "b": ("w0",), "c": ("w0",), "cluster": ("w0", "w1")}
+    rows = [(run, task, 0, 900 if run == "cluster" else 10) for run, tasks in jobs.items() for task in tasks]
+    table = pd.DataFrame(rows, columns=["run", "task", "step", "duration_ns"])
+    found = fleet_outliers(table).set_index("run")
+    assert found["ratio"].drop("cluster").tolist() == [1, 1, 1]
+    assert np.isnan(found["ratio"]["cluster"])
+    assert (found["task"]["cluster"], found["slow"]["cluster"]) == ("", False)
+
+
+def test_a_parameter_server_that_waits_for_workers_does_not_hold_them_up() -> None:
+    table = small([[10, 10, 30, 10], [12, 12, 40, 12]], idle_ns=[[0, 0, 0, 0], [11, 11, 39, 11]])
+    table["task"] = table["task"].replace({TASK.format(1): "/job:ps/replica:0/task:0"})
+    assert fleet_outliers(table)["task"][0] == TASK.format(0)
+
+
+def test_no_task_or_activity_is_named_that_explains_little_of_a_step() -> None:
+    waits, host = [[9, 9, 100, 9], [9, 9, 99, 9]], [[1, 1, 1, 1], [1, 1, 3, 1]]
+    durations = (np.array(waits) + host).tolist()
+    found = fleet_outliers(small(durations, communication_ns=waits, host_compute_ns=host)).loc[0]
+    assert (found["step"], found["task"], found["activity"], found["activity_ns"]) == (
+        2,
+        "",
+        "communication",
+        90,
+    )
+    little = fleet_outliers(small([[10, 10, 90, 10]], host_compute_ns=[[1, 1, 3, 1]])).loc[0]
+    assert (little["task"], little["activity"]) == (TASK.format(0), "")
+    assert np.isnan(little["activity_ns"])
+
+
 def test_an_outlier_has_the_work_of_its_devices() -> None:
     busy = [[5, 5, 20, 5]]
     assert fleet_outliers(small([[9, 9, 30, 9]], device_busy_ns=busy))["work_ratio"].tolist()[0] == 4

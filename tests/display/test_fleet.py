@@ -151,6 +151,12 @@ def test_tables_say_why_they_are_empty() -> None:
         assert blocks(found)[0]["cannot_say"], blocks
 
 
+def test_a_column_without_values_says_why() -> None:
+    for block in tables.drift_blocks(Cells(steps(1, tasks=1, count=2, days=2))):
+        (absent,) = block["absent"]
+        assert absent == f"Difference ({tables._NO_DIFFERENCE['difference']})"
+
+
 def test_a_notebook_without_scripts_shows_the_longest_steps(dataset: TraceDataset) -> None:
     fleet = tv.show_fleet(dataset)
     data, _ = fleet._repr_mimebundle_()
@@ -245,6 +251,11 @@ def test_a_page_leaves_out_timelines_that_cannot_be_read(dataset: TraceDataset, 
     ran = tfvis_nb_here("fleet", damaged.path, "-o", "fleet.html", "--timelines", "1", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (0, "fleet.html\n")
     assert ran.stderr == f"tfvis-nb: {text}\n"
+
+
+def test_a_step_that_no_task_held_up_shows_the_one_where_it_took_longest() -> None:
+    found = Cells(pd.DataFrame({"run": "1", "task": ["a", "b"], "step": 0, "duration_ns": [5, 6]}))
+    assert (found.task("1", 0, ""), found.task("1", 0, "a")) == ("b", "a")
 
 
 def test_cells_are_packed_task_after_task_exactly() -> None:

@@ -47,13 +47,19 @@ class Grid(NamedTuple):
         return np.split(steps, ends)
 
     def alike(self, fewest: int) -> list[np.ndarray]:
-        """Return the steps that are compared with one another: of each run, or of all runs with too few.
+        """Return the steps that are compared with one another: of each run, or of runs with too few.
 
-        Groups with fewer steps than `fewest` are left out.
+        Of these, only runs with the same tasks are alike. Groups with fewer steps than `fewest` are left out.
         """
-        runs = self.recordings(np.arange(len(self.steps)))
-        few = [run for run in runs if len(run) < fewest]
-        groups = [run for run in runs if len(run) >= fewest] + ([np.concatenate(few)] if few else [])
+        groups: list[np.ndarray] = []
+        few: dict[bytes, list[np.ndarray]] = {}
+        for run in self.recordings(np.arange(len(self.steps))):
+            if len(run) >= fewest:
+                groups.append(run)
+            else:
+                tasks = (self.rows[:, run] >= 0).any(axis=1)
+                few.setdefault(tasks.tobytes(), []).append(run)
+        groups += [np.concatenate(runs) for runs in few.values()]
         return [group for group in groups if len(group) >= fewest]
 
 

@@ -16,21 +16,25 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "duration_ns": "Duration of the step on the task where it took longest, in ns.",
     "excess_ns": "duration_ns minus its median over the steps of the run, in ns. Runs of one or two steps "
-    "are compared with one another; NaN if these have fewer than three steps in all.",
+    "are compared with those that have the same tasks; NaN if these have fewer than three steps in all.",
     "ratio": "duration_ns / that median.",
     "slow": f"Whether ratio is {SLOW_STEP_RATIO} or more.",
     "first": "Whether it is the first of three or more steps of its run. These initialise and compile, and "
     "stand behind all others.",
     "task": "The task whose own time exceeds its median over the steps most: duration minus communication, "
-    "which includes waits. It made the others wait if they wait for one another.",
+    "which includes waits, on a parameter server also minus idle. It made the others wait if they wait for "
+    "one another. Empty if that is less than half of excess_ns.",
     "tasks": f"Number of tasks on which the step took {SLOW_STEP_RATIO} times the task's median or more.",
-    "activity": "The activity that exceeds its median over the steps most on that task; see the breakdown.",
-    "activity_ns": "Its time minus that median, in ns.",
+    "activity": "The activity that exceeds its median over the steps most on that task, or without one where "
+    "the step took longest; see the breakdown. Empty if that is less than half of excess_ns.",
+    "activity_ns": "Its time minus that median, in ns; NaN without an activity.",
     "work_ratio": "How long the devices of that task were busy / the median of that over the steps. "
     f"{SLOW_STEP_RATIO} or more points to a larger batch, or to other work. NaN without devices.",
 }
 
 BUSY = "device_busy_ns"
+_EXPLAINS = 0.5
+"""The least part of a step's excess that names its cause."""
 _FEWEST = 3
 """The minimum number of steps that show a typical one."""
 _COLUMNS = {
@@ -62,9 +66,8 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         One row per run and step, the largest ``excess_ns`` first but first steps last: ``run`` (str),
         ``step`` (int64), and as in `FIGURES` ``duration_ns`` (int64), ``excess_ns``, ``ratio`` (float64),
-        ``slow``, ``first`` (bool), ``task`` (str), ``tasks`` (int64), ``activity`` (str, empty if none
-        exceeds its median), ``activity_ns`` and ``work_ratio`` (float64). `cannot_say` if there are not at
-        least three steps to compare.
+        ``slow``, ``first`` (bool), ``task`` (str), ``tasks`` (int64), ``activity`` (str), ``activity_ns`` and
+        ``work_ratio`` (float64). `cannot_say` if there are not at least three steps to compare.
 
     Raises
     ------
@@ -90,25 +93,28 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     median = _medians(longest[None], groups)[0]
     own = own_times(found)
     usual = _medians(own, groups)
-    task = np.nanargmax(np.where(np.isnan(usual), own, own - usual), axis=0)
+    more = np.where(np.isnan(own - usual), -np.inf, own - usual)
+    excess = longest - median
+    late = more.argmax(axis=0)
+    is_late = _explains(more.max(axis=0), excess)
+    task = np.where(is_late, late, np.nanargmax(took, axis=0))
     ratio = _ratios(longest, median)
-    activity, activity_ns = _activity(found, task, groups)
+    activity, activity_ns = _activity(found, task, groups, excess)
     values: dict[str, Any] = {
         "run": found.runs,
         "step": found.steps,
         "duration_ns": longest,
-        "excess_ns": longest - median,
+        "excess_ns": excess,
         "ratio": ratio,
         "slow": ratio >= SLOW_STEP_RATIO,
         "first": _first(found),
-        "task": [found.tasks[number] for number in task.tolist()],
+        "task": [found.tasks[at] if named else "" for at, named in zip(late, is_late, strict=True)],
         "tasks": (_ratios(took, _medians(took, groups)) >= SLOW_STEP_RATIO).sum(axis=0),
         "activity": activity,
         "activity_ns": activity_ns,
         "work_ratio": _work_ratios(found, task, groups),
     }
     table = pd.DataFrame(values).astype(dtypes(_COLUMNS))
-    excess = table["excess_ns"].to_numpy()
     # NaN sorts after all numbers.
     order = np.lexsort((-longest, -excess, table["first"].to_numpy()))
     return table.loc[order].reset_index(drop=True)
@@ -136,18 +142,28 @@ def _ratios(values: np.ndarray, medians: np.ndarray) -> np.ndarray:
     return ratios
 
 
-def _activity(found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) -> tuple[list[str], np.ndarray]:
-    """Return the activity that exceeds its median most in each step on one task, and the excess."""
+def _explains(part: np.ndarray, excess: np.ndarray) -> np.ndarray:
+    """Return whether a part is enough of a step's excess to be its cause; False where none is known."""
+    return (excess > 0) & (part >= _EXPLAINS * excess)
+
+
+def _activity(
+    found: Grid, task: np.ndarray, groups: Sequence[np.ndarray], excess: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """Return the activity that exceeds its median most in each step on one task, and by how much."""
     parts = [part for part in PARTS if part in found.table]
     if not parts:
-        return [""] * len(task), np.zeros(len(task))
+        return [""] * len(task), np.full(len(task), np.nan)
     column = np.arange(len(task))
     values = [found.values(part) for part in parts]
     more = np.stack([np.nan_to_num(one - _medians(one, groups))[task, column] for one in values])
     most = more.argmax(axis=0)
     by = more[most, column]
-    names = [parts[part].removesuffix("_ns") if ns > 0 else "" for part, ns in zip(most, by, strict=True)]
-    return names, np.maximum(by, 0)
+    known = _explains(by, excess)
+    names = [
+        parts[part].removesuffix("_ns") if named else "" for part, named in zip(most, known, strict=True)
+    ]
+    return names, np.where(known, by, np.nan)
 
 
 def _work_ratios(found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:

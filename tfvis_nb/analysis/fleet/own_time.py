@@ -8,6 +8,7 @@ from tfvis_nb.analysis.fleet.grid import DURATION, Grid
 
 WAITING = "communication_ns"
 """Time in collectives and receives, which includes waiting for other tasks; 0 if unknown."""
+IDLE = "idle_ns"
 
 _JOB = re.compile(r"/job:([^/]+)(.*)", re.DOTALL)
 _ONLY = "/replica:0/task:0"
@@ -20,7 +21,7 @@ def own_times(grid: Grid) -> np.ndarray:
     """Return the duration of each step on each task without communication (float64 ns, NaN without the step).
 
     Tasks that wait for each other take the same time. They differ in their own work, which can be compared
-    without a common clock.
+    without a common clock. A parameter server waits for requests while it is idle.
 
     Examples
     --------
@@ -31,8 +32,13 @@ def own_times(grid: Grid) -> np.ndarray:
     >>> own_times(grid(steps, "fleet_stragglers")).tolist()
     [[30.0, 55.0]]
     """
-    took = grid.values(DURATION)
-    return took - np.nan_to_num(grid.values(WAITING)) if WAITING in grid.table else took
+    own = grid.values(DURATION)
+    if WAITING in grid.table:
+        own -= np.nan_to_num(grid.values(WAITING))
+    if IDLE in grid.table:
+        servers = [_other_work(task) == "ps" for task in grid.tasks]
+        own[servers] -= np.nan_to_num(grid.values(IDLE)[servers])
+    return own
 
 
 def jobs(tasks: list[str]) -> np.ndarray:
@@ -51,12 +57,14 @@ def jobs(tasks: list[str]) -> np.ndarray:
     """
     parts = [(match[1], match[2]) if (match := _JOB.match(task)) else ("", "") for task in tasks]
     named = _CLUSTER | {job for job, rest in parts if rest != _ONLY}
-    others = [_OTHER_WORK.search(job.lower()) for job, _ in parts]
-    names = [
-        job if job in named else other[1] if other else ""
-        for (job, _), other in zip(parts, others, strict=True)
-    ]
+    names = [job if job in named else _other_work(job) for job, _ in parts]
     return np.unique(names, return_inverse=True)[1].reshape(-1)
+
+
+def _other_work(name: str) -> str:
+    """Return what a task or host does instead of computing, according to its name; empty if nothing."""
+    found = _OTHER_WORK.search(name.lower())
+    return found[1] if found else ""
 
 
 def medians_of_others(values: np.ndarray) -> np.ndarray:

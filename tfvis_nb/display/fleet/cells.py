@@ -102,6 +102,16 @@ class Cells:
         place = self._places[run, step]
         return self.grid.tasks.index(task) * len(self.grid.steps) + place
 
+    def task(self, run: str, step: int, task: str) -> str:
+        """Return a step's task to show: the one named, or the one on which it took longest if none is."""
+        if task:
+            return task
+        return self.grid.tasks[int(np.nanargmax(self._durations[:, self._places[run, step]]))]
+
+    @cached_property
+    def _durations(self) -> np.ndarray:
+        return self.grid.values(DURATION)
+
     @cached_property
     def _places(self) -> dict[tuple[str, int], int]:
         pairs = zip(self.grid.runs, self.grid.steps.tolist(), strict=True)

@@ -28,6 +28,7 @@ Since = tuple[str, int]
 _PAUSE = "Pause (nothing recorded)"
 """The rest of a step, where it is longer than usual."""
 _RUN = TableColumn("run", "Run", "text", "The run of the step or task.")
+_NO_DIFFERENCE = {"difference": "it needs two or more steps on each side, four if their times are all equal"}
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "ns": format_duration,
     "bytes": format_bytes,
@@ -56,16 +57,18 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
     ]
     rows = found.head(MOST_ROWS)
     places = zip(rows["run"], rows["step"], rows["task"], strict=True)
-    zoom = [_zoom(cells.number(run, step, task)) for run, step, task in places]
+    zoom = [_zoom(cells.number(run, step, cells.task(run, step, task))) for run, step, task in places]
     rows = rows.assign(
-        task=[shown_task(task) for task in rows["task"]],
+        task=[shown_task(task) if task else "" for task in rows["task"]],
         activity=[_PAUSE if name == "idle" else activity_label(name) for name in rows["activity"]],
         activity_ns=rows["activity_ns"].round(),
     )
     slow = int(found["slow"].sum()) if len(found) else 0
     median = "median of their run" if len(cells.runs) > 1 else "median"
     share = f"{slow:,} of {len(found):,} steps took {SLOW_STEP_RATIO} times the {median}"
-    definition = f"{share} or more. A row opens the timeline of the task that held up the step."
+    definition = (
+        f"{share} or more. A row opens the timeline of the task that held up the step, or took longest."
+    )
     title = "Slowest steps"
     return [
         table(
@@ -146,7 +149,9 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
         TableColumn("typical", "Typical step", "ns", drift.FIGURES["typical"]),
         _difference_column(),
     ]
-    periods = table("Step time over time", rows, columns, definition=first, reason=reason)
+    periods = table(
+        "Step time over time", rows, columns, definition=first, reason=reason, whys=_NO_DIFFERENCE
+    )
     if reason:
         return [periods]
     units = {metric.name: metric.unit for metric in cells.metrics}
@@ -166,6 +171,7 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
                 TableColumn("typical", "Typical step", "text", drift.FIGURES["typical"]),
                 _difference_column(),
             ],
+            whys=_NO_DIFFERENCE,
         ),
         table(
             "Tasks, last period against first",
@@ -178,6 +184,7 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
                 TableColumn("typical", "Typical step", "ns", drift.FIGURES["typical"]),
                 _difference_column(),
             ],
+            whys=_NO_DIFFERENCE,
         ),
     ]
 
@@ -207,6 +214,7 @@ def op_blocks(cells: Cells, ops: pd.DataFrame, since: Since) -> list[dict[str, A
         columns,
         definition=f"Self time per step and task since {name}, compared with the steps before.{sides}",
         reason=why_not(found),
+        whys=_NO_DIFFERENCE,
         row_count=len(found),
         order="most changed",
     )

@@ -1,6 +1,7 @@
 """The blocks of tabs: charts, and tables whose columns all have a definition."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,7 @@ def table(
     colours: Sequence[str] = (),
     hints: Sequence[str] = (),
     reason: str = "",
+    whys: Mapping[str, str] = MappingProxyType({}),
     row_count: int | None = None,
     order: str = "first",
 ) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def table(
     a node or a scope. `bar` is the column with bars, relative to the largest value; such a table has the full
     width. `colours` are palette names of the bars, empty for rows without one. `hints` explain rows whose
     first text needs it. `reason` explains why there is nothing to show. Columns without values are not shown,
-    but listed in ``absent``.
+    but listed in ``absent``, with the reason from `whys` by name.
     """
     for column in columns:
         if column.unit not in UNITS or not column.definition:
@@ -114,7 +116,10 @@ def table(
         "hints": [without_unit(hint) for hint in hints],
         "total": total,
         "note": f"The {len(shown):,} {order} of {total:,} rows." if total > len(shown) else "",
-        "absent": [column.label for column in absent],
+        "absent": [
+            f"{column.label} ({whys[column.name]})" if column.name in whys else column.label
+            for column in absent
+        ],
     }
 
 
