@@ -214,6 +214,7 @@ def test_a_graph_wider_than_its_pane_is_fitted_into_it(graph: Graph) -> None:
     expect(fit).to_have_attribute("aria-pressed", "true")
     # As small as can be read, and the event in the middle is in sight.
     assert 0.74 < node_height(graph) / before < 1
+    expect(graph.timeline.root.get_by_text("too small to read")).to_be_visible()
     expect(graph.selected).to_be_in_viewport(ratio=1)
     graph.selected.focus()
     graph.timeline.page.keyboard.press("0")

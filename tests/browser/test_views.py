@@ -18,6 +18,7 @@ from tfvis_nb.display.timeline.widget import TimelineWidget
 SVG = "{http://www.w3.org/2000/svg}"
 ALLOWED = {"svg", "title", "g", "path", "text", "defs", "pattern"}
 HOSTILE = "<img src=x onerror=alert(1)>"
+LONG = "images of a step " * 10
 
 
 def options(path: Path) -> Any:
@@ -164,8 +165,16 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     start = int(trace.events["start_ns"].iloc[0])
     trace.annotations = [{"start_ns": start + 4_000_000, "name": HOSTILE}]
     view = {"start_ns": start + 3_000_000, "end_ns": start + 6_000_000, "color_by": "kind"}
-    timeline = exported(trace.to_html(tmp_path / "page.html", view=view)).wait()
+    values = {"time_ns": [start, start + 5_000_000], "value": [-1.5e174, 30], "unit": ["images/s"] * 2}
+    page_path = trace.to_html(
+        tmp_path / "page.html", view=view, tracks={LONG: values}, selection=(start, start + 9_000_000)
+    )
+    timeline = exported(page_path).wait()
     expect_times(timeline, "+3.000 ms", "+6.000 ms")
+    # Its name leaves the figures of a counter their room.
+    counters = timeline.details.get_by_role("table", name="Counters")
+    for part in (*counters.get_by_role("columnheader").all(), *counters.get_by_role("cell").all()):
+        expect(part).to_be_in_viewport(ratio=1)
     (count, *_) = timeline.root.locator("button.group .count:visible").all_inner_texts()
     timeline.root.get_by_role("button", name="Export").click()
     with timeline.page.expect_download() as download:
@@ -173,7 +182,7 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     download.value.save_as(tmp_path / "view.svg")
     root = ET.parse(tmp_path / "view.svg").getroot()
     assert root.tag == f"{SVG}svg"
-    texts = [element.text for element in root.iter(f"{SVG}text")]
+    texts = [element.text or "" for element in root.iter(f"{SVG}text")]
     # Title, ruler, lanes, annotations and legend are texts; bars are shapes in the legend's colours.
     assert {"3.0 ms", "4.0 ms", "5.0 ms", "ops", "receive", "op", HOSTILE} <= set(texts)
     assert not {"2.0 ms", "7.0 ms"} & set(texts)
@@ -197,9 +206,9 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     export.click()
     width.fill("16 parsecs")
     timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
-    expect(timeline.root.get_by_text("Export failed:")).to_contain_text("16 parsecs")
-    export.click()
-    expect(width).to_have_value("16 parsecs")
+    # The menu stays open, and the field says what is wrong.
+    expect(width).to_be_focused()
+    assert "16 parsecs" in width.evaluate("field => field.validationMessage")
     width.fill("16 cm")
     with timeline.page.expect_download() as download:
         timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
@@ -210,5 +219,20 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     (*_, narrow) = paper.iter(f"{SVG}svg")
     names = float(root.get("width", "")) - float(lanes.get("width", ""))
     assert float(narrow.get("width", "")) == pytest.approx(float(paper.get("width", "")) - names, abs=0.1)
-    assert {"3 ms", "5 ms", "ops", "receive"} <= {element.text for element in paper.iter(f"{SVG}text")}
+    texts = [element.text or "" for element in paper.iter(f"{SVG}text")]
+    assert {"3 ms", "5 ms", "ops", "receive"} <= set(texts)
+    # Names are cut to their room, not squeezed into it.
+    assert [text[-1] for text in texts if text.startswith(LONG[:9])] == ["…"]
+    assert not paper.findall(f".//{SVG}text[@textLength]")
     assert timeline.lanes.bounding_box() == box
+    # In a column the names take a third; the summary is whole, and the ruler has ticks.
+    export.click()
+    width.fill("8,5 CM")
+    with timeline.page.expect_download() as download:
+        timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
+    column = ET.parse(download.value.path()).getroot()
+    (*_, least) = column.iter(f"{SVG}svg")
+    assert float(least.get("width", "")) >= 0.66 * float(column.get("width", ""))
+    texts = [element.text or "" for element in column.iter(f"{SVG}text")]
+    assert (timeline.root.locator(".toolbar .summary").text_content() or "?") in " ".join(texts)
+    assert len([text for text in texts if re.fullmatch(r"\d(\.\d)? ms", text)]) >= 2

@@ -10,6 +10,7 @@ describe("pixelsOf", () => {
     ["455 pt", 606.667],
     ["160 mm", 604.724],
     ["20000", 20_000],
+    ["16,5 CM", 623.622],
   ])("reads %j", (text, pixels) => {
     expect(pixelsOf(text)).toBeCloseTo(pixels, 3);
   });

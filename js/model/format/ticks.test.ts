@@ -41,7 +41,8 @@ describe("ticks", () => {
           expect(step).toBe(steps[0]);
           expect(["1", "2", "5"]).toContain(String(step).replace(/0+$/, ""));
         }
-        if (list.length > 1) expect(list[1].x - list[0].x).toBeGreaterThanOrEqual(88 - 1e-3);
+        if (list.length > 1)
+          expect(list[1].x - list[0].x).toBeGreaterThanOrEqual(Math.min(88, width / 5) - 1e-3);
         expect(new Set(list.map((tick) => tick.label)).size).toBe(list.length);
         for (const tick of list) {
           expect(tick.time).toBeGreaterThanOrEqual(start);
@@ -52,6 +53,11 @@ describe("ticks", () => {
       }
     },
   );
+
+  it.each([100, 214, 321])("are two at least in %i px", (width) => {
+    for (let end = 10; end < 1e10; end *= 1.3)
+      expect(ticks({ start: 0.3 * end, end }, width).ticks.length).toBeGreaterThanOrEqual(2);
+  });
 
   it("are absent without room or time", () => {
     expect(ticks({ start: 5, end: 5 }, 100).ticks).toEqual([]);

@@ -20,8 +20,11 @@ export interface Ruler {
 /** Labels with more decimals than this are counted from a base instead. */
 const DECIMALS = 4;
 
-/** Ticks at 1, 2 or 5 times a power of ten ns, at least `minPixels` apart, all labelled in one unit. */
-export function ticks(v: Viewport, width: number, minPixels = 88): Ruler {
+/**
+ * Ticks at 1, 2 or 5 times a power of ten ns, all labelled in one unit. They are at least `minPixels` apart, and so near
+ * by default that there are two, however narrow it is.
+ */
+export function ticks(v: Viewport, width: number, minPixels = Math.min(88, width / 5)): Ruler {
   const span = v.end - v.start;
   if (!(span > 0) || !(width > 0)) return { ticks: [], base: null };
   const step = tickStep((span / width) * minPixels);

@@ -85,7 +85,7 @@ export function formatOperations(count: number): string {
 /** All digits, thousands parted by commas: "4,194,304". */
 export function formatCount(value: number): string {
   if (Number.isNaN(value)) return "–";
-  if (!Number.isFinite(value) || Math.abs(value) >= 1e21) return String(value);
+  if (!Number.isFinite(value) || Math.abs(value) >= 1e21) return String(value).replaceAll("-", MINUS);
   const [whole, decimals] = String(Math.abs(value)).split(".");
   return `${value < 0 ? MINUS : ""}${groupThousands(whole)}${decimals === undefined ? "" : `.${decimals}`}`;
 }

@@ -7,18 +7,20 @@ import { readTokens, type Tokens } from "../../ui/theme";
 import { drawActivity } from "./activity";
 import { Bars } from "./bars";
 import { drawOverlay } from "./overlay";
-import { drawLegend, GAP, LEGEND_LINE, MARGIN, placeLegend } from "./picture_legend";
+import { drawLegend, LEGEND_LINE, MARGIN, placeLegend } from "./picture_legend";
+import { drawFlags, drawLabels } from "./picture_names";
 import { type Paper, pngPaper, svgPaper } from "./picture_paper";
+import { drawHead, type HeadText, headHeight, placeHead, write } from "./picture_texts";
 import { drawRuler } from "./ruler";
 import type { Surface } from "./surface";
 
-const HEAD = 36;
-/** The narrowest lanes (CSS px). */
+/** The narrowest lanes (CSS px), and the part of a picture that the lanes' names take at most. */
 const LEAST_LANES = 100;
-/**
- * The labels next to the lanes: their names, counts, peaks, and how far a task's clock can be trusted.
- */
-const NAMES = ["b", ".context", ".count", "small", ".clock"].map((each) => `.labels ${each}`).join();
+const NAMES_PART = 1 / 3;
+/** A lane with less of its height in view (CSS px) has no room for its name and a bar. */
+const LEAST_LANE = 24;
+/** The width of the lanes' names in the style sheet. */
+const LABELS = "--labels";
 
 /** A timeline on the screen. */
 export interface Pictured {
@@ -30,11 +32,14 @@ export interface Pictured {
 interface Part extends Pictured {
   main: HTMLElement;
   frame: DOMRect;
+  /** Width of the lanes' names. */
+  names: number;
   steps: HTMLElement | null;
   strip: number;
-  legend: ReturnType<typeof placeLegend>;
+  head: ReturnType<typeof placeHead>;
+  /** Of what the lanes show, the height at the foot that is left out. */
+  cut: number;
   width: number;
-  height: number;
 }
 
 /**
@@ -49,24 +54,51 @@ export function pictureOf(
 ): Promise<Blob> {
   if (timelines.length === 0) throw new Error("the picture is not ready yet");
   const paper = form === "png" ? pngPaper() : svgPaper();
-  const { pen } = paper;
-  const parts = timelines.map((each) => measured(pen, each, width));
-  const head = headline ? HEAD : 0;
-  const wide = Math.max(...parts.map((part) => part.width));
-  const height = parts.reduce((sum, part) => sum + part.height, head);
-  paper.begin(wide, height);
-  const style = getComputedStyle(timelines[0].root);
-  pen.fillStyle = style.backgroundColor;
-  pen.fillRect(0, 0, wide, height);
-  pen.textBaseline = "middle";
-  if (headline) {
-    pen.fillStyle = style.color;
-    pen.font = `650 ${style.fontSize} ${style.fontFamily}`;
-    write(pen, headline, MARGIN, head / 2, wide - 2 * MARGIN);
-    pen.translate(0, head);
+  try {
+    return drawAll(paper, timelines, width, headline);
+  } finally {
+    for (const { root } of timelines) mainOf(root).style.removeProperty(LABELS);
   }
+}
+
+function drawAll(
+  paper: Paper,
+  timelines: readonly Pictured[],
+  wanted: number | null,
+  headline: string,
+): Promise<Blob> {
+  const { pen } = paper;
+  const parts = timelines.map((each) => measured(pen, each, wanted));
+  const width = Math.max(...parts.map((part) => part.width));
+  const [{ root, store }] = timelines;
+  pen.font = plainFont(root);
+  const legend = placeLegend(
+    pen,
+    timelines.map((each) => each.store),
+    width,
+  );
+  const foot = legend.length && (legend.at(-1)!.line + 1) * LEGEND_LINE + MARGIN;
+  const { backgroundColor, color, fontSize, fontFamily } = getComputedStyle(root);
+  const font = `650 ${fontSize} ${fontFamily}`;
+  const head = placeHead(pen, headline ? [{ text: headline, font, colour: color }] : [], width);
+  const above = headline ? headHeight(head) : 0;
+  const height = parts.reduce((sum, part) => sum + heightOf(part), above + foot);
+  paper.begin(width, height);
+  pen.fillStyle = backgroundColor;
+  pen.fillRect(0, 0, width, height);
+  pen.textBaseline = "middle";
+  drawHead(pen, head, width);
+  pen.translate(0, above);
   for (const part of parts) drawPart(paper, part);
-  return paper.end(timelines.map(({ root }) => root.ariaLabel).join(", "));
+  pen.font = plainFont(root);
+  drawLegend(pen, legend, store, readTokens(root));
+  return paper.end(timelines.map((each) => each.root.ariaLabel).join(", "));
+}
+
+function mainOf(root: HTMLElement): HTMLElement {
+  const main = root.querySelector<HTMLElement>(".main");
+  if (!main) throw new Error("the picture is not ready yet");
+  return main;
 }
 
 function plainFont(root: HTMLElement): string {
@@ -75,44 +107,49 @@ function plainFont(root: HTMLElement): string {
 }
 
 function measured(pen: CanvasRenderingContext2D, { root, store }: Pictured, wanted: number | null): Part {
-  const main = root.querySelector<HTMLElement>(".main");
-  if (!main) throw new Error("the picture is not ready yet");
+  const main = mainOf(root);
   const frame = main.getBoundingClientRect();
   const width = wanted ?? frame.width;
-  if (width - frame.width + store.width < LEAST_LANES)
+  const names = Math.min(frame.width - store.width, Math.ceil(width * NAMES_PART));
+  if (width - names < LEAST_LANES)
     throw new Error(`${Math.ceil(width)} px has no room for the lanes' names; choose a larger width`);
+  // Laid out anew for this width; nobody sees it before it is as it was.
+  if (wanted !== null) main.style.setProperty(LABELS, `${names}px`);
   const steps = root.querySelector<HTMLElement>(".steps");
   const strip = steps?.getBoundingClientRect().height ?? 0;
-  pen.font = plainFont(root);
-  const legend = placeLegend(pen, store, width);
-  const foot = legend.length && (legend.at(-1)!.line + 1) * LEGEND_LINE + MARGIN;
-  const height = HEAD + strip + frame.height + foot;
-  return { root, store, main, frame, steps, strip, legend, width, height };
+  const head = placeHead(pen, headTexts(root), width);
+  const bottom = store.scroll + store.height;
+  const last = store.arrangement.items.find(
+    ({ y, height }) => y > store.scroll && y < bottom && y + Math.min(height, LEAST_LANE) > bottom,
+  );
+  const cut = last ? bottom - last.y : 0;
+  return { root, store, main, frame, names, steps, strip, head, cut, width };
+}
+
+function heightOf({ head, strip, frame, cut }: Part): number {
+  return headHeight(head) + strip + frame.height - cut + MARGIN / 2;
 }
 
 /** Draws a timeline, and goes on to below it. */
-function drawPart(
-  paper: Paper,
-  { root, store, main, frame, steps, strip, legend, width, height }: Part,
-): void {
+function drawPart(paper: Paper, part: Part): void {
+  const { root, store, main, frame, names, steps, strip, head, cut, width } = part;
   const { pen } = paper;
   const tokens = readTokens(root);
-  drawHead(pen, root, width);
-  pen.translate(0, HEAD);
+  drawHead(pen, head, width);
+  pen.translate(0, headHeight(head));
   if (steps) drawSteps(pen, steps, width);
   pen.translate(0, strip);
   const own = store.width;
-  const names = frame.width - own;
   // Everything here is drawn before anybody else can see it.
   store.width = width - names;
+  store.height -= cut;
   drawLayers(paper, main, frame, store, tokens);
   store.width = own;
-  drawFlags(pen, main, frame, (x) => x + (Math.max(x - names, 0) * (width - frame.width)) / own);
-  drawLabels(pen, main, frame);
-  pen.translate(0, frame.height + MARGIN / 2);
-  pen.font = plainFont(root);
-  drawLegend(pen, legend, store, tokens);
-  pen.translate(0, height - HEAD - strip - frame.height - MARGIN / 2);
+  store.height += cut;
+  const at = (x: number) => (x < names ? x : names + ((x - names) * (width - names)) / own);
+  drawFlags(pen, main, frame, width, at);
+  drawLabels(pen, main, frame, cut);
+  pen.translate(0, frame.height - cut + MARGIN / 2);
 }
 
 /** The canvases anew, each in place of the one on the screen. */
@@ -155,80 +192,11 @@ function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: num
 }
 
 /** The title and summary, as in the line above the timeline. */
-function drawHead(pen: CanvasRenderingContext2D, root: HTMLElement, width: number): void {
-  let x = MARGIN;
-  for (const part of root.querySelectorAll<HTMLElement>(
-    ".toolbar .title, .toolbar .predicted, .toolbar .summary",
-  )) {
-    const own = getComputedStyle(part);
-    const text = withoutControls(part.textContent ?? "");
-    const room = width - MARGIN - x;
-    pen.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
-    pen.fillStyle = own.color;
-    if (room <= 0) return;
-    write(pen, text, x, HEAD / 2, room);
-    x += pen.measureText(text).width + GAP;
-  }
-}
-
-/** The text in an element without what is for screen readers, one pixel wide, and what has no room. */
-function shownText(element: HTMLElement): string {
-  const isShown = (node: Node) => !(node instanceof HTMLElement) || node.getBoundingClientRect().width > 1;
-  const parts = [...element.childNodes].filter(isShown);
-  return parts.map((node) => (node instanceof HTMLElement ? shownText(node) : node.textContent)).join("");
-}
-
-/** The lanes' names, which are text next to the canvases. */
-function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOMRect): void {
-  const labels = main.querySelector(".labels")?.getBoundingClientRect();
-  if (!labels) return;
-  for (const label of main.querySelectorAll<HTMLElement>(NAMES)) {
-    const box = label.getBoundingClientRect();
-    // Without room for a part, the style sheet leaves it one pixel for screen readers.
-    if (box.width < 2 || box.bottom < labels.top || box.top > labels.bottom) continue;
-    const own = getComputedStyle(label);
-    pen.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
-    pen.fillStyle = own.color;
-    pen.fillText(
-      withoutControls(label.dataset.short ?? shownText(label)),
-      box.left - frame.left,
-      (box.top + box.bottom) / 2 - frame.top,
-      box.width,
-    );
-  }
-}
-
-/** The names of annotations, above the lanes; `at` is where a place on the screen is in the picture. */
-function drawFlags(
-  pen: CanvasRenderingContext2D,
-  main: HTMLElement,
-  frame: DOMRect,
-  at: (x: number) => number,
-): void {
-  const flags = [...main.querySelectorAll<HTMLElement>(".flags, .corner.noted, .flags button")];
-  for (const [index, flag] of flags.entries()) {
-    const box = flag.getBoundingClientRect();
-    const own = getComputedStyle(flag);
-    const [x, y] = [at(box.left - frame.left), box.top - frame.top];
-    const next = flags[index + 1]?.getBoundingClientRect().left ?? Number.POSITIVE_INFINITY;
-    const width = flag.children.length
-      ? at(box.right - frame.left) - x
-      : Math.min(box.width, at(next - frame.left) - x);
-    pen.fillStyle = own.backgroundColor;
-    pen.fillRect(x, y, width, box.height);
-    if (flag.children.length) continue;
-    pen.fillStyle = own.borderLeftColor;
-    pen.fillRect(x, y, 2, box.height);
-    pen.font = `${own.fontSize} ${own.fontFamily}`;
-    pen.fillStyle = own.color;
-    write(pen, withoutControls(flag.textContent ?? ""), x + 7, y + box.height / 2, width - 10);
-  }
-}
-
-/** Writes as much of a text as there is room for. */
-function write(pen: CanvasRenderingContext2D, text: string, x: number, y: number, room: number): void {
-  let shown = text;
-  for (let length = text.length - 1; length >= 0 && pen.measureText(shown).width > room + 1; length--)
-    shown = `${text.slice(0, length)}…`;
-  pen.fillText(shown, x, y);
+function headTexts(root: HTMLElement): HeadText[] {
+  const parts = root.querySelectorAll<HTMLElement>(".toolbar .title, .toolbar .predicted, .toolbar .summary");
+  return [...parts].map((part) => {
+    const { fontWeight, fontSize, fontFamily, color } = getComputedStyle(part);
+    const font = `${fontWeight} ${fontSize} ${fontFamily}`;
+    return { text: withoutControls(part.textContent ?? ""), font, colour: color };
+  });
 }

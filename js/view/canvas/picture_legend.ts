@@ -19,18 +19,21 @@ export interface Placed {
   line: number;
 }
 
-/** The legend's entries in as many lines as they need. */
-export function placeLegend(pen: CanvasRenderingContext2D, store: Store, width: number): Placed[] {
-  const { painting, drawn } = store;
-  const entries: Pick<Placed, "label" | "css">[] = painting.paints.legend.map(({ label, css }) => ({
-    label: withoutControls(label),
-    css,
-  }));
-  if (drawn.wait) entries.push({ label: "waiting", css: null });
-  if (drawn.predicted) entries.push({ label: "predicted", css: "" });
+/** The legend's entries, those of several timelines once, in as many lines as they need. */
+export function placeLegend(
+  pen: CanvasRenderingContext2D,
+  stores: readonly Store[],
+  width: number,
+): Placed[] {
+  const all = new Map<string, Pick<Placed, "label" | "css">>();
+  const add = (label: string, css: string | null) => all.set(`${css} ${label}`, { label, css });
+  for (const { painting } of stores)
+    for (const { label, css } of painting.paints.legend) add(withoutControls(label), css);
+  if (stores.some(({ drawn }) => drawn.wait)) add("waiting", null);
+  if (stores.some(({ drawn }) => drawn.predicted)) add("predicted", "");
   let x = MARGIN;
   let line = 0;
-  return entries.map((entry) => {
+  return [...all.values()].map((entry) => {
     const wide = SWATCH + 6 + pen.measureText(entry.label).width;
     if (x > MARGIN && x + wide > width - MARGIN) {
       x = MARGIN;

@@ -48,7 +48,7 @@ export function CounterTable({ store, range, answer }: CounterTableProps) {
         {rows.slice(0, MOST_ROWS).map(({ track, figures }) => (
           <tbody key={`${placeOf(track)}\0${track.counter}\0${track.series}`}>
             <tr>
-              <th scope="rowgroup" colSpan={3}>
+              <th scope="rowgroup" colSpan={3} title={isolated(counterName(track))}>
                 {isolated(counterName(track))}
                 {several && <small> {locationLabel(track.task, track.device)}</small>}
               </th>

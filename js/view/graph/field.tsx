@@ -41,7 +41,12 @@ export function Field({ store, actions, root, placed, title, close, changeHops, 
   useTopics(store, ["hover"], () => store.hover?.id);
   const scroller = useRef<HTMLDivElement>(null);
   const middle = placed.nodes[0].event;
-  const scale = useScale(scroller, placed, store.graphFit);
+  const whole = useScale(scroller, placed, store.graphFit);
+  const scale = Math.max(LEAST_SCALE, whole);
+  useLayoutEffect(() => {
+    if (whole < scale)
+      actions.surroundings.hint("Whole, it would be too small to read: scroll, or drag the pane higher");
+  }, [whole < scale]);
   const idOf = (event: number) => eventAt(store.drawn, event);
   // By event id, as places change where more of a large trace arrives.
   const [focused, setFocused] = useState(idOf(middle));
@@ -104,7 +109,7 @@ export function Field({ store, actions, root, placed, title, close, changeHops, 
   );
 }
 
-/** How much smaller a graph is drawn to be seen whole, as long as its texts can be read. */
+/** How much smaller a graph would be, to be seen whole. */
 function useScale(scroller: RefObject<HTMLElement | null>, { width, height }: Size, isFit: boolean): number {
   const [room, setRoom] = useState<Size | null>(null);
   useLayoutEffect(() => {
@@ -116,7 +121,7 @@ function useScale(scroller: RefObject<HTMLElement | null>, { width, height }: Si
     return () => observer.disconnect();
   }, []);
   if (!isFit || !room) return 1;
-  return Math.min(1, Math.max(LEAST_SCALE, Math.min(room.width / width, room.height / height)));
+  return Math.min(1, room.width / width, room.height / height);
 }
 
 function sizeOf({ width, height }: Size, scale = 1) {

@@ -1,9 +1,9 @@
 /** Exports of the timeline: the picture, the selected rows, and what the host can make. */
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { ExportFormat } from "../../host/host";
 import { eventsCsv } from "../../model/format/events_csv";
-import { pixelsOf } from "../../model/format/lengths";
+import { pixelsOf, whyNoWidth } from "../../model/format/lengths";
 import { eventsIn } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 import { save } from "../../ui/download";
@@ -22,6 +22,7 @@ let pictureWidth = "";
 
 export function ExportMenu({ store, root, pictured }: ExportMenuProps) {
   const [width, setWidth] = useState(pictureWidth);
+  const field = useRef<HTMLInputElement>(null);
   const name = (store.drawn.title || "trace").replace(/[^\w.-]+/g, "_");
   const made = (format: ExportFormat) => async () => {
     const file = await store.host.export(format, store.signal);
@@ -46,7 +47,10 @@ export function ExportMenu({ store, root, pictured }: ExportMenuProps) {
     if (store.host.exports.includes("json")) all.push(["Chrome trace", ".json", made("json")]);
     return all;
   };
-  const run = (action: () => Promise<void>, close: () => void) => {
+  const run = (suffix: string, action: () => Promise<void>, close: () => void) => {
+    // The browser shows what is wrong at the field, and goes there.
+    field.current?.setCustomValidity([".png", ".svg"].includes(suffix) ? whyNoWidth(width) : "");
+    if (!field.current?.reportValidity()) return;
     close();
     action().catch((error: unknown) => {
       const failure = `Export failed: ${error instanceof Error ? error.message : error}`;
@@ -70,12 +74,14 @@ export function ExportMenu({ store, root, pictured }: ExportMenuProps) {
           Width of pictures
           <input
             class="field"
-            placeholder="as here"
+            ref={field}
+            placeholder="e.g. 16 cm"
             title="Such as 16 cm, 6.3 in or 600 px; empty: as on the screen"
             value={width}
             onInput={({ currentTarget }) => {
               pictureWidth = currentTarget.value;
               setWidth(pictureWidth);
+              field.current?.setCustomValidity("");
             }}
           />
         </label>
@@ -88,7 +94,7 @@ export function ExportMenu({ store, root, pictured }: ExportMenuProps) {
             type="button"
             role="menuitem"
             disabled={suffix === ".csv" && !store.selection}
-            onClick={() => run(action, close)}
+            onClick={() => run(suffix, action, close)}
           >
             {label} <small>{suffix}</small>
           </button>

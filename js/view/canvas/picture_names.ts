@@ -1,0 +1,72 @@
+/** Names in a picture that are text on the screen: of the lanes, and of annotations. */
+
+import { withoutControls } from "../../model/format/bidi";
+import { write } from "./picture_texts";
+
+/**
+ * The labels next to the lanes: their names, counts, peaks, and how far a task's clock can be trusted.
+ */
+const NAMES = ["b", ".context", ".count", "small", ".clock"].map((each) => `.labels ${each}`).join();
+
+/** The text in an element without what is for screen readers, one pixel wide, and what has no room. */
+function shownText(element: HTMLElement): string {
+  const isShown = (node: Node) => !(node instanceof HTMLElement) || node.getBoundingClientRect().width > 1;
+  const parts = [...element.childNodes].filter(isShown);
+  return parts.map((node) => (node instanceof HTMLElement ? shownText(node) : node.textContent)).join("");
+}
+
+/** The lanes' names, which are text next to the canvases. */
+export function drawLabels(
+  pen: CanvasRenderingContext2D,
+  main: HTMLElement,
+  frame: DOMRect,
+  cut: number,
+): void {
+  const labels = main.querySelector(".labels")?.getBoundingClientRect();
+  if (!labels) return;
+  for (const label of main.querySelectorAll<HTMLElement>(NAMES)) {
+    const box = label.getBoundingClientRect();
+    // Without room for a part, the style sheet leaves it one pixel for screen readers.
+    if (box.width < 2 || box.bottom < labels.top || box.top > labels.bottom - cut) continue;
+    const own = getComputedStyle(label);
+    pen.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
+    pen.fillStyle = own.color;
+    write(
+      pen,
+      withoutControls(label.dataset.short ?? shownText(label)),
+      box.left - frame.left,
+      (box.top + box.bottom) / 2 - frame.top,
+      Math.min(box.right, labels.right - 3) - box.left,
+    );
+  }
+}
+
+/** The names of annotations, above the lanes; `at` is where a place on the screen is in the picture. */
+export function drawFlags(
+  pen: CanvasRenderingContext2D,
+  main: HTMLElement,
+  frame: DOMRect,
+  most: number,
+  at: (x: number) => number,
+): void {
+  const flags = [...main.querySelectorAll<HTMLElement>(".flags, .corner.noted, .flags button")];
+  for (const [index, flag] of flags.entries()) {
+    const box = flag.getBoundingClientRect();
+    const own = getComputedStyle(flag);
+    const [left, y] = [at(box.left - frame.left), box.top - frame.top];
+    const next = flags[index + 1]?.getBoundingClientRect().left ?? Number.POSITIVE_INFINITY;
+    const width = flag.children.length
+      ? at(box.right - frame.left) - left
+      : Math.min(flag.scrollWidth, at(next - frame.left) - left);
+    // The name of what is at the end stands before it.
+    const x = Math.max(Math.min(left, most - width), 0);
+    pen.fillStyle = own.backgroundColor;
+    pen.fillRect(x, y, width, box.height);
+    if (flag.children.length) continue;
+    pen.fillStyle = own.borderLeftColor;
+    pen.fillRect(x, y, 2, box.height);
+    pen.font = `${own.fontSize} ${own.fontFamily}`;
+    pen.fillStyle = own.color;
+    write(pen, withoutControls(flag.textContent ?? ""), x + 7, y + box.height / 2, width - 10);
+  }
+}
