@@ -83,7 +83,8 @@ def of_annotated(page: Page, audit: Audit) -> None:
     views.get_by_role("textbox").fill("mine")
     views.get_by_role("textbox").press("Enter")
     timeline.lanes.press("v")
-    expect(views.get_by_role("button", name="mine", exact=True)).to_be_focused()
+    expect(views.get_by_role("textbox")).to_be_focused()
+    expect(views.get_by_role("button", name="mine", exact=True)).to_be_visible()
     audit.here("named views")
 
 

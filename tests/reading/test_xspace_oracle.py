@@ -56,7 +56,11 @@ def test_each_event(path: Path, threadpool: bool) -> None:
     expected = xspace_oracle.read(xspace_oracle.load(path), threadpool=threadpool)
     got = plain(tv.read_trace(path, threadpool=threadpool))
     assert len(got) == len(expected)
+    of_jax = any(row["name"].startswith("PjitFunction(") for row in got)
     for row, wanted in zip(got, expected, strict=True):
+        if of_jax:
+            # Steps of compiled functions of JAX are tried in tests of their own.
+            row["step"] = wanted["step"] = None
         if wanted["kind"] is None:
             # Lines of XLA are tried in tests of their own.
             row["kind"] = row["detail"] = row["bytes"] = None
