@@ -23,7 +23,7 @@ def width_of(text: str, size: float) -> float:
 def cut(text: str, room: float, size: float) -> str:
     """Shorten a text to a width, in CSS pixels.
 
-    >>> cut("matrix", 60, 10), cut("matrix", 25, 10) == "mat\N{HORIZONTAL ELLIPSIS}"
+    >>> cut("matrix", 60, 10), cut("matrix", 28, 10) == "mat\N{HORIZONTAL ELLIPSIS}"
     ('matrix', True)
     """
     if width_of(text, size) <= room:
