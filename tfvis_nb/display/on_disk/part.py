@@ -19,7 +19,7 @@ from tfvis_nb.dataset.layout import unreadable_part
 from tfvis_nb.dataset.levels import KEY
 from tfvis_nb.texts import Text
 
-CACHED_BYTES = 200_000_000
+CACHED_BYTES = 100_000_000
 """Maximum bytes of cached columns: panning and zooming need the same row groups repeatedly."""
 
 _PLACES = ("device", "lane")

@@ -21,7 +21,7 @@ from tfvis_nb.display.on_disk.places import Places
 
 MOST_IDS = 1_000_000
 """How many ids of found events are sent, for stepping from one to the next."""
-MOST_SPANS = 4_000_000
+MOST_SPANS = 2_000_000
 """Maximum time ranges of found events; with more, the time that they cover is unknown."""
 
 
