@@ -16,8 +16,9 @@ from tfvis_nb.display.large.queries import Answer
 from tfvis_nb.display.on_disk.bar_columns import Bars
 from tfvis_nb.display.on_disk.bars_read import DatasetBars
 from tfvis_nb.display.on_disk.facts import EventFacts
-from tfvis_nb.display.on_disk.part import Part, Shared
+from tfvis_nb.display.on_disk.part import Part
 from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.on_disk.row_groups import Shared
 from tfvis_nb.display.on_disk.search import DatasetFound, find
 from tfvis_nb.display.on_disk.totals import totals
 from tfvis_nb.display.wire.code import code_bytes

@@ -16,8 +16,9 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.queries import MOST_LISTED, Answer, Windows
-from tfvis_nb.display.on_disk.part import Part, Shared
+from tfvis_nb.display.on_disk.part import Part
 from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.on_disk.row_groups import Shared
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 

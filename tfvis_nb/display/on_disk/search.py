@@ -16,8 +16,9 @@ from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.core.palette import CATEGORY_LABELS
 from tfvis_nb.display.large.query import Bound, Clause, Steps, Term, Text, parse_query
 from tfvis_nb.display.large.search import KERNELS, MOST_LISTED, kernel_names, within
-from tfvis_nb.display.on_disk.part import Part, codes_of
+from tfvis_nb.display.on_disk.part import Part
 from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.on_disk.row_groups import codes_of
 
 MOST_IDS = 1_000_000
 """How many ids of found events are sent, for stepping from one to the next."""

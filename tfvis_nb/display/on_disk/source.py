@@ -16,8 +16,9 @@ from tfvis_nb.dataset.read_back import Chosen, parts_of, read_back
 from tfvis_nb.display.large.queries import Answer
 from tfvis_nb.display.on_disk.answers import DatasetAnswers
 from tfvis_nb.display.on_disk.facts import EventFacts
-from tfvis_nb.display.on_disk.part import Cache, Part, Shared, Texts
+from tfvis_nb.display.on_disk.part import Part
 from tfvis_nb.display.on_disk.places import places_of
+from tfvis_nb.display.on_disk.row_groups import Cache, Shared, Texts
 from tfvis_nb.display.on_disk.totals import rows_in_range
 from tfvis_nb.display.shaping.gap_compression import LONGEST_NS
 from tfvis_nb.texts import Text

@@ -7,8 +7,9 @@ import numpy as np
 
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.display.large.range_statistics import Spans, totals_in
-from tfvis_nb.display.on_disk.part import Columns, Part, Texts
+from tfvis_nb.display.on_disk.part import Part
 from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.on_disk.row_groups import Columns, Texts
 from tfvis_nb.texts import Text
 
 MOST_COUNTED = 10_000_000
