@@ -81,7 +81,8 @@ def test_nbconvert(page: Page, folder: Path) -> None:
     expect(page.get_by_role("heading", name="A step")).to_be_visible()
     online = True
     page.goto(address)
-    slide = page.locator("section.present")
+    slide = page.locator(".reveal.ready section.present")
+    # Before reveal.js says that it is ready, it may not listen to keys.
     expect(slide.get_by_role("heading", name="A step")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(slide.locator("iframe")).to_have_count(1)
