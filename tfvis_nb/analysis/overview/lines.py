@@ -10,6 +10,7 @@ from tfvis_nb.analysis.steps.slow_steps import times_median
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import UNKNOWN_OP, lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
+from tfvis_nb.core.step_spans import STEP_NS
 
 STEP_TIME = "Step time"
 _ABOUT_PARTS = (
@@ -60,7 +61,7 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     if steps["p95_ns"] is not None:
         values.append(f"{format_duration(steps['p95_ns'])} p95")
     values.append(f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}")
-    lines = [Line(STEP_TIME, (", ".join(values),), "Latest end minus earliest start of a step's events.")]
+    lines = [Line(STEP_TIME, (", ".join(values),), STEP_NS)]
     if first is not None:
         value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
         about = "A first step includes one-time work such as tracing, compiling and filling buffers."

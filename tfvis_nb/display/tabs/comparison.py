@@ -188,7 +188,7 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
 
 
 _HINTS = {
-    "Duration": "Latest end minus earliest start of all events, or of the step's, in ns.",
+    "Duration": "Latest end minus earliest start of all events, or the duration of the step, in ns.",
     "Median step": "Duration of the median step, in ns; of an even number the shorter of the middle two.",
     "Steps": "Sum of the steps' durations, in ns.",
     "Device busy": "How long the busiest device of a step was busy, in ns; of several steps the median.",

@@ -31,7 +31,7 @@ def _table(trace: Trace) -> dict[str, Any]:
         TableColumn("label", "Name", "text", "Name of the step in the program or the file."),
         TableColumn("duration_ns", "Duration", "ns", STEP_NS),
         TableColumn("ratio", "vs. median", "ratio", slow_steps.FIGURES["ratio"]),
-        TableColumn("start_ns", "Start", "time", "Earliest start, since the trace's first event, in ns."),
+        TableColumn("start_ns", "Start", "time", "Start of the step, since the trace's first event, in ns."),
         TableColumn("events", "Events", "count", "Number of events in the step."),
     ]
     # One median for all tables of the tab.

@@ -282,8 +282,8 @@ def show_timeline(
         A `Trace`, a `TraceDataset`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
         ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
     selection, title, keep, **options
-        As in `TimelineWidget`, with its ``view`` and ``tracks``. Of a dataset, there are ``run``, ``tasks``
-        and ``steps`` instead of ``keep`` and ``tracks``, as in `DatasetTimeline`.
+        As in `TimelineWidget`, also ``view`` and ``tracks``. For a dataset as in `DatasetTimeline`: with
+        ``run``, ``tasks`` and ``steps``, but without ``keep`` and ``tracks``.
 
     Returns
     -------
