@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tfvis_nb.file_view import process
-from tfvis_nb.file_view.process import FileProcess
+from tfvis_nb.file_view.process import MOST_WAITING, MOST_WAITING_BYTES, FileProcess
 
 PIPE_HOLDS = 1 << 20
 """Bytes; no pipe of Linux holds more unless it is asked to."""
@@ -35,5 +35,36 @@ def test_a_process_that_reads_nothing_leaves_the_server_free(monkeypatch: pytest
         assert not await asyncio.wait_for(ended, 60)
         # Its view may have sent more before it hears of the end.
         assert view.give({"path": "c"})
+
+    asyncio.run(test())
+
+
+def test_the_messages_that_wait_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # It handles one message, says so, and then none.
+    handles = (
+        "import signal, sys; signal.alarm(20); pipe = sys.stdin.buffer;"
+        " pipe.read(int.from_bytes(pipe.read(4), 'little'));"
+        " sys.stdout.buffer.write(bytes(4) + b'\\1\\0\\0\\0!'); sys.stdout.flush(); signal.pause()"
+    )
+    monkeypatch.setattr(process, "_COMMAND", [sys.executable, "-c", handles])
+
+    async def test() -> None:
+        handled = asyncio.Event()
+
+        async def send(_: bytes) -> None:
+            handled.set()
+
+        view = FileProcess(send, lambda _: None)
+        try:
+            size = MOST_WAITING_BYTES // 8
+            assert view.give({"path": "a" * size})
+            await asyncio.wait_for(handled.wait(), 60)
+            taken = [view.give({"path": "a" * size}) for _ in range(10)]
+            assert taken == [True] * 7 + [False] * 3
+            assert MOST_WAITING > 10
+            # A smaller one still fits.
+            assert view.give({"path": "b"})
+        finally:
+            view.kill()
 
     asyncio.run(test())

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, BinaryIO, cast
 
@@ -17,7 +18,8 @@ from tfvis_nb.file_view.frames import read_frames, write_frame
 _COMMAND = [sys.executable, "-P", "-m", "tfvis_nb.file_view.worker"]
 
 MOST_WAITING = 1000
-"""Maximum messages of a view that may wait for a response."""
+MOST_WAITING_BYTES = 32_000_000
+"""Maximum messages of a view that may wait for a response, and their size."""
 
 
 class FileProcess:
@@ -35,7 +37,7 @@ class FileProcess:
         self._send = send
         self._ended = ended
         self._loop = asyncio.get_running_loop()
-        self._waiting = 0
+        self._waiting: deque[int] = deque()
         self._since = 0.0
         self._given: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own
@@ -54,12 +56,13 @@ class FileProcess:
 
     def give(self, message: Mapping[str, Any]) -> bool:
         """Pass on a message of the view; return False if too many are waiting."""
-        if self._waiting >= MOST_WAITING:
+        content = json.dumps(message).encode()
+        if len(self._waiting) >= MOST_WAITING or sum(self._waiting) + len(content) > MOST_WAITING_BYTES:
             return False
-        if self._waiting == 0:
+        if not self._waiting:
             self._since = time.monotonic()
-        self._waiting += 1
-        self._given.put(json.dumps(message).encode())
+        self._waiting.append(len(content))
+        self._given.put(content)
         return True
 
     def kill(self) -> None:
@@ -92,5 +95,5 @@ class FileProcess:
         self._ended(self._process.returncode == 0)
 
     def _handled(self) -> None:
-        self._waiting -= 1
+        self._waiting.popleft()
         self._since = time.monotonic()
