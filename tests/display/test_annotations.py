@@ -64,8 +64,23 @@ def test_the_front_end_and_python_see_the_same(trace: Trace) -> None:
     other.annotations = found[found["name"] == "range"]
     assert [each["name"] for each in widget._annotations] == ["range"]
     assert (widget._annotations[0]["start"], widget._annotations[0]["lanes"]) == (10, [0])
-    with pytest.raises(traitlets.TraitError):
-        widget._annotations = [made(name="")]
+    wrongs: list[Any] = [
+        made(name=""),
+        {"name": "here"},
+        made(lanes=[[0]]),
+        made(lanes=[-1]),
+        made(event="7"),
+    ]
+    wrongs += [
+        made(start="5"),
+        made(end=float("inf")),
+        made(id=7),
+        made(kind=[]),
+        made(event=None, start=None),
+    ]
+    for wrong in wrongs:
+        with pytest.raises(traitlets.TraitError):
+            widget._annotations = [wrong]
     assert [each["name"] for each in widget._annotations] == ["range"]
 
 

@@ -147,6 +147,10 @@ def test_what_cannot_be_selected_is_refused(value: Any, key: str) -> None:
         {"start": float("nan"), "end": 1, "lanes": None, "step": None},
         {"start": 0, "end": float("inf"), "lanes": None, "step": None},
         {"start": 0, "end": 1, "lanes": [2], "step": None},
+        {"start": 0, "end": 1, "lanes": [[0]], "step": None},
+        {"start": 0, "end": 1, "lanes": 0, "step": None},
+        {"start": 0, "end": 1, "lanes": None, "step": [0]},
+        {"start": 0, "end": 10**400, "lanes": None, "step": None},
     ],
 )
 def test_what_the_front_end_cannot_have_selected_is_refused(selection: Any) -> None:

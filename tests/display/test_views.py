@@ -199,9 +199,51 @@ def test_named_views_are_set_kept_and_checked(trace: Trace) -> None:
         widget.views = 5
     with raises_id(ValueError, "too_many_views", views=101, most=100):
         widget.views = {str(number): {} for number in range(101)}
+
+
+OF_THE_FRONT_END: dict[str, Any] = {"start": 0, "end": 5, "step": None, "hidden": [], "pinned": []}
+OF_THE_FRONT_END |= {"details": True, "graph": False, "code": False}
+NAMED = {**OF_THE_FRONT_END, "group_by": "device", "color_by": "kind", "lane_filter": "", "selection": None}
+NAMED |= {"name": "mine"}
+WRONG_VIEWS: list[dict[str, Any]] = [
+    *({"start": None}, {"start": "0"}, {"end": float("inf")}, {"end": 10**400}, {"end": 0}),
+    *({"step": "0"}, {"step": 1.5}, {"hidden": None}, {"hidden": "a"}, {"pinned": [7]}),
+    *({"pinned": [[7]]}, {"graph": None}, {"group_by": "device"}),
+]
+WRONG_NAMED: list[dict[str, Any]] = [
+    *({"name": 7}, {"name": " "}, {"name": "a" * 201}, {"name": None}, {"selection": {"events": [10**6]}}),
+    *({"selection": 7}, {"group_by": None}, {"color_by": []}, {"other": 1}, {"end": -1}),
+]
+
+
+@pytest.mark.parametrize(
+    ("trait", "value"),
+    [
+        *(("_view", "all"), ("_view", {}), ("_view", {"start": 0, "end": 5})),
+        *(("_view", {**OF_THE_FRONT_END, **wrong}) for wrong in WRONG_VIEWS),
+        *(("_views", "all"), ("_views", [7]), ("_views", [{}]), ("_views", [[]])),
+        *(("_views", [OF_THE_FRONT_END]), ("_views", [NAMED] * 101)),
+        *(("_views", [{**NAMED, **wrong}]) for wrong in WRONG_NAMED),
+        *(("_annotations", 7), ("_annotations", [7]), ("_annotations", [{"name": "a", "start_ns": 0}])),
+    ],
+)
+def test_what_the_front_end_cannot_tell_changes_nothing(trace: Trace, trait: str, value: Any) -> None:
+    widget = show_timeline(trace)
+    widget.set_state({"_view": OF_THE_FRONT_END, "_views": [NAMED]})
+    before = widget.view, widget.views, len(widget.annotations)
     with pytest.raises(TraitError):
-        widget._views = [{**named[0], "selection": {"events": [10**6]}}]
-    assert widget._views == named
+        widget.set_state({trait: value})
+    assert (widget.view, widget.views, len(widget.annotations)) == before
+    assert list(widget.views) == ["mine"]
+
+
+def test_the_front_end_changes_nothing_that_only_python_sets(trace: Trace) -> None:
+    widget = show_timeline(trace, tracks={"own": {"start_ns": [FIRST], "end_ns": [FIRST + 5]}})
+    names = ("_tracks", "_wanted_view", "_drawn", "_details", "_link", "_stored", "_esm")
+    before = {name: getattr(widget, name) for name in names}
+    widget.set_state({name: [7] for name in names} | {"height": 300})
+    assert {name: getattr(widget, name) for name in names} == before
+    assert widget.height == 300
 
 
 def test_the_next_run_of_a_cell_shows_what_the_last_one_did() -> None:

@@ -171,11 +171,10 @@ class DatasetSource:
                     return int(self.places.first_event[number]) + at
         return None
 
-    def validate_lanes(self, lanes: Any) -> None:
-        """Raise ValueError unless all are numbers of lanes."""
-        most = len(self.places.lanes) - self.places.devices
-        if lanes is not None and not set(lanes) <= set(range(most)):
-            raise ValueError(Text("no_such_lanes", chosen=lanes, most=most))
+    @property
+    def lanes(self) -> int:
+        """The number of lanes."""
+        return len(self.places.lanes) - self.places.devices
 
     def range_of(self, start: int, end: int) -> dict[str, Any]:
         """Return the selection of a time range in epoch ns; ValueError if it is outside."""

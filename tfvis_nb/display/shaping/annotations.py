@@ -12,10 +12,13 @@ from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core import annotations
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import moved_time
+from tfvis_nb.display.shaping.selection import are_lanes, is_drawn_time
 from tfvis_nb.display.wire.drawn import MOST_LANES, origin_ns
+from tfvis_nb.texts import Text
 
 Annotation = dict[str, Any]
 _PLACE = ("task", "device", "lane")
+_KEYS = {"id", "kind", "start", "end", "lanes", "event", "event_name", "name", "text"}
 
 
 def drawn_annotations(trace: Trace, shown: Trace, lanes: LaneOrder | None = None) -> list[Annotation]:
@@ -42,7 +45,8 @@ def recorded_annotations(values: Any, trace: Trace, shown: Trace, lanes: LaneOrd
     places = _places(lanes)
     origin = origin_ns(shown.events)
     rows = []
-    for value in values:
+    for row, value in enumerate(values):
+        _check(value, row, len(places))
         rest = {name: value[name] for name in ("id", "name", "text")}
         if value["event"] is not None:
             rows.append({**rest, "event": value["event"]})
@@ -52,6 +56,17 @@ def recorded_annotations(values: Any, trace: Trace, shown: Trace, lanes: LaneOrd
         times = {"start_ns": start, "end_ns": end, "lanes": chosen}
         rows.append({**rest, **times, "kind": value["kind"], "event_name": value["event_name"]})
     return annotations.build(rows, trace.events)
+
+
+def _check(value: Any, row: int, lanes: int) -> None:
+    """Raise ValueError unless a value of the front end has the form of an annotation."""
+    if not isinstance(value, dict) or value.keys() != _KEYS:
+        raise ValueError(Text("annotation_no_mapping", row=row, value=value))
+    for name in ("start", "end"):
+        if not is_drawn_time(value[name]):
+            raise ValueError(Text("annotation_number", row=row, column=f"{name}_ns", value=value[name]))
+    if value["lanes"] is not None and not are_lanes(value["lanes"], lanes):
+        raise ValueError(Text("annotation_lanes", row=row, lanes=value["lanes"]))
 
 
 def _places(lanes: LaneOrder) -> list[tuple[str, ...]]:

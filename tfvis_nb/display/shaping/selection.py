@@ -21,6 +21,8 @@ from tfvis_nb.texts import Text
 
 Selection = dict[str, Any]
 
+_FARTHEST = 2**62
+
 
 def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection | None) -> pd.DataFrame:
     """Return the rows of `events` for a checked selection of the front end.
@@ -50,16 +52,39 @@ def validate_selection(events: pd.DataFrame, lanes: LaneOrder, selection: Any) -
         return None
     if isinstance(selection, dict) and set(selection) == {"events"}:
         return {"events": _validate_ids(events, selection["events"])}
-    if isinstance(selection, dict) and set(selection) == {"start", "end", "lanes", "step"}:
-        times = (selection["start"], selection["end"])
-        finite = all(isinstance(time, int | float) and np.isfinite(time) for time in times)
-        if not finite or times[0] > times[1]:
-            raise ValueError(Text("range_of_other_types", start=times[0], end=times[1]))
-        chosen = selection["lanes"]
-        if chosen is not None and not set(chosen) <= set(range(len(lanes.table))):
-            raise ValueError(Text("no_such_lanes", chosen=chosen, most=len(lanes.table)))
-        return selection
-    raise ValueError(Text("no_selection", selection=selection))
+    return validate_drawn_range(selection, len(lanes.table))
+
+
+def validate_drawn_range(selection: Any, lanes: int) -> Selection:
+    """Return a range from the front end, or raise ValueError; `lanes` is the number of lanes."""
+    if not isinstance(selection, dict) or set(selection) != {"start", "end", "lanes", "step"}:
+        raise ValueError(Text("no_selection", selection=selection))
+    start, end, chosen, step = (selection[name] for name in ("start", "end", "lanes", "step"))
+    if not is_drawn_time(start) or not is_drawn_time(end) or start > end:
+        raise ValueError(Text("range_of_other_types", start=start, end=end))
+    if chosen is not None and not are_lanes(chosen, lanes):
+        raise ValueError(Text("no_such_lanes", chosen=chosen, most=lanes))
+    if step is not None and type(step) is not int:
+        raise ValueError(Text("no_selection", selection=selection))
+    return selection
+
+
+def is_drawn_time(value: Any) -> bool:
+    """Return whether a value from the front end can be a time in nanoseconds.
+
+    >>> is_drawn_time(-0.5), is_drawn_time(float("inf")), is_drawn_time("5")
+    (True, False, False)
+    """
+    return type(value) in (int, float) and abs(value) < _FARTHEST
+
+
+def are_lanes(value: Any, lanes: int) -> bool:
+    """Return whether a value from the front end is a list of numbers of lanes, of which there are `lanes`.
+
+    >>> are_lanes([0, 1], 2), are_lanes([2], 2), are_lanes([[]], 2)
+    (True, False, False)
+    """
+    return isinstance(value, list) and all(type(each) is int and 0 <= each < lanes for each in value)
 
 
 def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:

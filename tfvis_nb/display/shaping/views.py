@@ -6,13 +6,14 @@ The front end (``SavedView`` in ``js/model/view.ts``) has times in nanoseconds f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfvis_nb.core.options import refuse_unknown
 from tfvis_nb.display.options import validate_option
+from tfvis_nb.display.shaping.selection import is_drawn_time
 from tfvis_nb.texts import Text
 
 View = dict[str, Any]
@@ -21,6 +22,7 @@ PANELS = ("details", "graph", "code")
 _TIMES = ("start_ns", "end_ns")
 _LANES = ("hidden", "pinned")
 OPTIONS = ("group_by", "color_by", "lane_filter")
+_BESIDE = (*OPTIONS, "selection", "name")
 MOST_VIEWS, MOST_NAME = 100, 200
 """Maximum named views of a timeline, and characters of a name; ``js/model/view.ts`` has the same."""
 KEYS = (*_TIMES, "step", *_LANES, *PANELS, *OPTIONS, "selection")
@@ -41,8 +43,53 @@ class Shown(NamedTuple):
     @classmethod
     def of(cls, whole: Mapping[str, Any]) -> Shown:
         """Split a view saved by the front end into its parts."""
-        view = {name: value for name, value in whole.items() if name not in (*OPTIONS, "selection", "name")}
-        return cls(view, {name: whole[name] for name in OPTIONS}, whole["selection"])
+        view = {name: value for name, value in whole.items() if name not in _BESIDE}
+        return cls(view, {name: whole[name] for name in OPTIONS}, whole.get("selection"))
+
+
+def check_view(view: Any) -> None:
+    """Raise TypeError or ValueError unless a view from the front end has the form ``View`` there."""
+    if not isinstance(view, dict):
+        raise TypeError(Text("view_no_dict", view=view))
+    refuse_unknown(view, _FORM)
+    for name, (has_form, expected) in _FORM.items():
+        if not has_form(view.get(name)):
+            raise ValueError(Text("view_value", name=name, value=view.get(name), expected=expected))
+    if view["start"] >= view["end"]:
+        expected = f"more than {view['start']}"
+        raise ValueError(Text("view_value", name="end", value=view["end"], expected=expected))
+
+
+def check_named(views: Sequence[Any]) -> None:
+    """Raise TypeError or ValueError unless views from the front end have the form ``NamedView`` there."""
+    if len(views) > MOST_VIEWS:
+        raise ValueError(Text("too_many_views", views=len(views), most=MOST_VIEWS))
+    for view in views:
+        if not isinstance(view, dict):
+            raise TypeError(Text("view_no_dict", view=view))
+        _check_name(view.get("name"))
+        for name in OPTIONS:
+            validate_option(name, view.get(name))
+        check_view({name: value for name, value in view.items() if name not in _BESIDE})
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name.strip() or len(name) > MOST_NAME:
+        expected = f"a text of 1 to {MOST_NAME} characters"
+        raise ValueError(Text("view_value", name="name", value=name, expected=expected))
+
+
+def _are_lanes(value: Any) -> bool:
+    lanes = value if isinstance(value, list) else [None]
+    return all(isinstance(lane, list) and all(isinstance(part, str) for part in lane) for lane in lanes)
+
+
+_FORM: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("start", "end"), (is_drawn_time, "a time in nanoseconds")),
+    "step": (lambda value: value is None or type(value) is int, "a whole number, or None"),
+    **dict.fromkeys(_LANES, (_are_lanes, "a list of lanes")),
+    **dict.fromkeys(PANELS, (lambda value: isinstance(value, bool), "True or False")),
+}
 
 
 class Views(ABC):
@@ -130,9 +177,7 @@ class Views(ABC):
         if len(views) > MOST_VIEWS:
             raise ValueError(Text("too_many_views", views=len(views), most=MOST_VIEWS))
         for name in views:
-            if not isinstance(name, str) or not name.strip() or len(name) > MOST_NAME:
-                expected = f"a text of 1 to {MOST_NAME} characters"
-                raise ValueError(Text("view_value", name="name", value=name, expected=expected))
+            _check_name(name)
         return [{"name": name.strip(), **self.drawn(view, now).whole} for name, view in views.items()]
 
     def taken_over(self, before: Shown, other: Views) -> Shown:

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.options import check_title
@@ -15,6 +14,7 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.on_disk.source import MOST_SELECTED, DatasetSource
 from tfvis_nb.display.on_disk.views import DatasetViews
 from tfvis_nb.display.pages.page import file_stem
+from tfvis_nb.display.shaping.selection import validate_drawn_range
 from tfvis_nb.display.shaping.views import OPTIONS, Shown
 from tfvis_nb.display.timeline.view import checked_options
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
@@ -111,14 +111,7 @@ class DatasetTimeline(ViewedTimeline):
             return None
         if isinstance(selection, dict) and set(selection) == {"events"}:
             return {"events": self._delivery.validate_ids(selection["events"])}
-        if not isinstance(selection, dict) or set(selection) != {"start", "end", "lanes", "step"}:
-            raise ValueError(Text("no_selection", selection=selection))
-        times = (selection["start"], selection["end"])
-        finite = all(isinstance(time, int | float) and np.isfinite(time) for time in times)
-        if not finite or times[0] > times[1]:
-            raise ValueError(Text("range_of_other_types", start=times[0], end=times[1]))
-        self._delivery.validate_lanes(selection["lanes"])
-        return selection
+        return validate_drawn_range(selection, self._delivery.lanes)
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return a page of the traces, if they are small enough."""

@@ -15,6 +15,8 @@ from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.stored_output import StoredWidget
 from tfvis_nb.texts import text_of
 
+_FROM_FRONT_END = (*timeline_options.DEFAULTS, "_selection", "_annotations", "_view", "_views")
+
 
 class Source(Protocol):
     """The source of a timeline's events: a trace in memory, or a dataset on disk."""
@@ -86,6 +88,10 @@ class TimelineView(HtmlExport, StoredWidget):
     def on_selection(self, callback: Callable[[pd.DataFrame], object]) -> None:
         """Call `callback` with the selected rows when the selection changes, by click or from Python."""
         self.observe(lambda _: callback(self.selection), names="_selection")
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take over changes of the front end, except of what only Python sets, such as what is drawn."""
+        super().set_state({name: value for name, value in sync_data.items() if name in _FROM_FRONT_END})
 
     def close(self) -> None:
         """Remove the timeline from the notebook and free its memory."""

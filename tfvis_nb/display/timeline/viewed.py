@@ -10,7 +10,7 @@ import traitlets
 
 from tfvis_nb.core.labels import matches_lane
 from tfvis_nb.display.options import DEFAULTS
-from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views
+from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views, check_named, check_view
 from tfvis_nb.display.timeline.runs_of_cells import shown_before
 from tfvis_nb.display.timeline.view import TimelineView
 from tfvis_nb.texts import text_of
@@ -89,15 +89,19 @@ class ViewedTimeline(TimelineView):
     def _keep_views(self, _: Any) -> None:
         self._store_changed()
 
-    @traitlets.validate("_views")
+    @traitlets.validate("_view", "_views")
     def _check_views(self, proposal: Any) -> Any:
+        value = proposal["value"]
         try:
-            for view in proposal["value"]:
-                shown = Shown.of(view)
-                self._views_of.recorded(shown._replace(selection=self._checked(shown.selection)))
-        except (KeyError, TypeError, ValueError) as error:
+            if proposal["trait"].name == "_views":
+                check_named(value)
+                for view in value:
+                    self._checked(Shown.of(view).selection)
+            elif value is not None:
+                check_view(value)
+        except (TypeError, ValueError) as error:
             raise traitlets.TraitError(text_of(error)) from error
-        return proposal["value"]
+        return value
 
     def show_as_before(self) -> None:
         """Show what the timeline showed that it replaces because its cell runs again.
