@@ -36,51 +36,51 @@ export function linkTo(view: SavedView): string {
   return NAME + parts.join(";");
 }
 
-/** The view that an address ends with; undefined where it names none, null where it cannot be read. */
-export function viewIn(hash: string): SavedView | null | undefined {
+/** The view that an address ends with; undefined where it names none, else the part that cannot be read. */
+export function viewIn(hash: string): SavedView | string | undefined {
   if (!hash.startsWith(NAME)) return undefined;
-  try {
-    return hash.length > MOST_LETTERS ? null : read(hash.slice(NAME.length));
-  } catch {
-    return null;
-  }
-}
-
-/** Throws an Error at whatever `linkTo` does not write. */
-function read(text: string): SavedView {
-  const [times, ...rest] = text.split(";");
-  const parts = new Map(rest.map((part) => part.split("=", 2) as [string, string]));
-  const take = (name: string, usual = "") => {
-    const found = parts.get(name) ?? usual;
+  const [times, ...rest] = hash.slice(NAME.length).split(";");
+  const parts = new Map([["times", times], ...rest.map((part) => part.split("=", 2) as [string, string])]);
+  // The part that is being read.
+  let at = "length";
+  const take = <T>(name: string, parse: (text: string) => T, usual = ""): T => {
+    at = name;
+    const found = parse(parts.get(name) ?? usual);
     parts.delete(name);
     return found;
   };
-  const panes = new Set(list(take("panes", "details")).map((pane) => oneOf(PANES, pane)));
-  const step = take("step");
-  const view: SavedView = {
-    ...rangeOf(times),
-    step: step ? whole(step) : null,
-    details: panes.has("details"),
-    graph: panes.has("graph"),
-    code: panes.has("code"),
-    group_by: oneOf(GROUPINGS, take("group", GROUPINGS[0])),
-    color_by: oneOf(COLOURINGS, take("color", COLOURINGS[0])),
-    lane_filter: decodeURIComponent(take("filter")),
-    hidden: lanesOf(take("hide")),
-    pinned: lanesOf(take("pin")),
-    selection: null,
-  };
-  view.selection = selectionOf(take("events"), take("range"), take("lanes"), view.step);
-  if (parts.size) throw new Error("unknown part");
-  return view;
-}
-
-function selectionOf(events: string, range: string, lanes: string, step: number | null): Selection | null {
-  if (events) return { events: list(events).map(whole) };
-  return range ? { ...rangeOf(range), lanes: lanes ? list(lanes).map(whole) : null, step } : null;
+  try {
+    if (hash.length > MOST_LETTERS) return at;
+    const range = take("times", rangeOf);
+    const panes = take("panes", (text) => list(text).map((pane) => oneOf(PANES, pane)), "details");
+    const step = take("step", (text) => (text ? whole(text) : null));
+    const view: SavedView = {
+      ...range,
+      step,
+      details: panes.includes("details"),
+      graph: panes.includes("graph"),
+      code: panes.includes("code"),
+      group_by: take("group", (text) => oneOf(GROUPINGS, text), GROUPINGS[0]),
+      color_by: take("color", (text) => oneOf(COLOURINGS, text), COLOURINGS[0]),
+      lane_filter: take("filter", decodeURIComponent),
+      hidden: take("hide", lanesOf),
+      pinned: take("pin", lanesOf),
+      selection: null,
+    };
+    const events = take("events", numbers);
+    const times = take("range", (text) => text && rangeOf(text));
+    const lanes = take("lanes", numbers);
+    const selection: Selection | null = times ? { ...times, lanes: lanes.length ? lanes : null, step } : null;
+    view.selection = events.length ? { events } : selection;
+    const [unknown] = parts.keys();
+    return unknown ?? view;
+  } catch {
+    return at;
+  }
 }
 
 const list = (text: string) => (text ? text.split(",") : []);
+const numbers = (text: string) => list(text).map(whole);
 const lanesOf = (text: string) => list(text).map((lane) => lane.split("/").map(decodeURIComponent));
 
 function whole(text: string): number {

@@ -10,6 +10,8 @@ import { isOf, savedView, showSaved } from "./view";
 
 /** More lanes are counted rather than named. */
 const MOST_NAMED = 2;
+/** Letters of the name of a part of a link, which can be anything. */
+const MOST_LETTERS = 20;
 /** Keys of groups by kind and of tracks; what tracks there are is not known yet when the page opens. */
 const NO_LANE = /^(kind:|own:|(memory|tensors|counter|bars)\0)/;
 
@@ -29,8 +31,9 @@ export function followLinks(store: Store, hint: (text: string) => void): void {
   const follow = () => {
     const view = viewIn(location.hash);
     if (view === undefined) return;
-    if (view === null) {
-      hint("The link is damaged: the view that it leads to cannot be read");
+    if (typeof view === "string") {
+      const part = isolated(view.slice(0, MOST_LETTERS));
+      hint(`The link is damaged (invalid ${part || "end"}): nothing of its view is applied`);
       return;
     }
     const step = run.steps.find(({ step }) => step === view.step);

@@ -95,7 +95,10 @@ def test_a_link_leads_to_a_view(exported: OpenExported, widget: TimelineWidget, 
     # A damaged one says so, as do times of another trace; its events and lanes are left out.
     for outside in ("1000000000000..2000000000000", "-5..-1"):
         page.evaluate("location.hash = '#view=9..1;group=<img src=x onerror=alert(1)>'")
-        expect(timeline.root.get_by_text("The link is damaged")).to_be_visible()
+        expect(timeline.root.get_by_text("invalid times")).to_be_visible()
+        page.evaluate("location.hash = '#view=1..9;group=kind;<img src=x onerror=alert(1)>'")
+        damaged = timeline.root.get_by_text("nothing of its view is applied")
+        expect(damaged).to_contain_text("(invalid %3Cimg")
         page.evaluate(f"location.hash = '#view={outside};group=kind'")
         expect(timeline.root.get_by_text("outside of this trace")).to_be_visible()
         expect(timeline.root.get_by_role("combobox", name="Group lanes")).to_have_value("device")
