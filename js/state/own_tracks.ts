@@ -45,11 +45,15 @@ export function foundBars({ aligned, bounds, host, searchText }: Store): OwnBar[
   });
 }
 
-/** Which of `bars` is the one that was gone to and is still selected; -1 for none. */
-export function placeOfSelected({ ownBar, range }: Store, bars: readonly OwnBar[]): number {
-  if (!ownBar || !range) return -1;
-  const { track, at } = ownBar;
-  const { start, end } = rangeOf(track, at);
-  if (start !== range.start || end !== range.end) return -1;
-  return bars.findIndex((bar) => bar.track === track && bar.at === at);
+/** The bar that was gone to, as long as its time is selected. */
+export function selectedBar({ ownBar, range }: Store): OwnBar | null {
+  if (!ownBar || !range) return null;
+  const { start, end } = rangeOf(ownBar.track, ownBar.at);
+  return start === range.start && end === range.end ? ownBar : null;
+}
+
+/** Which of `bars` is the selected one; -1 for none. */
+export function placeOfSelected(store: Store, bars: readonly OwnBar[]): number {
+  const chosen = selectedBar(store);
+  return bars.findIndex(({ track, at }) => track === chosen?.track && at === chosen.at);
 }

@@ -1,5 +1,6 @@
 """Own tracks in an exported page: seen, pointed at, gone through by keys."""
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -51,9 +52,12 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     # From bar to bar by keys: the range of each is selected, with the values of counters in it.
     label = root.get_by_role("button", name="phases, 3 bars")
     label.focus()
-    for length in ("2.00 ms", "3.00 ms", "500 µs", "2.00 ms"):
+    facts = timeline.details.locator("dl").first
+    names = (HOSTILE, "send", "check", HOSTILE)
+    for name, length in zip(names, ("2.00 ms", "3.00 ms", "500 µs", "2.00 ms"), strict=True):
         page.keyboard.press("Enter")
-        expect(timeline.title).to_have_text(f"{length} selected")
+        expect(timeline.title).to_have_text(name)
+        expect(facts).to_contain_text(f"Duration{length}")
     expect(timeline.details.get_by_role("table").filter(has_text="NIC")).to_contain_text("10 %")
     # By the pointer: what it is, and the same.
     box, lanes = label.bounding_box(), timeline.lanes.bounding_box()
@@ -65,7 +69,8 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     expect(tip).to_contain_text("send")
     expect(tip).to_contain_text("3.00 ms at +4.000")
     page.mouse.click(x, y)
-    expect(timeline.title).to_have_text("3.00 ms selected")
+    expect(timeline.title).to_have_text("send")
+    expect(facts).to_contain_text(re.compile(r"Own track\W*phases\W*Start\W*4\.000"))
     # Found by their names.
     timeline.clear()
     timeline.search_box.fill("check")
@@ -76,7 +81,7 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     expect(counter).to_have_text("1")
     expect(timeline.title).to_have_text("1 match")
     timeline.search_box.press("Enter")
-    expect(timeline.title).to_have_text("500 µs selected")
+    expect(timeline.title).to_have_text("check")
     expect(counter).to_have_text("1 of 1")
     timeline.search_box.fill("")
     # Folded like other lanes, and in a group of their own.

@@ -2,11 +2,13 @@
 
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
-import { formatCount, formatDuration } from "../../model/format/units";
+import { formatCount, formatDuration, formatTime } from "../../model/format/units";
 import { nameOf, opOf } from "../../model/lanes/event_text";
 import { commonLocation } from "../../model/lanes/labels";
 import { busyTime } from "../../model/search/busy_time";
+import type { OwnBar } from "../../model/wire/own_tracks";
 import { annotationsOf } from "../../state/annotations";
+import { selectedBar } from "../../state/own_tracks";
 import type { Store } from "../../state/store";
 import { sortRows } from "../../ui/sort";
 import { AnnotateButton, AnnotationList } from "./annotation_list";
@@ -56,13 +58,32 @@ export function SeveralDetails({
   );
 }
 
+function BarFacts({ track, at }: OwnBar) {
+  return (
+    <>
+      <dt>Own track</dt>
+      <dd>{isolated(track.name)}</dd>
+      <dt>Start</dt>
+      <dd>{formatTime(track.starts[at], 1)}</dd>
+      <dt>Duration</dt>
+      <dd>{formatDuration(track.lengths[at])}</dd>
+    </>
+  );
+}
+
 export function RangeDetails({ store, actions, range }: { store: Store; actions: Actions; range: Range }) {
   const answer = useStatistics(store, range);
   const length = range.end - range.start;
+  const bar = selectedBar(store);
   const where = range.lanes ? commonLocation(range.lanes.map((lane) => store.drawn.lanes[lane])) : "";
   return (
     <>
-      <PanelHeader store={store} title={`${formatDuration(length)} selected`} />
+      <PanelHeader
+        store={store}
+        title={
+          bar ? isolated(bar.track.names[bar.at] || bar.track.name) : `${formatDuration(length)} selected`
+        }
+      />
       <div class="below-title">
         <span class="buttons">
           <AnnotateButton actions={actions} />
@@ -70,6 +91,7 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
       </div>
       <AnnotationList {...{ store, actions }} annotations={annotationsOf(store, range)} />
       <dl>
+        {bar && <BarFacts {...bar} />}
         {where && (
           <>
             <dt>On</dt>
