@@ -53,7 +53,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Job]]:
 @pytest.mark.tensorflow
 def test_running_processes_become_one_trace(jobs: dict[str, Job], tmp_path: Path) -> None:
     one, other = (job.address for job in jobs.values())
-    trace = tv.capture([f"grpc://{one}", other, NOBODY, one], seconds=1, tries=1)
+    trace = tv.capture([f"grpc://{one}", other, NOBODY], seconds=1, tries=1)
     assert sorted(trace.events["task"].unique()) == [f"/job:worker/replica:0/task:{n}" for n in (0, 1)]
     assert {"MatMul", "Sum"} <= set(trace.events["op"])
     both = trace.events[trace.events["step"] >= 0].groupby("step")["task"].nunique()
@@ -203,6 +203,8 @@ def test_what_is_asked_for() -> None:
         (NOBODY, {"seconds": "x"}, "capture_no_numbers"),
         (NOBODY, {"tries": None}, "capture_no_numbers"),
         ([], {}, "worker_count"),
+        ([NOBODY, "localhost:2", f"grpc://{NOBODY}/"], {}, "worker_given_twice"),
+        (["HOST:06009", "host:6009"], {}, "worker_given_twice"),
         (NOBODY, {"seconds": 0}, "capture_out_of_range"),
         (NOBODY, {"seconds": float("nan")}, "capture_out_of_range"),
         (NOBODY, {"tries": 0}, "capture_out_of_range"),
@@ -221,7 +223,8 @@ def test_without_grpc_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    "words", [("localhost",), ("localhost:abc",), ("localhost:0",), (NOBODY, "--seconds", "0")]
+    "words",
+    [("localhost",), ("localhost:abc",), ("localhost:0",), (NOBODY, NOBODY), (NOBODY, "--seconds", "0")],
 )
 def test_wrong_arguments_of_the_command(words: tuple[str, ...], tmp_path: Path) -> None:
     done = tfvis_nb_here("capture", *words, "-o", "run.html", cwd=tmp_path)

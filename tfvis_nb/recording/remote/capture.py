@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Real
@@ -74,7 +75,7 @@ def capture(
     TypeError
         If `workers` are not texts, or `seconds` or `tries` are not numbers.
     ValueError
-        If an address, `seconds`, `tries` or an option is wrong.
+        If an address, `seconds`, `tries` or an option is wrong, or a worker is given twice.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class _Profile(io.BytesIO):
 
 
 def addresses_of(workers: Any) -> list[str]:
-    """Return each worker once as ``host:port``; TypeError or ValueError for invalid ones."""
+    """Return the workers as ``host:port``; TypeError or ValueError for invalid or repeated ones."""
     if not isinstance(workers, Iterable) or not all(isinstance(worker, str) for worker in workers):
         raise TypeError(Text("workers_no_text", workers=workers))
     found = [(worker, _ADDRESS.fullmatch(worker.strip())) for worker in workers]
@@ -140,9 +141,14 @@ def addresses_of(workers: Any) -> list[str]:
             raise ValueError(Text("no_worker_address", address=worker))
         if not 0 < int(match[2]) < 1 << 16:
             raise ValueError(Text("worker_port_out_of_range", address=worker))
-    addresses = list(dict.fromkeys(f"{match[1]}:{int(match[2])}" for _, match in found if match))
+    addresses = [f"{match[1]}:{int(match[2])}" for _, match in found if match]
     if not 0 < len(addresses) <= _MOST_WORKERS:
         raise ValueError(Text("worker_count", workers=len(addresses), most=_MOST_WORKERS))
+    # Names of hosts have no case.
+    counts = Counter(map(str.lower, addresses))
+    for address in addresses:
+        if counts[address.lower()] > 1:
+            raise ValueError(Text("worker_given_twice", address=address))
     return addresses
 
 
