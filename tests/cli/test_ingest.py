@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
 from tests.dataset.folders import DATA, JOB, bucket
 from tfvis_nb.dataset.scheduling import run_all
+from tfvis_nb.texts import Text
 
 
 def test_folder_into_a_dataset(tmp_path: Path) -> None:
@@ -60,8 +62,30 @@ def test_what_cannot_be(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/file").touch()
-    done = tfvis_nb_here("ingest", DATA / "run_meta.v1", "-o", "mine", "--workers", "1", cwd=tmp_path)
-    assert "mine" in complaint(done, 1)
+    for name, told in (
+        ("mine", "dataset_not_one"),
+        ("mine/file", "dataset_is_file"),
+        ("mine/file/made", "dataset_is_file"),
+        ("/proc/made", "dataset_unwritable"),
+    ):
+        done = tfvis_nb_here("ingest", DATA / "run_meta.v1", "-o", name, "--workers", "1", cwd=tmp_path)
+        path = str(tmp_path / name.removesuffix("/made"))
+        path = name if told == "dataset_unwritable" else path
+        assert complaint(done, 1) == Text(told, path=path, reason="no such file or directory")
+
+
+def test_an_ingest_ends_when_the_disk_is_full(tmp_path: Path) -> None:
+    words = ("ingest", DATA / "run_meta.v1", "-o", "made", "--workers", "1")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        done = tfvis_nb_here(*words, cwd=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    made = str(tmp_path / "made")
+    assert complaint(done, 1) == Text("dataset_unwritable", path=made, reason="file too large")
+    done = tfvis_nb_here(*words, cwd=tmp_path)
+    assert done.stdout == "made: 1 read, 0 unchanged, 0 with problems, 0 gone\n"
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.output_path import UNFINISHED, whole
 from tfvis_nb.dataset import levels, manifest
-from tfvis_nb.dataset.layout import DETAILS, FORMAT, MANIFEST, key_of
+from tfvis_nb.dataset.layout import DETAILS, FORMAT, MANIFEST, key_of, unwritable
 from tfvis_nb.dataset.manifest import OK, Entry, settled
 from tfvis_nb.dataset.parts import Reading
 from tfvis_nb.dataset.scheduling import run_all
@@ -80,16 +81,22 @@ def ingest(
 def prepare(folder: Path) -> None:
     """Initialise a folder as a dataset, unless it already is one.
 
-    FileExistsError if it contains other files, ValueError if it is a dataset of another version.
+    FileExistsError if it contains other files, another OSError if it cannot be written, ValueError if it is
+    a dataset of another version.
     """
     _check(folder)
     file = folder / FORMAT
-    if not file.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        with whole(file) as new:
-            new.write_text(_CONTENT, encoding="utf-8")
+    try:
+        if not file.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            with whole(file) as new:
+                new.write_text(_CONTENT, encoding="utf-8")
+        (folder / MANIFEST).mkdir(exist_ok=True)
+        # A dataset may belong to somebody else.
+        tempfile.TemporaryFile(dir=folder / MANIFEST).close()
+    except OSError as error:
+        raise unwritable(folder, error) from None
     check_version(folder)
-    (folder / MANIFEST).mkdir(exist_ok=True)
 
 
 def _check(folder: Path) -> None:
@@ -100,6 +107,10 @@ def _check(folder: Path) -> None:
         others = (name for one in folder.iterdir() if (name := one.name) != FORMAT)
         if any(not name.startswith(UNFINISHED) for name in others):
             raise FileExistsError(Text("dataset_not_one", path=str(folder)))
+    else:
+        there = next(one for one in (folder, *folder.parents) if one.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(Text("dataset_is_file", path=str(there)))
 
 
 def check_version(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Paths of a dataset's parts: names from traces and paths are percent-encoded in folder names."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -48,6 +49,13 @@ def unreadable_part(path: object, error: Exception) -> OSError:
         return FileNotFoundError(Text("dataset_part_missing", path=str(path)))
     # Those of Arrow have several lines.
     return OSError(Text("dataset_part_damaged", path=str(path), reason=" ".join(str(error).split())))
+
+
+def unwritable(folder: object, error: OSError) -> OSError:
+    """Return the error for a dataset that cannot be written."""
+    # Arrow's own words are longer.
+    reason = (os.strerror(error.errno) if error.errno else " ".join(str(error).split())).lower()
+    return type(error)(Text("dataset_unwritable", path=str(folder), reason=reason))
 
 
 def as_unicode(name: str) -> str:

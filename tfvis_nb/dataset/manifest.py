@@ -10,7 +10,7 @@ from typing import Any
 
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.output_path import whole
-from tfvis_nb.dataset.layout import MANIFEST, key_of, part_folder
+from tfvis_nb.dataset.layout import MANIFEST, key_of, part_folder, unwritable
 from tfvis_nb.texts import Text
 
 OK, PROBLEM = "ok", "problem"
@@ -71,9 +71,12 @@ def problem_of(reason: str) -> dict[str, Any]:
 
 
 def write(entry: Entry, folder: Path) -> None:
-    """Write the entry of a source into a dataset."""
-    with whole(_path(entry, folder)) as file:
-        file.write_text(json.dumps(asdict(entry), indent=1), encoding="utf-8")
+    """Write the entry of a source into a dataset; OSError if it cannot be written."""
+    try:
+        with whole(_path(entry, folder)) as file:
+            file.write_text(json.dumps(asdict(entry), indent=1), encoding="utf-8")
+    except OSError as error:
+        raise unwritable(folder, error) from None
 
 
 def remove(entry: Entry, folder: Path) -> None:

@@ -18,7 +18,7 @@ from tfvis_nb.core.progress import without_progress
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import levels, manifest
 from tfvis_nb.dataset.identity import Identity, identified
-from tfvis_nb.dataset.layout import DETAILS, part_path
+from tfvis_nb.dataset.layout import DETAILS, part_path, unwritable
 from tfvis_nb.dataset.manifest import OK, PROBLEM, Entry, problem_of
 from tfvis_nb.dataset.sources import Source
 from tfvis_nb.dataset.tables import TABLES
@@ -41,14 +41,18 @@ class Reading(NamedTuple):
 def ingest_source(source: Source, folder: str, reading: Reading) -> Entry:
     """Read a source, write its parts and then its entry; return the entry.
 
-    The content of a source never raises an error: its entry has the problem.
+    The content of a source never raises an error: its entry has the problem. OSError if the dataset cannot
+    be written.
     """
     path = Path(folder)
     try:
         entry = _written(source, path, reading)
     except TraceFormatError as error:
         entry = failed(source, text_of(error), again=False)
-    except Exception as error:  # noqa: BLE001 - one file must not end the ingest of all others
+    except Exception as error:
+        # One damaged file must not end the ingest of all others.
+        if text_of(error).id == "dataset_unwritable":
+            raise
         entry = failed(source, _reason(error, source.url), again=True)
     manifest.write(entry, path)
     return entry
@@ -84,7 +88,7 @@ def _written(source: Source, folder: Path, reading: Reading) -> Entry:
     entry = Entry(
         url, found_by, size, modified, OK, run=identity.run, tasks=identity.tasks, steps=tuple(identity.steps)
     )
-    parts = {path: _write(table, folder / path) for path, table in _parts(trace, identity, entry.key)}
+    parts = {path: _write(table, folder, path) for path, table in _parts(trace, identity, entry.key)}
     return Entry(**{**vars(entry), "parts": parts, "version": manifest.VERSION})
 
 
@@ -124,14 +128,18 @@ def _details(trace: Trace) -> pa.Table:
     return rest.append_column("event", pa.array(np.arange(len(trace.events))))
 
 
-def _write(table: pa.Table, path: Path) -> tuple[int, int]:
+def _write(table: pa.Table, folder: Path, part: str) -> tuple[int, int]:
     """Write a part; return its rows and bytes."""
     import pyarrow.parquet as pq
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole(path) as file:
-        if levels.KEY in (table.schema.metadata or {}):
-            levels.write(table, file)
-        else:
-            pq.write_table(table, file, compression="zstd", row_group_size=levels.ROW_GROUP)
-    return table.num_rows, path.stat().st_size
+    path = folder / part
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(path) as file:
+            if levels.KEY in (table.schema.metadata or {}):
+                levels.write(table, file)
+            else:
+                pq.write_table(table, file, compression="zstd", row_group_size=levels.ROW_GROUP)
+        return table.num_rows, path.stat().st_size
+    except OSError as error:
+        raise unwritable(folder, error) from None
