@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,6 +21,7 @@ from tests.wire_reader import read_container
 from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.display.fleet import cells, tables
 from tfvis_nb.display.fleet.cells import Cells
+from tfvis_nb.display.fleet.widget import Fleet
 from tfvis_nb.display.pages.page import PageTooLargeError
 
 
@@ -238,7 +241,9 @@ def test_the_command_names_what_it_cannot_read(dataset: TraceDataset, tmp_path: 
         assert "fleet.html" not in ran.stderr
 
 
-def test_a_page_leaves_out_timelines_that_cannot_be_read(dataset: TraceDataset, tmp_path: Path) -> None:
+def test_a_page_leaves_out_timelines_that_cannot_be_read(
+    dataset: TraceDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     damaged = tv.open_traces(shutil.copytree(dataset.path, tmp_path / "damaged"))
     shutil.rmtree(damaged.path / "events")
     fleet = tv.show_fleet(damaged)
@@ -248,9 +253,18 @@ def test_a_page_leaves_out_timelines_that_cannot_be_read(dataset: TraceDataset, 
     assert text.id == "fleet_timeline_left_out"
     assert str(damaged.path / "events") in text.figures["reason"]
     assert 'id="tfvis-drawn-0"' not in page
-    ran = tfvis_nb_here("fleet", damaged.path, "-o", "fleet.html", "--timelines", "1", cwd=tmp_path)
+    to_html = Fleet.to_html
+
+    def with_another(*args: Any, **options: Any) -> Any:
+        warnings.warn("of another library", DeprecationWarning, stacklevel=1)
+        return to_html(*args, **options)
+
+    monkeypatch.setattr(Fleet, "to_html", with_another)
+    with pytest.warns(DeprecationWarning, match="of another library") as warned:
+        ran = tfvis_nb_here("fleet", damaged.path, "-o", "fleet.html", "--timelines", "1", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (0, "fleet.html\n")
     assert ran.stderr == f"tfvis-nb: {text}\n"
+    assert len(warned) == 1
 
 
 def test_a_step_that_no_task_held_up_shows_the_one_where_it_took_longest() -> None:

@@ -69,7 +69,7 @@ def command(
             fleet = Fleet(open_traces(dataset), since=step, title=title)
         except OSError as error:
             raise (unreadable(error.filename, error) if error.filename else Failure(text_of(error))) from None
-        with warnings.catch_warnings(record=True) as left_out:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fleet.to_html(output, timelines=timelines, source=not no_source, anonymize=anonymize)
     except (ValueError, ImportError) as error:
@@ -79,7 +79,11 @@ def command(
         known = text_of(error)
         unwritable = Text("file_unwritable", path=output, reason=error.strerror or error)
         raise Failure(known if known.id else unwritable) from None
-    for warning in left_out:
-        note(str(warning.message))
+    for one in caught:
+        message = one.message
+        if isinstance(message, Warning) and (known := text_of(message)).id:
+            note(known)
+        else:
+            warnings.warn_explicit(message, one.category, one.filename, one.lineno, source=one.source)
     print(output)  # noqa: T201
     return 0
