@@ -103,6 +103,16 @@ def test_runs_of_other_tasks_are_not_compared() -> None:
     assert (found["task"]["cluster"], found["slow"]["cluster"]) == ("", False)
 
 
+def test_runs_of_other_work_are_not_compared() -> None:
+    ran = {"a1": (100, 10, 50), "b1": (700, 10, 5000), "a2": (110, 10, 90), "c1": (105, 30, 400)}
+    ran |= {"b2": (720, 10, 5000), "a3": (130, 11, 50), "b3": (690, 12, 5000)}
+    rows = [(run, 0, *figures) for run, figures in ran.items()]
+    table = pd.DataFrame(rows, columns=["run", "step", "ops", "kernels", "duration_ns"])
+    found = fleet_outliers(table).set_index("run")
+    assert found["ratio"].drop("c1").to_dict() == {"a2": 1.8, "b1": 1, "b2": 1, "b3": 1, "a1": 1, "a3": 1}
+    assert np.isnan(found["ratio"]["c1"])
+
+
 def test_a_parameter_server_that_waits_for_workers_does_not_hold_them_up() -> None:
     table = small([[10, 10, 30, 10], [12, 12, 40, 12]], idle_ns=[[0, 0, 0, 0], [11, 11, 39, 11]])
     table["task"] = table["task"].replace({TASK.format(1): "/job:ps/replica:0/task:0"})

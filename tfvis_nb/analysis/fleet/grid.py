@@ -13,6 +13,13 @@ from tfvis_nb.texts import Text
 DURATION = "duration_ns"
 KEYS = ("run", "task", "step")
 """Columns that identify a row of the tables; without ``run`` or ``task``, there is only one."""
+_WORK = ("ops", "kernels")
+"""Columns with the numbers of events that show whether runs do the same work."""
+_LIKE = 1.25
+"""How many times the events of another run are still about as many."""
+
+Runs = list[np.ndarray]
+"""The steps of each run (ascending indexes)."""
 
 
 class Grid(NamedTuple):
@@ -40,7 +47,7 @@ class Grid(NamedTuple):
         values: np.ndarray = np.append(column, np.nan)[self.rows]
         return values
 
-    def recordings(self, steps: np.ndarray) -> list[np.ndarray]:
+    def recordings(self, steps: np.ndarray) -> Runs:
         """Group steps (ascending indexes) by run: one array for each run."""
         names = np.array([self.runs[step] for step in steps.tolist()], object)
         ends = np.flatnonzero(names[1:] != names[:-1]) + 1
@@ -49,18 +56,36 @@ class Grid(NamedTuple):
     def alike(self, fewest: int) -> list[np.ndarray]:
         """Return the steps that are compared with one another: of each run, or of runs with too few.
 
-        Of these, only runs with the same tasks are alike. Groups with fewer steps than `fewest` are left out.
+        Of these, only runs with the same tasks and about as many ops and kernels in a step are alike. Groups
+        with fewer steps than `fewest` are left out.
         """
         groups: list[np.ndarray] = []
-        few: dict[bytes, list[np.ndarray]] = {}
+        few: dict[bytes, Runs] = {}
         for run in self.recordings(np.arange(len(self.steps))):
             if len(run) >= fewest:
                 groups.append(run)
             else:
                 tasks = (self.rows[:, run] >= 0).any(axis=1)
                 few.setdefault(tasks.tobytes(), []).append(run)
-        groups += [np.concatenate(runs) for runs in few.values()]
+        groups += [np.concatenate(runs) for same in few.values() for runs in self._of_like_work(same)]
         return [group for group in groups if len(group) >= fewest]
+
+    def _of_like_work(self, runs: Runs) -> list[Runs]:
+        """Split runs of the same tasks where they run more ops or kernels than others."""
+        groups = [runs]
+        for name in _WORK:
+            if name in self.table:
+                values = self.values(name)
+                groups = [part for group in groups for part in _split(group, values)]
+        return groups
+
+
+def _split(runs: Runs, values: np.ndarray) -> list[Runs]:
+    """Split runs where the mean of their steps is more than `_LIKE` times the next smaller one."""
+    work = np.array([np.nansum(values[:, run]) / len(run) for run in runs])
+    order = np.argsort(work, kind="stable")
+    cuts = np.flatnonzero(work[order[1:]] > _LIKE * work[order[:-1]]) + 1
+    return [[runs[at] for at in sorted(part.tolist())] for part in np.split(order, cuts)]
 
 
 def grid(table: pd.DataFrame, function: str) -> Grid:

@@ -16,7 +16,9 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "duration_ns": "Duration of the step on the task where it took longest, in ns.",
     "excess_ns": "duration_ns minus its median over the steps of the run, in ns. Runs of one or two steps "
-    "are compared with those that have the same tasks; NaN if these have fewer than three steps in all.",
+    "are compared with those that have the same tasks and about as many ops and kernels in a step: sorted by "
+    "these numbers, each at most a quarter more than the one before. NaN if such runs have fewer than three "
+    "steps in all.",
     "ratio": "duration_ns / that median.",
     "slow": f"Whether ratio is {SLOW_STEP_RATIO} or more.",
     "first": "Whether it is the first of three or more steps of its run. These initialise and compile, and "
