@@ -15,13 +15,16 @@ import pytest
 import tfvis_nb as tv
 from tests.dataset.folders import bucket
 from tests.display.on_disk.datasets import InMemory, asked, bars, made_up_ranks
+from tests.large_traces import decoded
 from tests.support.examples import sample
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container
-from tfvis_nb import TraceDataset
+from tfvis_nb import Trace, TraceDataset
+from tfvis_nb import events as event_table
 from tfvis_nb.dataset import levels
 from tfvis_nb.display.on_disk import search, source, totals
 from tfvis_nb.display.on_disk.source import DatasetSource
+from tfvis_nb.texts import Text, text_of
 
 COUNT = 1500
 JOB = {f"rank{rank}/step3.pb.xz": f"horovod_rank{rank % 2}_step3.pb.xz" for rank in range(3)} | {
@@ -192,6 +195,22 @@ def test_too_much_for_a_timeline(ranks: TraceDataset, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch, raises_id(ValueError, "dataset_too_long"):
         patch.setattr(source, "LONGEST_NS", 5)
         DatasetSource(ranks, None, None, None)
+
+
+def test_a_timeline_of_many_steps_names_the_options_that_show_fewer(tmp_path: Path) -> None:
+    times = {"start_ns": range(0, 1000, 10), "duration_ns": [5] * 100, "kind": ["op"] * 100}
+    trace = Trace(event_table.build({**times, "step": range(100)}))
+    trace.to_parquet(tmp_path / "run_step7.parquet")
+    dataset = tv.open_traces(tmp_path / "run_step7.parquet", tmp_path / "dataset")
+    note = Text("dataset_shown_whole", tasks=1, steps=100, task="local", step=106)
+    for options, notes in (({}, [note]), ({"tasks": note.figures["task"]}, []), ({"steps": range(99)}, [])):
+        shown = dataset.show_timeline(**options)  # type: ignore[arg-type]
+        assert decoded(shown._delivery.first)[0]["notes"] == notes
+    with raises_id(TypeError, "unknown_option", name="task") as error:
+        dataset.show_timeline(task="local")
+    assert "'tasks'" in text_of(error.value).figures["hint"]
+    with raises_id(ValueError, "nothing_selected", task="worker 9", kind="tasks", known="'local'"):
+        dataset.show_timeline(tasks="worker 9")
 
 
 @pytest.mark.parametrize("table", ["events", "levels"])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.intervals import range_ends
-from tfvis_nb.core.labels import natural
+from tfvis_nb.core.labels import natural, shown_task
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.dataset.levels import FOLDER
@@ -21,12 +21,15 @@ from tfvis_nb.display.on_disk.places import places_of
 from tfvis_nb.display.on_disk.row_groups import Cache, Shared, Texts
 from tfvis_nb.display.on_disk.totals import rows_in_range
 from tfvis_nb.display.shaping.gap_compression import LONGEST_NS
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 MOST_SELECTED = 1_000_000
 """Maximum rows of a selection."""
 MOST_WHOLE = 2_000_000
 """Maximum events that are read at once to write them to a file."""
+_MANY_TASKS, _MANY_STEPS = 16, 100
+"""How many of them a timeline shows before a note names the options that show fewer."""
 _DAY_NS = 86_400 * 10**9
 
 
@@ -59,6 +62,7 @@ class DatasetSource:
         steps: Collection[int] | int | None,
     ) -> None:
         self._path = dataset.path
+        self._is_whole = tasks is None and steps is None
         self._chosen = dataset.choose(run, tasks, steps)
         self.run = self._chosen[0].entry.run
         wanted = self._chosen[0].steps
@@ -101,8 +105,16 @@ class DatasetSource:
 
     def outline(self, title: str) -> bytes:
         """Return the bytes that are drawn first."""
+        return self._answers.outline_bytes(title, self._notes())
+
+    def _notes(self) -> list[Text]:
+        counts = {"tasks": self.tasks, "steps": int((self.places.steps["step"] != NO_STEP).sum())}
         notes = [Text("clocks_as_recorded", tasks=self.tasks)] if self.tasks > 1 else []
-        return self._answers.outline_bytes(title, notes)
+        if self._is_whole and (counts["tasks"] >= _MANY_TASKS or counts["steps"] >= _MANY_STEPS):
+            step = int(self.places.steps["step"].max()) if counts["steps"] else None
+            task = shown_task(self.parts[0].task)
+            notes.append(Text("dataset_shown_whole", **counts, task=task, step=step))
+        return notes
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
         """Answer a query of the front end."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tfvis_nb.core.options import check_title
+from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.on_disk.source import MOST_SELECTED, DatasetSource
@@ -21,6 +21,8 @@ from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
+
+_OWN_OPTIONS = ("run", "tasks", "steps", "selection", "title", "view")
 
 
 class DatasetTimeline(ViewedTimeline):
@@ -64,6 +66,7 @@ class DatasetTimeline(ViewedTimeline):
         view: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
+        refuse_unknown(options, [*timeline_options.DEFAULTS, *_OWN_OPTIONS])
         values = checked_options(options)
         self._given = options.keys()
         check_title(title)

@@ -305,9 +305,8 @@ def show_timeline(
     ([90], 'op')
     """
     if isinstance(source, TraceDataset):
-        own = ["selection", "title", "view", "run", "tasks", "steps"]
-        # A notebook's file cannot keep it.
-        refuse_unknown([*options, *(["keep"] if keep else [])], [*timeline_options.DEFAULTS, *own])
+        if keep:
+            options["keep"] = keep  # refused, because a notebook's file cannot keep a dataset
         return DatasetTimeline(source, selection=selection, title=title, **options)
     refuse_unknown(options, _OPTIONS)
     check_title(title)
