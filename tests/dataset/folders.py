@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tfvis_nb.dataset.stored_parts import footer_sum
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -24,3 +29,13 @@ def bucket(folder: Path, names: dict[str, str]) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(DATA / file, target)
     return folder
+
+
+def record(part: Path, dataset: Path) -> None:
+    """Make the manifest of a dataset take a changed part for the one that was written."""
+    name = part.relative_to(dataset).as_posix()
+    for file in (dataset / "manifest").iterdir():
+        entry = json.loads(file.read_text())
+        if name in entry["parts"]:
+            entry["parts"][name] = [pq.read_metadata(part).num_rows, part.stat().st_size, footer_sum(part)]
+            file.write_text(json.dumps(entry))

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
+import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.dataset.folders import bucket
+from tests.mutants.parquet_files import damaged_footer
 from tests.support.ingests import digests
 from tests.support.texts import raises_id
-from tfvis_nb.dataset import manifest
-from tfvis_nb.dataset.layout import part_path
+from tfvis_nb.dataset import levels, manifest
+from tfvis_nb.dataset.layout import DETAILS, key_of, part_path
 from tfvis_nb.dataset.manifest import PROBLEM, Entry, problem_of, settled
+from tfvis_nb.dataset.stored_parts import StoredPart
+from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.texts import Text, text_of
 
 
@@ -95,6 +102,34 @@ def test_a_part_of_the_same_size_that_the_error_names_can_be_deleted(folder: Pat
     assert digests(folder / "made") == before
 
 
+def other_footers(whole: bytes, name: str) -> set[bytes]:
+    """Return damaged footers of a file, and whole files with other rows and columns."""
+    chance = random.Random(name)
+    found = {damaged_footer(whole, whole, chance) for _ in range(20)} - {whole}
+    table = pq.read_table(io.BytesIO(whole))
+    for other in (table.slice(1), pa.concat_tables([table] * 2), table.drop_columns(table.column_names[0])):
+        file = io.BytesIO()
+        pq.write_table(other, file)
+        found.add(file.getvalue())
+    return found
+
+
+@pytest.mark.parametrize("table", [*TABLES, levels.FOLDER, DETAILS])
+def test_a_part_with_another_footer_is_named(folder: Path, table: str) -> None:
+    dataset = tv.open_traces(folder / "made")
+    part = min((folder / "made" / table).rglob("*.parquet"))
+    reads: list[Callable[[], Any]] = [dataset.table(table).compute] if table in TABLES else []
+    if table in ("events", levels.FOLDER):
+        reads.append(dataset.show_timeline)
+    if table in ("events", DETAILS):
+        reads.append(dataset.trace)
+    for content in other_footers(part.read_bytes(), table):
+        part.write_bytes(content)
+        for read in reads:
+            with raises_id(OSError, "dataset_part_damaged", path=str(part)):
+                read()
+
+
 def test_parts_of_an_ended_ingest_are_removed(folder: Path) -> None:
     before = digests(folder / "made")
     for table in ("events", "levels"):
@@ -148,7 +183,8 @@ FIELDS = [*Entry.__dataclass_fields__]
 
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=3))
 def test_no_entry_leads_out_of_the_dataset(changed: dict[str, Any]) -> None:
-    parts = {part_path("events", "k", "r", "t", [1]): (1, 2)}
+    paths = part_path("events", "k", "r", "t", [1]), f"{DETAILS}/{key_of('/a.pb')}.parquet"
+    parts = dict.fromkeys(paths, StoredPart(1, 2, 3))
     entry = Entry("/a.pb", "/", 5, "7", run="r", tasks={"t": ""}, steps=(1,), parts=parts)
     assert manifest._entry(json.loads(json.dumps(vars(entry))), entry.key) == entry
     found = json.loads(json.dumps(vars(entry) | changed))

@@ -28,7 +28,7 @@ def damaged(data: bytes, other: bytes, chance: random.Random) -> bytes:
     if action == 0:
         return raw_bytes.damaged(data, other, chance)
     if action < 3:
-        return _footer(data, other, chance)
+        return damaged_footer(data, other, chance)
     try:
         table = pq.read_table(io.BytesIO(data))
         made = _metadata(table, chance) if action < 6 else _column(table, chance)
@@ -39,7 +39,7 @@ def damaged(data: bytes, other: bytes, chance: random.Random) -> bytes:
         return raw_bytes.damaged(data, other, chance)  # Arrow writes no such file
 
 
-def _footer(data: bytes, other: bytes, chance: random.Random) -> bytes:
+def damaged_footer(data: bytes, other: bytes, chance: random.Random) -> bytes:
     """Damage the footer; its length is right or not."""
     length = struct.unpack("<I", data[-8:-4])[0]
     if chance.random() < 0.1:

@@ -11,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.core.labels import natural
-from tfvis_nb.dataset.layout import as_unicode, part_folder, unreadable_part
+from tfvis_nb.dataset.layout import as_unicode, part_folder
 from tfvis_nb.dataset.manifest import Entry
+from tfvis_nb.dataset.stored_parts import StoredPart, check_part, unreadable_part
 from tfvis_nb.dataset.tables import SCHEMAS
 from tfvis_nb.events import NO_STEP, TEXT
 from tfvis_nb.texts import Text, id_of
@@ -39,6 +40,7 @@ class _Part(NamedTuple):
     """A part of a table: its file, and the values in its path."""
 
     path: str
+    stored: StoredPart
     run: str
     task: str
     key: str
@@ -80,8 +82,8 @@ def _parts(folder: Path, entries: Iterable[Entry], name: str) -> list[_Part]:
         for task in entry.tasks:
             start = part_folder(name, entry.run, task)
             found += [
-                _Part(str(folder / path), entry.run, task, entry.key)
-                for path in entry.parts
+                _Part(str(folder / path), stored, entry.run, task, entry.key)
+                for path, stored in entry.parts.items()
                 if path.startswith(start)
             ]
     return found
@@ -92,6 +94,7 @@ def _read(part: _Part, names: Sequence[str]) -> pa.Table:
     import pyarrow.parquet as pq
 
     added = {"run": part.run, "task": part.task, "key": part.key}
+    check_part(Path(part.path), part.stored)
     try:
         # Not `read_table`, which would treat names in the path as columns.
         with pq.ParquetFile(part.path) as file:

@@ -166,7 +166,7 @@ def _swept(folder: Path) -> list[Entry]:
     kept: list[Entry] = []
     wanted: set[str] = set()
     for entry in entries:
-        if all(_size(folder / path) == size for path, (_, size) in entry.parts.items()):
+        if all(_size(folder / path) == part.size for path, part in entry.parts.items()):
             kept.append(entry)
             wanted |= entry.parts.keys()
         else:

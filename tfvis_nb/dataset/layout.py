@@ -42,15 +42,6 @@ def part_folder(table: str, run: str, task: str) -> str:
     return f"{table}/run={_quoted(run)}/task={_quoted(task)}/"
 
 
-def unreadable_part(path: object, error: Exception) -> OSError:
-    """Return the error for a part that cannot be read."""
-    # An ingest only notices a part that is missing or has another size.
-    if isinstance(error, FileNotFoundError):
-        return FileNotFoundError(Text("dataset_part_missing", path=str(path)))
-    # Those of Arrow have several lines.
-    return OSError(Text("dataset_part_damaged", path=str(path), reason=" ".join(str(error).split())))
-
-
 def unwritable(folder: object, error: OSError) -> OSError:
     """Return the error for a dataset that cannot be written."""
     # Arrow's own words are longer.

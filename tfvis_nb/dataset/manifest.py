@@ -10,14 +10,15 @@ from typing import Any
 
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.output_path import whole
-from tfvis_nb.dataset.layout import MANIFEST, key_of, part_folder, unwritable
+from tfvis_nb.dataset.layout import DETAILS, MANIFEST, key_of, part_folder, unwritable
+from tfvis_nb.dataset.stored_parts import StoredPart
 from tfvis_nb.texts import Text
 
 OK, PROBLEM = "ok", "problem"
 VERSION = 2
 """The version of parts. In those of version 1, bars of ``levels`` stand for events of several steps."""
 
-DAMAGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError)
+DAMAGED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, OSError)
 """Errors from reading a damaged entry."""
 
 
@@ -32,7 +33,7 @@ class Entry:
     - `again`: Whether the problem may disappear without a change of the file, such as a read error.
     - `gone`: Whether it no longer existed at the last ingest of its folder or pattern.
     - `run`, `tasks`, `steps`: Its `tfvis_nb.dataset.identity.Identity`.
-    - `parts`: The path of each of its parts to rows and bytes; `version` is their `VERSION`.
+    - `parts`: Each of its parts by path; `version` is their `VERSION`.
     """
 
     source: str
@@ -46,7 +47,7 @@ class Entry:
     run: str = ""
     tasks: Mapping[str, str] = field(default_factory=dict)
     steps: tuple[int, ...] = ()
-    parts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    parts: Mapping[str, StoredPart] = field(default_factory=dict)
     version: int = 1
 
     @property
@@ -61,7 +62,7 @@ class Entry:
 
     def rows(self, table: str) -> int:
         """Return its number of rows in a table."""
-        return sum(rows for path, (rows, _) in self.parts.items() if path.startswith(f"{table}/"))
+        return sum(rows for path, (rows, *_) in self.parts.items() if path.startswith(f"{table}/"))
 
 
 def problem_of(reason: str) -> dict[str, Any]:
@@ -115,13 +116,15 @@ def _entry(found: Any, key: str) -> Entry:
         raise TypeError("a number that is none")
     if not all(type(flag) is bool for flag in (entry.again, entry.gone)):
         raise TypeError("a flag that is none")
-    parts = {path: (int(rows), int(size)) for path, (rows, size) in entry.parts.items()}
+    parts = {path: StoredPart(*map(int, figures)) for path, figures in entry.parts.items()}
     # Only paths made by `layout.part_path`, so that a damaged entry cannot point outside the dataset.
     if any(".." in path.split("/") or path.startswith("/") or "\\" in path or "\0" in path for path in parts):
         raise ValueError("a part outside the dataset")
     folders = {path.rpartition("steps=")[0] for path in parts}
     if entry.status == OK and not {part_folder("events", entry.run, task) for task in entry.tasks} <= folders:
         raise ValueError("a task without events")
+    if entry.status == OK and f"{DETAILS}/{key}.parquet" not in parts:
+        raise ValueError("a source without details")
     if entry.problem:
         Text.stored(entry.problem["words"], entry.problem["id"], dict(entry.problem["figures"]))
     return Entry(**{**found, "steps": tuple(entry.steps), "parts": parts})

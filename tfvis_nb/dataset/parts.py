@@ -21,6 +21,7 @@ from tfvis_nb.dataset.identity import Identity, identified
 from tfvis_nb.dataset.layout import DETAILS, part_path, unwritable
 from tfvis_nb.dataset.manifest import OK, PROBLEM, Entry, problem_of
 from tfvis_nb.dataset.sources import Source
+from tfvis_nb.dataset.stored_parts import StoredPart, footer_sum
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import read_with_hosts
@@ -128,8 +129,8 @@ def _details(trace: Trace) -> pa.Table:
     return rest.append_column("event", pa.array(np.arange(len(trace.events))))
 
 
-def _write(table: pa.Table, folder: Path, part: str) -> tuple[int, int]:
-    """Write a part; return its rows and bytes."""
+def _write(table: pa.Table, folder: Path, part: str) -> StoredPart:
+    """Write a part."""
     import pyarrow.parquet as pq
 
     path = folder / part
@@ -140,6 +141,6 @@ def _write(table: pa.Table, folder: Path, part: str) -> tuple[int, int]:
                 levels.write(table, file)
             else:
                 pq.write_table(table, file, compression="zstd", row_group_size=levels.ROW_GROUP)
-        return table.num_rows, path.stat().st_size
+        return StoredPart(table.num_rows, path.stat().st_size, footer_sum(path))
     except OSError as error:
         raise unwritable(folder, error) from None

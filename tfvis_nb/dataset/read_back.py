@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.core.trace import Trace, replaced
-from tfvis_nb.dataset.layout import DETAILS, part_folder, unreadable_part
+from tfvis_nb.dataset.layout import DETAILS, part_folder
 from tfvis_nb.dataset.manifest import Entry
+from tfvis_nb.dataset.stored_parts import check_part, unreadable_part
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.reading.parquet import KEY, NESTED, from_table
@@ -61,12 +62,12 @@ def _of_source(folder: Path, chosen: Chosen) -> tuple[Trace, list[int]]:
     events = pa.concat_tables(
         table.append_column("task", pa.array([entry.tasks[task]] * table.num_rows, pa.string()))
         for task in tasks
-        for table in (_part(folder, path) for path in parts_of(entry, "events", task))
+        for table in (_part(folder, entry, path) for path in parts_of(entry, "events", task))
     ).sort_by("event")
     steps = list(entry.steps)
     if wanted is not None:
         events = events.filter(pc.is_in(events["step"], pa.array([*wanted], pa.int32())))
-    details = _part(folder, f"{DETAILS}/{entry.key}.parquet")
+    details = _part(folder, entry, f"{DETAILS}/{entry.key}.parquet")
     if events.num_rows < details.num_rows:
         details = details.take(events["event"])
     # Back to the numbers of the trace, which are in the same order as those of the dataset.
@@ -89,9 +90,10 @@ def parts_of(entry: Entry, table: str, task: str) -> list[str]:
     return [path for path in entry.parts if path.startswith(folder)]
 
 
-def _part(folder: Path, path: str) -> pa.Table:
+def _part(folder: Path, entry: Entry, path: str) -> pa.Table:
     import pyarrow.parquet as pq
 
+    check_part(folder / path, entry.parts[path])
     try:
         return pq.read_table(folder / path, partitioning=None)
     except (OSError, pa.ArrowException) as error:

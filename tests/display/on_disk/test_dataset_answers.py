@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tfvis_nb as tv
-from tests.dataset.folders import bucket
+from tests.dataset.folders import bucket, record
 from tests.display.on_disk.datasets import InMemory, asked, bars, made_up_ranks
 from tests.large_traces import decoded
 from tests.support.examples import sample
@@ -255,6 +255,7 @@ def test_no_forged_count_of_a_part_is_believed(
         place = place[key]
     place[of[-1]] = value
     pq.write_table(table.replace_schema_metadata({levels.KEY: json.dumps(described).encode()}), path)
+    record(path, tmp_path / "dataset")
     with raises_id(OSError, "dataset_part_damaged", path=str(path)):
         DatasetSource(tv.open_traces(tmp_path / "dataset"), None, None, None)
 

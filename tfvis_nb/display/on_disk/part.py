@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tfvis_nb.analysis.events.bar_categories import categorise
-from tfvis_nb.dataset.layout import unreadable_part
 from tfvis_nb.dataset.levels import KEY
+from tfvis_nb.dataset.stored_parts import unreadable_part
 from tfvis_nb.display.on_disk.row_groups import Columns, Rows, Shared, codes_of
 from tfvis_nb.texts import Text
 

@@ -13,6 +13,7 @@ from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.dataset.levels import FOLDER
 from tfvis_nb.dataset.manifest import VERSION
 from tfvis_nb.dataset.read_back import Chosen, parts_of, read_back
+from tfvis_nb.dataset.stored_parts import check_part
 from tfvis_nb.display.large.queries import Answer
 from tfvis_nb.display.on_disk.answers import DatasetAnswers
 from tfvis_nb.display.on_disk.facts import EventFacts
@@ -87,6 +88,8 @@ class DatasetSource:
     def _part(self, chosen: Chosen, shared: Shared) -> Part:
         (task,) = chosen.tasks
         (events,), (levels,) = (parts_of(chosen.entry, table, task) for table in ("events", FOLDER))
+        for part in (levels, events):
+            check_part(self._path / part, chosen.entry.parts[part])
         return Part(str(self._path / events), str(self._path / levels), task, shared)
 
     def _read_step(self, part: Part, step: int) -> Trace:
