@@ -7,18 +7,21 @@ device runs kernels, copies or collectives, only these count, because records of
 longer. If steps overlap on a device, bars of its lane are merged across steps, and a further lane, numbered
 after all of these, shows when each step ran there.
 The bars of device lanes come first, then those of the other lanes. Both are ordered by level, the coarsest
-first, then by lane, row and start, so that Parquet's statistics find those of given lanes and times.
+first, then by lane, row and start, so that the bounds of row groups find those of given lanes and times.
+
+The description has these bounds. Parquet's own statistics are not used: `RowGroupMetaData.column` of
+pyarrow 26 aborts the process if they do not fit their column.
 """
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tfvis_nb.analysis.events.bar_categories import categorise
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
@@ -46,6 +49,13 @@ DEVICE_WORK = ("kernel", "memcpy", "memset", "transfer", "collective")
 _NUMBERS = ("start_ns", "end_ns", "busy_ns", "begin_ns", "duration_ns", "event")
 
 _PIECE = ("start_ns", "end_ns", "step")
+
+BAR_BOUNDS = ("level_low", "level_high", "lane_low", "lane_high", "start_ns_low", "end_ns_high")
+EVENT_BOUNDS = ("start_ns_low", "end_ns_high")
+"""Bounds of row groups: the least (``low``) or greatest (``high``) value of a column.
+
+Ends have some of their own, because long events extend into the times of later ones.
+"""
 
 Bars = dict[str, np.ndarray]
 
@@ -100,6 +110,10 @@ def level_table(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pa.Table
         | {text: _texts(table[text], columns["event"]) for text in ("name", "op")}
     )
     described = _described(table, lanes, bars, devices.assign(mixed=mixed), sums) | {"levels": held}
+    # No row group has bars of both, so the bars drawn first are in the first ones.
+    others = sum(len(part["lane"]) for part in (*parts[1], *parts[2]))
+    heads = [*range(0, others, LEVEL_ROW_GROUP), *range(others, len(written), LEVEL_ROW_GROUP)]
+    described["bar_groups"] = _bounds(columns, heads, BAR_BOUNDS)
     figures = _step_figures(bars, of_devices)
     rows = _steps(trace, events, steps).to_dict("records")
     described["steps"] = [{**step, "lanes": figures[step["step"]]} for step in rows]
@@ -122,16 +136,14 @@ def write(table: pa.Table, file: Path) -> None:
     """Write the bars of a part, with times as differences, which halves the size and the reading time."""
     import pyarrow.parquet as pq
 
-    lanes = len(json.loads(table.schema.metadata[KEY])["lanes"])
-    of_device = pc.greater_equal(table["lane"], lanes)
+    heads = [group[0] for group in json.loads(table.schema.metadata[KEY])["bar_groups"]]
     texts = [name for name in table.column_names if name not in _NUMBERS]
     encodings = dict.fromkeys(_NUMBERS, "DELTA_BINARY_PACKED")
     with pq.ParquetWriter(
         file, table.schema, compression="zstd", use_dictionary=texts, column_encoding=encodings
     ) as writer:
-        # No row group has bars of both, so the bars drawn first are in the first one.
-        for bars in (table.filter(of_device), table.filter(pc.invert(of_device))):
-            writer.write_table(bars, row_group_size=LEVEL_ROW_GROUP)
+        for start, end in pairwise([*heads, len(table)]):
+            writer.write_table(table.slice(start, end - start))
 
 
 def merged_bars(bars: Bars, slot: Sequence[np.ndarray], shift: int) -> Bars:
@@ -290,7 +302,6 @@ def _described(
     events: pd.DataFrame, lanes: LaneOrder, bars: Bars, devices: pd.DataFrame, sums: Bars
 ) -> dict[str, Any]:
     start, end = bars["start_ns"], bars["end_ns"]
-    heads = np.arange(0, len(start), ROW_GROUP)
     count = len(lanes.table)
     device_busy = np.bincount(sums["lane"] - count, sums["busy_ns"], len(devices)).astype("i8")
     rows = np.zeros(count, "i8")
@@ -303,10 +314,17 @@ def _described(
         "lanes": table[["device", "lane", "kind", "events", "rows", "busy"]].to_dict("records"),
         "devices": devices.assign(busy=device_busy).to_dict("records"),
         "ops": sorted({"", *map(str, events["op"].cat.remove_unused_categories().cat.categories)}),
-        # The latest end in each row group of ``events``, because long events extend into the times of later
-        # ones.
-        "ends": np.maximum.reduceat(end, heads).tolist(),
+        "event_groups": _bounds(bars, range(0, len(start), ROW_GROUP), EVENT_BOUNDS),
     }
+
+
+def _bounds(columns: Bars, heads: Sequence[int], names: Sequence[str]) -> list[list[int]]:
+    """Return the first row of each row group, and its bounds."""
+    found = []
+    for name in names:
+        column, _, side = name.rpartition("_")
+        found.append((np.minimum if side == "low" else np.maximum).reduceat(columns[column], heads).tolist())
+    return [list(group) for group in zip(heads, *found, strict=True)]
 
 
 def _lane_busy(lanes: LaneOrder, start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -38,8 +38,7 @@ def footer_sum(path: Path) -> int:
 def check_part(path: Path, stored: StoredPart) -> None:
     """Raise OSError if a part is missing, or its footer is not the one that was written.
 
-    Arrow believes a footer: a damaged one leads it to wrong rows or to allocating for rows that are not
-    there, and pyarrow 26 aborts the process when it is asked for statistics that do not fit their column.
+    Arrow believes a footer: a damaged one leads to wrong rows, or to allocating for rows that are not there.
     """
     try:
         found = footer_sum(path)

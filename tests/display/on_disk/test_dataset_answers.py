@@ -36,6 +36,7 @@ JOB = {f"rank{rank}/step3.pb.xz": f"horovod_rank{rank % 2}_step3.pb.xz" for rank
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> TraceDataset:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(levels, "ROW_GROUP", 256)
+        patch.setattr(levels, "LEVEL_ROW_GROUP", 64)
         return made_up_ranks(tmp_path_factory.mktemp("ranks"), 3, COUNT)
 
 
@@ -204,7 +205,7 @@ def test_a_timeline_of_many_steps_names_the_options_that_show_fewer(tmp_path: Pa
     dataset = tv.open_traces(tmp_path / "run_step7.parquet", tmp_path / "dataset")
     note = Text("dataset_shown_whole", tasks=1, steps=100, task="local", step=106)
     for options, notes in (({}, [note]), ({"tasks": note.figures["task"]}, []), ({"steps": range(99)}, [])):
-        shown = dataset.show_timeline(**options)  # type: ignore[arg-type]
+        shown = dataset.show_timeline(**options)
         assert decoded(shown._delivery.first)[0]["notes"] == notes
     with raises_id(TypeError, "unknown_option", name="task") as error:
         dataset.show_timeline(task="local")
@@ -232,6 +233,23 @@ def test_a_damaged_part_is_named(tmp_path: Path, table: str) -> None:
         DatasetSource(dataset, None, None, None)
 
 
+def with_forged(
+    ranks: TraceDataset, folder: Path, of: tuple[str | int, ...], value: Any
+) -> tuple[TraceDataset, Path]:
+    """A dataset with another value in the description of its first part, and the path of this part."""
+    shutil.copytree(ranks.path, folder / "dataset")
+    path = min((folder / "dataset/levels").rglob("*.parquet"))
+    table = pq.read_table(path, partitioning=None)
+    described = json.loads(table.schema.metadata[levels.KEY])
+    place = described
+    for key in of[:-1]:
+        place = place[key]
+    place[of[-1]] = value
+    levels.write(table.replace_schema_metadata({levels.KEY: json.dumps(described).encode()}), path)
+    record(path, folder / "dataset")
+    return tv.open_traces(folder / "dataset"), path
+
+
 @pytest.mark.parametrize(
     ("of", "value"),
     [
@@ -240,24 +258,36 @@ def test_a_damaged_part_is_named(tmp_path: Path, table: str) -> None:
         (("lanes", 0, "rows"), -1),
         (("lanes", 0, "events"), 10**12),
         (("steps", 0, "events"), 10**12),
-        (("ends",), [0] * 9),
+        (("event_groups",), [[0, 0, 0]] * 9),
+        (("event_groups", 0, 0), 10**12),
+        (("event_groups", 0, 0), 10**30),
+        (("bar_groups", 0, 0), 1),
+        (("bar_groups", 0, 5), -1),
+        (("event_groups", 0, 2), 2**62),
+        (("bar_groups",), []),
     ],
 )
 def test_no_forged_count_of_a_part_is_believed(
     ranks: TraceDataset, tmp_path: Path, of: tuple[str | int, ...], value: Any
 ) -> None:
-    shutil.copytree(ranks.path, tmp_path / "dataset")
-    path = min((tmp_path / "dataset/levels").rglob("*.parquet"))
-    table = pq.read_table(path, partitioning=None)
-    described = json.loads(table.schema.metadata[levels.KEY])
-    place = described
-    for key in of[:-1]:
-        place = place[key]
-    place[of[-1]] = value
-    pq.write_table(table.replace_schema_metadata({levels.KEY: json.dumps(described).encode()}), path)
-    record(path, tmp_path / "dataset")
+    dataset, path = with_forged(ranks, tmp_path, of, value)
     with raises_id(OSError, "dataset_part_damaged", path=str(path)):
-        DatasetSource(tv.open_traces(tmp_path / "dataset"), None, None, None)
+        DatasetSource(dataset, None, None, None)
+
+
+@pytest.mark.parametrize("groups", ["bar_groups", "event_groups"])
+@pytest.mark.parametrize(("bound", "wider"), [(-2, -1), (-1, 1)])
+def test_a_row_group_with_other_bounds_than_described_is_not_drawn(
+    ranks: TraceDataset, tmp_path: Path, groups: str, bound: int, wider: int
+) -> None:
+    (part, *_) = DatasetSource(ranks, None, None, None).parts
+    value = part.described[groups][2][bound] + wider
+    dataset, path = with_forged(ranks, tmp_path, (groups, 2, bound), value)
+    if groups == "event_groups":
+        path = Path(str(path).replace("/levels/", "/events/"))
+    with raises_id(OSError, "dataset_part_damaged", path=str(path)):
+        shown = DatasetSource(dataset, None, None, None)
+        bars(shown, list(range(len(shown.places.lanes))), 0, 40 * COUNT, 1)
 
 
 def test_a_part_that_was_ingested_again_is_not_taken_for_the_old_one(tmp_path: Path) -> None:

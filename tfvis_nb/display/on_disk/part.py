@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tfvis_nb.analysis.events.bar_categories import categorise
-from tfvis_nb.dataset.levels import KEY
+from tfvis_nb.dataset.levels import BAR_BOUNDS, EVENT_BOUNDS, KEY
 from tfvis_nb.dataset.stored_parts import unreadable_part
 from tfvis_nb.display.on_disk.row_groups import Columns, Rows, Shared, codes_of
 from tfvis_nb.texts import Text
@@ -39,7 +39,7 @@ class Part:
         self.groups_read = 0
         try:
             self._describe()
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise unreadable_part(levels, error) from None
 
     def _describe(self) -> None:
@@ -48,6 +48,10 @@ class Part:
         self.lanes: list[dict[str, Any]] = self.described["lanes"]
         self.devices: list[dict[str, Any]] = self.described["devices"]
         self._check_description()
+        self._bounds = {
+            self._levels: _bounds(self._levels_meta, self.described, "bar_groups", BAR_BOUNDS),
+            self.events: _bounds(self._events_meta, self.described, "event_groups", EVENT_BOUNDS),
+        }
 
     def _check_description(self) -> None:
         """Raise ValueError unless counts are those of the file: they determine how much memory is needed."""
@@ -58,10 +62,7 @@ class Part:
         is_whole = known and events == sum(counts[: len(lanes)]) == sum(counts[len(lanes) :])
         if not is_whole or any(lane["rows"] > lane["events"] for lane in lanes):
             raise ValueError("counts that do not agree")
-        if (events, len(self.described["ends"])) != (
-            self._events_meta.num_rows,
-            self._events_meta.num_row_groups,
-        ):
+        if events != self._events_meta.num_rows:
             raise ValueError("counts of other events")
 
     @cached_property
@@ -69,18 +70,10 @@ class Part:
         self._check(self.events)
         return _metadata(self.events)
 
-    @cached_property
-    def _level_bounds(self) -> Columns:
-        return _bounds(self._levels_meta, ("level", "lane", "start_ns", "end_ns"))
-
-    @cached_property
-    def _event_bounds(self) -> Columns:
-        return _bounds(self._events_meta, ("start_ns",)) | {"end": np.array(self.described["ends"], "i8")}
-
     @property
     def event_group_count(self) -> int:
         """The number of row groups of ``events``."""
-        return len(self._event_bounds["rows"])
+        return len(self._bounds[self.events]["rows"])
 
     def finest(self, shift: int, kind: int) -> int | None:
         """Return the coarsest level for buckets of ``2 ** shift``; None if only events are fine enough.
@@ -100,7 +93,7 @@ class Part:
 
     def level_groups(self, shift: int, lanes: np.ndarray, start: int, end: int) -> np.ndarray:
         """Return the row groups that may contain bars of a level, some lanes and a time range."""
-        bounds = self._level_bounds
+        bounds = self._bounds[self._levels]
         wanted = np.sort(lanes)
         if not len(wanted):
             return np.zeros(0, "i8")
@@ -113,13 +106,12 @@ class Part:
 
     def event_groups(self, start: int, end: int) -> np.ndarray:
         """Return the row groups with events that overlap a time range (epoch ns), including both ends."""
-        bounds = self._event_bounds
-        return np.flatnonzero((bounds["start_ns_low"] <= end) & (bounds["end"] >= start))
+        bounds = self._bounds[self.events]
+        return np.flatnonzero((bounds["start_ns_low"] <= end) & (bounds["end_ns_high"] >= start))
 
     def rows_in(self, groups: np.ndarray, *, level: bool) -> int:
         """Return the number of rows in row groups."""
-        bounds = self._level_bounds if level else self._event_bounds
-        return int(bounds["rows"][groups].sum())
+        return int(self._bounds[self._levels if level else self.events]["rows"][groups].sum())
 
     def bars(self, group: int) -> Rows:
         """Return a row group of ``levels``."""
@@ -129,6 +121,7 @@ class Part:
             table = self._read(self._levels, self._levels_meta, group, None, ["name", "op"])
             texts = ("name", "op")
             columns = {name: table[name].to_numpy() for name in table.column_names if name not in texts}
+            self._check_bounds(self._levels, group, columns)
             found = self._rows(columns, table)
             self._shared.cache.put(key, found)
         return found
@@ -151,6 +144,7 @@ class Part:
                 "category": categorise(table.select([*_PLACES, "kind", "op"]).to_pandas()),
                 "wait_ns": wait if wait.any() else np.broadcast_to(np.int64(0), len(wait)),
             }
+            self._check_bounds(self.events, group, columns)
             found = self._rows(columns, table)
             self._shared.cache.put(key, found)
         return found
@@ -161,12 +155,11 @@ class Part:
 
     def first_of(self, group: int) -> int:
         """Return the number of the first event of a row group."""
-        rows = self._event_bounds["rows"]
-        return int(rows[:group].sum())
+        return int(self._bounds[self.events]["rows"][:group].sum())
 
     def group_of(self, event: int) -> int:
         """Return the row group of an event."""
-        return int(np.searchsorted(np.cumsum(self._event_bounds["rows"]), event, "right"))
+        return int(np.searchsorted(np.cumsum(self._bounds[self.events]["rows"]), event, "right"))
 
     def place_of(self, event: int) -> int | None:
         """Return the number in this part of an event of the source; None if it is not in this part."""
@@ -194,9 +187,22 @@ class Part:
         self._check(path)
         try:
             with pq.ParquetFile(path, metadata=meta, read_dictionary=texts) as file:
-                return file.read_row_group(group, columns=columns)
+                table = file.read_row_group(group, columns=columns)
         except (OSError, pa.ArrowException) as error:
             raise unreadable_part(path, error) from None
+        if len(table) != self._bounds[path]["rows"][group]:
+            raise unreadable_part(path, ValueError("a row group without some of its rows"))
+        return table
+
+    def _check_bounds(self, path: str, group: int, columns: Columns) -> None:
+        """Raise OSError unless the rows of a row group have the described bounds, by which it was found."""
+        for name, bounds in self._bounds[path].items():
+            column, _, side = name.rpartition("_")
+            if name == "rows":
+                continue
+            value = columns[column].min() if side == "low" else columns[column].max()
+            if value != bounds[group]:
+                raise unreadable_part(path, ValueError(f"rows outside their bounds: {column} is {value}"))
 
     def _check(self, path: str) -> None:
         """Raise OSError if a file was replaced, because positions and numbers belong to the old one."""
@@ -233,13 +239,15 @@ def _version(path: str) -> tuple[int, int, int]:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _bounds(meta: pq.FileMetaData, names: Sequence[str]) -> Columns:
-    """Return the ``rows`` of each row group, and the minimum and maximum of some columns."""
-    places = {meta.schema.column(at).path: at for at in range(meta.num_columns)}
-    groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
-    found = {"rows": np.array([group.num_rows for group in groups], "i8")}
-    for name in names:
-        each = [group.column(places[name]).statistics for group in groups]
-        found[f"{name}_low"] = np.array([one.min for one in each], "i8")
-        found[f"{name}_high"] = np.array([one.max for one in each], "i8")
+def _bounds(
+    meta: pq.FileMetaData, described: Mapping[str, Any], groups: str, names: Sequence[str]
+) -> Columns:
+    """Return the ``rows`` of each row group and its described bounds; ValueError if the file has others."""
+    heads, *bounds = np.array(described[groups], "i8").reshape(-1, 1 + len(names)).T
+    rows = np.diff(heads, append=meta.num_rows)
+    written = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
+    found = {"rows": rows, **dict(zip(names, bounds, strict=True))}
+    span = found["start_ns_low"].min(), found["end_ns_high"].max()
+    if heads[0] or rows.tolist() != written or span != (described["start"], described["end"]):
+        raise ValueError(f"{groups} that do not agree")
     return found
