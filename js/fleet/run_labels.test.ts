@@ -8,6 +8,7 @@ const grid = {
   runs: ["train/2026_01_31", "b", "long"],
   run: Uint32Array.of(0, 0, 1, 2, 2, 2),
   step: Uint32Array.of(0, 1, 0, 0, 1, 2),
+  group: Uint32Array.of(0, 0, 0, 1, 1, 1),
   metrics: [],
 };
 const TEN_EACH = (text: string) => 10 * [...text].length;

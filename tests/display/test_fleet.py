@@ -40,6 +40,7 @@ def test_the_front_end_gets_each_figure_as_it_is_in_the_dataset(dataset: TraceDa
     header, columns = read_container(found.packed("fleet"))
     assert header["tasks"] == ["worker 0", "worker 1", "worker 2", "worker 3"]
     assert (header["runs"], columns["step"][10:14]) == (["day1", "day2"], [10, 11, 0, 1])
+    assert columns["group"] == [1] * 12 + [2] * 12, "the steps of a run are compared"
     names = [metric["name"] for metric in header["metrics"]]
     assert names[0] == "duration_ns"
     assert {"input_ns", "communication_ns", "host_compute_ns", "transfers"} <= {*names}

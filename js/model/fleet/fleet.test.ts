@@ -15,6 +15,7 @@ function gridOf(tasks: number, steps: number, runs = ["a"]): Grid {
     runs,
     run: Uint32Array.from({ length: steps }, (_, step) => (step < steps / 2 ? 0 : runs.length - 1)),
     step: Uint32Array.from({ length: steps }, (_, step) => step + 10),
+    group: new Uint32Array(steps).fill(1),
     metrics: [],
   };
 }
@@ -100,13 +101,10 @@ describe("scale", () => {
   });
 });
 
-test("steps are compared with those of their run, and short runs with one another", () => {
-  const run = Uint32Array.of(0, 0, 0, 1, 2, 2);
-  const grid = { ...gridOf(2, 6, ["a", "b", "c"]), run };
+test("steps are compared with those of their group, and those without one are not", () => {
+  const grid = { ...gridOf(2, 6), group: Uint32Array.of(1, 1, 1, 0, 2, 2) };
   const values = Float64Array.of(7, 1, 3, 50, 60, 70, 5, 9, 2, NAN, NAN, 80);
-  expect([...typicalOf(grid, spreadOfSteps(grid, values))]).toEqual([7, 7, 7, 60, 60, 60]);
-  const few = { ...gridOf(1, 4, ["a", "b"]), run: Uint32Array.of(0, 0, 0, 1) };
-  expect([...typicalOf(few, spreadOfSteps(few, values.slice(0, 4)))]).toEqual([3, 3, 3, NAN]);
+  expect([...typicalOf(grid, spreadOfSteps(grid, values))]).toEqual([7, 7, 7, NAN, NAN, NAN]);
 });
 
 describe("texts", () => {

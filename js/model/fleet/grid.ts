@@ -21,6 +21,8 @@ export interface Grid {
   /** The run of each step, and its number in it; one column each. */
   run: Uint32Array;
   step: Uint32Array;
+  /** Steps with the same number are compared with one another, as fleet_outliers does; those with 0 are not. */
+  group: Uint32Array;
   metrics: Metric[];
 }
 
@@ -29,11 +31,12 @@ export type Values = Float64Array;
 
 export async function gridIn(bytes: Uint8Array): Promise<Grid> {
   const container = await openContainer(bytes);
-  const header = container.header as unknown as Omit<Grid, "run" | "step">;
+  const header = container.header as unknown as Omit<Grid, "run" | "step" | "group">;
   const run = oneOf(container, "run", null, [Uint32Array]);
   const step = oneOf(container, "step", run.length, [Uint32Array]);
+  const group = oneOf(container, "group", run.length, [Uint32Array]);
   const { title, tasks, runs, metrics } = header;
-  return { title, tasks, runs, metrics, run, step };
+  return { title, tasks, runs, metrics, run, step, group };
 }
 
 export async function valuesIn(bytes: Uint8Array, { tasks, step }: Grid): Promise<Values> {

@@ -15,6 +15,8 @@ KEYS = ("run", "task", "step")
 """Columns that identify a row of the tables; without ``run`` or ``task``, there is only one."""
 _WORK = ("ops", "kernels")
 """Columns with the numbers of events that show whether runs do the same work."""
+FEWEST_STEPS = 3
+"""The minimum number of steps that show a typical one."""
 _LIKE = 1.25
 """How many times the events of another run are still about as many."""
 
@@ -53,22 +55,22 @@ class Grid(NamedTuple):
         ends = np.flatnonzero(names[1:] != names[:-1]) + 1
         return np.split(steps, ends)
 
-    def alike(self, fewest: int) -> list[np.ndarray]:
+    def alike(self) -> list[np.ndarray]:
         """Return the steps that are compared with one another: of each run, or of runs with too few.
 
         Of these, only runs with the same tasks and about as many ops and kernels in a step are alike. Groups
-        with fewer steps than `fewest` are left out.
+        with fewer steps than `FEWEST_STEPS` are left out.
         """
         groups: list[np.ndarray] = []
         few: dict[bytes, Runs] = {}
         for run in self.recordings(np.arange(len(self.steps))):
-            if len(run) >= fewest:
+            if len(run) >= FEWEST_STEPS:
                 groups.append(run)
             else:
                 tasks = (self.rows[:, run] >= 0).any(axis=1)
                 few.setdefault(tasks.tobytes(), []).append(run)
         groups += [np.concatenate(runs) for same in few.values() for runs in self._of_like_work(same)]
-        return [group for group in groups if len(group) >= fewest]
+        return [group for group in groups if len(group) >= FEWEST_STEPS]
 
     def _of_like_work(self, runs: Runs) -> list[Runs]:
         """Split runs of the same tasks where they run more ops or kernels than others."""

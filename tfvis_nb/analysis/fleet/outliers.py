@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.fleet.grid import DURATION, Grid, grid
+from tfvis_nb.analysis.fleet.grid import DURATION, FEWEST_STEPS, Grid, grid
 from tfvis_nb.analysis.fleet.own_time import own_times
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
@@ -37,8 +37,6 @@ FIGURES: dict[str, str] = {
 BUSY = "device_busy_ns"
 _EXPLAINS = 0.5
 """The least part of a step's excess that names its cause."""
-_FEWEST = 3
-"""The minimum number of steps that show a typical one."""
 _COLUMNS = {
     "run": "str",
     "step": "int64",
@@ -87,9 +85,9 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     [1, 3.0, True, 'w0', 2]
     """
     found = grid(steps, "fleet_outliers")
-    groups = found.alike(_FEWEST)
+    groups = found.alike()
     if not groups:
-        return cannot_say(_COLUMNS, Text("too_few_fleet_steps", fewest=_FEWEST))
+        return cannot_say(_COLUMNS, Text("too_few_fleet_steps", fewest=FEWEST_STEPS))
     took = found.values(DURATION)
     longest = np.nanmax(took, axis=0)
     median = _medians(longest[None], groups)[0]
@@ -125,7 +123,7 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
 def _first(found: Grid) -> np.ndarray:
     is_first = np.zeros(len(found.steps), bool)
     for run in found.recordings(np.arange(len(found.steps))):
-        is_first[run[0]] = len(run) >= _FEWEST
+        is_first[run[0]] = len(run) >= FEWEST_STEPS
     return is_first
 
 

@@ -121,6 +121,9 @@ class Cells:
         """Return names, steps and figures, without values."""
         runs = {run: number for number, run in enumerate(self.runs)}
         run = np.array([runs[name] for name in self.grid.runs], np.uint32)
+        group = np.zeros(len(run), np.uint32)
+        for number, steps in enumerate(self.grid.alike(), 1):
+            group[steps] = number
         header = {
             "version": 1,
             "title": title,
@@ -131,6 +134,7 @@ class Cells:
         columns = {
             "run": WireColumn(run, "delta-shuffle"),
             "step": WireColumn(self.grid.steps.astype(np.uint32), "delta-shuffle"),
+            "group": WireColumn(group, "delta-shuffle"),
         }
         return pack(header, columns)
 
