@@ -47,30 +47,27 @@ function drawing(
   const blocks = new Map<Cell, Cell[]>();
   for (const [cell, root] of rootOf) blocks.set(root, [...(blocks.get(root) ?? []), cell]);
   const next = (cell: Cell, by: number): Cell | undefined => columns[cell.column][cell.place + down * by];
-  const heights = new Map<Cell, number>();
-  const settle = (root: Cell): number => {
-    const above = blocks.get(root)!.flatMap((cell) => {
-      const other = next(cell, -1);
-      return other ? [reach(rootOf.get(other)!) + apart(cell, other)] : [];
-    });
-    return Math.max(0, ...above);
+  // As near as it can be to what is above or below it.
+  const against = (by: 1 | -1, alone: (root: Cell) => number) => {
+    const known = new Map<Cell, number>();
+    const height = (root: Cell): number => {
+      if (!known.has(root)) {
+        const limits = blocks.get(root)!.flatMap((cell) => {
+          const other = next(cell, by);
+          return other ? [height(rootOf.get(other)!) - by * apart(cell, other)] : [];
+        });
+        const nearest = by > 0 ? Math.min : Math.max;
+        known.set(root, limits.length ? nearest(...limits) : alone(root));
+      }
+      return known.get(root)!;
+    };
+    return height;
   };
-  const reach = (root: Cell): number => {
-    if (!heights.has(root)) heights.set(root, settle(root));
-    return heights.get(root)!;
-  };
-  for (const root of blocks.keys()) reach(root);
   // What has room comes as close as it can to what is below.
-  const closed = new Map<Cell, number>();
-  const close = (root: Cell): number => {
-    if (closed.has(root)) return closed.get(root)!;
-    const below = blocks.get(root)!.flatMap((cell) => {
-      const other = next(cell, 1);
-      return other ? [close(rootOf.get(other)!) - apart(cell, other)] : [];
-    });
-    closed.set(root, below.length ? Math.max(heights.get(root)!, Math.min(...below)) : heights.get(root)!);
-    return closed.get(root)!;
-  };
+  const close = against(
+    1,
+    against(-1, () => 0),
+  );
   return new Map([...rootOf].map(([cell, root]) => [cell, down * close(root)]));
 }
 

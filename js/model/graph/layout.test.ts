@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { layoutGraph, type PlacedNode } from "./layout";
+import { randomNumbers } from "../wire/testing/synthetic";
+import type { Point, Size } from "./columns";
+import { layoutGraph } from "./layout";
 import type { GraphEdge, GraphNode } from "./neighbourhood";
 import { walk } from "./walk";
 
@@ -9,6 +11,10 @@ const edge = (source: number, target: number, kind: GraphEdge["kind"] = "data"):
   target,
   kind,
 });
+const wholeNumbers = (seed: number) => {
+  const random = randomNumbers(seed);
+  return (below: number) => Math.floor(random() * below);
+};
 const SIZE = { width: 100, height: 40 };
 
 /** Two producers, one of which the other one feeds, and three consumers. */
@@ -28,7 +34,7 @@ const placed = layoutGraph(
 );
 const at = (event: number) => placed.nodes.find((each) => each.event === event)!;
 
-function overlap(one: PlacedNode, other: PlacedNode): boolean {
+function overlap(one: Point & Size, other: Point & Size): boolean {
   const isNear = (axis: "x" | "y", side: "width" | "height") =>
     Math.abs(one[axis] - other[axis]) < (one[side] + other[side]) / 2;
   return isNear("x", "width") && isNear("y", "height");
@@ -92,22 +98,58 @@ describe("the layout of a graph", () => {
     expect(first.x).toBeLessThan(second.x);
   });
 
-  it("places a lone node and a cycle", () => {
-    expect(
-      layoutGraph(
-        { nodes: [node(5)], edges: [], leftOut: 0 },
-        () => SIZE,
-        () => null,
-      ).nodes,
-    ).toHaveLength(1);
-    const cycle = { nodes: [node(1), node(2)], edges: [edge(1, 2), edge(2, 1)], leftOut: 0 };
-    expect(
-      layoutGraph(
-        cycle,
-        () => SIZE,
-        () => null,
-      ).edges.map(({ line }) => line.includes("NaN")),
-    ).toEqual([false, false]);
+  /** `count` nodes of several sizes; every third edge has a label. */
+  const graphOf = (count: number, edges: GraphEdge[]) =>
+    layoutGraph(
+      { nodes: Array.from({ length: count }, (_, event) => node(event)), edges, leftOut: 0 },
+      ({ event }) => ({ width: 50 + (event % 7) * 10, height: 20 + (event % 3) * 10 }),
+      ({ source, target }) => ((source + target) % 3 ? null : { width: 60, height: 14 }),
+    );
+
+  it("has random graphs inside of its extent, no node or label over another, and long edges straight", () => {
+    const random = wholeNumbers(1);
+    for (let graph = 0; graph < 300; graph++) {
+      const count = 1 + random(24);
+      // Several edges between two nodes, edges of a node with itself, cycles in every other graph.
+      const ends = Array.from({ length: random(60) }, () => [random(count), random(count)]);
+      const isAcyclic = graph % 2 === 0;
+      const edges = ends.map((pair) => (isAcyclic ? pair.sort((one, other) => one - other) : pair));
+      const {
+        nodes,
+        edges: lines,
+        width,
+        height,
+      } = graphOf(
+        count,
+        edges.map(([a, b]) => edge(a, b)),
+      );
+      expect(nodes.map(({ event }) => event)).toEqual(Array.from({ length: count }, (_, event) => event));
+      const labels = lines.flatMap(({ label }) => (label ? [{ ...label, width: 60, height: 14 }] : []));
+      for (const one of [...nodes, ...labels]) {
+        expect(one.x - one.width / 2).toBeGreaterThanOrEqual(0);
+        expect(one.x + one.width / 2).toBeLessThanOrEqual(width);
+        expect(one.y - one.height / 2).toBeGreaterThanOrEqual(0);
+        expect(one.y + one.height / 2).toBeLessThanOrEqual(height);
+        expect([...nodes, ...labels].filter((other) => overlap(one, other))).toEqual([one]);
+      }
+      for (const { source, target, line, tip } of lines) {
+        expect(line + tip).not.toMatch(/NaN|Infinity/);
+        const level = line.match(/L[-\d.]+,[-\d.]+/g) ?? [];
+        expect(new Set(level.map((text) => text.split(",")[1])).size).toBeLessThan(2);
+        const gap = nodes[target].x - nodes[source].x;
+        if (isAcyclic && source !== target)
+          expect(gap).toBeGreaterThan((nodes[source].width + nodes[target].width) / 2);
+      }
+    }
+  });
+
+  it("places as many nodes as no graph shows, in a chain, around one and at random", () => {
+    const random = wholeNumbers(2);
+    for (const producerOf of [(node: number) => node - 1, () => 0, (node: number) => random(node)]) {
+      const edges = Array.from({ length: 1999 }, (_, index) => edge(producerOf(index + 1), index + 1));
+      const { nodes, edges: lines } = graphOf(2000, edges);
+      for (const { source, target } of lines) expect(nodes[source].x).toBeLessThan(nodes[target].x);
+    }
   });
 });
 
