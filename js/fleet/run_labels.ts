@@ -2,11 +2,11 @@
 
 import type { Grid } from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";
+import { cutEnd } from "../model/format/shorten";
 import { columnX, type Geometry } from "./geometry";
 
 /** Between a name and the lines on both sides. */
 const GAP = 3;
-const ELLIPSIS = "…";
 
 /** Where each run in view begins, and as much of its name as fits; empty if no letter does. */
 export function runLabels(
@@ -23,14 +23,6 @@ export function runLabels(
   const places = starts.map((column) => Math.max(columnX(geometry, range, column), left));
   return places.map((x, at) => {
     const room = (places[at + 1] ?? left + width) - x - 2 * GAP;
-    return { x: x + GAP, text: cut(grid.runs[grid.run[starts[at]]], room, measure) };
+    return { x: x + GAP, text: cutEnd(grid.runs[grid.run[starts[at]]], room, measure) };
   });
-}
-
-function cut(name: string, room: number, measure: (text: string) => number): string {
-  if (measure(name) <= room) return name;
-  const letters = [...name];
-  do letters.pop();
-  while (letters.length && measure(letters.join("") + ELLIPSIS) > room);
-  return letters.length ? letters.join("") + ELLIPSIS : "";
 }

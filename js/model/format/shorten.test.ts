@@ -1,6 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { randomNumbers } from "../wire/testing/synthetic";
-import { shorten } from "./shorten";
+import { cutEnd, shorten } from "./shorten";
 
 const name = "gradients/tower_0/layer_3/MatMul_1_grad/MatMul_1";
 
@@ -48,5 +48,27 @@ describe("shorten", () => {
     const long = `${"scope_with_a_name/".repeat(600)}op`;
     expect(shorten(long, 30)).toBe("scope_with_a_name/…/op");
     expect(shorten("x".repeat(10_000), 9)).toBe("xxxxxx…xx");
+  });
+});
+
+describe("cutEnd", () => {
+  const letters = (text: string) => [...text].length;
+
+  it.each([
+    ["kernel", 6, "kernel"],
+    ["kernel", 5, "kern…"],
+    ["kernel", 2, "k…"],
+    ["kernel", 1, ""],
+    ["kernel", -3, ""],
+    ["", 0, ""],
+    ["😀😀😀", 2, "😀…"],
+  ])("%s in %i letters is %j", (text, room, cut) => {
+    expect(cutEnd(text, room, letters)).toBe(cut);
+  });
+
+  it("measures a long name only a few times", () => {
+    const measured = vi.fn(letters);
+    expect(cutEnd("x".repeat(10_000), 9, measured)).toBe("xxxxxxxx…");
+    expect(measured.mock.calls.length).toBeLessThan(20);
   });
 });

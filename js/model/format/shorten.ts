@@ -44,6 +44,20 @@ export function cutMiddle(text: string, columns: number): string {
   return text.slice(0, head) + ELLIPSIS + text.slice(tail);
 }
 
+/** As much of the start of `text` as is at most `room` wide; "" if no letter is. */
+export function cutEnd(text: string, room: number, widthOf: (text: string) => number): string {
+  if (widthOf(text) <= room) return text;
+  const letters = [...text];
+  const cut = (length: number) => letters.slice(0, length).join("") + ELLIPSIS;
+  let [fits, past] = [0, letters.length];
+  while (past - fits > 1) {
+    const length = (fits + past) >> 1;
+    if (widthOf(cut(length)) <= room) fits = length;
+    else past = length;
+  }
+  return fits ? cut(fits) : "";
+}
+
 function isHighSurrogate(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   return unit >= 0xd800 && unit < 0xdc00;

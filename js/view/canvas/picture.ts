@@ -143,9 +143,12 @@ function drawPart(paper: Paper, part: Part): void {
   // Everything here is drawn before anybody else can see it.
   store.width = width - names;
   store.height -= cut;
-  drawLayers(paper, main, frame, store, tokens);
-  store.width = own;
-  store.height += cut;
+  try {
+    drawLayers(paper, main, frame, store, tokens);
+  } finally {
+    store.width = own;
+    store.height += cut;
+  }
   const at = (x: number) => (x < names ? x : names + ((x - names) * (width - names)) / own);
   drawFlags(pen, main, frame, width, at);
   drawLabels(pen, main, frame, cut);

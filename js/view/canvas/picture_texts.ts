@@ -1,5 +1,6 @@
 /** Texts of a picture: as much as there is room for, in as many lines as they need. */
 
+import { cutEnd } from "../../model/format/shorten";
 import { GAP, MARGIN } from "./picture_legend";
 
 /** Height of one line of title or headline, and of each further one (CSS px). */
@@ -66,8 +67,9 @@ export function drawHead(pen: CanvasRenderingContext2D, placed: readonly PlacedT
 
 /** Writes as much of a text as there is room for. */
 export function write(pen: CanvasRenderingContext2D, text: string, x: number, y: number, room: number): void {
-  let shown = text;
-  for (let length = text.length - 1; length >= 0 && pen.measureText(shown).width > room + 1; length--)
-    shown = `${text.slice(0, length)}…`;
-  pen.fillText(shown, x, y);
+  pen.fillText(
+    cutEnd(text, room + 1, (part) => pen.measureText(part).width),
+    x,
+    y,
+  );
 }
