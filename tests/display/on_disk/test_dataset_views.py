@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from traitlets import TraitError
 
@@ -51,6 +52,9 @@ def test_a_view_is_the_same_in_another_timeline_of_the_dataset(ranks: TraceDatas
     assert other.selection.index.tolist() != selected.index.tolist()
     columns = ["task", "start_ns", "duration_ns", "name", "lane"]
     assert other.selection[columns].to_numpy().tolist() == selected[columns].to_numpy().tolist()
+    # Numbers of pandas and lists, as from JSON, are the same, in any order.
+    other.view = {"selection": [[source, np.int64(event)] for source, event in reversed(view["selection"])]}
+    assert other.view["selection"][::-1] == view["selection"]
     other.view = {"selection": (first + 500, first + 900)}
     assert other.view["selection"] == (first + 500, first + 900)
     other.view = {"selection": None}

@@ -161,14 +161,14 @@ class Part:
         """Return the row group of an event."""
         return int(np.searchsorted(np.cumsum(self._bounds[self.events]["rows"]), event, "right"))
 
-    def place_of(self, event: int) -> int | None:
-        """Return the number in this part of an event of the source; None if it is not in this part."""
+    def places_of(self, events: Collection[int]) -> dict[int, int]:
+        """Return the number in this part of each event of the source that it has."""
+        found: dict[int, int] = {}
         for group in range(self.event_group_count):
             own = self.table(group, ["event"])["event"].to_numpy()
-            at = int(np.searchsorted(own, event))
-            if at < len(own) and own[at] == event:
-                return self.first_of(group) + at
-        return None
+            at = np.flatnonzero(np.isin(own, list(events)))
+            found |= zip(own[at].tolist(), (self.first_of(group) + at).tolist(), strict=True)
+        return found
 
     def steps(self) -> np.ndarray:
         """Return the step of every event."""

@@ -177,14 +177,15 @@ class DatasetSource:
         found = self._facts.own_numbers(np.unique(np.array(ids, "i8")))
         return [(self._task_of[found[each][0]].entry.source, found[each][1]) for each in ids]
 
-    def number_of(self, source: str, event: int) -> int | None:
-        """Return the number of an event of a source in this timeline; None if it is not there."""
+    def numbers_of(self, source: str, events: Collection[int]) -> dict[int, int]:
+        """Return the number in this timeline of each event of a source that it has."""
+        found: dict[int, int] = {}
         for number, chosen in enumerate(self._task_of):
             if chosen.entry.source == source:
-                at = self.parts[number].place_of(event)
-                if at is not None:
-                    return int(self.places.first_event[number]) + at
-        return None
+                first = int(self.places.first_event[number])
+                own = self.parts[number].places_of(events)
+                found |= {event: first + place for event, place in own.items()}
+        return found
 
     @property
     def lanes(self) -> int:

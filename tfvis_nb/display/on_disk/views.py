@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tfvis_nb.core.intervals import range_ends
 from tfvis_nb.display.on_disk.source import DatasetSource
 from tfvis_nb.display.shaping.views import Views
@@ -43,15 +45,19 @@ class DatasetViews(Views):
         if isinstance(value, tuple):
             return self._source.range_of(*range_ends(value))
         if isinstance(value, list) and value and isinstance(value[0], Sequence):
-            value = [self._number(event) for event in value]
+            value = self._numbers(value)
         return self._source.selection_of(value)
 
-    def _number(self, event: Any) -> int:
-        found = self._source.number_of(*event) if _is_event(event) else None
-        if found is None:
-            expected = "a list of (source, event) of this timeline"
-            raise ValueError(Text("view_value", name="selection", value=event, expected=expected))
-        return found
+    def _numbers(self, events: Sequence[Any]) -> list[int]:
+        of_source: dict[str, set[int]] = {}
+        for source, event in filter(_is_event, events):
+            of_source.setdefault(source, set()).add(event)
+        known = {source: self._source.numbers_of(source, own) for source, own in of_source.items()}
+        for event in events:
+            if not _is_event(event) or event[1] not in known[event[0]]:
+                expected = "a list of (source, event) of this timeline"
+                raise ValueError(Text("view_value", name="selection", value=event, expected=expected))
+        return [known[source][event] for source, event in events]
 
     def lanes(self) -> Iterable[tuple[str, str, str]]:
         """Those of the chosen tasks."""
@@ -69,4 +75,9 @@ class DatasetViews(Views):
 
 def _is_event(value: Any) -> bool:
     is_pair = isinstance(value, Sequence) and len(value) == 2
-    return is_pair and isinstance(value[0], str) and type(value[1]) is int
+    return (
+        is_pair
+        and isinstance(value[0], str)
+        and isinstance(value[1], int | np.integer)
+        and not isinstance(value[1], bool)
+    )
