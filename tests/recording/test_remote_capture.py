@@ -107,10 +107,14 @@ def test_an_unknown_host_and_the_port_of_another_program_are_told_apart(
     monkeypatch.setattr("tfvis_nb.recording.remote.service._CONNECT_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as other:
         open_port = f"127.0.0.1:{other.getsockname()[1]}"
-        unknown = "no-such-host.invalid:6009"
+        unknown, malformed = "no-such-host.invalid:6009", "worker..invalid:6009"
         with raises_id(ConnectionError, "no_worker_recorded") as raised:
-            tv.capture([NOBODY, open_port, unknown], seconds=0.1, tries=1)
-    reasons = {NOBODY: "worker_absent", open_port: "worker_of_other_program", unknown: "worker_host_unknown"}
+            tv.capture([NOBODY, open_port, unknown, malformed], seconds=0.1, tries=1)
+    reasons = {
+        NOBODY: "worker_absent",
+        open_port: "worker_of_other_program",
+        **dict.fromkeys((unknown, malformed), "worker_host_unknown"),
+    }
     for address, reason in reasons.items():
         text = Text(reason, address=address, port=address.rpartition(":")[2], reason="\0")
         assert text.partition("\0")[0] in str(raised.value)
@@ -202,6 +206,7 @@ def test_what_is_asked_for() -> None:
         ([NOBODY, 5], {}, "workers_no_text"),
         (NOBODY, {"seconds": "x"}, "capture_no_numbers"),
         (NOBODY, {"tries": None}, "capture_no_numbers"),
+        (NOBODY, {"tries": 1.5}, "capture_no_numbers"),
         ([], {}, "worker_count"),
         ([NOBODY, "localhost:2", f"grpc://{NOBODY}/"], {}, "worker_given_twice"),
         (["HOST:06009", "host:6009"], {}, "worker_given_twice"),

@@ -8,7 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +73,7 @@ def capture(
     ImportError
         If the package grpcio is missing.
     TypeError
-        If `workers` are not texts, or `seconds` or `tries` are not numbers.
+        If `workers` are not texts, `seconds` is not a number, or `tries` not a whole one.
     ValueError
         If an address, `seconds`, `tries` or an option is wrong, or a worker is given twice.
 
@@ -86,7 +86,8 @@ def capture(
     ConnectionError: no worker was recorded. localhost:1 ...
     """
     check_title(title)
-    if any(isinstance(one, bool) or not isinstance(one, Real) for one in (seconds, tries)):
+    wanted = ((seconds, Real), (tries, Integral))
+    if any(isinstance(one, bool) or not isinstance(one, kind) for one, kind in wanted):
         raise TypeError(Text("capture_no_numbers", seconds=seconds, tries=tries))
     if not 0 < seconds <= 3600 or tries < 1:
         raise ValueError(Text("capture_out_of_range", seconds=seconds, tries=tries))

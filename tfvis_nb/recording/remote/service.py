@@ -119,6 +119,9 @@ def _unconnected(address: str) -> Answer:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
     except socket.gaierror as error:
         return Answer(Outcome.NO_HOST, reason=str(error.strerror))
+    except UnicodeError as error:
+        # The name has an empty or too long part.
+        return Answer(Outcome.NO_HOST, reason=str(error))
     except OSError:
         return Answer(Outcome.ABSENT)
     return Answer(Outcome.OTHER_PROGRAM)
