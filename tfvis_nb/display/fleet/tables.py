@@ -129,7 +129,8 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
             reason=why_not(found),
         )
     ]
-    if len(found) and (left_out := [run for run in cells.runs if run not in {*found["run"]}]):
+    compared = {*found["run"]}
+    if compared and (left_out := [run for run in cells.runs if run not in compared]):
         why = f"{str(Text('one_task')).capitalize()}."
         blocks.append(table("Runs not compared", pd.DataFrame({"run": left_out}), [_RUN], definition=why))
     return blocks

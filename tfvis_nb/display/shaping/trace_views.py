@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfvis_nb.analysis.events.lane_order import LaneOrder
-from tfvis_nb.core.step_spans import step_spans
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import moved_time
 from tfvis_nb.display.shaping.selection import Selection, drawn_selection, selected_rows
@@ -50,10 +49,10 @@ class TraceViews(Views):
 
     def extent(self, step: int | None) -> tuple[int, int] | None:
         """Find the span of the step."""
-        spans = step_spans(self._shown.events)
+        steps = self._shown.steps
         if step is not None:
-            spans = spans[spans.index == step]
-        if spans.empty:
+            steps = steps[steps["step"] == step]
+        if steps.empty:
             return None
         origin = origin_ns(self._shown.events)
-        return int(spans["start_ns"].min()) - origin, int(spans["end_ns"].max()) - origin
+        return int(steps["start_ns"].min()) - origin, int(steps["end_ns"].max()) - origin
