@@ -249,6 +249,17 @@ def node_height(graph: Graph) -> float:
     return box["height"]
 
 
+def test_the_pane_is_made_higher_and_lower(graph: Graph) -> None:
+    graph.button.click()
+    line = graph.pane.get_by_role("separator", name="Height of the graph")
+    expect(line).to_have_attribute("aria-valuenow", re.compile(r"^\d{3}$"))
+    height = int(line.get_attribute("aria-valuenow") or 0)
+    line.press("ArrowUp")
+    expect(line).to_have_attribute("aria-valuenow", str(height + 16))
+    line.press("ArrowDown")
+    expect(line).to_have_attribute("aria-valuenow", str(height))
+
+
 @pytest.mark.thorough
 def test_lanes_graph_and_details_are_in_sight(graph: Graph) -> None:
     graph.button.click()

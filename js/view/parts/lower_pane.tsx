@@ -50,9 +50,9 @@ export function LowerPane({ title, name, close, header, children }: LowerPanePro
 
 function bindHeight(pane: HTMLElement, splitter: HTMLElement): () => void {
   const bound = new AbortController();
-  const read = () => pane.clientHeight;
+  const read = () => pane.offsetHeight;
   const write = (height: number) => pane.style.setProperty("--pane", `${height}px`);
-  const most = () => (pane.parentElement?.clientHeight ?? 600) * 0.8;
+  const most = () => (pane.closest(".column")?.clientHeight ?? 600) * 0.8;
   bindSize(splitter, { axis: "y", direction: -1, least: LEAST_HEIGHT_PX, most, read, write }, bound.signal);
   return () => bound.abort();
 }
