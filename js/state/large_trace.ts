@@ -90,10 +90,14 @@ export class LargeTrace implements KernelQueries {
     return answer?.answer as RangeStatistics | null;
   }
 
+  /** The number of a step, by which the kernel knows it. */
+  #numberOf(step: number | null): number | null {
+    return step === null ? null : this.store.drawn.steps[step].step;
+  }
+
   async #find(search: KernelSearch): Promise<void> {
     const { text, step } = search;
-    const number = step === null ? null : this.store.drawn.steps[step].step;
-    const answer = await this.requests.ask({ kind: "search", text, step: number });
+    const answer = await this.requests.ask({ kind: "search", text, step: this.#numberOf(step) });
     // The user may have typed another search by now.
     if (!answer || this.#search !== search || this.signal.aborted) return;
     const [ids, isMatch] = answer.buffers;
@@ -164,14 +168,9 @@ export class LargeTrace implements KernelQueries {
     this.#requested = want;
     const { ids, text = "", step = null } = this.#search ?? {};
     const lanes = this.#isSparse ? lanesSeen(this.store, this.store.height) : null;
-    const found = ids ? { text, step: step === null ? null : this.store.drawn.steps[step].step } : null;
-    const answer = await this.requests.ask({
-      kind: "window",
-      ...want,
-      lanes,
-      ...(found ?? { text: "", step: null }),
-    });
-    const isShown = answer && (await this.#take(answer, lanes, found?.text ?? ""));
+    const found = ids ? { text, step: this.#numberOf(step) } : { text: "", step: null };
+    const answer = await this.requests.ask({ kind: "window", ...want, lanes, ...found });
+    const isShown = answer && (await this.#take(answer, lanes, found.text));
     this.#requested = null;
     if (isShown) this.#consider();
   }

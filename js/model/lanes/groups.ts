@@ -30,12 +30,18 @@ export function groupLanes(lanes: readonly Lane[], by: Exclude<GroupBy, "none">)
   return groups;
 }
 
+/** The lanes of a group and of the groups below it that are not hidden. */
+export function lanesOf(group: Group, hidden: ReadonlySet<string>): Lane[] {
+  const inner = group.groups.filter((child) => !hidden.has(child.key));
+  return [...group.lanes, ...inner.flatMap((child) => lanesOf(child, hidden))];
+}
+
 function grouped(every: readonly Lane[], by: Exclude<GroupBy, "none">): Group[] {
   const lanes = every.filter(({ sums }) => !sums);
   const sums = every.filter((lane) => lane.sums);
   if (by === "kind") return byKind(lanes, sums);
   const tasks = partition(lanes, (lane) => lane.task);
-  const standIns = partition(sums, keyOfDevice);
+  const standIns = partition(sums, deviceKey);
   return [...tasks].flatMap(([task, ofTask]) => {
     const devices = [...partition(ofTask, (lane) => lane.device)];
     const groups = devices.map(([device, ofDevice]) => {
@@ -65,11 +71,12 @@ function grouped(every: readonly Lane[], by: Exclude<GroupBy, "none">): Group[] 
   });
 }
 
-const keyOfDevice = ({ task, device }: Lane) => `${task}\0${device}`;
+/** The key of the group of a device. */
+export const deviceKey = ({ task, device }: Pick<Lane, "task" | "device">) => `${task}\0${device}`;
 
 function deviceGroup(task: string, device: string, lanes: Lane[]): Group {
   const label = locationLabel(task, device) || "unknown device";
-  const key = keyOfDevice(lanes[0]);
+  const key = deviceKey(lanes[0]);
   return { key, label, path: device || task, groups: [], lanes, sums: [], context: nothing };
 }
 

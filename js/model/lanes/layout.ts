@@ -3,7 +3,7 @@
 import type { Clock, Drawn, Lane, Row } from "../types";
 import type { OwnBars } from "../wire/own_tracks";
 import { commonClock } from "./clock_bounds";
-import { type Group, type GroupBy, groupLanes } from "./groups";
+import { deviceKey, type Group, type GroupBy, groupLanes, lanesOf } from "./groups";
 import { laneName, locationLabel, matchesLane } from "./labels";
 import { type AnyTrackItem, OWN_TRACKS, type PlacedTracks, shownTracks, type TrackOptions } from "./tracks";
 
@@ -146,7 +146,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     if (options.hidden.has(group.key)) return;
     const lanes = lanesOf(group, options.hidden).filter((lane) => isShown(lane) && !isPinned(lane));
     const own = tracks.filter((placed) =>
-      [group, ...group.groups].some(({ key }) => key === groupKey(placed)),
+      [group, ...group.groups].some(({ key }) => key === deviceKey(placed)),
     );
     if (lanes.length + own.length === 0) return;
     const collapsed = options.collapsed.has(group.key);
@@ -178,7 +178,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     for (const inner of sortedGroups(group.groups)) addGroup(inner, 1, common);
     const direct = new Set(group.lanes);
     for (const lane of sortedLanes(lanes)) if (direct.has(lane)) addLane(lane, group.context(lane), false);
-    for (const each of own) if (groupKey(each) === group.key) addTracks(each, "");
+    for (const each of own) if (deviceKey(each) === group.key) addTracks(each, "");
   };
   const byKey = new Map(pins.size ? drawn.lanes.map((lane) => [laneKey(lane), lane]) : []);
   for (const key of pins) {
@@ -193,10 +193,10 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     for (const group of sortedGroups(groupLanes(drawn.lanes, options.groupBy))) addGroup(group, 0, null);
   }
   const [own, others] = [true, false].map((isOwn) => tracks.filter((each) => !!each.own === isOwn));
-  const groups = new Set(tracks.length ? drawn.lanes.map(groupKey) : []);
+  const groups = new Set(tracks.length ? drawn.lanes.map(deviceKey) : []);
   for (const each of others) {
     // A counter may be of a process without lanes.
-    const hasNone = options.groupBy !== "device" || !each.device || !groups.has(groupKey(each));
+    const hasNone = options.groupBy !== "device" || !each.device || !groups.has(deviceKey(each));
     if (hasNone) addTracks(each, locationLabel(each.task, each.device));
   }
   if (own.length && !options.hidden.has(OWN_TRACKS)) {
@@ -216,8 +216,6 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   }
   return { items, height: y };
 }
-
-const groupKey = ({ task, device }: { task: string; device: string }) => `${task}\0${device}`;
 
 /** The item at `y` (CSS px from the top) and the row in its lane; null if there is nothing. */
 export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: number } | null {
@@ -239,11 +237,6 @@ export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: 
 /** The top of a row of a lane (CSS px from the top). */
 export function rowTop(item: LaneItem, row: number): number {
   return item.y + LANE_PAD_ABOVE + row * ROW_HEIGHT;
-}
-
-function lanesOf(group: Group, hidden: ReadonlySet<string>): Lane[] {
-  const inner = group.groups.filter((child) => !hidden.has(child.key));
-  return [...group.lanes, ...inner.flatMap((child) => lanesOf(child, hidden))];
 }
 
 function countEvents(rows: readonly Row[]): number {
