@@ -35,9 +35,12 @@ export function Popover({
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const box = useRef<HTMLDivElement>(null);
+  const openings = useRef(0);
   /** What had the focus when it opened: the button, or where a key was pressed that opens it. */
   const before = useRef<Element | null>(null);
-  const [isOpen, setOpen] = useState(false);
+  /** A number of its own for each time it is open: whoever opens it again at once is never told that it closed. */
+  const [opening, setOpening] = useState(0);
+  const isOpen = opening > 0;
   const close = () => box.current?.hidePopover();
   const root = () => box.current?.getRootNode() as ShadowRoot | Document | undefined;
   const enter = () => {
@@ -45,7 +48,7 @@ export function Popover({
     box.current?.querySelector<HTMLElement>("[role=menuitem], input:checked, input.field, button")?.focus();
   };
   // Before the next key is pressed where a key has opened it; a click shows it after it was rendered.
-  useLayoutEffect(enter, [isOpen]);
+  useLayoutEffect(enter, [opening]);
   useEffect(() => {
     if (!isOpen) return;
     enter();
@@ -59,13 +62,13 @@ export function Popover({
     root()?.addEventListener("scroll", scrolled, options);
     window.addEventListener("resize", close, options);
     return () => listening.abort();
-  }, [isOpen]);
+  }, [opening]);
   const placed = (event: { newState: string }) => {
     const opens = event.newState === "open";
     if (!opens) return;
     before.current = root()?.activeElement ?? null;
     if (button.current && box.current) place(box.current, button.current.getBoundingClientRect());
-    setOpen(true);
+    setOpening(++openings.current);
   };
   // Browsers give the focus back to what had it in the page, but not to what had it in a shadow root.
   const closed = (event: { newState: string }) => {
@@ -75,7 +78,7 @@ export function Popover({
       const isThere = current instanceof HTMLElement && current !== document.body && current.isConnected;
       (isThere ? current : button.current)?.focus({ preventScroll: true });
     }
-    setOpen(false);
+    setOpening(0);
   };
   return (
     <>
@@ -101,13 +104,19 @@ export function Popover({
         onToggle={closed}
       >
         {isOpen && kind === "menu" && (
-          <div role="menu" aria-label={name} tabIndex={-1} onKeyDown={moveInMenu}>
+          <div key={opening} role="menu" aria-label={name} tabIndex={-1} onKeyDown={moveInMenu}>
             {children(close)}
           </div>
         )}
         {isOpen && below}
         {isOpen && kind === "dialog" && (
-          <div role="dialog" aria-label={name} tabIndex={-1} onKeyDown={(event) => event.stopPropagation()}>
+          <div
+            key={opening}
+            role="dialog"
+            aria-label={name}
+            tabIndex={-1}
+            onKeyDown={(event) => event.stopPropagation()}
+          >
             {children(close)}
           </div>
         )}

@@ -18,6 +18,12 @@ from tfvis_nb.display.timeline.widget import TimelineWidget
 SVG = "{http://www.w3.org/2000/svg}"
 ALLOWED = {"svg", "title", "g", "path", "text", "defs", "pattern"}
 HOSTILE = "<img src=x onerror=alert(1)>"
+REOPEN = """(element) => {
+    const popover = element.closest('.popover');
+    popover.hidePopover();
+    popover.getRootNode().querySelector('.lanes').focus();
+    popover.showPopover();
+}"""
 LONG = "images of a step " * 10
 
 
@@ -124,6 +130,11 @@ def test_views_are_named_and_gone_back_to(
     views = timeline.root.get_by_role("dialog", name="Views")
     named = views.get_by_role("textbox", name="Name of this view")
     expect(named).to_be_focused()
+    # Opened again before the browser says that it closed, it is as new.
+    page.keyboard.type("mine")
+    named.evaluate(REOPEN)
+    expect(named).to_be_focused()
+    expect(named).to_have_value("")
     # Escape gives the keys back to the lanes, where the key was pressed.
     page.keyboard.press("Escape")
     expect(timeline.lanes).to_be_focused()
