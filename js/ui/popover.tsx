@@ -51,7 +51,8 @@ export function Popover({
   useLayoutEffect(enter, [opening]);
   useEffect(() => {
     if (!isOpen) return;
-    enter();
+    // This runs after the next frame: somebody may have gone on to another part of it by then.
+    if (!box.current?.contains(root()?.activeElement ?? null)) enter();
     // It would stay where it is while its button moves away.
     const listening = new AbortController();
     const options = { capture: true, signal: listening.signal };
