@@ -51,6 +51,24 @@ describe("the layout of a graph", () => {
     }
   });
 
+  it("has more room after a column that many lines leave", () => {
+    const between = (consumers: number) => {
+      const numbers = Array.from({ length: consumers }, (_, index) => index + 1);
+      const { nodes } = layoutGraph(
+        {
+          nodes: [node(0), ...numbers.map((event) => node(event))],
+          edges: numbers.map((event) => edge(0, event)),
+          leftOut: 0,
+        },
+        () => SIZE,
+        () => null,
+      );
+      return nodes[1].x - nodes[0].x;
+    };
+    expect(between(12)).toBeGreaterThan(between(1) + 10);
+    expect(between(300)).toBeLessThan(between(1) + 100);
+  });
+
   it("draws each edge from side to side", () => {
     for (const { source, target, line, tip } of placed.edges) {
       const numbers = (text: string) => text.match(/-?[\d.]+/g)!.map(Number);

@@ -20,6 +20,8 @@ export interface GraphLayout extends Size {
 const TIP = 7;
 /** Between a column and the next, which of two has room for labels only. */
 const BETWEEN_COLUMNS = 19;
+/** The most that many lines after a column add to that, which would run on top of each other in a fan. */
+const MOST_FOR_LINES = 32;
 const BESIDE = 24;
 const ABOVE = 12;
 
@@ -43,7 +45,8 @@ export function layoutGraph(
       cell.x = right + width / 2;
       cell.y += ABOVE;
     }
-    right += width + BETWEEN_COLUMNS;
+    const lines = column.reduce((sum, { after }) => sum + after.length, 0);
+    right += width + BETWEEN_COLUMNS + Math.min(lines, MOST_FOR_LINES);
   }
   const cells = made.columns.flat();
   const placed = nodes.map((node, index): PlacedNode => {
@@ -51,6 +54,7 @@ export function layoutGraph(
     return { ...node, x, y, width, height };
   });
   return {
+    // The last column has no lines to the right.
     width: right - BETWEEN_COLUMNS + BESIDE,
     height: Math.max(...cells.map(({ y, height }) => y + height / 2)) + ABOVE,
     nodes: placed,

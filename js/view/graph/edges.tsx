@@ -10,6 +10,8 @@ const MOVES = ["transfer", "h2d", "d2h", "d2d"];
 /** Width of a character, height of a label's line. */
 const LETTER_PX = 6.2;
 const LINE_PX = 14;
+/** More edges are thin, so that fans are not one black line. */
+const FEW = 30;
 
 /**
  * The bytes that moved: on the edge into a transfer or copy, and where none of `edges` leads into it on those that
@@ -44,7 +46,7 @@ export function Edges({ store, placed, highlighted }: EdgesProps) {
   // Highlighted edges lie on top.
   const ordered = [...edges.filter((edge) => !isHighlighted(edge)), ...edges.filter(isHighlighted)];
   return (
-    <svg width={width} height={height} aria-hidden="true">
+    <svg width={width} height={height} aria-hidden="true" data-many={edges.length > FEW || undefined}>
       {ordered.map((edge) => (
         <g
           key={`${edge.source} ${edge.target}`}
