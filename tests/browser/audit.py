@@ -50,7 +50,10 @@ _CUT = """() => {
     const wide = document.documentElement.scrollWidth > innerWidth ? ['page'] : [];
     return [...cut, ...overlap].map(name).concat(wide);
 }"""
-_SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 30)))"
+_SETTLED = """() => new Promise((done) => {
+    const wait = (frames) => requestAnimationFrame(() => frames ? wait(frames - 1) : setTimeout(done));
+    wait(3);
+})"""
 
 
 def violations(page: Page, within: str = "html", rules: list[str] = RULES) -> list[str]:
@@ -82,7 +85,7 @@ class Audit:
     def _look(self, scheme: str, width: int) -> None:
         self._page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         self._page.set_viewport_size(ViewportSize(width=width, height=_HIGH))
-        # Colours and sizes follow in the frame after the next one.
+        # Colours and sizes follow in the frame after the next one, and what their effects change in another.
         self._page.evaluate(_SETTLED)
 
     def everywhere(self, state: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, Response
 from playwright.sync_api import TimeoutError as Late
 
 from tests.browser.dashboard import Dashboard
@@ -134,6 +134,17 @@ _RERUN = """async (index) => {
     panel.content.deselectAll();
     await window.jupyterapp.commands.execute('notebook:run-cell');
 }"""
+
+
+def save(page: Page, name: str) -> None:
+    """Save the notebook of that name by its key; return once the server has written the whole file."""
+
+    def is_written(answer: Response) -> bool:
+        return answer.request.method == "PUT" and f"/api/contents/{name}" in answer.url
+
+    with page.expect_response(is_written) as written:
+        page.keyboard.press("Control+s")
+    assert written.value.ok
 
 
 class Notebook:

@@ -39,7 +39,7 @@ def test_a_flame_graph_has_the_times_and_events_of_each_step(data: Path) -> None
 def test_small_frames_of_a_large_flame_graph_count_in_the_one_around_them() -> None:
     count = 30_000
     durations = np.arange(1, count + 1)
-    names = [f"{at % 7}/{at % 1400}/x" for at in range(count)]
+    names = ["small", *(f"{at % 7}/{at % 1400}/x" for at in range(1, count))]
     columns = {
         "start_ns": durations * 100_000,
         "duration_ns": durations,
@@ -50,6 +50,8 @@ def test_small_frames_of_a_large_flame_graph_count_in_the_one_around_them() -> N
     (block,) = in_json(tab(trace, "Flame graph"))["blocks"]
     graph = block["graphs"][0]
     assert len(graph["labels"]) == len(graph["parents"]) <= 800
+    assert "small" not in graph["labels"]
+    assert graph["colours"][0] == ""
     assert sum(sum(part["self_ns"]) for part in graph["parts"]) == durations.sum()
     assert all(events for part in graph["parts"] for events in part["events"])
     assert not any("own_ns" in part for part in graph["parts"])

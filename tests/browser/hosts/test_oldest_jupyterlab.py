@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.file_browser import FileBrowser
 from tests.browser.hosts.server import serving, wheel
+from tests.browser.notebook import save
 from tests.browser.probe import ALONE, CELL, works
 from tests.browser.timeline import Timeline
 from tests.real_traces import DATA
@@ -86,11 +87,7 @@ def test_a_timeline_and_a_file_in_the_dark_theme(page: Page, commands: Path, tmp
         run_all(browser, "alone.ipynb")
         kept = page.locator("iframe[title=Timeline]")
         expect(kept).to_have_count(1)
-        page.keyboard.press("Control+s")
-        for _ in range(200):
-            if "srcdoc" in (root / "alone.ipynb").read_text():
-                break
-            page.wait_for_timeout(50)
+        save(page, "alone.ipynb")
         server = address.partition("lab?")[0]
         for kernel in page.request.get(f"{server}api/kernels").json():
             assert page.request.post(f"{server}api/kernels/{kernel['id']}/restart").ok

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.jupyter_server import JupyterServer
-from tests.browser.notebook import READY
+from tests.browser.notebook import READY, save
 from tests.browser.probe import ALONE, CELL, works
 from tests.browser.timeline import Timeline
 
@@ -75,11 +75,7 @@ def test_a_saved_timeline_is_there_without_its_kernel(
     kept = page.locator("iframe[title=Timeline]")
     expect(kept).to_have_count(1)
     expect(kept).to_be_hidden()
-    page.keyboard.press("Control+s")
-    for _ in range(200):
-        if "srcdoc" in (jupyter.root / name).read_text():
-            break
-        page.wait_for_timeout(50)
+    save(page, name)
     (session,) = [each for each in jupyter.api("GET", "/api/sessions") if each["path"] == name]
     jupyter.api("POST", f"/api/kernels/{session['kernel']['id']}/restart")
     page.goto("about:blank")

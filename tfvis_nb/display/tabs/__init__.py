@@ -59,7 +59,7 @@ def _without_repeats(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
         reason = block.get("cannot_say", "")
         first = kept.setdefault(str(reason) or str(index), block)
         if first is not block:
-            first["title"] += f", {block['title']}"
+            first["title"] += f" · {block['title']}"
     (first, *others) = kept.values()
     reason = first.get("cannot_say", "")
     if reason and not others:

@@ -64,10 +64,11 @@ def _graph(trace: Trace, found: Frames, category: np.ndarray) -> dict[str, Any]:
     number = np.cumsum(kept) - 1
     shown = np.flatnonzero(kept)
     frame = number[shown_in[found.frame]]
-    # A frame has the category of its longest event.
+    # A frame has the category of its longest event; the root, to which others' small parts go, has none.
     longest_first = np.argsort(-found.self_ns, kind="stable")
     colour = np.full(len(shown), -1, np.int64)
     colour[frame[longest_first[::-1]]] = category[events[longest_first[::-1]]]
+    colour[0] = -1
     return {
         "labels": [printable(tree.part[at], LONGEST_TEXT) for at in shown.tolist()],
         "parents": [-1, *number[tree.parent[shown[1:]]].tolist()],
