@@ -49,6 +49,10 @@ def test_the_heat_map_has_each_task_and_step_once() -> None:
     assert found.loc[TASK.format(17), ("1", 333)] == row["duration_ns"].item()
 
 
+def test_a_fleet_without_steps_has_no_outliers() -> None:
+    assert fleet_outliers(small([[10, 10]], ops=[[1, 1]]).head(0)).empty
+
+
 def test_a_cell_without_a_step_or_a_known_figure_is_nan() -> None:
     table = small([[5, 6], [7, 8]])
     table["idle_ns"] = pd.array([1, None, 2, 3], "Int64")

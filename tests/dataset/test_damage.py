@@ -24,7 +24,7 @@ from tests.support.texts import raises_id
 from tfvis_nb.dataset import levels, manifest
 from tfvis_nb.dataset.layout import DETAILS, key_of, part_path
 from tfvis_nb.dataset.manifest import PROBLEM, Entry, problem_of, settled
-from tfvis_nb.dataset.stored_parts import StoredPart
+from tfvis_nb.dataset.stored_parts import StoredPart, footer_sum
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.texts import Text, text_of
 
@@ -128,6 +128,19 @@ def test_a_part_with_another_footer_is_named(folder: Path, table: str) -> None:
         for read in reads:
             with raises_id(OSError, "dataset_part_damaged", path=str(part)):
                 read()
+
+
+def test_a_part_without_a_column_is_named_even_if_its_entry_was_changed_too(folder: Path) -> None:
+    part = min((folder / "made/steps").rglob("*.parquet"))
+    pq.write_table(pq.read_table(part, partitioning=None).drop_columns("duration_ns"), part)
+    for entry in (folder / "made/manifest").iterdir():
+        changed = json.loads(entry.read_bytes())
+        parts = changed.get("parts", {})
+        for path in parts.keys() & {str(part.relative_to(folder / "made"))}:
+            parts[path] = [parts[path][0], part.stat().st_size, footer_sum(part)]
+            entry.write_text(json.dumps(changed))
+    with raises_id(OSError, "dataset_part_damaged", path=str(part)):
+        tv.open_traces(folder / "made").steps  # noqa: B018
 
 
 def test_parts_of_an_ended_ingest_are_removed(folder: Path) -> None:

@@ -94,16 +94,18 @@ def _read(part: _Part, names: Sequence[str]) -> pa.Table:
     import pyarrow.parquet as pq
 
     added = {"run": part.run, "task": part.task, "key": part.key}
+    own = [name for name in names if name not in added]
     check_part(Path(part.path), part.stored)
     try:
         # Not `read_table`, which would treat names in the path as columns.
         with pq.ParquetFile(part.path) as file:
-            table = file.read([name for name in names if name not in added])
+            # `read` leaves out a column that is not there.
+            table = file.read(own).select(own)
             rows = file.metadata.num_rows
-    except (OSError, pa.ArrowException) as error:
+    except (KeyError, OSError, pa.ArrowException) as error:
         raise unreadable_part(part.path, error) from None
     values = {name: pa.repeat(pa.scalar(text, pa.string()), rows) for name, text in added.items()}
-    values |= {name: table[name] for name in table.column_names}
+    values |= {name: table[name] for name in own}
     return pa.table({name: values[name] for name in names})
 
 

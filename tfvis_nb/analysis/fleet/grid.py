@@ -66,7 +66,7 @@ class Grid(NamedTuple):
         for run in self.recordings(np.arange(len(self.steps))):
             if len(run) >= FEWEST_STEPS:
                 groups.append(run)
-            else:
+            elif len(run):
                 tasks = (self.rows[:, run] >= 0).any(axis=1)
                 few.setdefault(tasks.tobytes(), []).append(run)
         groups += [np.concatenate(runs) for same in few.values() for runs in self._of_like_work(same)]
