@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -14,6 +13,7 @@ import pytest
 from tests.display.test_gap_compression import far_apart
 from tests.hostile_names import HOSTILE
 from tests.real_traces import DATA, real_trace
+from tests.support.page_options import page_options
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, show_dashboard, show_timeline
 
@@ -31,13 +31,6 @@ BARS = pd.DataFrame(
     index=[5, 5, 7],
 )
 VALUES = pd.DataFrame({"time_ns": [FIRST + 5, FIRST + 2], "value": [2, 0.5], "unit": ["bytes", "bytes"]})
-
-
-def page_options(page: str) -> dict[str, Any]:
-    found = re.search(r'id="tfvis-options">(.*?)</script>', page)
-    assert found
-    options: dict[str, Any] = json.loads(found[1])
-    return options
 
 
 EXPECTED = [

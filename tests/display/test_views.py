@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from traitlets import TraitError
 
 from tests.display.test_gap_compression import far_apart
 from tests.real_traces import DATA, real_trace
+from tests.support.page_options import page_options
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, show_dashboard, show_timeline
 from tfvis_nb.display.timeline.widget import TimelineWidget
@@ -241,10 +241,3 @@ def test_the_front_end_changes_nothing_that_only_python_sets(trace: Trace) -> No
     widget.set_state({name: [7] for name in names} | {"height": 300})
     assert {name: getattr(widget, name) for name in names} == before
     assert widget.height == 300
-
-
-def page_options(page: str) -> dict[str, Any]:
-    found = re.search(r'id="tfvis-options">(.*?)</script>', page)
-    assert found
-    options: dict[str, Any] = json.loads(found[1])
-    return options

@@ -17,6 +17,7 @@ from tests.dataset.folders import bucket, record
 from tests.display.on_disk.datasets import InMemory, asked, bars, made_up_ranks
 from tests.large_traces import decoded
 from tests.support.examples import sample
+from tests.support.page_options import page_options
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, TraceDataset
@@ -311,3 +312,15 @@ def test_an_anonymized_page_does_not_name_the_run(ranks: TraceDataset) -> None:
     assert f"<title>{shown._title}</title>" in shown.to_html()
     assert shown._title not in re.findall("<title>(.*)</title>", shown.to_html(anonymize=True))
     assert "<title>mine</title>" in shown.to_html(title="mine", anonymize=True)
+
+
+def test_a_page_opens_at_the_view_that_it_is_given(ranks: TraceDataset) -> None:
+    trace = ranks.trace()
+    start = int(trace.events["start_ns"].min())
+    view = {"start_ns": start + 10, "end_ns": start + 5000, "group_by": "kind", "selection": [3]}
+    shown = page_options(ranks.show_timeline().to_html(view=view))
+    assert (shown["view"], shown["selection"]) == (
+        page_options(trace.to_html(view=view))["view"],
+        {"events": [3]},
+    )
+    assert (shown["view"]["start"], shown["view"]["end"], shown["group_by"]) == (10, 5000, "kind")
