@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import re
 import resource
+import time
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -20,11 +21,15 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 
 
 class Done(NamedTuple):
-    """What a process returned, or the traceback of what it raised, and its peak memory in bytes."""
+    """What a process returned, or the traceback of what it raised; its peak memory in bytes and its work.
+
+    `cpu_s` is the processor time of the work, on which other processes have little influence.
+    """
 
     result: Any
     raised: str
     peak: int
+    cpu_s: float
 
 
 def apart(work: Callable[..., Any], *given: Any, seconds: float = 60.0, data: int | None = None) -> Done:
@@ -46,7 +51,7 @@ def apart(work: Callable[..., Any], *given: Any, seconds: float = 60.0, data: in
         return Done(*here.recv())
     except EOFError:
         process.join()
-        return Done(None, f"the process ended with {process.exitcode}", 0)
+        return Done(None, f"the process ended with {process.exitcode}", 0, 0)
     finally:
         process.kill()
         process.join()
@@ -57,13 +62,15 @@ def _call(answer: Connection, work: Callable[..., Any], given: tuple[Any, ...], 
     if data is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (data, data))
     result, raised = None, ""
+    before = time.process_time()
     try:
         result = work(*given)
     except BaseException:  # noqa: BLE001 - who waits is told
         raised = traceback.format_exc()
+    taken = time.process_time() - before
     peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
     assert peak
-    answer.send((result, raised, int(peak[1]) * 1024))
+    answer.send((result, raised, int(peak[1]) * 1024, taken))
 
 
 def refusal(source: Path | bytes) -> str:

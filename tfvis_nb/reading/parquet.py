@@ -24,7 +24,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.nested_columns import validate_nested
 from tfvis_nb.core.stacks import MOST_FRAMES, StackTable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.parquet_footer import unpacked_size
+from tfvis_nb.reading.parquet_footer import unpacked_sizes
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.reading.sources.unpacking import Allowance, inflate
@@ -48,7 +48,8 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
 
     try:
         file = pq.ParquetFile(io.BytesIO(data))
-        allowance.take(unpacked_size(data), label)
+        for size in unpacked_sizes(data, _width(file.schema)):
+            allowance.take(size, label)
         schema = file.schema_arrow
         # As dictionaries, so that a long text shared by many rows is stored once.
         file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts(file.schema))
@@ -134,6 +135,11 @@ def _texts(schema: Any) -> list[str]:
     """Return the paths of all texts in the table, including those in lists."""
     leaves = [schema.column(number) for number in range(len(schema))]
     return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+
+
+def _width(schema: Any) -> int:
+    """Return the bytes of the largest value in memory that is not a text of any length."""
+    return max(8, *(schema.column(number).length or 0 for number in range(len(schema))))
 
 
 def _counters(packed: Any, unpacked: Callable[[str], bytes]) -> pd.DataFrame:

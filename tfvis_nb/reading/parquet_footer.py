@@ -1,73 +1,105 @@
-"""The memory needs of a Parquet file's columns, read from its footer without Arrow.
+"""The memory needs of a Parquet file's columns, read from its footer and page headers without Arrow.
 
-Arrow could report this but may crash the process: `RowGroupMetaData.column` of pyarrow 26 does not declare
-the C++ exception that it raises if a column's statistics do not fit its type.
+Arrow could report those of the footer but may crash the process: `RowGroupMetaData.column` of pyarrow 26 does
+not declare the C++ exception that it raises if a column's statistics do not fit its type. And it unpacks each
+page to the size in the page's own header, whatever the footer says.
 """
 
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from tfvis_nb.reading.protobuf.wire import Data
 
-_SIZES = {4: {2: 1, 1: {3: {5: 8}}}}
-"""The numbers of the fields that are sizes, and the bytes that each unit represents.
+_NUM_VALUES, _PACKED_SIZE, _DATA_PAGE, _DICTIONARY_PAGE = 5, 7, 9, 11
+_CHUNK: dict[int, Any] = {_NUM_VALUES: {}, _PACKED_SIZE: {}, _DATA_PAGE: {}, _DICTIONARY_PAGE: {}}
+_ROW_GROUPS, _COLUMNS, _META_DATA = 4, 1, 3
+_FOOTER: dict[int, Any] = {_ROW_GROUPS: {_COLUMNS: {_META_DATA: _CHUNK}}}
+_UNPACKED_PAGE, _PACKED_PAGE = 2, 3
+_PAGE_HEADER: dict[int, Any] = {_UNPACKED_PAGE: {}, _PACKED_PAGE: {}}
+"""The numbers of the fields that are used of Parquet's FileMetaData and PageHeader."""
 
-A Parquet FileMetaData has `row_groups` with a `total_byte_size`, and with `columns` whose `meta_data` has
-`num_values`: the count of numbers, or of offsets of texts. Equal values take almost no space in the file.
-"""
+_SMALLEST_PAGE = 1 << 12
+"""Bytes counted for any page, because a file can have very many empty ones."""
+
 _INTEGERS, _BINARY, _LIST, _STRUCT = (4, 5, 6), 8, 9, 12
 """Types of fields in Thrift's compact protocol; Parquet has neither maps nor sets."""
 _BYTES = {1: 0, 2: 0, 3: 1, 7: 8}
 """Bytes of types with a fixed size; true and false are types of their own, but bytes in a list."""
 
 
-def unpacked_size(data: Data) -> int:
-    """Return the memory that a file's columns need, except for long texts; ArrowInvalid if damaged.
+def unpacked_sizes(data: Data, width: int) -> Iterator[int]:
+    """Yield the bytes that each page of a file unpacks to, and those of its column's values in memory.
 
-    Repeated fields count twice, so Arrow cannot read a larger size.
+    `width` is the bytes of a value in memory, or of the offset of a text: equal values take almost no space
+    in the file. ArrowInvalid if the file is damaged.
     """
     length = struct.unpack("<I", data[-8:-4])[0]
     try:
-        return _Footer(data, len(data) - 8 - length).size(_STRUCT, _SIZES)
-    except (IndexError, KeyError, RecursionError):
-        raise pa.ArrowInvalid("the footer is not as Thrift writes it") from None
+        for group in _Thrift(data, len(data) - 8 - length).struct(_FOOTER)[_ROW_GROUPS]:
+            for column in group[_COLUMNS]:
+                chunk = column[_META_DATA]
+                if chunk[_NUM_VALUES] > 0:  # of others Arrow reads nothing
+                    yield width * chunk[_NUM_VALUES]
+                    yield from _pages(data, chunk)
+    except (IndexError, KeyError, TypeError, RecursionError):
+        raise pa.ArrowInvalid("the footer or a page is not as Thrift writes it") from None
 
 
-class _Footer:
+def _pages(data: Data, chunk: dict[int, int]) -> Iterator[int]:
+    """Yield the unpacked size of each page of a column, with its header; it starts where Arrow does."""
+    start, dictionary = chunk[_DATA_PAGE], chunk.get(_DICTIONARY_PAGE, 0)
+    at = dictionary if 0 < dictionary < start else start
+    end = at + chunk[_PACKED_SIZE]
+    while at < end:
+        header = _Thrift(data, at)
+        sizes = header.struct(_PAGE_HEADER)
+        yield max(header.at - at + sizes[_UNPACKED_PAGE], _SMALLEST_PAGE)
+        at = header.at + max(sizes[_PACKED_PAGE], 0)
+
+
+class _Thrift:
     def __init__(self, data: Data, start: int) -> None:
-        self._data, self._at = data, start
+        if start < 0:
+            raise IndexError(start)
+        self._data, self.at = data, start
 
-    def size(self, kind: int, sizes: Any) -> int:
-        """Skip a value; return the bytes that it represents according to `sizes`."""
-        if kind in _INTEGERS:
-            number = self._varint()
-            # The lowest bit is the sign.
-            return sizes * (number >> 1) if isinstance(sizes, int) and not number & 1 else 0
-        if kind == _STRUCT:
-            return self._struct(sizes if isinstance(sizes, dict) else {})
-        if kind == _LIST:
-            head = self._byte()
-            count = head >> 4 if head >> 4 < 15 else self._varint()
-            if count > len(self._data) - self._at:  # each takes at least a byte
-                raise IndexError(count)
-            return sum(self.size(max(head & 15, 3), sizes) for _ in range(count))
-        length = self._varint() if kind == _BINARY else _BYTES[kind]
-        self._at += length
-        return 0
-
-    def _struct(self, sizes: dict[int, Any]) -> int:
-        size = number = 0
+    def struct(self, wanted: dict[int, Any]) -> dict[int, Any]:
+        """Read a struct; return the values of the wanted fields: numbers, structs, or lists of structs."""
+        found: dict[int, Any] = {}
+        number = 0
         while head := self._byte():
             # If the gap to the previous field is large, the number of the field follows its type.
             number = number + (head >> 4) if head >> 4 else self._varint() >> 1
-            size += self.size(head & 15, sizes.get(number))
-        return size
+            value = self._value(head & 15, wanted.get(number, {}))
+            if number in wanted:
+                if number in found:  # which of them counts is up to the reader
+                    raise IndexError(number)
+                found[number] = value
+        return found
+
+    def _value(self, kind: int, wanted: dict[int, Any]) -> Any:
+        if kind in _INTEGERS:
+            number = self._varint()
+            # The lowest bit is the sign.
+            return (number >> 1) ^ -(number & 1)
+        if kind == _STRUCT:
+            return self.struct(wanted)
+        if kind == _LIST:
+            head = self._byte()
+            count = head >> 4 if head >> 4 < 15 else self._varint()
+            if count > len(self._data) - self.at:  # each takes at least a byte
+                raise IndexError(count)
+            return [self._value(max(head & 15, 3), wanted) for _ in range(count)]
+        length = self._varint() if kind == _BINARY else _BYTES[kind]
+        self.at += length
+        return None
 
     def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
+        self.at += 1
+        return self._data[self.at - 1]
 
     def _varint(self) -> int:
         value = 0
