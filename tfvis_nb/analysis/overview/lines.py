@@ -141,8 +141,8 @@ def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
     if facts["host_ns"]:
         share = facts["host_ns"] / max(facts["median_step"]["step_ns"], 1)
         value = f"{format_duration(facts['host_ns'])}, {format_percent(share)} of the median step"
-        about = "Time during which Python or the runtime ran, even if something else ran as well."
-        lines.append(Line("Python or runtime, overlapping included", (value,), about))
+        about = "Time during which Python or the runtime ran, including time when something else ran as well."
+        lines.append(Line("Python or runtime active", (value,), about))
     outside = facts["outside"]
     if outside is not None and outside["outside_ns"] and facts["steps"]["count"]:
         value = f"{format_duration(outside['outside_ns'])}, {format_percent(outside['run_share'])} of the run"

@@ -42,7 +42,7 @@ _SUBJECTS = {
 }
 _COSTS = [
     TableColumn("activity", "Activity", "text", "The activity removed, with the calls that launch it."),
-    TableColumn("predicted_ns", "Steps", "ns", "Predicted duration of all steps without it, in ns."),
+    TableColumn("predicted_ns", "Predicted", "ns", "Predicted duration of all steps without it, in ns."),
     TableColumn("saved_ns", "Saved", "ns", "Recorded minus predicted duration of all steps, in ns."),
     TableColumn("saved_share", "% saved", "share", "Saved / recorded duration of all steps, from 0 to 1."),
 ]
