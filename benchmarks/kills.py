@@ -1,8 +1,12 @@
-"""Whether killed jobs lose a finished run or trace: one job, two in a file, Keras, ``keep``."""
+"""Whether killed jobs lose a finished run or trace: one job, two in a file, Keras, ``keep``.
+
+And whether a job that traces each of very many runs grows.
+"""
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -10,12 +14,51 @@ from pathlib import Path
 from benchmarks.table import Row, show
 from tests.support.kills import KINDS, Killed, killed
 
+_GROWTH = 0.02
+"""Of the memory after the first tenth of the traced runs."""
+
+# Prints the resident memory in bytes after a tenth of the runs, and after all.
+_TRACED = """
+import re, sys
+from pathlib import Path
+import tensorflow.compat.v1 as tf
+import tfvis_nb as tv
+
+tf.disable_eager_execution()
+total = tf.reduce_sum(tf.ones([10, 10]))
+runs = int(sys.argv[2])
+with tf.Session() as session, tv.TraceSession(sys.argv[1], keep=10) as recorded:
+    recorded.trace_all()
+    for run in range(1, runs + 1):
+        session.run(total)
+        if run in (runs // 10, runs):
+            print(int(re.search(r"VmRSS:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024)
+assert recorded.traces["run"].tolist() == list(range(runs - 9, runs + 1))
+"""
+
+
+def memory_row(path: Path, runs: int) -> Row:
+    """Return a row with the memory of a job that traces all its runs."""
+    command = [sys.executable, "-c", _TRACED, str(path), str(runs)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    first, last = map(int, printed.split())
+    return Row(
+        f"memory after {runs:,} traced runs",
+        f"{last / 1e6:.0f} MB",
+        f"after {runs // 10:,} {first / 1e6:.0f} MB",
+        f"{last / first:.3f}x",
+        f"<= {1 + _GROWTH:.2f}x",
+        last <= first * (1 + _GROWTH),
+    )
+
 
 def main() -> int:
     """Run, print and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=50, help="how many jobs to kill")
-    most = parser.parse_args().kills
+    parser.add_argument("--traced", type=int, default=10_000, help="how many runs one job traces")
+    arguments = parser.parse_args()
+    most = arguments.kills
     found: list[Killed] = []
     while sum(one.jobs for one in found) < most:
         with tempfile.TemporaryDirectory() as folder:
@@ -37,6 +80,8 @@ def main() -> int:
         ),
         Row("sessions that lack something", f"{len(wrong)}", "", "", "0", not wrong),
     ]
+    with tempfile.TemporaryDirectory() as folder:
+        rows.append(memory_row(Path(folder) / "run.tfvis", arguments.traced))
     show("Killed jobs", rows)
     for one in wrong:
         print(f"  {one}", file=sys.stderr)

@@ -17,6 +17,8 @@ import tfvis_nb as tv
 from tests.recording.work import fit
 from tests.support.texts import pattern_of, raises_id, says
 from tfvis_nb.recording.live import requests as orders
+from tfvis_nb.session.file.entries import Signature
+from tfvis_nb.session.file.writer import RUN_S, Writer
 from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.tensorflow
@@ -317,3 +319,29 @@ def test_a_lock_that_is_held_delays_one_run_and_loses_nothing(
     assert table["runs"].to_dict() == {"loss": 6, "product": 4}
     assert table["traces"].to_dict() == {"loss": 6, "product": 4}
     recorded.close()
+
+
+def test_a_request_that_cannot_be_claimed_delays_one_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.tfvis"
+    before = tv.TraceSession(path)
+    before.trace_next()  # of whichever job comes first
+    before.close()
+    writer = Writer(path, keep=None)
+    registry = orders.RunRegistry(writer)
+    counted = registry.counted(Signature("session", "train"))
+    assert counted is not None
+    registry.look(time.perf_counter_ns())
+
+    def patience_ms() -> int:
+        return int(writer._connection.execute("PRAGMA busy_timeout").fetchone()[0])
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        assert patience_ms() == 1000 * RUN_S
+        for run in range(3):
+            assert registry.order(counted, run) is None
+            assert patience_ms() == 0
+        database.execute("COMMIT")
+    assert registry.order(counted, 3) == orders.TraceRequest(request=1)
+    assert patience_ms() == 1000 * RUN_S
+    registry.close()

@@ -4,8 +4,10 @@ import functools
 import os
 import random
 import sqlite3
+import sys
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from tests.support.examples import sample
 from tests.support.session_files import UNENDED, crafted, filled, opened
 from tests.support.texts import raises_id
 from tfvis_nb.session.commands import execute_command
+from tfvis_nb.session.file.connection import opened as opened_for
 from tfvis_nb.session.file.errors import DamagedSessionError, damage_named
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.session.snapshot import session_state
@@ -66,6 +69,22 @@ def test_a_file_with_other_tables_is_refused_and_not_written(path: Path, what: s
     assert opened(path) == "DamagedSessionError"
     assert path.read_bytes() == content
     assert [file.name for file in path.parent.iterdir()] == ["run.tfvis"]
+
+
+def test_a_connection_runs_nothing_of_a_file_whose_tables_nobody_compared(path: Path) -> None:
+    crafted(path, *CRAFTED["a trigger"], "CREATE VIEW more AS SELECT abs(id) FROM traces")
+    with closing(opened_for(path, "rw", 1.0)) as connection:
+        before = connection.execute("SELECT count(*) FROM traces").fetchone()
+        with suppress(sqlite3.DatabaseError):
+            connection.execute("UPDATE writers SET pid = pid + 1")
+        assert connection.execute("SELECT count(*) FROM traces").fetchone() == before
+        with pytest.raises(sqlite3.DatabaseError):
+            connection.execute("SELECT * FROM more").fetchall()
+        with pytest.raises(sqlite3.DatabaseError):
+            connection.execute("DROP TABLE rules")
+        assert connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+        if sys.version_info >= (3, 12):
+            assert connection.getconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE)
 
 
 def test_tables_that_change_later_are_refused(path: Path) -> None:

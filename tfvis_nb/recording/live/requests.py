@@ -121,7 +121,7 @@ class RunRegistry:
             if now_ns < self.look_at or not self.open:
                 return
             self.look_at = now_ns + LOOK_NS
-            with self._border(), _later_if_held():
+            with self._border(), self._later_if_held():
                 orders = self._writer.orders()
                 if orders is not None:
                     self._orders = orders
@@ -165,6 +165,16 @@ class RunRegistry:
         if patient != self._patient:
             self._patient = patient
             self._writer.wait(RUN_S if patient else 0)
+
+    @contextmanager
+    def _later_if_held(self) -> Iterator[None]:
+        """Skip if another process locks the file: the next run tries again, but does not wait."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if not is_held(error):
+                raise
+            self._be_patient(patient=False)
 
     @contextmanager
     def _border(self) -> Iterator[None]:
@@ -308,8 +318,9 @@ class RunRegistry:
         if request in self._claims:  # for a run that then failed
             return True
         claimed = False
-        with self._border(), _later_if_held():
+        with self._border(), self._later_if_held():
             claimed = self._writer.claim(request)
+            self._be_patient(patient=True)
         if claimed:
             self._claims.add(request)
         return claimed
@@ -328,16 +339,6 @@ class RunRegistry:
         if len(counted.traced) < ENOUGH:
             return False
         return duration_ns > order.factor * statistics.median(counted.traced)
-
-
-@contextmanager
-def _later_if_held() -> Iterator[None]:
-    """Skip if another process locks the file: the next run tries again."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        if not is_held(error):
-            raise
 
 
 def warn_stopped(why: str) -> None:
