@@ -39,7 +39,7 @@ class Text(str):
     >>> from tfvis_nb.texts import Text
     >>> text = Text("no_step", step=7)
     >>> text, text.id, text.figures
-    ('there is no step 7', 'no_step', {'step': 7})
+    ('there is no step 7; the table `steps` lists them', 'no_step', {'step': 7})
     """
 
     __slots__ = ("figures", "id")
