@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.core.format import (
+    format_amount,
     format_bandwidth,
     format_bytes,
     format_duration,
@@ -61,7 +63,7 @@ def layout() -> Layout:
     return layout_of(made())
 
 
-FORMATS = {
+FORMATS: dict[str, Callable[[Any], str]] = {
     "durations": format_duration,
     "bytes": format_bytes,
     "percents": format_percent,
@@ -69,6 +71,7 @@ FORMATS = {
     "operations": format_operations,
     "ratios": format_ratio,
     "counts": "{:,}".format,
+    "amounts": lambda value: format_amount(math.nan if value[0] is None else value[0], value[1]),
 }
 
 

@@ -8,6 +8,7 @@ import numbers from "../../tests/data/conformance/numbers.json";
 import queries from "../../tests/data/conformance/queries.json";
 import packed from "../../tests/data/conformance/rows.json";
 import axes from "../../tests/data/conformance/ticks.json";
+import { formatAmount } from "./format/amounts";
 import { eventsCsv } from "./format/events_csv";
 import { ticks } from "./format/ticks";
 import {
@@ -36,6 +37,10 @@ const FORMATS = {
   ratios: formatRatio,
   counts: formatCount,
 };
+
+it.each(numbers.amounts as [[number | null, string], string][])("%j is %s", ([value, unit], text) => {
+  expect(formatAmount(value ?? Number.NaN, unit)).toBe(text);
+});
 
 describe.each(Object.keys(FORMATS) as (keyof typeof FORMATS)[])("%s", (kind) => {
   it.each(numbers[kind] as [number | null, string][])("%d is %s", (value, text) => {

@@ -6,7 +6,7 @@
 import math
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 UNKNOWN = "\N{EN DASH}"
 """Stands for a number that is unknown."""
@@ -21,6 +21,7 @@ _FILE_UNITS = ("B", "kB", "MB", "GB", "TB")
 _OPERATIONS = ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[num\N{MICRO SIGN}]?s|[KMGTP]?i?B)(?!\w))")
 _IN_NS = re.compile(r",? in ns\b")
+_FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_UP)
 MINUS = "\N{MINUS SIGN}"
 """The sign of negative numbers."""
 
@@ -114,6 +115,30 @@ def format_operations(count: float) -> str:
     if math.isnan(count):
         return UNKNOWN
     return f"{count:.0f} FLOP" if count < 1000 else _scaled(count, 1000, _OPERATIONS)
+
+
+def format_amount(value: float, unit: str) -> str:
+    """Format a value of a counter or track in its unit: whole, or with four digits.
+
+    Examples
+    --------
+    >>> from tfvis_nb.core.format import format_amount
+    >>> format_amount(2.50004, "nats"), format_amount(4096, "bytes")
+    ('2.5 nats', '4.00 KiB')
+    """
+    if math.isnan(value):
+        return UNKNOWN
+    if unit == "bytes":
+        return format_bytes(value)
+    exact = Decimal(abs(value))
+    is_short = float(value).is_integer() and exact < 10**15
+    short = float(exact if is_short else _FOUR_DIGITS.plus(exact))
+    if short and not 1e-6 <= short < 1e21:
+        text = repr(short).replace("e-0", "e-").replace(".0e", "e")
+    else:
+        text = f"{int(short):,}" if short.is_integer() else f"{Decimal(repr(short)):,f}"
+    noun = "element" if unit == "elements" and value == 1 else unit
+    return f"{MINUS if value < 0 else ''}{text} {noun}".rstrip()
 
 
 def unbroken(text: str) -> str:

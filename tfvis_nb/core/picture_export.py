@@ -89,8 +89,9 @@ class PictureExport:
     def to_png(self, path: str | Path | None = None, *, dpi: float = 300, **options: Any) -> bytes | Path:
         """Write the picture of `to_svg` as a PNG with `dpi` pixels an inch (extra ``pictures``).
 
-        `path` ends in ``.png``; None returns the bytes. Options and errors are those of `to_svg`; ValueError
-        also if `dpi` is below 10 or makes more than 100 million pixels, ImportError without the extra.
+        Programs place it at its `width`, because the file has its resolution. `path` ends in ``.png``; None
+        returns the bytes. Options and errors are those of `to_svg`; ValueError also if `dpi` is below 10 or
+        makes more than 100 million pixels, ImportError without the extra.
         """
         target = None if path is None else _checked(path, ".png")
         made = self._typeset("png", options, dpi)

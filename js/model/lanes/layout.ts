@@ -192,7 +192,10 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   } else {
     for (const group of sortedGroups(groupLanes(drawn.lanes, options.groupBy))) addGroup(group, 0, null);
   }
-  const [own, others] = [true, false].map((isOwn) => tracks.filter((each) => !!each.own === isOwn));
+  const [own, others] = [true, false].map((isOwn) =>
+    tracks.filter((each) => (each.own !== undefined) === isOwn),
+  );
+  own.sort((a, b) => a.own! - b.own!);
   const groups = new Set(tracks.length ? drawn.lanes.map(deviceKey) : []);
   for (const each of others) {
     // A counter may be of a process without lanes.

@@ -67,6 +67,7 @@ describe("counters", () => {
 
 describe("own tracks", () => {
   const own = ownTracks([
+    { name: "phases", starts: [1], lengths: [2], names: [""], rows: [0] },
     { name: "loss", unit: "", times: [1], values: [1] },
     ...[12, 13].map((length) => {
       const each = Array.from({ length }, (_, at) => at);
@@ -81,17 +82,17 @@ describe("own tracks", () => {
   ]);
   const options = { counters: [...counters, ...own.counters], bars: own.bars };
 
-  it("are a group at the end, which folds and hides like others", () => {
-    const all = ["system | load avg", "Own tracks", "loss", "12 rows", "13 rows"];
-    expect(outline(options).slice(-5)).toEqual(all);
+  it("are a group at the end in the order they were added, which folds and hides like others", () => {
+    const all = ["system | load avg", "Own tracks", "phases", "loss", "12 rows", "13 rows"];
+    expect(outline(options).slice(-6)).toEqual(all);
     expect(outline({ ...options, collapsed: new Set([OWN_TRACKS]) }).slice(-2)).toEqual(all.slice(0, 2));
     expect(outline({ ...options, hidden: new Set([OWN_TRACKS]) }).at(-1)).toBe(all[0]);
     expect(outline({ ...options, filter: "12" })).toEqual(["Own tracks", "12 rows"]);
-    expect(outline({ ...options, groupBy: "none" }).slice(-4)).toEqual([all[0], ...all.slice(2)]);
+    expect(outline({ ...options, groupBy: "none" }).slice(-5)).toEqual([all[0], ...all.slice(2)]);
   });
 
   it("of more than 12 rows begin as one row, which is busy when any of them is", () => {
-    const [few, many] = own.bars;
+    const [, few, many] = own.bars;
     expect(foldedBars(few, undefined)).toBeNull();
     expect(foldedBars(many, false)).toBeNull();
     expect(foldedBars(few, true)?.start).toHaveLength(12);

@@ -76,8 +76,8 @@ export interface TrackOptions {
 export interface PlacedTracks {
   task: string;
   device: string;
-  /** Whether they are the user's own. */
-  own?: boolean;
+  /** Set of the user's own: the place among them. */
+  own?: number;
   items: AnyTrackItem[];
 }
 
@@ -119,7 +119,7 @@ export function shownTracks(
     const height = Math.max(rows.length, 1) * BAR_ROW + 2 * BAR_PAD;
     const folding = { rows, depth: track.rows.length, folded: one !== null };
     const item: BarsItem = { type: "bars", key, track, ...folding, context: "", y: 0, height };
-    return { ...NOWHERE, own: true, items: isShown(key, NOWHERE, track.name) ? [item] : [] };
+    return { ...NOWHERE, own: track.own, items: isShown(key, NOWHERE, track.name) ? [item] : [] };
   });
   return [...memory, ...counting, ...own].filter(({ items }) => items.length > 0);
 }

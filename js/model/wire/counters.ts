@@ -21,8 +21,8 @@ export interface CounterTrack extends CounterLine {
   least: number;
   most: number;
   at: number;
-  /** Set of the values of a track of the user's own. */
-  own?: true;
+  /** Set of the values of a track of the user's own: its place among them. */
+  own?: number;
   /** How many series come after the last track. */
   unsent?: number;
   /** More of the values of a part of the run. */

@@ -27,6 +27,7 @@ it("bars lie in their rows, and values are as of a counter", () => {
     ["b", "%", -1, 4, 5],
     ["none", "", 0, 0, 0],
   ]);
+  expect([...bars, ...counters].map(({ own }) => own)).toEqual([0, 1, 2]);
   expect(ownTracks(tracks).bars).toBe(bars);
   expect(barsWith(bars, "X").map(({ at }) => at)).toEqual([0, 2]);
   expect(barsWith(bars, "a -x").map(({ at }) => at)).toEqual([1, 3]);

@@ -26,6 +26,8 @@ interface Bars {
 export type OwnTrack = Values | Bars;
 
 export interface OwnBars extends Omit<Bars, "rows"> {
+  /** Its place among the user's own tracks. */
+  own: number;
   rows: Row[];
   /** Of each bar. */
   shade: Uint8Array;
@@ -44,27 +46,27 @@ export function ownTracks(tracks: readonly OwnTrack[]): { counters: CounterTrack
   let found = read.get(tracks);
   if (!found) {
     found = { counters: [], bars: [] };
-    for (const track of tracks)
-      if ("times" in track) found.counters.push(counterOf(track));
-      else found.bars.push(barsOf(track));
+    for (const [own, track] of tracks.entries())
+      if ("times" in track) found.counters.push(counterOf(track, own));
+      else found.bars.push(barsOf(track, own));
     read.set(tracks, found);
   }
   return found;
 }
 
-function counterOf({ name, unit, times, values }: Values): CounterTrack {
+function counterOf({ name, unit, times, values }: Values, own: number): CounterTrack {
   const [least, most] = [Math.min, Math.max].map((pick) =>
     values.reduce((a, b) => pick(a, b), values[0] ?? 0),
   );
   return {
-    ...{ task: "", device: "", counter: name, series: "", own: true, unit, least, most },
+    ...{ task: "", device: "", counter: name, series: "", own, unit, least, most },
     at: times[values.indexOf(most)] ?? 0,
     times: Float64Array.from(times),
     levels: Float64Array.from(values),
   };
 }
 
-function barsOf(track: Bars): OwnBars {
+function barsOf(track: Bars, place: number): OwnBars {
   const { starts, lengths, names } = track;
   const ids: number[][] = [];
   track.rows.forEach((row, at) => {
@@ -78,7 +80,12 @@ function barsOf(track: Bars): OwnBars {
     start: Float64Array.from(own, (at) => starts[at]),
     end: Float64Array.from(own, (at) => starts[at] + lengths[at]),
   }));
-  return { ...track, rows, shade: Uint8Array.from(names, (name) => digitlessHash(name) % SHADES) };
+  return {
+    ...track,
+    own: place,
+    rows,
+    shade: Uint8Array.from(names, (name) => digitlessHash(name) % SHADES),
+  };
 }
 
 const folded = new WeakMap<OwnBars, Row>();

@@ -17,6 +17,7 @@ from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.core.palette import CATEGORY_LABELS, category_colours
 from tfvis_nb.display.pictures.bars import alone, merged_boxes
+from tfvis_nb.display.pictures.lettering import BOLD, FONT_SIZE, width_of
 from tfvis_nb.display.pictures.picture import MOST_BYTES
 from tfvis_nb.display.pictures.ruler import ticks
 
@@ -249,6 +250,57 @@ def test_names_of_tracks_are_cut_to_their_room(letter: str) -> None:
     widest = {"t": 0.4, "W": 1, "\u6f22": 1}[letter]
     assert name.endswith("\u2026")
     assert 8 + 9 * widest * len(name) <= left
+
+
+@pytest.mark.parametrize("width", ["4 cm", 100])
+def test_texts_of_a_small_picture_have_room(width: Any) -> None:
+    names = ["ops", "stream:13", "memcpy H2D", "memcpy D2H"]
+    trace = small_trace(lane=names, device=["/job:worker/task:1/device:GPU:0" + "0" * 60] * 4)
+    root = parsed(trace.to_svg(width=width, title="x" * 300))
+    right = float(root.attrib["viewBox"].split()[2])
+    plot = right - 4 - plot_width(root)
+    (title,) = root.findall(f"{SVG}text")
+    assert re.fullmatch("x{5,}\u2026", title.text or "")
+    lanes, legend = (next(one for one in root if one.get("class") == part) for part in ("lanes", "legend"))
+    for node in (title, *lanes.iter(f"{SVG}text"), *legend.iter(f"{SVG}text")):
+        is_bold = node.get("font-weight") == "bold"
+        wide = width_of(node.text or "", FONT_SIZE * (BOLD if is_bold else 1))
+        end = right if is_bold or node not in lanes else plot
+        assert float(node.attrib["x"]) + wide <= end, node.text
+    # What follows the colours is whole, in lines of their own.
+    lines = list(legend.iter(f"{SVG}text"))[3:]
+    assert " ".join(node.text or "" for node in lines).startswith("low bars: several events, as high as")
+    assert len({node.attrib["y"] for node in lines}) == len(lines) > 1
+    _, *found = texts(root, "lanes")
+    assert len(set(found)) == len(names)
+    assert [name[-1] for name in found] == ["s", "3", "D", "H"]
+
+
+@pytest.mark.parametrize("height", [None, 100])
+def test_names_of_low_lanes_do_not_touch(height: Any) -> None:
+    lanes = ["ops", "stream:13", "memcpy H2D", "memcpy D2H"]
+    root = parsed(small_trace(lane=lanes).to_svg(height=height))
+    group = next(one for one in root if one.get("class") == "lanes")
+    heading, *names = group.iter(f"{SVG}text")
+    sizes = {float(node.get("font-size", FONT_SIZE)) for node in names}
+    (size,) = sizes
+    assert size == FONT_SIZE if height is None else 3 < size < FONT_SIZE
+    baselines = [float(node.attrib["y"]) for node in (heading, *names)]
+    apart = np.diff(baselines)
+    assert apart[0] >= size
+    assert apart[1:].min() >= 1.19 * size
+
+
+def test_a_track_of_values_has_its_highest() -> None:
+    bars = {"start_ns": [START], "end_ns": [START + 9], "name": ["a"]}
+    losses = {"time_ns": [START, START + 9], "value": [2.5, 1.5], "unit": ["nats"] * 2}
+    tracks = {"phases": bars, "loss": losses, "none": {"time_ns": [START], "value": [-2]}}
+    drawn = texts(parsed(small_trace().to_svg(tracks=tracks)), "tracks")
+    assert drawn == ["phases", "loss", "max 2.5 nats", "none", "max \N{MINUS SIGN}2"]
+    # Part of a figure would be another figure.
+    assert "2.5 nats" in texts(parsed(small_trace().to_svg(tracks=tracks, width="4 cm")), "tracks")
+    tracks["loss"] = losses | {"unit": ["W" * 20] * 2}
+    assert texts(parsed(small_trace().to_svg(tracks=tracks, width=100)), "tracks")[1:3] == ["loss", "none"]
 
 
 def test_ticks_keep_their_distance_and_unit() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,9 @@ def test_pdf_has_texts_and_its_size_and_png_its_pixels(tmp_path: Path) -> None:
     png = small_trace().to_png(width="8.5 cm", height="5 cm", dpi=254)
     assert png.startswith(b"\x89PNG")
     assert struct.unpack(">II", png[16:24]) == (850, 500)
+    # Programs place it at its width: 10,000 pixels per metre.
+    assert png[33:41] == b"\0\0\0\x09pHYs"
+    assert struct.unpack(">IIBI", png[41:54]) == (10_000, 10_000, 1, zlib.crc32(png[37:50]))
     wrong: tuple[Any, ...] = (0, float("nan"), 20_000, "x", True)
     for dpi in wrong:
         with raises_id(ValueError, "no_picture_dpi", dpi=dpi):

@@ -10,6 +10,7 @@ from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import device_location, lane_name, matches_lane, printable
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.pictures.lettering import FONT_SIZE
 from tfvis_nb.texts import Text
 
 ROW = 10.0
@@ -19,6 +20,8 @@ HEADING = 15.0
 _TALLEST_LANE = 6 * ROW
 """Lanes with more rows than fit have thinner rows."""
 _BETWEEN = 3.0
+_LINE = 1.2
+"""Height of a line of text in font sizes."""
 _LOWEST_ROW = 0.2
 MOST_LANES = 80
 
@@ -50,6 +53,12 @@ class Layout:
     pitch: np.ndarray
     height: float
     hidden: int
+
+    @property
+    def name_size(self) -> float:
+        """The font size in CSS pixels with which names of lanes next to each other do not touch."""
+        nearest = min((lane.rows * lane.pitch for lane in self.lanes), default=ROW) + _BETWEEN
+        return min(FONT_SIZE, nearest / _LINE)
 
 
 def layout(trace: Trace, lanes: str, ends: tuple[int, int], height: float | None) -> Layout:

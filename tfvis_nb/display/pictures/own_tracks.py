@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfvis_nb.core.format import format_amount
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.pictures.layout import ROW
-from tfvis_nb.display.pictures.lettering import FONT_SIZE, NAME_ROOM, NAME_SIZE, cut, readable
+from tfvis_nb.display.pictures.lettering import FONT_SIZE, NAME_ROOM, NAME_SIZE, cut, readable, width_of
 from tfvis_nb.display.pictures.themes import Theme
 from tfvis_nb.display.shaping.tracks import OwnTrack
 
@@ -41,15 +42,31 @@ def tracks_height(tracks: Mapping[str, OwnTrack]) -> float:
     return sum(_height(track) + _BETWEEN for track in tracks.values())
 
 
+def names_width(tracks: Mapping[str, OwnTrack]) -> float:
+    """Return the width of the longest name or highest value in CSS pixels."""
+    names = [width_of(name, FONT_SIZE) for name in tracks]
+    return max([*names, *(width_of(_most(track), NAME_SIZE) for track in tracks.values())], default=0)
+
+
 def tracks_svg(tracks: Mapping[str, OwnTrack], frame: Frame, top: float, theme: Theme) -> str:
     """Write tracks below each other."""
     found = []
     for track in tracks.values():
         room = frame.left - 3 * frame.margin
-        found.append(
-            f'<text x="{frame.margin * 2:g}" y="{top + min(_height(track), 2 * ROW) / 2 + 3:.2f}" '
-            f'fill="{theme.faint}">{html.escape(cut(printable(track.name, 80), room, FONT_SIZE))}</text>'
+        name = cut(printable(track.name, 80), room, FONT_SIZE)
+        # Part of a figure would be another one.
+        most = next(
+            (text for text in (_most(track), _amount(track)) if width_of(text, NAME_SIZE) <= room), ""
         )
+        middle = top + min(_height(track), 2 * ROW) / 2 + (0 if most else 3)
+        found.append(
+            f'<text x="{frame.margin * 2:g}" y="{middle:.2f}" fill="{theme.faint}">{html.escape(name)}</text>'
+        )
+        if most:
+            found.append(
+                f'<text x="{frame.margin * 2:g}" y="{middle + 11:.2f}" font-size="{NAME_SIZE:g}" '
+                f'fill="{theme.faint}">{html.escape(most)}</text>'
+            )
         draw = _bars if track.value is None else _values
         found.append(draw(track, frame, top, theme))
         top += _height(track) + _BETWEEN
@@ -61,6 +78,18 @@ def _height(track: OwnTrack) -> float:
         return _VALUES
     rows = int(track.rows.max()) + 1 if len(track.start) else 1
     return min(rows, _MOST_ROWS) * ROW
+
+
+def _amount(track: OwnTrack) -> str:
+    """Return the highest value with its unit; empty for bars."""
+    if track.value is None or not len(track.value):
+        return ""
+    return printable(format_amount(float(track.value.max()), track.unit), 80)
+
+
+def _most(track: OwnTrack) -> str:
+    amount = _amount(track)
+    return amount and f"max {amount}"
 
 
 def _bars(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:

@@ -19,8 +19,18 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pictures.annotations import FLAGS, annotations_svg, drawn_annotations
 from tfvis_nb.display.pictures.bars import alone, merged_boxes, wide_boxes
 from tfvis_nb.display.pictures.layout import HEADING, ROW, layout
-from tfvis_nb.display.pictures.lettering import FONT_SIZE, NAME_ROOM, NAME_SIZE, cut, readable, width_of
-from tfvis_nb.display.pictures.own_tracks import Frame, tracks_height, tracks_svg
+from tfvis_nb.display.pictures.lettering import (
+    BOLD,
+    FONT_SIZE,
+    NAME_ROOM,
+    NAME_SIZE,
+    cut,
+    cut_middle,
+    lines_of,
+    readable,
+    width_of,
+)
+from tfvis_nb.display.pictures.own_tracks import Frame, names_width, tracks_height, tracks_svg
 from tfvis_nb.display.pictures.ruler import ticks
 from tfvis_nb.display.pictures.sizes import Size, size_of
 from tfvis_nb.display.pictures.themes import THEMES, Theme
@@ -138,9 +148,11 @@ class _Drawing:
             self.layout = layout(trace, lanes, ends, height.pixels - self.head - foot)
         self.height = self.head + self.layout.height + foot if height is None else height.pixels
         self.tall = "" if height is None else height.text
-        names = [*(lane.label for lane in self.layout.lanes), *own]
-        longest = max((width_of(name, FONT_SIZE) for name in names), default=0) + 3 * _MARGIN
-        self.left = min(max(longest, 40.0), width.pixels * 0.3)
+        names = [width_of(lane.label, FONT_SIZE) for lane in self.layout.lanes]
+        longest = max([*names, names_width(own)]) + 3 * _MARGIN
+        # Short names stay whole in small pictures.
+        most = max(width.pixels * 0.3, min(width.pixels * 0.4, 60.0))
+        self.left = min(max(longest, 40.0), most)
         self.plot = width.pixels - self.left - _MARGIN
         self.frame = Frame(_MARGIN, self.left, self.left + self.plot, ends)
         self.scale = self.plot / max(ends[1] - ends[0], 1)
@@ -155,9 +167,8 @@ class _Drawing:
     def text(self, narrow: float) -> str:
         """Write the picture, merging events of less than `narrow` CSS pixels."""
         width, height = round(self.width.pixels, 2), round(self.height, 2)
-        heading = (
-            f'<text x="{_MARGIN:g}" y="{_MARGIN + 9:g}" font-weight="bold">{html.escape(self.title)}</text>'
-        )
+        title = html.escape(self._bold(self.title))
+        heading = f'<text x="{_MARGIN:g}" y="{_MARGIN + 9:g}" font-weight="bold">{title}</text>'
         tall = self.tall or f"{_in_unit(self.height, self.width)}"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width.text}" height="{tall}" '
@@ -186,21 +197,26 @@ class _Drawing:
             )
         return f'<g class="ruler">{"".join(found)}</g>'
 
+    def _bold(self, text: str) -> str:
+        """Cut a text in bold that starts at the left edge."""
+        return cut(text, self.width.pixels - 2 * _MARGIN, FONT_SIZE * BOLD)
+
     def _lanes(self) -> str:
-        room = self.left - 3 * _MARGIN
+        room, size = self.left - 3 * _MARGIN, self.layout.name_size
+        smaller = f' font-size="{size:.3g}"' if size < FONT_SIZE else ""
         found = []
         for label, top in self.layout.headings:
             y = self.head + top
             found.append(
                 f'<path d="M0 {y + 2:.2f}H{self.width.pixels:.2f}" stroke="{self.theme.line}" '
                 f'stroke-width=".5"/><text x="{_MARGIN:g}" y="{y + HEADING - 4:.2f}" '
-                f'font-weight="bold">{html.escape(label)}</text>'
+                f'font-weight="bold">{html.escape(self._bold(label))}</text>'
             )
         for lane in self.layout.lanes:
-            middle = self.head + lane.top + min(lane.rows * lane.pitch, 2 * ROW) / 2 + FONT_SIZE * 0.35
+            middle = self.head + lane.top + min(lane.rows * lane.pitch, 2 * ROW) / 2 + size * 0.35
             found.append(
-                f'<text x="{_MARGIN * 2:g}" y="{middle:.2f}" fill="{self.theme.faint}">'
-                f"{html.escape(cut(lane.label, room, FONT_SIZE))}</text>"
+                f'<text x="{_MARGIN * 2:g}" y="{middle:.2f}"{smaller} fill="{self.theme.faint}">'
+                f"{html.escape(cut_middle(lane.label, room, size))}</text>"
             )
         return f'<g class="lanes">{"".join(found)}</g>'
 
@@ -278,11 +294,14 @@ class _Drawing:
         entries: list[_Entry] = []
         x, line = _MARGIN, 0
         for fill, label in listed:
-            wide = width_of(label, FONT_SIZE) + (16 if fill else 4)
-            if x > _MARGIN and x + wide > self.width.pixels - _MARGIN:
+            swatch, end = (12 if fill else 0), self.width.pixels - _MARGIN
+            if x > _MARGIN and x + swatch + width_of(label, FONT_SIZE) > end:
                 x, line = _MARGIN, line + 1
-            entries.append(_Entry(fill, label, x, line))
-            x += wide + 10
+            first, *more = lines_of(label, end - x - swatch, FONT_SIZE)
+            entries.append(_Entry(fill, first, x, line))
+            entries += [_Entry("", text, x, line + at) for at, text in enumerate(more, 1)]
+            line += len(more)
+            x += swatch + width_of(entries[-1].label, FONT_SIZE) + 14
         return entries
 
     def _foot(self) -> str:
