@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pandas as pd
 import pytest
@@ -26,6 +27,12 @@ WRITTEN = """() => {
         window.written.push(text);
         fillText.call(this, text, ...place);
     };
+}"""
+SVG = "{http://www.w3.org/2000/svg}"
+TEXT_WIDTH = """([text, size]) => {
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = `${size}px sans-serif`;
+    return pen.measureText(text).width;
 }"""
 TOP = "element => element.getBoundingClientRect().top"
 ON_THE_FIRST_LINE = """line => {
@@ -132,6 +139,36 @@ def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeli
     with timeline.page.expect_download():
         timeline.root.get_by_role("menuitem", name="Picture of this view").click()
     assert [text for text in timeline.page.evaluate("written") if "Slowest" in text] == ["Slowest: step 7"]
+    # At any width a picture has the bars next to their name, and the text next to the bars.
+    export = timeline.root.get_by_role("button", name="Export")
+    for size, wanted in ((1400, ""), (1400, "12 cm"), (700, "16 cm")):
+        resize(timeline, size)
+        export.click()
+        timeline.root.get_by_role("textbox", name="Width of pictures").fill(wanted)
+        with timeline.page.expect_download() as download:
+            timeline.root.get_by_role("menuitem", name="Picture as vectors").click()
+        root = ET.parse(download.value.path()).getroot()
+        (*_, lanes) = root.iter(f"{SVG}svg")
+        texts = {element.text: element for element in root.iter(f"{SVG}text")}
+        assert {"Steps", "Activity"} <= texts.keys()
+        (told,) = [text for text in texts if text and text.startswith("Slowest")]
+        assert not told.endswith("…")
+        right = float(texts[told].get("x", ""))
+        assert texts[told].get("text-anchor") == "end"
+        assert right == pytest.approx(float(root.get("width", "")) - 12, abs=1)
+        left = right - timeline.page.evaluate(TEXT_WIDTH, [told, texts[told].get("font-size")])
+        # The ground is drawn first, and the line's name after its bars.
+        parts_drawn = list(root.iter())
+        drawn = parts_drawn[: parts_drawn.index(texts["Steps"])]
+        _, *bars = [path.get("d", "") for path in drawn if path.tag == f"{SVG}path"]
+        boxes = re.findall(r"M([\d.]+) [\d.]+h([\d.]+)", "".join(bars))
+        assert len(boxes) >= 2
+        for x, wide in boxes:
+            assert float(lanes.get("x", "")) <= float(x) < float(x) + float(wide) <= left
+        # It ends with the lanes, however high the screen is.
+        assert float(root.get("height", "")) < 500
+    timeline.root.get_by_role("button", name="Export").click()
+    timeline.root.get_by_role("textbox", name="Width of pictures").fill("")
 
 
 def test_the_first_finding_is_named_where_details_are_closed_and_opens_them(timeline: Timeline) -> None:
@@ -161,6 +198,20 @@ def test_the_key_of_the_search_replaces_what_was_searched_for(timeline: Timeline
     timeline.lanes.press("/")
     timeline.page.keyboard.type("Conv")
     expect(timeline.search_box).to_have_value("Conv")
+    # 20 letters are readable beside their hits, and the lanes stay where they are.
+    timeline.search_box.fill("")
+    for width in (968, 1100, 1200, 1270, 1345):
+        resize(timeline, width)
+        top = timeline.lanes.evaluate(TOP)
+        timeline.search_box.fill("op:MatMul kind:kerne")
+        expect(timeline.root.get_by_role("search").locator("output")).to_have_text("2")
+        timeline.search_box.press("Enter")
+        expect(timeline.root.get_by_role("search").locator("output")).to_have_text("1 of 2")
+        timeline.search_box.focus()
+        assert not timeline.search_box.evaluate(CLIPPED), width
+        assert timeline.lanes.evaluate(TOP) == top, width
+        timeline.clear()
+        timeline.search_box.fill("")
 
 
 @pytest.mark.thorough

@@ -16,6 +16,13 @@ from tfvis_nb.core.trace import replaced
 from tfvis_nb.display.timeline.widget import TimelineWidget
 
 SVG = "{http://www.w3.org/2000/svg}"
+PLACEHOLDER_FITS = """field => {
+    const pen = document.createElement("canvas").getContext("2d");
+    const { font, paddingLeft, paddingRight } = getComputedStyle(field);
+    pen.font = font;
+    const room = field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+    return field.placeholder !== "" && pen.measureText(field.placeholder).width <= room;
+}"""
 ALLOWED = {"svg", "title", "g", "path", "text", "defs", "pattern"}
 HOSTILE = "<img src=x onerror=alert(1)>"
 REOPEN = """(element) => {
@@ -218,6 +225,7 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     export = timeline.root.get_by_role("button", name="Export")
     width = timeline.page.get_by_role("textbox", name="Width of pictures")
     export.click()
+    assert width.evaluate(PLACEHOLDER_FITS)
     width.fill("16 parsecs")
     timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
     # The menu stays open, and the field says what is wrong.
@@ -234,7 +242,7 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     names = float(root.get("width", "")) - float(lanes.get("width", ""))
     assert float(narrow.get("width", "")) == pytest.approx(float(paper.get("width", "")) - names, abs=0.1)
     texts = [element.text or "" for element in paper.iter(f"{SVG}text")]
-    assert {"3 ms", "5 ms", "ops", "receive"} <= set(texts)
+    assert {"3 ms", "5 ms", "ops", "receive", "Activity", "1 annotation"} <= set(texts)
     # Names are cut to their room, not squeezed into it.
     assert [text[-1] for text in texts if text.startswith(LONG[:9])] == ["…"]
     assert not paper.findall(f".//{SVG}text[@textLength]")
@@ -250,3 +258,14 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     texts = [element.text or "" for element in column.iter(f"{SVG}text")]
     assert (timeline.root.locator(".toolbar .summary").text_content() or "?") in " ".join(texts)
     assert len([text for text in texts if re.fullmatch(r"\d(\.\d)? ms", text)]) >= 2
+    # With all annotations out of view their line has its name, and nothing else.
+    timeline.host.evaluate("host => host.tfvis.store.setViewport({ start: 7e6, end: 8e6 }, 'zoom')")
+    expect(
+        timeline.root.get_by_role("list", name="Annotations in view").get_by_role("listitem")
+    ).to_have_count(0)
+    export.click()
+    with timeline.page.expect_download() as download:
+        timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
+    column = ET.parse(download.value.path()).getroot()
+    assert "1 annotation" in [element.text for element in column.iter(f"{SVG}text")]
+    assert not [path for path in column.iter(f"{SVG}path") if re.match(r"M0 [\d.]+h2v", path.get("d", ""))]

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { randomNumbers } from "../wire/testing/synthetic";
-import { cutEnd, shorten } from "./shorten";
+import { cutEnd, cutInside, shorten } from "./shorten";
 
 const name = "gradients/tower_0/layer_3/MatMul_1_grad/MatMul_1";
 
@@ -64,6 +64,16 @@ describe("cutEnd", () => {
     ["😀😀😀", 2, "😀…"],
   ])("%s in %i letters is %j", (text, room, cut) => {
     expect(cutEnd(text, room, letters)).toBe(cut);
+  });
+
+  it.each([
+    ["copy H2D", 8, "copy H2D"],
+    ["copy H2D", 6, "copy…D"],
+    ["copy H2D", 2, "c…"],
+    ["copy H2D", 1, ""],
+    ["", 0, ""],
+  ])("inside %s in %i letters is %j", (text, room, cut) => {
+    expect(cutInside(text, room, letters)).toBe(cut);
   });
 
   it("measures a long name only a few times", () => {

@@ -44,12 +44,23 @@ export function cutMiddle(text: string, columns: number): string {
   return text.slice(0, head) + ELLIPSIS + text.slice(tail);
 }
 
+type WidthOf = (text: string) => number;
+
 /** As much of the start of `text` as is at most `room` wide; "" if no letter is. */
-export function cutEnd(text: string, room: number, widthOf: (text: string) => number): string {
+export function cutEnd(text: string, room: number, widthOf: WidthOf): string {
   if (widthOf(text) <= room) return text;
   const letters = [...text];
-  const cut = (length: number) => letters.slice(0, length).join("") + ELLIPSIS;
-  let [fits, past] = [0, letters.length];
+  return longest(letters.length, (length) => letters.slice(0, length).join("") + ELLIPSIS, room, widthOf);
+}
+
+/** The same of its start and its end. */
+export function cutInside(text: string, room: number, widthOf: WidthOf): string {
+  if (widthOf(text) <= room) return text;
+  return longest(text.length, (length) => cutMiddle(text, length + 1), room, widthOf);
+}
+
+function longest(past: number, cut: (length: number) => string, room: number, widthOf: WidthOf): string {
+  let fits = 0;
   while (past - fits > 1) {
     const length = (fits + past) >> 1;
     if (widthOf(cut(length)) <= room) fits = length;

@@ -8,7 +8,7 @@ import { drawActivity } from "./activity";
 import { Bars } from "./bars";
 import { drawOverlay } from "./overlay";
 import { drawLegend, LEGEND_LINE, MARGIN, placeLegend } from "./picture_legend";
-import { drawFlags, drawLabels } from "./picture_names";
+import { drawCorners, drawFlags, drawLabels } from "./picture_names";
 import { type Paper, pngPaper, svgPaper } from "./picture_paper";
 import { drawHead, type HeadText, headHeight, placeHead, write } from "./picture_texts";
 import { drawRuler } from "./ruler";
@@ -57,7 +57,11 @@ export function pictureOf(
   try {
     return drawAll(paper, timelines, width, headline);
   } finally {
-    for (const { root } of timelines) mainOf(root).style.removeProperty(LABELS);
+    for (const { root } of timelines)
+      for (const part of [mainOf(root), stepsOf(root)]) {
+        part?.style.removeProperty(LABELS);
+        part?.style.removeProperty("width");
+      }
   }
 }
 
@@ -101,6 +105,8 @@ function mainOf(root: HTMLElement): HTMLElement {
   return main;
 }
 
+const stepsOf = (root: HTMLElement) => root.querySelector<HTMLElement>(".steps");
+
 function plainFont(root: HTMLElement): string {
   const { fontSize, fontFamily } = getComputedStyle(root);
   return `${fontSize} ${fontFamily}`;
@@ -113,16 +119,18 @@ function measured(pen: CanvasRenderingContext2D, { root, store }: Pictured, want
   const names = Math.min(frame.width - store.width, Math.ceil(width * NAMES_PART));
   if (width - names < LEAST_LANES)
     throw new Error(`${Math.ceil(width)} px has no room for the lanes' names; choose a larger width`);
-  // Laid out anew for this width; nobody sees it before it is as it was.
-  if (wanted !== null) main.style.setProperty(LABELS, `${names}px`);
-  const steps = root.querySelector<HTMLElement>(".steps");
+  // Laid out anew for this width; nobody sees it before it is as it was. On the screen steps are wider: details are below them.
+  const steps = stepsOf(root);
+  steps?.style.setProperty("width", `${width}px`);
+  if (wanted !== null) for (const part of [main, steps]) part?.style.setProperty(LABELS, `${names}px`);
   const strip = steps?.getBoundingClientRect().height ?? 0;
   const head = placeHead(pen, headTexts(root), width);
-  const bottom = store.scroll + store.height;
+  // The screen may be higher than its lanes.
+  const bottom = Math.min(store.scroll + store.height, store.arrangement.height);
   const last = store.arrangement.items.find(
     ({ y, height }) => y > store.scroll && y < bottom && y + Math.min(height, LEAST_LANE) > bottom,
   );
-  const cut = last ? bottom - last.y : 0;
+  const cut = store.scroll + store.height - (last ? last.y : bottom);
   return { root, store, main, frame, names, steps, strip, head, cut, width };
 }
 
@@ -137,7 +145,7 @@ function drawPart(paper: Paper, part: Part): void {
   const tokens = readTokens(root);
   drawHead(pen, head, width);
   pen.translate(0, headHeight(head));
-  if (steps) drawSteps(pen, steps, width);
+  if (steps) drawSteps(pen, steps);
   pen.translate(0, strip);
   const own = store.width;
   // Everything here is drawn before anybody else can see it.
@@ -151,6 +159,7 @@ function drawPart(paper: Paper, part: Part): void {
   }
   const at = (x: number) => (x < names ? x : names + ((x - names) * (width - names)) / own);
   drawFlags(pen, main, frame, width, at);
+  drawCorners(pen, main);
   drawLabels(pen, main, frame, cut);
   pen.translate(0, frame.height - cut + MARGIN / 2);
 }
@@ -171,14 +180,14 @@ function drawLayers(paper: Paper, main: HTMLElement, frame: DOMRect, store: Stor
 }
 
 /** The bars of the steps and the text next to them. */
-function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: number): void {
+function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement): void {
   const frame = steps.getBoundingClientRect();
-  const scale = width / frame.width;
   for (const part of steps.querySelectorAll<HTMLElement>(".step-bars b, .step-bars u")) {
     const box = part.getBoundingClientRect();
     pen.fillStyle = getComputedStyle(part).backgroundColor;
-    pen.fillRect((box.left - frame.left) * scale, box.top - frame.top, box.width * scale, box.height);
+    pen.fillRect(box.left - frame.left, box.top - frame.top, box.width, box.height);
   }
+  drawCorners(pen, steps);
   const told = steps.querySelector<HTMLElement>(".step-told");
   if (!told) return;
   const own = getComputedStyle(told);
@@ -190,7 +199,7 @@ function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: num
   pen.font = `${own.fontSize} ${own.fontFamily}`;
   pen.fillStyle = own.color;
   pen.textAlign = "right";
-  write(pen, seen.join(""), width - MARGIN, frame.height / 2, told.clientWidth * scale);
+  write(pen, seen.join(""), frame.width - MARGIN, frame.height / 2, told.clientWidth - 2 * MARGIN);
   pen.textAlign = "left";
 }
 

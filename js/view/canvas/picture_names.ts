@@ -1,12 +1,16 @@
 /** Names in a picture that are text on the screen: of the lanes, and of annotations. */
 
 import { withoutControls } from "../../model/format/bidi";
+import { cutEnd, cutInside } from "../../model/format/shorten";
 import { write } from "./picture_texts";
 
 /**
  * The labels next to the lanes: their names, counts, peaks, and how far a task's clock can be trusted.
  */
 const NAMES = ["b", ".context", ".count", "small", ".clock"].map((each) => `.labels ${each}`).join();
+
+/** Left of a name above the lanes, and right of it (CSS px). */
+const CORNER_PAD = 10;
 
 /** The text in an element without what is for screen readers, one pixel wide, and what has no room. */
 function shownText(element: HTMLElement): string {
@@ -37,7 +41,22 @@ export function drawLabels(
       box.left - frame.left,
       (box.top + box.bottom) / 2 - frame.top,
       Math.min(box.right, labels.right - 3) - box.left,
+      // Lanes next to each other often differ in the ends of their names.
+      label.tagName === "B" && !label.closest(".memory") ? cutInside : cutEnd,
     );
+  }
+}
+
+/** The names of what is above the lanes: the text before the controls. */
+export function drawCorners(pen: CanvasRenderingContext2D, parent: HTMLElement): void {
+  const frame = parent.getBoundingClientRect();
+  for (const corner of parent.querySelectorAll<HTMLElement>(".corner")) {
+    const box = corner.getBoundingClientRect();
+    const { color, fontSize, fontFamily } = getComputedStyle(corner);
+    pen.font = `${fontSize} ${fontFamily}`;
+    pen.fillStyle = color;
+    const [x, y] = [box.left - frame.left + CORNER_PAD, (box.top + box.bottom) / 2 - frame.top];
+    write(pen, corner.firstChild?.textContent ?? "", x, y, box.width - 2 * CORNER_PAD);
   }
 }
 
@@ -55,14 +74,15 @@ export function drawFlags(
     const own = getComputedStyle(flag);
     const [left, y] = [at(box.left - frame.left), box.top - frame.top];
     const next = flags[index + 1]?.getBoundingClientRect().left ?? Number.POSITIVE_INFINITY;
-    const width = flag.children.length
-      ? at(box.right - frame.left) - left
-      : Math.min(flag.scrollWidth, at(next - frame.left) - left);
+    const isFlag = flag.tagName === "BUTTON";
+    const width = isFlag
+      ? Math.min(flag.scrollWidth, at(next - frame.left) - left)
+      : at(box.right - frame.left) - left;
     // The name of what is at the end stands before it.
     const x = Math.max(Math.min(left, most - width), 0);
     pen.fillStyle = own.backgroundColor;
     pen.fillRect(x, y, width, box.height);
-    if (flag.children.length) continue;
+    if (!isFlag) continue;
     pen.fillStyle = own.borderLeftColor;
     pen.fillRect(x, y, 2, box.height);
     pen.font = `${own.fontSize} ${own.fontFamily}`;

@@ -3,6 +3,12 @@
 import { asContext, fitSurface, makeSurface, type Surface } from "./surface";
 import { escaped, SvgPen } from "./svg_pen";
 
+/** Where other chunks of a PNG may follow, and pHYs with RATIO * 96 pixels an inch; browsers write none. */
+const HEADER = 33;
+const PHYS = [0, 0, 0, 9, 112, 72, 89, 115, 0, 0, 29, 135, 0, 0, 29, 135, 1, 143, 229, 241, 101];
+const withResolution = (png: Blob) =>
+  new Blob([png.slice(0, HEADER), Uint8Array.from(PHYS), png.slice(HEADER)], { type: png.type });
+
 /** Pixels of a PNG, and columns of bars in an SVG, for each CSS pixel on every screen. */
 const RATIO = 2;
 
@@ -35,7 +41,7 @@ export function pngPaper(): Paper {
     end: () =>
       new Promise((resolve, reject) => {
         canvas.toBlob(
-          (blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))),
+          (blob) => (blob ? resolve(withResolution(blob)) : reject(new Error("the picture is too large"))),
           "image/png",
         );
       }),

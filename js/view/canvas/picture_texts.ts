@@ -66,9 +66,16 @@ export function drawHead(pen: CanvasRenderingContext2D, placed: readonly PlacedT
 }
 
 /** Writes as much of a text as there is room for. */
-export function write(pen: CanvasRenderingContext2D, text: string, x: number, y: number, room: number): void {
+export function write(
+  pen: CanvasRenderingContext2D,
+  text: string,
+  x: number,
+  y: number,
+  room: number,
+  cut = cutEnd,
+): void {
   pen.fillText(
-    cutEnd(text, room + 1, (part) => pen.measureText(part).width),
+    cut(text, room + 1, (part) => pen.measureText(part).width),
     x,
     y,
   );

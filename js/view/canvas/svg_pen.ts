@@ -140,16 +140,20 @@ export class SvgPen extends SvgPath {
   }
 
   #painted(property: "fill" | "stroke", style: string): string {
-    const opacity = this.globalAlpha < 1 ? ` ${property}-opacity="${number(this.globalAlpha)}"` : "";
-    return `${property}="${style.startsWith("url(") ? style : this.#colour(style)}"${opacity}`;
+    const [colour, own] = this.#colour(style);
+    const alpha = own * this.globalAlpha;
+    return `${property}="${colour}"${alpha < 1 ? ` ${property}-opacity="${number(alpha)}"` : ""}`;
   }
 
-  /** A colour as programs besides browsers know it. */
-  #colour(style: string): string {
+  /** A colour as programs besides browsers know it, and its opacity. */
+  #colour(style: string): [string, number] {
+    if (style.startsWith("url(")) return [style, 1];
     this.#canvas.fillStyle = style;
     const found = this.#canvas.fillStyle;
-    const mixed = /^color\(srgb ([\d.e-]+) ([\d.e-]+) ([\d.e-]+)/.exec(found);
-    return mixed ? `rgb(${mixed.slice(1).map((part) => Math.round(Number(part) * 255))})` : found;
+    const mixed = /^color\(srgb ([\d.e-]+) ([\d.e-]+) ([\d.e-]+)(?: \/ ([\d.]+))?/.exec(found);
+    if (!mixed) return [found, 1];
+    const [, red, green, blue, alpha = 1] = mixed;
+    return [`rgb(${[red, green, blue].map((part) => Math.round(Number(part) * 255))})`, Number(alpha)];
   }
 
   #path(d: string, attributes: string): void {

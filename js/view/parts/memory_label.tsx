@@ -12,10 +12,12 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
   useTopics(store, ["hover"], () => store.cursor);
   const { track, context } = item;
   const { cursor } = store;
+  const isLow = item.height < 30;
+  const level = cursor !== null && formatBytes(levelAt(track, cursor));
   return (
     <div
       class="label memory"
-      data-low={item.height < 30 ? "" : undefined}
+      data-low={isLow ? "" : undefined}
       style={{ top: `${item.y - store.scroll}px`, height: `${item.height}px` }}
     >
       <button
@@ -27,10 +29,16 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
         {context && <span class="context">{context}</span>}
         <b>{track.allocator}</b>
         <small>
-          {cursor !== null && `${formatBytes(levelAt(track, cursor))} of `}
-          <i aria-hidden="true">■ </i>
-          {cursor === null && "peak "}
-          {formatBytes(track.peak)}
+          {level}
+          {/* Next to a name there is room for one figure. */}
+          {!(level && isLow) && (
+            <>
+              {level && " of "}
+              <i aria-hidden="true">■ </i>
+              {!level && "peak "}
+              {formatBytes(track.peak)}
+            </>
+          )}
         </small>
       </button>
       <span class="tools">
