@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,20 @@ def test_of_one_step_its_own_buffers_are_counted_and_listed(exported: OpenExport
     listed = timeline.host.get_by_role("list", name="Largest of cpu tensors").get_by_role("listitem")
     said = [text.partition(",")[0].strip("\u2068\u2069") for text in listed.all_text_contents()]
     assert said == own["name"].tolist()
+
+
+def test_a_low_lane_of_memory_keeps_its_name_under_the_pointer(
+    exported: OpenExported, tmp_path: Path
+) -> None:
+    trace = real_trace(DATA / "gpu_tf221_mixed.pb.xz")
+    view = {"group_by": "kind"}
+    timeline = exported(Path(trace.to_html(tmp_path / "page.html", view=view))).wait()
+    label = timeline.host.get_by_role("button", name="gpu_host_bfc")
+    expect(label.locator("small")).to_have_text("\u25a0 peak 512 B")
+    before = label.locator("b").evaluate("name => name.clientWidth")
+    timeline.lanes.hover()
+    expect(label.locator("small")).to_have_text(re.compile("^[0-9]+ B$"))
+    assert label.locator("b").evaluate("name => name.clientWidth") >= before
 
 
 def hover(timeline: Timeline, name: str) -> tuple[float, float]:
