@@ -96,7 +96,9 @@ def test_events_are_found_by_lane_start_and_name() -> None:
         ({"start_ns": 3, "name": "x"}, "annotation_outside", {"origin": T0, "last": T0 + 110}),
         ({"start_ns": True, "name": "x"}, "annotation_number", {"column": "start_ns"}),
         ({"start_ns": "now", "name": "x"}, "annotation_number", {"column": "start_ns", "value": "now"}),
-        ({"event": 4, "name": "x"}, "no_such_event", {"event": 4, "events": 4}),
+        ({"event": 4, "name": "x"}, "annotation_event", {"row": 1, "event": 4, "events": 4}),
+        ({"start_ns": T0, "step": 99, "name": "x"}, "annotation_step", {"row": 1, "step": 99}),
+        ({"event": 0, "step": -1, "name": "x"}, "annotation_step", {"row": 1, "step": -1}),
         ({"start_ns": T0, "name": "x", "kind": "note"}, "annotation_kind", {"kind": "note"}),
         ({"start_ns": T0, "name": "x", "lanes": [("a", "b", "c")]}, "annotation_lanes", {"row": 1}),
         ({"start_ns": T0, "name": "x", "lanes": "ops"}, "annotation_lanes", {"row": 1}),
@@ -114,8 +116,8 @@ def test_what_an_annotation_cannot_be_is_named(
 
 def test_what_is_no_table_is_refused() -> None:
     trace = tv.Trace(table())
-    with raises_id(TypeError, "unknown_option", name="titel"):
-        trace.annotations = [{"event": 0, "titel": "x"}]
+    with raises_id(TypeError, "annotation_column", row=1, name="evnt", hint="; did you mean 'event'?"):
+        trace.annotations = [{"event": 0, "name": "x"}, {"evnt": 0}]
     for value in ("x", 5, {"name": "x"}):
         with raises_id(TypeError, "annotations_no_table"):
             trace.annotations = value

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.options import refuse_unknown
+from tfvis_nb.core.options import near
 from tfvis_nb.events import TEXT
 from tfvis_nb.texts import Text, text_of
 
@@ -86,7 +86,7 @@ def build(values: Any, events: pd.DataFrame) -> pd.DataFrame:
     if len(rows) > MOST:
         raise ValueError(Text("annotations_too_many", annotations=len(rows), most=MOST))
     known = _Known(events)
-    return _table([known.checked(row, number) for number, row in enumerate(rows)])
+    return _table([known.given(row, number) for number, row in enumerate(rows)])
 
 
 def from_json(values: Any, events: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -149,7 +149,11 @@ def _rows(values: Any) -> list[Row]:
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise TypeError(Text("annotation_no_mapping", row=number, value=row))
-        refuse_unknown(map(str, row), COLUMNS)
+        for name in map(str, row):
+            if name not in COLUMNS:
+                hint = near(name, COLUMNS) or "."
+                columns = ", ".join(COLUMNS)
+                raise TypeError(Text("annotation_column", row=number, name=name, hint=hint, columns=columns))
     return [{name: None if _is_missing(value) else value for name, value in row.items()} for row in rows]
 
 
@@ -169,6 +173,14 @@ class _Known:
         self._lanes = set(lanes.itertuples(index=False, name=None))
         self._ids: set[str] = set()
 
+    def given(self, given: Row, row: int) -> Row:
+        """Return what `checked` does; ValueError if a user's annotation is of a step that the trace lacks."""
+        made = self.checked(given, row)
+        step = _whole(given, "step", row)
+        if step not in (None, made["step"]) and step not in self._spans.index:
+            raise ValueError(Text("annotation_step", row=row, step=step))
+        return made
+
     def checked(self, given: Row, row: int) -> Row:
         """Return all columns of an annotation, or raise ValueError about its `row`."""
         made: Row = dict.fromkeys(COLUMNS)
@@ -187,7 +199,7 @@ class _Known:
             # The table may come from another reading of the file.
             event = self._found(start, made["lanes"], made["event_name"], event)
         if event is not None:
-            made |= self._facts(event)
+            made |= self._facts(event, row)
         elif start is None:
             raise ValueError(Text("annotation_without_time", row=row))
         else:
@@ -208,9 +220,9 @@ class _Known:
         event = self._events.iloc[row]
         return str(event["name"]) == name and [_place(event)] == lanes
 
-    def _facts(self, event: int) -> Row:
+    def _facts(self, event: int, row: int) -> Row:
         if not 0 <= event < len(self._events):
-            raise ValueError(Text("no_such_event", event=event, events=len(self._events)))
+            raise ValueError(Text("annotation_event", row=row, event=event, events=len(self._events)))
         found = self._events.iloc[event]
         start = int(found["start_ns"])
         return {

@@ -95,6 +95,16 @@ def test_a_dataset_cannot_be_kept_in_the_notebook(ranks: TraceDataset) -> None:
         tv.show_timeline(ranks, **options)
 
 
+def test_what_only_traces_have_leads_to_them(ranks: TraceDataset) -> None:
+    widget: Any = ranks.show_timeline()
+    for name in ("annotations", "tracks", "add_track"):
+        with raises_id(AttributeError, "only_of_traces", name=name):
+            getattr(widget, name)
+        with raises_id(AttributeError, "only_of_traces", name=name):
+            setattr(widget, name, [])
+    widget.close()
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "key", "figures"),
     [

@@ -25,6 +25,21 @@ from tfvis_nb.writing.csv import rows_csv
 _OWN_OPTIONS = ("run", "tasks", "steps", "selection", "title", "view")
 
 
+class _OfTraces:
+    """What `TimelineWidget` has, but the timeline of a dataset has not: the error says where it is."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, timeline: Any, owner: type) -> Any:
+        if timeline is None:
+            return self
+        raise AttributeError(Text("only_of_traces", name=self._name))
+
+    def __set__(self, timeline: Any, value: Any) -> None:
+        raise AttributeError(Text("only_of_traces", name=self._name))
+
+
 class DatasetTimeline(ViewedTimeline):
     """The traces of a dataset as one timeline, which only reads the parts in view.
 
@@ -53,6 +68,7 @@ class DatasetTimeline(ViewedTimeline):
     """
 
     _delivery: "_Delivery"
+    annotations, tracks, add_track = _OfTraces(), _OfTraces(), _OfTraces()
 
     def __init__(
         self,
