@@ -96,6 +96,8 @@ export class KernelTimelineHost implements Host {
 
   export(format: ExportFormat, signal: AbortSignal): Promise<{ name: string; bytes: Uint8Array }> {
     const late = AbortSignal.timeout(EXPORT_LIMIT_MS);
+    // What was set last may be waiting still.
+    this.model.save_changes();
     const made = requestKernel(
       this.model,
       "export",

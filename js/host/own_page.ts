@@ -3,12 +3,22 @@
 import type { Annotation } from "../model/annotations";
 import { embedded, textOf } from "./embedded";
 import type { Options } from "./host";
+import { notesOf } from "./notes";
 import { StaticHost } from "./static_host";
 
 const OPTIONS = "tfvis-options";
 /** What template.py has put into a page: extensions of a browser add more. */
 const HEAD = "meta, title, style";
 const BODY = "noscript, script";
+
+/** The timelines of this page, and their notes as a file has them: the page's own, or the one exported last. */
+const hosts: StaticHost[] = [];
+let kept = "";
+
+function askToStay(event: BeforeUnloadEvent): void {
+  // Chrome before 119 knows no other way.
+  if (notesOf(hosts) !== kept) event.returnValue = true;
+}
 
 /** The options that the page came with. */
 export function ownOptions<T>(): T {
@@ -32,12 +42,17 @@ export function embeddedHost(
       makes: ["html"],
       make: async () => {
         const now = (all ?? own)();
+        kept = notesOf(hosts);
         const stem = document.title.replace(/[^\p{L}\p{N}_.-]+/gu, "-").slice(0, 80);
         return { name: `${stem || "timeline"}.html`, bytes: ownPage(now.options, now.annotations) };
       },
     },
     options,
   );
+  hosts.push(host);
+  kept = notesOf(hosts);
+  // The page around a frame is not ours, and browsers let no sandboxed frame ask.
+  if (parent === window) addEventListener("beforeunload", askToStay);
   return host;
 }
 

@@ -29,6 +29,10 @@ function isTextField(target: EventTarget): boolean {
   return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
 }
 
+export function isUndo({ key, ctrlKey, metaKey, shiftKey, altKey }: KeyboardEvent): boolean {
+  return (ctrlKey || metaKey) && !shiftKey && !altKey && key.toLowerCase() === "z";
+}
+
 export function bindKeyboard(lanes: HTMLElement, root: HTMLElement, actions: Actions): void {
   const { store, motion } = actions;
   const { signal } = store;
@@ -58,6 +62,8 @@ export function bindKeyboard(lanes: HTMLElement, root: HTMLElement, actions: Act
     (event) => {
       const isTyping = isTextField(event.composedPath()[0]);
       if (event.key === "Escape" && store.helpOpen) store.setPanel({ helpOpen: false });
+      // The browser would bring back an earlier search.
+      else if (!isTyping && isUndo(event)) event.preventDefault();
       else if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !TYPED[event.key]) return;
       else TYPED[event.key](actions, event.shiftKey);
       event.preventDefault();

@@ -7,6 +7,7 @@ export interface Signal<T> {
 export interface Context {
   path: string;
   pathChanged: Signal<string>;
+  model: { triggerStateChange(change: { name: "dirty"; oldValue: boolean; newValue: boolean }): void };
 }
 
 export interface Widget {
@@ -36,7 +37,6 @@ interface FactoryOptions {
   modelName: string;
   fileTypes: string[];
   defaultFor: string[];
-  readOnly: boolean;
 }
 
 export interface App {

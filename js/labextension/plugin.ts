@@ -2,6 +2,7 @@
 
 import type { App, Context, DocumentWidget, Packages, Restorer } from "./jupyterlab";
 import type showFile from "./view";
+import type { SaveNotes } from "./view";
 
 const MODEL = "tfvis-nb";
 
@@ -91,11 +92,10 @@ function widgetFactory(app: App, packages: Packages, view: (typeof VIEWS)[number
   const { ABCWidgetFactory, DocumentWidget } = packages.docregistry;
   return new (class extends ABCWidgetFactory {
     constructor() {
-      super({ ...view, label: view.name, modelName: MODEL, readOnly: true });
+      super({ ...view, label: view.name, modelName: MODEL });
     }
     createNewWidget(context: Context): DocumentWidget {
-      forbidSaving(context);
-      const content = fileWidget(app, packages, context.path, viewAddress);
+      const content = fileWidget(app, packages, context, viewAddress);
       const widget = new DocumentWidget({ content, context });
       widget.toolbar.hide();
       return widget;
@@ -103,26 +103,44 @@ function widgetFactory(app: App, packages: Packages, view: (typeof VIEWS)[number
   })();
 }
 
-/** JupyterLab would save the empty model over the file, and copies a file that it can save as a checkpoint. */
-function forbidSaving(context: Context): void {
+/**
+ * JupyterLab would save the empty model over the file, and copies a file that it can save as a checkpoint. Instead it
+ * saves notes, as a page, once the function that is returned was told of some; until then it asks before it closes.
+ */
+function saveNotesOnly(context: Context, save: SaveNotes): (areUnsaved: boolean) => void {
+  let dirty = false;
+  const saved = async () => {
+    if (dirty) await save();
+    return true;
+  };
+  // Not the shared model's: a server that shares documents would save it.
+  Object.defineProperty(context.model, "dirty", { get: () => dirty, set: () => {} });
   const contents = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(context), "contentsModel");
   Object.defineProperties(context, {
     canSave: { value: false },
     contentsModel: {
       get() {
         const model = contents?.get?.call(this);
-        return model && { ...model, writable: false };
+        return model && { ...model, writable: true };
       },
     },
-    save: { value: async () => {} },
-    saveAs: { value: async () => {} },
+    save: { value: saved },
+    saveAs: { value: saved },
+    createCheckpoint: { value: async () => {} },
   });
+  return (areUnsaved) => {
+    const [oldValue, newValue] = [dirty, areUnsaved];
+    dirty = areUnsaved;
+    if (oldValue !== newValue) context.model.triggerStateChange({ name: "dirty", oldValue, newValue });
+  };
 }
 
-function fileWidget(app: App, { widgets }: Packages, path: string, viewAddress: string) {
+function fileWidget(app: App, { widgets }: Packages, context: Context, viewAddress: string) {
+  const { path } = context;
   const { contents, serverSettings } = app.serviceManager;
   return new (class extends widgets.Widget {
     readonly #shown = new AbortController();
+    #save: SaveNotes = async () => {};
 
     constructor() {
       super();
@@ -132,10 +150,13 @@ function fileWidget(app: App, { widgets }: Packages, path: string, viewAddress: 
 
     async #show(): Promise<void> {
       const { signal } = this.#shown;
+      const changed = saveNotesOnly(context, () => this.#save());
       const view = (await import(viewAddress)) as { default: typeof showFile };
       // Other drives than the server's own have a name, and their files are elsewhere.
       const name = contents.driveName(path) === "RTC" ? contents.localPath(path) : path;
-      if (!signal.aborted) await view.default(this.node, connect(serverSettings), name, signal);
+      if (signal.aborted) return;
+      const socket = connect(serverSettings);
+      this.#save = (await view.default(this.node, socket, name, signal, changed)) ?? this.#save;
     }
 
     override dispose(): void {

@@ -1,11 +1,15 @@
 /** A file's timeline or monitor in a tab of JupyterLab; it comes with the first file that is opened. */
 // Built with: HAS_KERNEL.
 
+import type { AnyModel } from "@anywidget/types";
 import { createElement, render } from "preact";
+import type { ExportFormat, Options } from "../host/host";
 import { KernelTimelineHost } from "../host/kernel_host";
+import { notesOf } from "../host/notes";
 import { openFile, type ServerModel } from "../host/server_model";
 import { KernelMonitorHost } from "../monitor/kernel_host";
 import { mountMonitor } from "../monitor/mount_monitor";
+import { save } from "../ui/download";
 import { Message } from "../ui/message";
 import { styledShadow } from "../ui/styled_shadow";
 import { detectTheme } from "../ui/theme";
@@ -23,33 +27,84 @@ class FileMonitorHost extends KernelMonitorHost {
   }
 }
 
-/** Shows the file in `element`, which it fills, until `signal` aborts. */
+/** Exports the page with the notes. */
+export type SaveNotes = () => Promise<void>;
+
+/** Tells `changed` whether there are annotations or named views that no exported page has. */
+class FileTimelineHost extends KernelTimelineHost {
+  readonly fills = true;
+  readonly source = "server";
+  #kept = notesOf([this]);
+
+  constructor(
+    model: AnyModel,
+    readonly changed: (areUnsaved: boolean) => void,
+  ) {
+    super(model);
+  }
+
+  override set<K extends keyof Options>(key: K, value: Options[K]): void {
+    super.set(key, value);
+    if (key === "annotations" || key === "views") this.changed(notesOf([this]) !== this.#kept);
+  }
+
+  override async export(format: ExportFormat, signal: AbortSignal) {
+    const notes = notesOf([this]);
+    const file = await super.export(format, signal);
+    if (format === "html") {
+      this.#kept = notes;
+      this.changed(notesOf([this]) !== notes);
+    }
+    return file;
+  }
+}
+
+/**
+ * Shows the file in `element`, which it fills, until `signal` aborts; `changed` hears whether a timeline has notes to
+ * be saved. Returns what saves them.
+ */
 export default async function showFile(
   element: HTMLElement,
   socket: WebSocket,
   path: string,
   signal: AbortSignal,
-): Promise<void> {
+  changed: (areUnsaved: boolean) => void,
+): Promise<SaveNotes | undefined> {
   const name = path.split("/").at(-1);
   const waiting = message(element, signal);
   waiting.show(`Reading ${name} …`, "", true);
   try {
     const { view, model } = await openFile(socket, path, signal);
     waiting.end();
-    if (view === "monitor") showMonitor(element, model, signal);
-    else await showTimeline(element, model, signal);
+    if (view === "timeline") return await showTimeline(element, model, signal, changed);
+    showMonitor(element, model, signal);
   } catch (error) {
     if (!signal.aborted) waiting.show(`${name} cannot be shown`, (error as Error).message, false);
   }
+  return undefined;
 }
 
-async function showTimeline(element: HTMLElement, model: ServerModel, signal: AbortSignal): Promise<void> {
+async function showTimeline(
+  element: HTMLElement,
+  model: ServerModel,
+  signal: AbortSignal,
+  changed: (areUnsaved: boolean) => void,
+): Promise<SaveNotes> {
   const box = addBox(element, "tfvis-nb");
-  const host = Object.assign(new KernelTimelineHost(model.asModel), { fills: true, source: "server" });
+  const host = new FileTimelineHost(model.asModel, changed);
   followHeight(element, model, signal);
   const mounted = await mount(box, host, signal);
   box.shadowRoot?.querySelector("[data-part=grip]")?.remove();
   Object.assign(box, { tfvis: mounted });
+  return async () => {
+    try {
+      const { name, bytes } = await host.export("html", signal);
+      save(name, new Blob([bytes as BlobPart]));
+    } catch (error) {
+      mounted?.store.fail(`Export failed: ${(error as Error).message}`);
+      throw error;
+    }
+  };
 }
 
 function showMonitor(element: HTMLElement, model: ServerModel, signal: AbortSignal): void {

@@ -60,12 +60,13 @@ export function isOf({ run }: Store, selection: Selection | null): boolean {
   return numbers.every((number) => number >= 0 && number < count);
 }
 
-/** Keep the view under a name, in place of another one of that name. False where there are too many. */
-export function nameView(store: Store, name: string): boolean {
-  const views = store.host.get("views").filter((each) => each.name !== name);
-  if (views.length >= MOST_VIEWS) return false;
-  setViews(store, [...views, { name, ...savedView(store) }]);
-  return true;
+/** Keep the view under a name, in place of another one of that name. Returns what was done. */
+export function nameView(store: Store, name: string): "saved" | "replaced" | null {
+  const views = store.host.get("views");
+  const others = views.filter((each) => each.name !== name);
+  if (others.length >= MOST_VIEWS) return null;
+  setViews(store, [...others, { name, ...savedView(store) }]);
+  return others.length < views.length ? "replaced" : "saved";
 }
 
 export function setViews(store: Store, views: readonly NamedView[]): void {

@@ -46,6 +46,8 @@ class JupyterServer:
         self._sockets = tempfile.TemporaryDirectory(prefix="jupyter-")
         private["JUPYTER_RUNTIME_DIR"] = self._sockets.name
         private["JUPYTER_PATH"] = jupyter_path()
+        # Or else an extension in the virtual environment, as old as its installation, wins over ours.
+        private["JUPYTER_PREFER_ENV_PATH"] = "no"
         # Or else it asks, over the notebook's corner, whether it may fetch news.
         settings = Path(private["JUPYTERLAB_SETTINGS_DIR"]) / "@jupyterlab" / "apputils-extension"
         settings.mkdir(parents=True)

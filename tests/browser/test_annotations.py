@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.timeline import OpenExported, Timeline, saved
+from tests.browser.timeline import OpenExported, Timeline, asks_before_it_goes, saved
 from tests.browser.watched import Watched
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace
@@ -86,12 +86,34 @@ def test_a_colleague_sees_edits_and_sends_back(
         page.keyboard.press("Escape")
         assert listed(sent) == ["a range", "before it", "the longest / why?"]
         expect(sent.details).to_contain_text("seen?\nyes")
-        # The same page again, with one fewer.
-        sent.details.get_by_role("button", name="Edit the annotation a range").click()
-        sent.details.get_by_role("button", name="Delete").click()
+        # The same page again, with one fewer; by mistake at first.
+        edit = sent.details.get_by_role("button", name="Edit the annotation a range")
+        delete = sent.details.get_by_role("button", name="Delete")
+        deleted = sent.details.get_by_role("group", name="Deleted annotation")
+        edit.click()
+        delete.click()
+        expect(deleted.get_by_role("button", name="Undo")).to_be_focused()
+        page.keyboard.press("Control+z")
+        expect(deleted).to_have_count(0)
+        assert listed(sent) == ["a range", "before it", "the longest / why?"]
+        edit.click()
+        delete.click()
+        expect(deleted).to_contain_text("a range")
         assert listed(sent) == ["before it", "the longest / why?"]
         third = saved(page, tmp_path / "third.html")
+        # It is saved, and so goes unasked.
+        page.reload()
+        sent.wait()
         watch.end()
+        sent.lanes.focus()
+        page.keyboard.press("Escape")
+        edit.click()
+        delete.click()
+        asks_before_it_goes(page)
+        # With nothing changed there is nothing to ask.
+        page.on("dialog", lambda dialog: pytest.fail(dialog.type))
+        deleted.get_by_role("button", name="Undo").click()
+        page.reload()
     text = third.read_text("utf-8")
     found = re.search(r'id="tfvis-options">(.*?)</script>', text)
     assert found
@@ -110,6 +132,12 @@ def test_search_finds_them_and_they_can_be_given_up(exported: OpenExported, page
     timeline.search_box.fill("longest")
     expect(timeline.title).to_have_text("No matching event")
     assert listed(timeline) == ["the longest"]
+    # Deleted by hand, the browser could bring it back.
+    for key in ("Control+a", "Backspace"):
+        timeline.search_box.press(key)
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("Control+z")
+    expect(timeline.search_box).to_have_value("")
     timeline.clear()
     timeline.page.keyboard.press("Shift+N")
     expect(timeline.details.get_by_role("button", name="a range").first).to_be_focused()

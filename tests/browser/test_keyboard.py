@@ -70,6 +70,8 @@ def test_the_main_job_without_a_mouse(timeline: Timeline, tmp_path: Path) -> Non
     expect(details.get_by_role("form", name="Edit annotation")).to_be_visible()
     keys.go("button", "Delete")
     keys.press("Enter")
+    expect(details.get_by_role("button", name="Undo")).to_be_focused()
+    keys.press("Escape")
     expect(timeline.lanes).to_be_focused()
     # Menus give the focus back, whether something is chosen or not.
     keys.press("ContextMenu", "ArrowDown", "Escape")

@@ -91,5 +91,13 @@ def saved(page: Page, path: Path) -> Path:
     return path
 
 
+def asks_before_it_goes(page: Page) -> None:
+    """Have the page reload: it must ask whether to, and it stays."""
+    with page.expect_event("dialog") as asked:
+        page.evaluate("setTimeout(() => location.reload())")
+    assert asked.value.type == "beforeunload"
+    asked.value.dismiss()
+
+
 OpenExported = Callable[[Path], Timeline]
 """The type of the fixture `exported`."""

@@ -2,7 +2,9 @@
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
-import { MOST_ANNOTATIONS, MOST_NAME, MOST_TEXT } from "../../model/annotations";
+import { isUndo } from "../../input/keyboard";
+import { type Annotation, MOST_ANNOTATIONS, MOST_NAME, MOST_TEXT } from "../../model/annotations";
+import { isolated } from "../../model/format/bidi";
 import { keepAnnotation, removeAnnotation } from "../../state/annotations";
 import type { Store } from "../../state/store";
 import { annotationPlace } from "./annotation_list";
@@ -11,6 +13,7 @@ export function AnnotationEditor({ store, actions }: { store: Store; actions: Ac
   const draft = store.draft!;
   const [name, setName] = useState(draft.name);
   const [text, setText] = useState(draft.text);
+  const [isDeleted, setDeleted] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   // At once: what is typed next is meant for it, and would else be keys of the lanes.
   useLayoutEffect(() => {
@@ -29,6 +32,7 @@ export function AnnotationEditor({ store, actions }: { store: Store; actions: Ac
     keepAnnotation(store, { ...draft, name: name.trim(), text: text.trim() });
     close();
   };
+  if (isDeleted) return <Deleted store={store} annotation={draft} close={close} />;
   return (
     <form
       class="annotation-editor"
@@ -86,8 +90,8 @@ export function AnnotationEditor({ store, actions }: { store: Store; actions: Ac
             type="button"
             class="remove"
             onClick={() => {
+              setDeleted(true);
               removeAnnotation(store, draft.id);
-              close();
             }}
           >
             Delete
@@ -95,5 +99,44 @@ export function AnnotationEditor({ store, actions }: { store: Store; actions: Ac
         )}
       </div>
     </form>
+  );
+}
+
+/** In place of the form until something else is selected. */
+function Deleted({ store, annotation, close }: { store: Store; annotation: Annotation; close: () => void }) {
+  const button = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    button.current?.focus();
+    const shown = new AbortController();
+    store.on(["selection"], () => store.setPanel({ draft: null }), shown.signal);
+    return () => shown.abort();
+  }, []);
+  const undo = () => {
+    keepAnnotation(store, annotation);
+    close();
+  };
+  return (
+    <div
+      class="annotation-editor"
+      role="group"
+      aria-label="Deleted annotation"
+      onKeyDown={(event) => {
+        if (event.key === "Escape") close();
+        else if (isUndo(event)) undo();
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <p role="status">Deleted: {isolated(annotation.name)}</p>
+      <div class="buttons">
+        <button type="button" ref={button} class="primary" onClick={undo}>
+          Undo
+        </button>
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
+    </div>
   );
 }

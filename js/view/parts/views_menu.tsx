@@ -36,10 +36,12 @@ function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
   const views = store.host.get("views");
   const save = () => {
     if (!name.trim()) return;
-    const isSaved = nameView(store, name.trim());
+    const done = nameView(store, name.trim());
     // Exported pages can only be exported again.
-    const done = store.host.exports.length === 1 ? "View saved: export the page to keep it" : "View saved";
-    actions.surroundings.hint(isSaved ? done : `There are ${MOST_VIEWS} views already: delete one first`);
+    const more = store.host.exports.length === 1 ? ": export the page to keep it" : "";
+    actions.surroundings.hint(
+      done ? `View ${done}${more}` : `There are ${MOST_VIEWS} views already: delete one first`,
+    );
     close();
   };
   return (

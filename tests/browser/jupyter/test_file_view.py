@@ -14,7 +14,7 @@ from tests.browser.audit import WCAG, violations
 from tests.browser.file_browser import FileBrowser
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.monitor import Monitor
-from tests.browser.timeline import Timeline
+from tests.browser.timeline import Timeline, asks_before_it_goes
 from tests.browser.watched import Watched
 from tests.file_view.server import workers
 from tests.real_traces import DATA
@@ -37,6 +37,14 @@ def tabs(jupyter: JupyterServer) -> list[str]:
     (workspace,) = jupyter.api("GET", "/lab/api/workspaces")["workspaces"]["values"]
     dock = workspace["data"]["layout-restorer:data"]["main"]["dock"]
     return [name for name in dock["widgets"] if not name.startswith("launcher")]
+
+
+def annotate(timeline: Timeline, name: str) -> None:
+    timeline.lanes.click()
+    timeline.page.keyboard.press("n")
+    timeline.page.keyboard.type(name)
+    timeline.page.keyboard.press("Enter")
+    expect(timeline.lanes).to_be_focused()
 
 
 def wait_until(page: Page, holds: Callable[[], bool]) -> None:
@@ -71,6 +79,14 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     page.keyboard.press("Control+s")
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert not [url for url in asked if XSPACE in url and "content=1" in url]
+    # What it saves are notes, as a page.
+    annotate(timeline, "slow")
+    unsaved = page.locator(".lm-TabBar-tab.jp-mod-dirty")
+    expect(unsaved).to_have_count(1)
+    with page.expect_download() as saved:
+        page.keyboard.press("Control+s")
+    assert "<li>slow</li>" in Path(saved.value.path()).read_text()
+    expect(unsaved).to_have_count(0)
 
     browser.open_with(METADATA, "Timeline")
     # Until its tab is in front, the first file is the one that is shown.
@@ -99,6 +115,17 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     page.goto(f"{jupyter.url}/lab")
     Timeline(page.locator(".tfvis-nb-file .tfvis-nb")).wait()
     watch.end()
+    # Neither the page nor the tab takes notes with it unasked.
+    annotate(timeline, "other")
+    expect(unsaved).to_have_count(1)
+    asks_before_it_goes(page)
+    close = page.locator(".lm-TabBar-tab", has_text=XSPACE).locator(".lm-TabBar-tabCloseIcon")
+    close.click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(timeline.details).to_contain_text("other")
+    close.click()
+    page.get_by_role("button", name="Discard").click()
+    expect(browser.shown).to_have_count(0)
     for name in (XSPACE, METADATA):
         assert not [*(files / ".ipynb_checkpoints").glob(f"{Path(name).stem}*")]
     assert (files / XSPACE).read_bytes() == (DATA / "cpu_jax.xplane.pb").read_bytes()
