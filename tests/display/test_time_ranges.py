@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, SHARED, each, real_trace, step_stats_files, xspace_files
+from tests.real_traces import SHARED, each, real_trace, step_stats_files, xspace_files
 from tests.wire_reader import read_container
 from tfvis_nb import events
 from tfvis_nb.display.pages.page import in_time_range
@@ -19,9 +19,6 @@ RANGES = 3
 WITH_PAGE = 1
 """So many of them also as a whole page."""
 
-SMALL = [path for path in [*step_stats_files(), *xspace_files()] if path.stat().st_size < 2**18]
-OF_COLLECTION = [path for path in SMALL if DATA not in path.parents]
-CHOSEN = [path for path in SMALL if DATA in path.parents] + OF_COLLECTION[::10]
 WITH_MEMORY = "h200/keras_fit_gpu.xplane.pb"
 
 
@@ -44,7 +41,7 @@ def check_ranges(path: Path, count: int, pages: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", each(CHOSEN))
+@pytest.mark.parametrize("path", each([*step_stats_files(), *xspace_files()]))
 def test_any_range_of_a_trace_can_be_written(path: Path) -> None:
     check_ranges(path, RANGES, WITH_PAGE)
 

@@ -62,6 +62,13 @@ CRAFTED = {
     ),
 }
 
+LARGER_THAN_OURS = [
+    "SELECT 1" + " " * 10_000,
+    "SELECT 1 UNION SELECT 2 UNION SELECT 3",
+    f"SELECT {', '.join('1' * 101)}",
+]
+"""Statements beyond the limits of a session's connection."""
+
 
 @pytest.mark.parametrize("what", sample(CRAFTED, [*CRAFTED][::3]))
 def test_a_file_with_other_tables_is_refused_and_not_written(path: Path, what: str) -> None:
@@ -83,6 +90,9 @@ def test_a_connection_runs_nothing_of_a_file_whose_tables_nobody_compared(path: 
         with pytest.raises(sqlite3.DatabaseError):
             connection.execute("DROP TABLE rules")
         assert connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+        for beyond in LARGER_THAN_OURS:
+            with pytest.raises(sqlite3.Error):
+                connection.execute(beyond)
         if sys.version_info >= (3, 12):
             assert connection.getconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE)
 
