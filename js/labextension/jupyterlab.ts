@@ -7,7 +7,10 @@ export interface Signal<T> {
 export interface Context {
   path: string;
   pathChanged: Signal<string>;
-  model: { triggerStateChange(change: { name: "dirty"; oldValue: boolean; newValue: boolean }): void };
+  model: {
+    dirty: boolean;
+    triggerStateChange(change: { name: "dirty"; oldValue: boolean; newValue: boolean }): void;
+  };
 }
 
 export interface Widget {

@@ -103,18 +103,24 @@ function widgetFactory(app: App, packages: Packages, view: (typeof VIEWS)[number
   })();
 }
 
+/** What saves the notes of those views of a file that have unsaved ones; a file can be open in several. */
+const unsaved = new WeakMap<Context, Set<SaveNotes>>();
+
 /**
  * JupyterLab would save the empty model over the file, and copies a file that it can save as a checkpoint. Instead it
- * saves notes, as a page, once the function that is returned was told of some; until then it asks before it closes.
+ * saves notes, as a page, and asks before it closes a file with unsaved ones. Returns what saves those.
  */
-function saveNotesOnly(context: Context, save: SaveNotes): (areUnsaved: boolean) => void {
-  let dirty = false;
+function saveNotesOnly(context: Context): Set<SaveNotes> {
+  const known = unsaved.get(context);
+  if (known) return known;
+  const notes = new Set<SaveNotes>();
+  unsaved.set(context, notes);
   const saved = async () => {
-    if (dirty) await save();
+    for (const save of notes) await save();
     return true;
   };
   // Not the shared model's: a server that shares documents would save it.
-  Object.defineProperty(context.model, "dirty", { get: () => dirty, set: () => {} });
+  Object.defineProperty(context.model, "dirty", { get: () => notes.size > 0, set: () => {} });
   const contents = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(context), "contentsModel");
   Object.defineProperties(context, {
     canSave: { value: false },
@@ -128,11 +134,7 @@ function saveNotesOnly(context: Context, save: SaveNotes): (areUnsaved: boolean)
     saveAs: { value: saved },
     createCheckpoint: { value: async () => {} },
   });
-  return (areUnsaved) => {
-    const [oldValue, newValue] = [dirty, areUnsaved];
-    dirty = areUnsaved;
-    if (oldValue !== newValue) context.model.triggerStateChange({ name: "dirty", oldValue, newValue });
-  };
+  return notes;
 }
 
 function fileWidget(app: App, { widgets }: Packages, context: Context, viewAddress: string) {
@@ -140,7 +142,9 @@ function fileWidget(app: App, { widgets }: Packages, context: Context, viewAddre
   const { contents, serverSettings } = app.serviceManager;
   return new (class extends widgets.Widget {
     readonly #shown = new AbortController();
-    #save: SaveNotes = async () => {};
+    readonly #unsaved = saveNotesOnly(context);
+    #notes: SaveNotes | undefined;
+    readonly #save: SaveNotes = async () => this.#notes?.();
 
     constructor() {
       super();
@@ -150,17 +154,25 @@ function fileWidget(app: App, { widgets }: Packages, context: Context, viewAddre
 
     async #show(): Promise<void> {
       const { signal } = this.#shown;
-      const changed = saveNotesOnly(context, () => this.#save());
       const view = (await import(viewAddress)) as { default: typeof showFile };
       // Other drives than the server's own have a name, and their files are elsewhere.
       const name = contents.driveName(path) === "RTC" ? contents.localPath(path) : path;
       if (signal.aborted) return;
       const socket = connect(serverSettings);
-      this.#save = (await view.default(this.node, socket, name, signal, changed)) ?? this.#save;
+      this.#notes = await view.default(this.node, socket, name, signal, this.#changed);
     }
+
+    readonly #changed = (areUnsaved: boolean) => {
+      const oldValue = context.model.dirty;
+      if (areUnsaved) this.#unsaved.add(this.#save);
+      else this.#unsaved.delete(this.#save);
+      const newValue = context.model.dirty;
+      if (oldValue !== newValue) context.model.triggerStateChange({ name: "dirty", oldValue, newValue });
+    };
 
     override dispose(): void {
       this.#shown.abort();
+      this.#unsaved.delete(this.#save);
       super.dispose();
     }
   })();

@@ -96,6 +96,14 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
         second.host.get_by_role("button", name="Export").click()
         second.host.get_by_role("menuitem", name="Chrome trace").click()
     assert json.loads(Path(saved.value.path()).read_text())["traceEvents"]
+    # Another view of the file, as of any document.
+    page.evaluate("() => { window.jupyterapp.commands.execute('docmanager:clone'); }")
+    tabs_of_file = page.locator(".lm-TabBar-tab", has_text=METADATA)
+    expect(tabs_of_file).to_have_count(2)
+    expect(page.locator(".tfvis-nb-file [data-drawn]")).to_have_count(3)
+    tabs_of_file.last.locator(".lm-TabBar-tabCloseIcon").click()
+    expect(tabs_of_file).to_have_count(1)
+    wait_until(page, lambda: len(workers(jupyter.process.pid)) == 2)
 
     browser.open(SESSION)
     monitor = Monitor(browser.shown.locator(".tfvis-nb-monitor"))
