@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from google.protobuf import text_format
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tensorflow.core.framework.step_stats_pb2 import StepStats
 from tensorflow.core.protobuf.config_pb2 import RunMetadata
@@ -99,6 +99,7 @@ EVERYTHING: dict[str, Any] = {
 ALONE = {"raw_device", "outputs", "memory", "temp_bytes", "persistent_bytes"}
 
 
+@example([{"memory_stats": {"device_persistent_tensor_alloc_ids": [0]}}])
 @given(st.lists(NODE, min_size=1, max_size=3))
 def test_any_records_are_those_of_the_official_classes(nodes: list[dict[str, Any]]) -> None:
     made = run(*nodes)

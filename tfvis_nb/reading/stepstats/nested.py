@@ -43,7 +43,9 @@ def nested_table(source: Source, rows: np.ndarray) -> pa.Table:
     memory_stats = source.column("memory_stats")
     for name, field in _MEMORY_STATS.items():
         values = pc.struct_field(memory_stats, field)
-        if name in _ALWAYS or _has_value(values):
+        # An id in a list may be 0.
+        present = pc.list_value_length(values) if pa.types.is_list(values.type) else values
+        if name in _ALWAYS or _has_value(present):
             columns[name] = values.take(take)
     return pa.table(columns)
 
