@@ -229,11 +229,12 @@ def test_selected_rows_as_csv_and_the_view_as_png(timeline: Timeline) -> None:
     png = picture.value.path().read_bytes()
     assert png.startswith(b"\x89PNG")
     width, height = struct.unpack_from(">II", png, 16)
-    shown = timeline.host.locator(".main").bounding_box()
+    shown, last = (timeline.host.locator(name).last.bounding_box() for name in (".main", ".label"))
     assert shown
-    # A line above that says what it is of, the view, and the legend below.
+    assert last
+    # A line above that says what it is of, the view to its last lane, and the legend below.
     assert width == 2 * round(shown["width"])
-    assert height > 2 * (round(shown["height"]) + 40)
+    assert 40 < height / 2 - (last["y"] + last["height"] - shown["y"]) < 120
 
 
 def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_pictures_have_them() -> None:
     root = ET.fromstring(svg)
     (tracks,) = [group for group in root.iter(f"{SVG}g") if group.get("class") == "tracks"]
     labels = [text.text for text in tracks.findall(f"{SVG}text")]
-    assert labels == ["<phases>", "NIC"]
+    assert labels == ["<phases>", "NIC", "max 2 B"]
     shapes = [path.get("d", "").count("M") for path in tracks.findall(f"{SVG}path")]
     assert shapes == [len(hostile), 1]
     high = [float(each.get("viewBox", "").split()[3]) for each in (plain, root)]

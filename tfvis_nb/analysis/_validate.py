@@ -28,7 +28,7 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
     >>> from tfvis_nb.analysis import breakdown
     >>> breakdown("trace.pb")
     Traceback (most recent call last):
-    TypeError: breakdown takes a Trace, such as read_trace returns, not a str
+    TypeError: breakdown takes a Trace, such as read_trace returns, not str
     """
     parameters = inspect.signature(analysis, eval_str=True).parameters
     traces = [name for name, one in parameters.items() if one.annotation is Trace]
