@@ -85,8 +85,8 @@ export function transferFacts({ store, actions, id }: EventProps): Fact[] {
     if (duration > 0) {
       const recorded = `${formatBandwidth((1e9 * bytes) / duration)} as recorded`;
       const effective =
-        moving > 0 && moving < duration ? `, ${formatBandwidth((1e9 * bytes) / moving)} moving` : "";
-      facts.push({ term: "Bandwidth", value: recorded + effective });
+        moving > 0 && moving < duration ? `, ${formatBandwidth((1e9 * bytes) / moving)}\u00a0moving` : "";
+      facts.push({ term: "Bandwidth", value: unbroken(recorded + effective) });
     }
   }
   const moved = details.moved(id);

@@ -98,7 +98,7 @@ def test_a_clicked_transfer_says_what_moved(timeline: Timeline, received: Receiv
     route = timeline.details.locator(".route")
     for end in ("source", "destination"):
         expect(route).to_contain_text(received.row[end].rpartition("/device:")[2])
-    said = timeline.details.inner_text().replace("about ", "")
+    said = timeline.details.inner_text().replace("about ", "").replace("\xa0", " ")
     assert measure(said, "waiting {}") == pytest.approx(received.row["wait_ns"], rel=0.01)
     assert measure(said, "moving {}") == pytest.approx(received.row["transfer_ns"], rel=0.01)
     assert measure(said, "{} moving") == pytest.approx(received.row["bandwidth"], rel=0.01)

@@ -229,12 +229,14 @@ class RunRegistry:
                     traced_ns += duration_ns
                     counted.traced.append(duration_ns)
                 else:
-                    longest = max(longest, duration_ns) if traces < runs else duration_ns
+                    if traces == runs or duration_ns > longest:
+                        longest = duration_ns
                     counted.untraced.append(duration_ns)
                 runs += 1
                 total += duration_ns
                 first = first or began_ns
-                last = max(last, began_ns)
+                if began_ns > last:  # noqa: PLR1730 - without the call of max
+                    last = began_ns
                 counted.counts = runs, failed, total, longest, first, last, traces, traced_ns
                 try:
                     counted.put(runs, failed, total, longest, first, last, traces, traced_ns)

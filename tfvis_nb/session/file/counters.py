@@ -105,9 +105,12 @@ class Ledger:
         """Return a function that writes the counts of one signature, given the values of `Counts`."""
         write, pack, offset = os.pwrite, _RECORD.pack, len(_HEAD) + slot * _RECORD.size
 
-        def put(runs: int, failed: int, total: int, *rest: int) -> None:
+        def put(
+            runs: int, failed: int, total: int, longest: int, first: int, last: int, traces: int, traced: int
+        ) -> None:
             # Two values twice: if they differ, a reader knows that a record is being written.
-            write(self._file, pack(runs, failed, total, *rest, total, runs + failed), offset)
+            record = pack(runs, failed, total, longest, first, last, traces, traced, total, runs + failed)
+            write(self._file, record, offset)
 
         return put
 
