@@ -36,12 +36,19 @@ def step_spans(events: pd.DataFrame) -> pd.DataFrame:
     >>> step_spans(events.build(columns | {"op": ["PjitFunction", "op"]})).to_numpy().tolist()
     [[0, 20, 1], [20, 50, 1]]
     """
-    ends = events["start_ns"] + events["duration_ns"]
-    grouped = events[["step", "start_ns"]].assign(end_ns=ends).groupby("step")
-    return in_turn(
-        events,
-        grouped.agg(start_ns=("start_ns", "min"), end_ns=("end_ns", "max"), events=("start_ns", "size")),
-    )
+    # On few events `groupby` takes ten times as long.
+    codes, steps = pd.factorize(events["step"].to_numpy(), sort=True)
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes, minlength=len(steps))
+    first = np.cumsum(counts) - counts
+    start = events["start_ns"].to_numpy(np.int64)[order]
+    end = start + events["duration_ns"].to_numpy(np.int64)[order]
+    spans = {
+        "start_ns": np.minimum.reduceat(start, first),
+        "end_ns": np.maximum.reduceat(end, first),
+        "events": counts,
+    }
+    return in_turn(events, pd.DataFrame(spans, index=pd.Index(steps, name="step")))
 
 
 def in_turn(events: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:
