@@ -1,13 +1,15 @@
 /** What people have added to a trace, and whether anything but this window has it. */
 
-import type { Host } from "./host";
+import type { Options } from "./host";
+
+export type Notes = Pick<Options, "annotations" | "views">;
 
 /** The annotations and named views of timelines, to be compared: the kernel puts those of a file in its own form. */
-export function notesOf(hosts: readonly Pick<Host, "get">[]): string {
+export function notesOf(timelines: readonly Notes[]): string {
   return JSON.stringify(
-    hosts.map((host) => [
-      host.get("annotations").map(({ id, name, text, start, end }) => [id, name, text, start, end]),
-      host.get("views"),
+    timelines.map(({ annotations, views }) => [
+      annotations.map(({ id, name, text, start, end }) => [id, name, text, start, end]),
+      views,
     ]),
   );
 }

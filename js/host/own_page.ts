@@ -3,7 +3,7 @@
 import type { Annotation } from "../model/annotations";
 import { embedded, textOf } from "./embedded";
 import type { Options } from "./host";
-import { notesOf } from "./notes";
+import { type Notes, notesOf } from "./notes";
 import { StaticHost } from "./static_host";
 
 const OPTIONS = "tfvis-options";
@@ -11,13 +11,13 @@ const OPTIONS = "tfvis-options";
 const HEAD = "meta, title, style";
 const BODY = "noscript, script";
 
-/** The timelines of this page, and their notes as a file has them: the page's own, or the one exported last. */
-const hosts: StaticHost[] = [];
+/** The options of this page's timelines, and their notes as a file has them: the page's own, or the one exported last. */
+const timelines: Options[] = [];
 let kept = "";
 
 function askToStay(event: BeforeUnloadEvent): void {
   // Chrome before 119 knows no other way.
-  if (notesOf(hosts) !== kept) event.returnValue = true;
+  if (notesOf(timelines) !== kept) event.returnValue = true;
 }
 
 /** The options that the page came with. */
@@ -42,15 +42,15 @@ export function embeddedHost(
       makes: ["html"],
       make: async () => {
         const now = (all ?? own)();
-        kept = notesOf(hosts);
+        kept = notesOf(timelines);
         const stem = document.title.replace(/[^\p{L}\p{N}_.-]+/gu, "-").slice(0, 80);
         return { name: `${stem || "timeline"}.html`, bytes: ownPage(now.options, now.annotations) };
       },
     },
     options,
   );
-  hosts.push(host);
-  kept = notesOf(hosts);
+  timelines.push(host.options);
+  kept = notesOf(timelines);
   // The page around a frame is not ours, and browsers let no sandboxed frame ask.
   if (parent === window) addEventListener("beforeunload", askToStay);
   return host;
@@ -87,14 +87,14 @@ function listOf(annotations: readonly Annotation[]): string {
   return annotations.length ? list.outerHTML : "";
 }
 
-/** Another exported page with these annotations. */
-export function withAnnotations(page: Uint8Array, annotations: readonly Annotation[]): Uint8Array {
+/** Another exported page with these notes. */
+export function withNotes(page: Uint8Array, { annotations, views }: Notes): Uint8Array {
   const text = new TextDecoder().decode(page);
   const start = text.indexOf(`id="${OPTIONS}">`) + `id="${OPTIONS}">`.length;
   const end = text.indexOf("</script>", start);
   const options = JSON.parse(text.slice(start, end)) as object;
   return new TextEncoder().encode(
-    text.slice(0, start) + jsonText({ ...options, annotations }) + text.slice(end),
+    text.slice(0, start) + jsonText({ ...options, annotations, views }) + text.slice(end),
   );
 }
 

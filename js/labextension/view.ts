@@ -34,7 +34,7 @@ export type SaveNotes = () => Promise<void>;
 class FileTimelineHost extends KernelTimelineHost {
   readonly fills = true;
   readonly source = "server";
-  #kept = notesOf([this]);
+  #kept = this.#notes();
 
   constructor(
     model: AnyModel,
@@ -45,15 +45,19 @@ class FileTimelineHost extends KernelTimelineHost {
 
   override set<K extends keyof Options>(key: K, value: Options[K]): void {
     super.set(key, value);
-    if (key === "annotations" || key === "views") this.changed(notesOf([this]) !== this.#kept);
+    if (key === "annotations" || key === "views") this.changed(this.#notes() !== this.#kept);
+  }
+
+  #notes(): string {
+    return notesOf([{ annotations: this.get("annotations"), views: this.get("views") }]);
   }
 
   override async export(format: ExportFormat, signal: AbortSignal) {
-    const notes = notesOf([this]);
+    const notes = this.#notes();
     const file = await super.export(format, signal);
     if (format === "html") {
       this.#kept = notes;
-      this.changed(notesOf([this]) !== notes);
+      this.changed(this.#notes() !== notes);
     }
     return file;
   }

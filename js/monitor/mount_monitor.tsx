@@ -62,11 +62,17 @@ export function mountMonitor(
   bindKeys(panel, !height, store, signal);
   keepFocus(root, signal);
   watchSize(root, store, signal);
+  if (!height) addEventListener("beforeunload", (event) => askToStay(event, store), { signal });
   signal.addEventListener("abort", () => {
     render(null, root);
     root.remove();
   });
   return store;
+}
+
+function askToStay(event: BeforeUnloadEvent, store: MonitorStore): void {
+  // Chrome before 119 knows no other way.
+  if (store.areNotesUnsaved) event.returnValue = true;
 }
 
 /** On a page of its own nothing else can want the keys, where the focus is nowhere. */

@@ -1,7 +1,7 @@
 /** A trace as a timeline below the tables. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { withAnnotations } from "../host/own_page";
+import { withNotes } from "../host/own_page";
 import { StaticHost } from "../host/static_host";
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration } from "../model/format/units";
@@ -57,12 +57,14 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
         make: async (format) => {
           const { name, content } = await host.download(row.trace, format as "html" | "json");
           const bytes = new Uint8Array(await content.arrayBuffer());
-          const { annotations } = trace.options;
-          return { name, bytes: format === "html" ? withAnnotations(bytes, annotations) : bytes };
+          if (format === "json") return { name, bytes };
+          store.exported(row.trace);
+          return { name, bytes: withNotes(bytes, trace.options) };
         },
       },
-      { height },
+      { ...store.options.get(row.trace), height },
     );
+    store.options.set(row.trace, trace.options);
     held.current = Object.assign(trace, { fills });
     const element = stage.current;
     mount(element, trace, AbortSignal.any([signal, shown.signal])).then((mounted) => {

@@ -1,5 +1,7 @@
 /** The state of one monitor: the session, the user's choices, pending requests. */
 
+import type { Options } from "../host/host";
+import { notesOf } from "../host/notes";
 import { save } from "../ui/download";
 import type { Order } from "../ui/sort";
 import { awaited, Rate } from "./changes";
@@ -13,6 +15,8 @@ import type { SignatureColumn, TraceColumn } from "./sorting";
 const PATIENCE_MS = 1500;
 /** A request that is carried out at once is not worth a line of its own. */
 const LONG_ASKED_MS = 2000;
+
+const NO_NOTES = notesOf([{ annotations: [], views: [] }]);
 
 export interface Notice {
   text: string;
@@ -35,6 +39,10 @@ export class MonitorStore {
   isNarrow = false;
   /** Traces that are shown as timelines, the last one opened first. */
   opened: TraceRow[] = [];
+  /** How traces that were opened are shown, and what was added to them; one that is opened again has it still. */
+  readonly options = new Map<number, Options>();
+  /** The notes of those that were exported, as the latest page has them. */
+  readonly #exported = new Map<number, string>();
   /** Traces that arrived after they were requested. */
   readonly arrived = new Set<number>();
   notice: Notice | null = null;
@@ -121,6 +129,22 @@ export class MonitorStore {
   close(trace: number): void {
     this.opened = this.opened.filter((row) => row.trace !== trace);
     this.emit();
+  }
+
+  /** The page that is being made of a trace has its notes. */
+  exported(trace: number): void {
+    this.#exported.set(trace, this.#notes(trace));
+  }
+
+  /** Whether a trace has annotations or named views that no exported page has. */
+  get areNotesUnsaved(): boolean {
+    return [...this.options.keys()].some(
+      (trace) => this.#notes(trace) !== (this.#exported.get(trace) ?? NO_NOTES),
+    );
+  }
+
+  #notes(trace: number): string {
+    return notesOf([this.options.get(trace)!]);
   }
 
   /** Sends a command; `key` identifies it among others under way. */
