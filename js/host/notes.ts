@@ -13,3 +13,11 @@ export function notesOf(timelines: readonly Notes[]): string {
     ]),
   );
 }
+
+/** Have the browser ask before it leaves this page while there are notes that no file has. */
+export function askToStay(areUnsaved: () => boolean): void {
+  addEventListener("beforeunload", (event) => {
+    // Chrome before 119 knows no other way.
+    if (areUnsaved()) event.returnValue = true;
+  });
+}

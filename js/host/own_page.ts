@@ -3,7 +3,7 @@
 import type { Annotation } from "../model/annotations";
 import { embedded, textOf } from "./embedded";
 import type { Options } from "./host";
-import { type Notes, notesOf } from "./notes";
+import { askToStay, type Notes, notesOf } from "./notes";
 import { StaticHost } from "./static_host";
 
 const OPTIONS = "tfvis-options";
@@ -14,11 +14,6 @@ const BODY = "noscript, script";
 /** The options of this page's timelines, and their notes as a file has them: the page's own, or the one exported last. */
 const timelines: Options[] = [];
 let kept = "";
-
-function askToStay(event: BeforeUnloadEvent): void {
-  // Chrome before 119 knows no other way.
-  if (notesOf(timelines) !== kept) event.returnValue = true;
-}
 
 /** The options that the page came with. */
 export function ownOptions<T>(): T {
@@ -52,7 +47,7 @@ export function embeddedHost(
   timelines.push(host.options);
   kept = notesOf(timelines);
   // The page around a frame is not ours, and browsers let no sandboxed frame ask.
-  if (parent === window) addEventListener("beforeunload", askToStay);
+  if (parent === window) askToStay(() => notesOf(timelines) !== kept);
   return host;
 }
 

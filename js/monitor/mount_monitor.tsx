@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import { suppressShortcuts, yieldShortcuts } from "../host/jupyter_shortcuts";
+import { askToStay } from "../host/notes";
 import { bindSize } from "../ui/resize_handle";
 import { styledShadow } from "../ui/styled_shadow";
 import { detectTheme, watchTheme } from "../ui/theme";
@@ -62,17 +63,12 @@ export function mountMonitor(
   bindKeys(panel, !height, store, signal);
   keepFocus(root, signal);
   watchSize(root, store, signal);
-  if (!height) addEventListener("beforeunload", (event) => askToStay(event, store), { signal });
+  if (!height) askToStay(() => store.areNotesUnsaved);
   signal.addEventListener("abort", () => {
     render(null, root);
     root.remove();
   });
   return store;
-}
-
-function askToStay(event: BeforeUnloadEvent, store: MonitorStore): void {
-  // Chrome before 119 knows no other way.
-  if (store.areNotesUnsaved) event.returnValue = true;
 }
 
 /** On a page of its own nothing else can want the keys, where the focus is nowhere. */

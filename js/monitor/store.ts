@@ -39,7 +39,7 @@ export class MonitorStore {
   isNarrow = false;
   /** Traces that are shown as timelines, the last one opened first. */
   opened: TraceRow[] = [];
-  /** How traces that were opened are shown, and what was added to them; one that is opened again has it still. */
+  /** How traces that were opened are shown, and what was added to them, for when they are opened again. */
   readonly options = new Map<number, Options>();
   /** The notes of those that were exported, as the latest page has them. */
   readonly #exported = new Map<number, string>();
