@@ -6,6 +6,11 @@ from playwright.sync_api import expect
 from tests.browser.dashboard import MEMORY, TRACE
 from tests.browser.notebook import OpenNotebook
 
+CHOSEN = """
+import ipywidgets.widgets.widget as w
+print([each.trait_values().get("_chosen") for each in w._instances.values()])
+"""
+
 
 @pytest.mark.thorough
 def test_it_works_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
@@ -46,6 +51,7 @@ def test_dashboards_of_a_notebook_do_not_disturb_each_other_and_close(notebook: 
     expect(one.panels).to_have_count(1)
     # The next run of the cell has the same tab in front.
     one.tab("Transfers")
+    book.wait_until(lambda: "Transfers" in book.ask(CHOSEN))
     book.run(1)
     tab = book.dashboard(1).wait().panels.get_by_role("tab", name="Transfers", exact=True)
     expect(tab).to_have_attribute("aria-selected", "true")

@@ -45,6 +45,7 @@ import ipywidgets.widgets.widget as w
 shown = [each for each in w._instances.values() if isinstance(each, TimelineWidget)]
 """
 COUNT = f"{SHOWN}\nprint(len(shown))"
+GROUPED = f"{SHOWN}\nprint(*(each.group_by for each in shown))"
 SELECTED = f"{SHOWN}\nprint(*(name for each in shown for name in sorted(each.selection['name'])))"
 HOLD = "import gc, weakref\nheld = weakref.ref(t)"
 HELD = "gc.collect()\nprint(held() is not None)"
@@ -110,6 +111,8 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
     assert book.ask(COUNT) == "4"
     book.ask(HOLD)
     book.timeline(2).root.get_by_role("combobox", name="Group lanes").select_option("kind")
+    # The view saves changes after a moment; a cell that is run before that comes first.
+    book.wait_until(lambda: "kind" in book.ask(GROUPED))
     for _ in range(2):
         book.run(2)
     # It shows what the one before did.
