@@ -42,14 +42,14 @@ class StoredWidget(anywidget.AnyWidget):
     def store(self, still: Callable[[], str], page: Callable[[], str] | None = None) -> str:
         """Publish the stored part; return the HTML for the widget's own output: outside notebooks, `still`.
 
-        `page` is called after the cell and returns the page for the frame, or an empty text for no frame.
+        `page` returns the page for the frame, or an empty text for no frame. Both are called after the cell:
+        they take longer than drawing the widget, which is published after its HTML is returned.
         """
         if not hasattr(get_ipython(), "kernel"):
             return still()
         self._kept = (still, page)
-        self._publish(still())
-        if page is not None:
-            after_cell(self.store_again)
+        self._publish()
+        after_cell(self.store_again)
         return ""
 
     def store_again(self) -> None:
@@ -59,7 +59,7 @@ class StoredWidget(anywidget.AnyWidget):
         still, page = self._kept
         self._publish(still(), page() if page is not None else "", update=True)
 
-    def _publish(self, still: str, page: str = "", *, update: bool = False) -> None:
+    def _publish(self, still: str = "", page: str = "", *, update: bool = False) -> None:
         text = stored_html(self._stored, still, page, height=self.height)
         # A text-only front end shows the widget's own text.
         data = {"text/html": text, "text/plain": ""}
