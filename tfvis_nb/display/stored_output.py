@@ -48,7 +48,8 @@ class StoredWidget(anywidget.AnyWidget):
         if not hasattr(get_ipython(), "kernel"):
             return still()
         self._kept = (still, page)
-        self._publish()
+        # No HTML yet: for the first one, JupyterLab 4.6 loads MathJax, and the view is drawn after that.
+        self._publish("")
         after_cell(self.store_again)
         return ""
 
@@ -57,12 +58,12 @@ class StoredWidget(anywidget.AnyWidget):
         if self._kept is None:
             return
         still, page = self._kept
-        self._publish(still(), page() if page is not None else "", update=True)
+        text = stored_html(self._stored, still(), page() if page is not None else "", height=self.height)
+        self._publish(text, update=True)
 
-    def _publish(self, still: str = "", page: str = "", *, update: bool = False) -> None:
-        text = stored_html(self._stored, still, page, height=self.height)
+    def _publish(self, text: str, *, update: bool = False) -> None:
         # A text-only front end shows the widget's own text.
-        data = {"text/html": text, "text/plain": ""}
+        data = {"text/plain": ""} | ({"text/html": text} if text else {})
         _publish(data, transient={"display_id": f"tfvis-{self._stored}"}, update=update)
 
 

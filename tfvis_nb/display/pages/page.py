@@ -237,7 +237,8 @@ def packed_parts(
         raise TypeError(Text("max_bytes_no_number", max_bytes=max_bytes))
     # Before anything that grows with the number of lanes.
     lanes = order_lanes(trace.events, at_most=MOST_LANES)
-    if max_bytes is not None and len(trace.events) > _SAMPLES * _SAMPLE:
+    packed = drawn is not None and details is not None
+    if max_bytes is not None and not packed and len(trace.events) > _SAMPLES * _SAMPLE:
         estimate = estimated_bytes(trace)
         if estimate > max_bytes * _ESTIMATE_MARGIN:
             raise _too_large(trace, estimate, max_bytes)
