@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,13 +24,19 @@ source = tv.Trace(events.build({
 """
 
 
-def outputs(*cells: str) -> list[NotebookNode]:
-    """Run cells; the outputs of the last one."""
+def outputs(*cells: str, sent: list[dict[str, Any]] | None = None) -> list[NotebookNode]:
+    """Run cells; the outputs of the last one. What the kernel sends is added to `sent`."""
     import nbformat
     from nbclient import NotebookClient
 
+    class Client(NotebookClient):
+        def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
+            if sent is not None:
+                sent.append(msg)
+            return super().process_message(msg, cell, cell_index)
+
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    NotebookClient(notebook, store_widget_state=False, timeout=300).execute()
+    Client(notebook, store_widget_state=False, timeout=300).execute()
     found: list[NotebookNode] = notebook.cells[-1].outputs
     return found
 
@@ -44,6 +50,17 @@ def test_a_picture_and_the_timeline_are_beside_the_widget(show: str, data: Path)
     assert "allow-same-origin" not in html
     assert VIEW in widget.data
     assert widget.data["text/html"] == ""
+
+
+@pytest.mark.parametrize("show", ["show_timeline", "show_dashboard"])
+def test_the_widget_is_sent_before_what_takes_longer(show: str, data: Path) -> None:
+    sent: list[dict[str, Any]] = []
+    outputs(f"import tfvis_nb as tv\ntv.{show}({str(data / 'local_mlp_step1.pb')!r})", sent=sent)
+    (widget,) = (number for number, each in enumerate(sent) if each["msg_type"] == "execute_result")
+    # JupyterLab draws nothing before it has loaded what it typesets the first HTML with.
+    assert not any(each["content"].get("data", {}).get("text/html") for each in sent[: widget + 1])
+    later = [each["msg_type"] for each in sent[widget + 1 :]]
+    assert later.index("comm_msg") < later.index("update_display_data")
 
 
 @pytest.mark.thorough

@@ -1,6 +1,5 @@
 """The dashboard: a timeline, with charts and tables below that move with it."""
 
-from functools import partial
 from typing import Any
 
 import ipywidgets
@@ -151,9 +150,12 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         self.timeline.send_details_soon()
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        return {**data, "text/html": self.timeline.store(self._still, self.timeline.page_to_keep)}, metadata
+
+    def _still(self) -> str:
+        """Return the HTML stored in the notebook file."""
         below = overview_html(self.timeline.shown)
-        still = partial(static_html, self.trace, title=self.timeline.title, below=below)
-        return {**data, "text/html": self.timeline.store(still, self.timeline.page_to_keep)}, metadata
+        return static_html(self.trace, title=self.timeline.title, below=below)
 
 
 def show_dashboard(
