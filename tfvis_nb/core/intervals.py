@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.texts import Text
 
 _WHOLE = 1 << 62
@@ -60,7 +61,7 @@ def priority_union(group: np.ndarray, start: np.ndarray, end: np.ndarray, level:
     edges = _edges(group[some], start[some], end[some])
     levels = np.concatenate([level[some], level[some]])[edges.order]
     top = np.zeros(len(levels), np.int64)
-    for one in np.unique(levels).tolist():
+    for one in distinct_numbers(levels).tolist():
         rows = np.flatnonzero(levels == one)
         active = np.cumsum(edges.change[rows])
         began = rows[(active > 0) & (np.append(0, active[:-1]) == 0)]

@@ -1,4 +1,4 @@
-"""Bisect many ranges at once."""
+"""Sorted arrays: distinct values, and bisecting many ranges at once."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,20 @@ import numpy as np
 
 Fits = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Returns, for given queries and an index for each, whether that index still fits (bool)."""
+
+
+def distinct_numbers(values: np.ndarray) -> np.ndarray:
+    """Return the distinct numbers of an array of integers, ascending.
+
+    NumPy 2.3 and later hash them in `numpy.unique`, which takes 40 times longer if there are many.
+
+    >>> distinct_numbers(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
 
 
 def bisect_ranges(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:

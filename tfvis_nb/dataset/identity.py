@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset.layout import brief_name
 from tfvis_nb.events import NO_STEP
@@ -116,7 +117,7 @@ def identified(trace: Trace, names: Named, hosts: Sequence[str]) -> tuple[Trace,
 
 def _numbers(trace: Trace, first: int | None) -> list[int]:
     """Return the number of each step of a trace."""
-    steps = np.unique(trace.events["step"].to_numpy())
+    steps = distinct_numbers(trace.events["step"].to_numpy())
     steps = steps[steps != NO_STEP]
     count = int(steps.max(initial=-1)) + 1
     labelled = [_NUMBER.search(trace.step_labels.get(step, "")) for step in steps.tolist()]

@@ -15,6 +15,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.progress import without_progress
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import levels, manifest
 from tfvis_nb.dataset.identity import Identity, identified
@@ -113,7 +114,7 @@ def _parts(trace: Trace, identity: Identity, key: str) -> Iterator[tuple[str, pa
     for task, recorded in identity.tasks.items():
         own = np.flatnonzero((trace.events["task"] == recorded).to_numpy())
         step = numbers[trace.events["step"].to_numpy()[own]]
-        present_steps = np.unique(step[step != NO_STEP])
+        present_steps = distinct_numbers(step[step != NO_STEP])
         path = part_path(levels.FOLDER, key, identity.run, task, present_steps.tolist())
         yield path, levels.level_table(trace, own, step)
     yield f"{DETAILS}/{key}.parquet", _details(trace)

@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from tfvis_nb.core.categories import containing, map_categories
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text, id_of
@@ -34,7 +35,7 @@ def gpu_rows_notes(trace: Trace) -> list[str]:
     recorded = map_categories(events["kind"], lambda kind: kind in _RECORDED).astype(bool)
     task = events["task"].cat
     run = events["step"].to_numpy(np.int64) * (len(task.categories) + 1) + task.codes.to_numpy()
-    lacking = worked & ~np.isin(run, np.unique(run[recorded]))
+    lacking = worked & ~np.isin(run, distinct_numbers(run[recorded]))
     # Thread rows of a profiler name no device; its ops on a GPU come with kernels of that GPU.
     if not lacking.any():
         return []

@@ -19,6 +19,7 @@ from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.analysis.events.activity import activity
 from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 
 LONG_SLEEP = 100_000
@@ -73,7 +74,8 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
         last_arrivals(trace, times),
     ]
     known = concat_dependencies(parts)
-    every = concat_dependencies([known, _guesses(times, known, np.unique(np.concatenate([given, taken])))])
+    either = distinct_numbers(np.concatenate([given, taken]))
+    every = concat_dependencies([known, _guesses(times, known, either)])
     return every.take(np.lexsort((_turns(every), every.released_at, every.satisfied_at)))
 
 
@@ -117,7 +119,7 @@ def _instant_links(every: Dependencies) -> _InstantLinks:
     is_source = np.zeros(len(is_target), bool)
     is_source[every.source[follower]] = True
     leader = instant[is_source[every.target[instant]]]
-    moments = np.unique(every.satisfied_at[leader])
+    moments = distinct_numbers(every.satisfied_at[leader])
 
     def key(event: np.ndarray, dependency: np.ndarray) -> np.ndarray:
         moment = np.searchsorted(moments, every.satisfied_at[dependency])

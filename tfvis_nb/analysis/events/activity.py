@@ -12,6 +12,7 @@ from tfvis_nb.analysis.events.nesting import WAITING
 from tfvis_nb.core.categories import beginning, containing, is_kind, map_categories
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -154,7 +155,7 @@ def repeats(events: pd.DataFrame) -> np.ndarray:
         return np.zeros(len(events), bool)
     width = len(events["op"].cat.categories) + 1
     key = events["task"].cat.codes.to_numpy(np.int64) * width + events["op"].cat.codes.to_numpy()
-    mask: np.ndarray = is_host & np.isin(key, np.unique(key[ops]))
+    mask: np.ndarray = is_host & np.isin(key, distinct_numbers(key[ops]))
     return mask
 
 

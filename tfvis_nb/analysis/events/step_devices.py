@@ -10,6 +10,7 @@ from tfvis_nb.analysis.events.activity import accelerators, during_steps
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 
 
@@ -54,7 +55,7 @@ def step_devices(trace: Trace) -> StepDevices | None:
     width = len(devices) + 1
     key = (np.searchsorted(numbers, step) * len(tasks) + task[event]) * width + device[event] + 1
     which, distinct = pd.factorize(key)
-    keys = np.unique(np.concatenate([distinct, distinct // width * width]))
+    keys = distinct_numbers(np.concatenate([distinct, distinct // width * width]))
     device_row = np.asarray(np.searchsorted(keys, distinct))[which]
     whole = np.searchsorted(keys, keys // width * width)
     of_step, of_device = keys // width // len(tasks), keys % width

@@ -20,6 +20,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.core.format import format_bytes
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -101,7 +102,7 @@ def _variables(trace: Trace, moved: pd.DataFrame) -> Figures:
     source = events.iloc[made["source"].to_numpy()]
     op, name = source["op"].astype(str), source["name"].astype(str)
     reads = op.str.fullmatch(_READS) | (op.eq("Identity") & name.str.fullmatch(_READS_OF_REFERENCES))
-    copies = np.unique(made["target"].to_numpy()[reads.to_numpy()])
+    copies = distinct_numbers(made["target"].to_numpy()[reads.to_numpy()])
     copied = float(size.loc[copies].sum())
     if not copied or copied < VARIABLES.value * float(size.sum()):
         return {"variables": 0, "variable_bytes": 0}

@@ -20,6 +20,7 @@ from tfvis_nb.analysis.graph.cpu_placement import cpu_placement
 from tfvis_nb.analysis.steps.cpu_ops_between_kernels import cpu_ops_between_kernels
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
@@ -108,7 +109,7 @@ def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     made = launch & to_host[target] & (start[target] < end[source])
     brought = ~launch & to_host[source]
     keys = ["task", "name"]
-    asking = events.iloc[np.unique(np.concatenate([source[made], target[brought]]))][keys].astype(str)
+    asking = events.iloc[distinct_numbers(np.concatenate([source[made], target[brought]]))][keys].astype(str)
     rows = pd.MultiIndex.from_frame(table[keys].astype(str))
     found: np.ndarray = rows.isin(pd.MultiIndex.from_frame(asking))
     return found

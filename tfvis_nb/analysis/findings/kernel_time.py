@@ -37,7 +37,7 @@ def kernel_time(trace: Trace, runs: pd.DataFrame, chosen: np.ndarray) -> dict[st
     np.add.at(alone, found.group[mine], found.length[mine])
     most = int(alone.argmax())
     rows = np.flatnonzero(chosen & in_steps & (group == most))
-    own = runs.iloc[rows]
+    own = runs[["name", "op", "duration_ns", "capability"]].iloc[rows]
     by_op = own["duration_ns"].groupby(own["op"].where(own["op"] != "", own["name"])).sum()
     place = events.iloc[rows[0]]
     return {

@@ -40,7 +40,7 @@ def _waits(trace: Trace) -> pd.DataFrame:
     runs = kernel_runs(trace)
     runs = runs.assign(waits_ns=stream_waits(trace)[runs["event"]])
     runs = runs[runs["waits_ns"] > 0].copy()
-    events = trace.events.iloc[runs["event"]]
+    events = trace.events[["step", "task", "device"]].iloc[runs["event"]]
     runs["step"] = events["step"].to_numpy(np.int64)
     for name in ("task", "device"):
         runs[name] = events[name].astype(object).fillna("").astype(str).to_numpy()

@@ -45,7 +45,9 @@ def function_events(trace: Trace) -> FunctionEvents:
     """Find the calls of functions, and the tracings and compilations in each."""
     events = trace.events
     is_host = is_kind(events, "host")
-    is_call = is_host & events["detail"].str.contains(_MARK, regex=False).fillna(value=False).to_numpy(bool)
+    is_call = is_host.copy()
+    marked = events["detail"][is_host].str.contains(_MARK, regex=False)
+    is_call[is_host] = marked.fillna(value=False).to_numpy(bool)
     is_tracing = is_host & ~is_call & map_categories(events["op"], lambda text: text == _BUILDING)
     jitted = jitted_events(trace)
     is_call, is_tracing = is_call | jitted.calls, is_tracing | jitted.lowerings

@@ -20,6 +20,7 @@ from tfvis_nb.analysis.steps.slow_steps import slow_first_step
 from tfvis_nb.analysis.unavailable import NONE, dtypes, why_not
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -87,7 +88,7 @@ def unit_of(name: str) -> str:
 def _numbers(trace: Trace) -> np.ndarray:
     """Return the numbers of the steps in ascending order."""
     steps = trace.steps["step"].to_numpy(np.int64)
-    return np.unique(steps[steps != NO_STEP])
+    return distinct_numbers(steps[steps != NO_STEP])
 
 
 def _median(trace: Trace, step: np.ndarray, amount: np.ndarray) -> Measured:

@@ -15,6 +15,7 @@ from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.options import near
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -130,5 +131,5 @@ def names_of(trace: Trace, subject: str) -> Iterable[str]:
             lines = [] if trace.stacks is None else trace.stacks.own_lines().tolist()
             found = [re.sub(r".*/", "", line) for line in lines]
         case _:
-            found = [ACTIVITIES[number] for number in np.unique(activity(trace)) if number]
+            found = [ACTIVITIES[number] for number in distinct_numbers(activity(trace)) if number]
     return [name for name in found if name]

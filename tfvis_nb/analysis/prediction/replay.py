@@ -8,6 +8,7 @@ import pandas as pd
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 
 _LEAST = 0.05
@@ -128,7 +129,7 @@ def _lags(table: Dependencies) -> np.ndarray:
     """Return the lag of each dependency from its release until its target continues, in ns (float64)."""
     recorded = (table.satisfied_at - table.released_at).astype(np.float64)
     least = np.zeros(len(recorded))
-    for kind in np.unique(table.kind).tolist():
+    for kind in distinct_numbers(table.kind).tolist():
         of_kind = table.kind == kind
         least[of_kind] = np.quantile(recorded[of_kind], _LEAST, method="lower")
     # The time each dependency alone would allow, the last one of each point at its end.

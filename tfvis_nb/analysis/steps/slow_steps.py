@@ -18,6 +18,7 @@ from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.format import format_ratio
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
@@ -118,7 +119,8 @@ def slow_first_step(trace: Trace) -> FirstStep | None:
     if first < SLOW_STEP_RATIO * median:
         return None
     kernels = (trace.events["kind"] == "kernel").to_numpy()
-    with_kernels = set(np.unique(trace.events["step"].to_numpy()[kernels]).tolist()) - {event_table.NO_STEP}
+    of_kernels = distinct_numbers(trace.events["step"].to_numpy()[kernels])
+    with_kernels = set(of_kernels.tolist()) - {event_table.NO_STEP}
     if with_kernels == {int(steps["step"].iloc[0])}:
         return None
     share = (first - median) / max(int(duration.sum()), 1)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.programs.operand_links import operand_links
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.display.large.entries import matching_entries, outline_bytes, part_bytes
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import (
@@ -134,7 +135,7 @@ class Windows:
         if len(requested) == 1:
             ids = _around(links, int(requested[0]), max(int(question.get("hops", 1)), 1))
             ids = np.concatenate([ids, holders, _last_readers(trace.events, edges, holders)])
-        ids = np.unique(ids)
+        ids = distinct_numbers(ids)
         part = subset(trace, ids, edges)
         numbers: dict[str, Any] = {
             "events": ids.tolist(),
@@ -191,7 +192,7 @@ def _around(edges: pd.DataFrame, event: int, hops: int) -> np.ndarray:
 def _last_readers(events: pd.DataFrame, edges: pd.DataFrame, holders: np.ndarray) -> np.ndarray:
     """Find the events that read outputs of `holders`; of many, those that end last."""
     reads = edges["kind"].isin(["data", "transfer"]) & edges["source"].isin(holders)
-    readers = np.unique(edges["target"].to_numpy("i8")[reads.to_numpy()])
+    readers = distinct_numbers(edges["target"].to_numpy("i8")[reads.to_numpy()])
     times = events[["start_ns", "duration_ns"]].take(readers)
     return readers[np.argsort(times.sum(axis=1).to_numpy(), kind="stable")][-MOST_LISTED:]
 

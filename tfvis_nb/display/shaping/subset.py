@@ -11,6 +11,7 @@ from tfvis_nb.core.annotations import carried
 from tfvis_nb.core.counters import within
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKS
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 
 
@@ -34,7 +35,9 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
         programs=trace.programs,
     )
     part.annotations = carried([trace.annotations], part.events)
-    known = edges_in_steps(trace, np.unique(part.events["step"].to_numpy())) if edges is None else edges
+    known = (
+        edges_in_steps(trace, distinct_numbers(part.events["step"].to_numpy())) if edges is None else edges
+    )
     part.edges = ends_within(ids, known)
     kinds = part.events["kind"]
     if kinds.isin(["transfer", "memcpy"]).any():

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.time_series.counters import counter_statistics
 from tfvis_nb.core.counters import SERIES, series_starts, within
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.drawn import VERSION, origin_ns
@@ -124,7 +125,7 @@ def reduced(time: np.ndarray, value: np.ndarray, buckets: int) -> np.ndarray:
     heads = np.flatnonzero(np.diff(part, prepend=-1))
     lasts = np.append(heads[1:], len(time)) - 1
     by_value = np.lexsort((value, part))
-    kept: np.ndarray = np.unique(np.concatenate([heads, lasts, by_value[heads], by_value[lasts]]))
+    kept: np.ndarray = distinct_numbers(np.concatenate([heads, lasts, by_value[heads], by_value[lasts]]))
     return kept
 
 

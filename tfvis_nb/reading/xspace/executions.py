@@ -7,6 +7,7 @@ do not. However, the calls of a function and the runs of its programs are in the
 
 import numpy as np
 
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.xspace.links import Links
 from tfvis_nb.reading.xspace.rows import Sparse
@@ -29,7 +30,7 @@ def executed_steps(links: Links, calls: Sparse, start: np.ndarray, step: np.ndar
     function[number[np.searchsorted(execution.rows, ran.rows)]] = ran.numbers
     ordered = np.argsort(start[calls.rows], kind="stable")
     found = np.full(len(runs), NO_STEP, np.int64)
-    for one in np.unique(function[function >= 0]).tolist():
+    for one in distinct_numbers(function[function >= 0]).tolist():
         own = np.flatnonzero(function == one)
         own = own[np.argsort(first[own], kind="stable")]
         called = calls.rows[ordered[calls.numbers[ordered] == one]]

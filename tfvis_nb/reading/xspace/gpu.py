@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.events import KINDS
 from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.xspace.events import Events
@@ -72,7 +73,7 @@ def gpu_rows(events: Events, device: str, programs: Programs) -> Rows:
 def _kinds(events: Events) -> np.ndarray:
     texts = events.plane.events.texts
     numbers = np.full(len(texts), KINDS.index("kernel"), np.uint8)
-    for index in np.unique(events.meta).tolist():
+    for index in distinct_numbers(events.meta).tolist():
         if match := _KIND.match(texts[index]):
             numbers[index] = KINDS.index(str(match.lastgroup))
     kinds: np.ndarray = numbers[events.meta]

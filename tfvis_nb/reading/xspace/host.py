@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.events import KINDS
 from tfvis_nb.reading.xspace.eager import eager_marks
 from tfvis_nb.reading.xspace.events import Events
@@ -91,7 +92,7 @@ def _event_names(events: Events) -> list[EventName]:
     """Parse the names that occur; others are left unchanged."""
     texts = events.plane.events.texts
     called = [EventName("", "", "host")] * len(texts)
-    for index in np.unique(events.meta).tolist():
+    for index in distinct_numbers(events.meta).tolist():
         called[index] = host_event(texts[index], events.plane.shown[index])
     return called
 
@@ -99,7 +100,7 @@ def _event_names(events: Events) -> list[EventName]:
 def _each(events: Events, read: Callable[[str], str]) -> list[str]:
     """Apply a function to the names that occur."""
     texts = [""] * len(events.plane.events.texts)
-    for index in np.unique(events.meta).tolist():
+    for index in distinct_numbers(events.meta).tolist():
         texts[index] = read(events.plane.events.texts[index])
     return texts
 

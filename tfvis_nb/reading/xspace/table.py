@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.nested_columns import ITERATOR
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.columns import Vocabulary, nullable
 from tfvis_nb.reading.stepstats.timestamps import ABSURD
@@ -206,7 +207,7 @@ def _category(columns: Sequence[Coded], order: np.ndarray) -> pd.Categorical:
 
 
 def _used(column: Coded) -> list[str]:
-    return [column.texts[code] for code in np.unique(column.codes).tolist()]
+    return [column.texts[code] for code in distinct_numbers(column.codes).tolist()]
 
 
 def _renumbered(column: Coded) -> np.ndarray:
