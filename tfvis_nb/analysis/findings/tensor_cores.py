@@ -20,6 +20,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.hardware.tensor_cores import has_tensor_cores
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -30,6 +31,7 @@ SHARE = Threshold(
 )
 
 
+@per_trace
 def _measured(trace: Trace) -> dict[str, Any] | None:
     runs = kernel_runs(trace)
     without = (runs["tensor_cores"] == False) & (runs["eligible"] == True)  # noqa: E712 - None is neither
