@@ -8,7 +8,12 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 # A bar is a position on a canvas, which no locator finds, so the timeline itself reports it.
-_LOCATE = "(host, event) => host.tfvis?.locate(event) ?? null"
+# It moves with each frame, of which a busy machine draws few; a frame out of view draws none.
+_LOCATE = """(host, event) => new Promise((done) => {
+    const answer = () => done(host.tfvis?.locate(event) ?? null);
+    requestAnimationFrame(() => requestAnimationFrame(answer));
+    setTimeout(answer, 500);
+})"""
 
 _FACTS = """(panel) => [...panel.querySelectorAll('dl dt')].map(
     (term) => [term.textContent, term.nextElementSibling.textContent])"""
