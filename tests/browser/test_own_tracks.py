@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from playwright.sync_api import expect
+from playwright.sync_api import Position, expect
 
 from tests.browser.timeline import OpenExported, Timeline
 from tests.real_traces import DATA, real_trace
@@ -63,12 +63,13 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     box, lanes = label.bounding_box(), timeline.lanes.bounding_box()
     assert box
     assert lanes
-    x, y = lanes["x"] + lanes["width"] * 0.53, box["y"] + 10
-    page.mouse.move(x, y)
+    at = Position(x=lanes["width"] * 0.53, y=box["y"] + 10 - lanes["y"])
+    # Unlike the mouse of the page, it waits until the lanes have come to rest.
+    timeline.lanes.hover(position=at)
     tip = root.locator(".tooltip")
     expect(tip).to_contain_text("send")
     expect(tip).to_contain_text("3.00 ms at +4.000")
-    page.mouse.click(x, y)
+    timeline.lanes.click(position=at)
     expect(timeline.title).to_have_text("send")
     expect(facts).to_contain_text(re.compile(r"Own track\W*phases\W*Start\W*4\.000"))
     # Found by their names.
