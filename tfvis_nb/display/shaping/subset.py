@@ -35,10 +35,9 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
         programs=trace.programs,
     )
     part.annotations = carried([trace.annotations], part.events)
-    known = (
-        edges_in_steps(trace, distinct_numbers(part.events["step"].to_numpy())) if edges is None else edges
-    )
-    part.edges = ends_within(ids, known)
+    if edges is None:
+        edges = edges_in_steps(trace, distinct_numbers(part.events["step"].to_numpy()))
+    part.edges = ends_within(ids, edges)
     kinds = part.events["kind"]
     if kinds.isin(["transfer", "memcpy"]).any():
         part.transfers = _rows_of(ids, trace.transfers)
