@@ -4,7 +4,7 @@ An empty row takes two bytes in a file and about a hundred in a table. Counting 
 time and memory of decoding them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from threading import Lock
 
 import numpy as np
@@ -39,23 +39,9 @@ _COSTS: Mapping[str, int] = {
     "planes": 2000,
     "event_metadata": 200,
     "stat_metadata": 200,
+    "stats": 60,
 }
 """Measured bytes of memory for reading a record."""
-
-_OTHER = 60
-"""The same for stats."""
-
-
-def records(data: Data, message: str) -> list[pa.RecordBatch]:
-    """Decode a serialised `message` just far enough to count its records; small ones are not decoded at all.
-
-    The records of a DeviceStepStats are counted elsewhere, one by one.
-    """
-    if not SMALL <= len(data) <= _LARGEST:
-        return []
-    offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
-    one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
-    return [handler(message, "crowding").array_to_record_batch(one)]
 
 
 class Room:
@@ -66,28 +52,31 @@ class Room:
         self._most = self._left = max(_ROOM, _TIMES * size)
         self._lock = Lock()
 
+    def take_message(self, data: Data, message: str) -> None:
+        """Decode a serialised `message` just far enough to take its records; small ones are not decoded.
+
+        The records of a DeviceStepStats are taken elsewhere, one by one, as are the stats of events.
+        """
+        if SMALL <= len(data) <= _LARGEST:
+            offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
+            one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
+            self.take(handler(message, "crowding").array_to_record_batch(one))
+
     def take(self, batch: pa.RecordBatch) -> None:
+        """Take all records of a batch."""
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            for kind, count in _counts(name, column):
+                self.take_records(kind, count)
+
+    def take_records(self, kind: str, count: int) -> None:
         """Reject records that, with earlier ones, would take far more memory than those of a trace."""
-        counts = (
-            count
-            for name, column in zip(batch.schema.names, batch.columns, strict=True)
-            for count in _counts(name, column)
-        )
-        taken = sum(count * _COSTS.get(name, _OTHER) for name, count in counts)
         with self._lock:
-            self._left -= taken
+            self._left -= count * _COSTS[kind]
             full = self._left < 0
         if full:
             raise TraceFormatError(
                 Text("too_many_records", label=self._label, bytes=self._size, gigabytes=self._most / 1e9)
             )
-
-
-def check_crowded(batches: Iterable[pa.RecordBatch], size: int, label: str) -> None:
-    """Reject records that would take far more memory than those of a trace of `size` bytes."""
-    room = Room(size, label)
-    for batch in batches:
-        room.take(batch)
 
 
 def _counts(name: str, column: pa.Array) -> Iterator[tuple[str, int]]:

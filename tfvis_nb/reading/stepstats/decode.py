@@ -18,7 +18,7 @@ from tfvis_nb.reading.protobuf import schema, wire
 from tfvis_nb.reading.protobuf.wire import Data, text, texts
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_letters, same_times, without_repeats
-from tfvis_nb.reading.stepstats.crowding import SMALL, Room, check_crowded, records
+from tfvis_nb.reading.stepstats.crowding import SMALL, Room
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.stepstats.graph_parts import PARTITION_GRAPHS, GraphParts
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
@@ -133,7 +133,7 @@ def _split(data: Data, message: str, label: str, parts: GraphParts) -> list[_Ent
 def _refuse_many(data: Data, message: str, label: str, found: int) -> None:
     """When many entries have been found, check in advance whether memory can hold the rest."""
     if found == _MANY:
-        check_crowded(records(data, message), len(data), label)
+        Room(len(data), label).take_message(data, message)
 
 
 def _entries(

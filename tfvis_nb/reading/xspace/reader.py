@@ -16,7 +16,7 @@ from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
-from tfvis_nb.reading.stepstats.crowding import check_crowded, records
+from tfvis_nb.reading.stepstats.crowding import Room
 from tfvis_nb.reading.xspace.counters import LINE, counter_values, recorded_counters
 from tfvis_nb.reading.xspace.devices import devices
 from tfvis_nb.reading.xspace.events import Events, decode, portions
@@ -77,10 +77,11 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
     `threadpool` keeps events that thread pools record about themselves, about half of a host's events.
     """
     try:
-        check_crowded(records(data, "XSpace"), len(data), label)
+        room = Room(len(data), label)
+        room.take_message(data, "XSpace")
         found = planes(data)
         programs = Programs(found)
-        parts, counters, notes = _parts(data, found, programs)
+        parts, counters, notes = _parts(data, found, programs, room)
         names = hostnames(data)
         window = _window(found)
         metadata = {DEVICES: devices(found), PROFILES: profile_options(found)}
@@ -109,13 +110,13 @@ def _window(found: Sequence[Plane]) -> tuple[int, int]:
 
 
 def _parts(
-    data: Data, found: Sequence[Plane], programs: Programs
+    data: Data, found: Sequence[Plane], programs: Programs, room: Room
 ) -> tuple[list[LineRows], list[pd.DataFrame], list[str]]:
     """Decode all portions of all planes; return rows, counters, and notes on data left out."""
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
     # Sequentially, because two threads would need twice the memory and hardly be faster.
     counters = _Counters()
-    every = [_read_portion(data, plane, numbers, programs, counters) for plane, numbers in work]
+    every = [_read_portion(data, plane, numbers, programs, counters, room) for plane, numbers in work]
     # Memory for decoding is a large part of the memory for the table.
     pa.default_memory_pool().release_unused()
     streams = {id(plane) for plane, _ in work if GPU.fullmatch(plane.name)} & {
@@ -157,11 +158,11 @@ class _Counters:
 
 
 def _read_portion(
-    data: Data, plane: Plane, numbers: Sequence[int], programs: Programs, counters: _Counters
+    data: Data, plane: Plane, numbers: Sequence[int], programs: Programs, counters: _Counters, room: Room
 ) -> tuple[list[LineRows], int]:
     """Make rows from some lines of a plane, and count the records without times."""
     parts, counted = [], 0
-    for events in decode(data, plane, numbers):
+    for events in decode(data, plane, numbers, room):
         parts += _rows(plane, counters.split(plane, events), programs)
         counted += events.counted
     return parts, counted
