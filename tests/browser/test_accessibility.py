@@ -21,6 +21,7 @@ from tests.browser.test_code import coded
 from tests.browser.timeline import OpenExported, Timeline
 from tests.browser.watched import Watched
 from tests.real_traces import DATA, real_trace
+from tests.support.examples import sample
 from tests.support.fleet_dataset import fleet_dataset
 from tfvis_nb.display.fleet.widget import show_fleet
 from tfvis_nb.serving import MonitorServer
@@ -153,7 +154,7 @@ EACH_LOOK = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", sample(VIEWS, {"timeline", "dashboard", "fleet"}))
 @EACH_LOOK
 def test_an_exported_page_has_no_violation_in_any_state_and_can_be_enlarged(
     exported: OpenExported, tmp_path: Path, view: str, looks: tuple[Look, Look]
