@@ -63,6 +63,7 @@ class Writer:
         self._grown_traces = 0
         self._delete_at = 0
         self._schema = -1
+        self._wait_s = PATIENCE_S
         self._connection = connect(path, create=True)
         self._recorded = stored(self._connection, _RECORDED)
         self._file = file_at(path)
@@ -83,6 +84,7 @@ class Writer:
     def wait(self, seconds: float) -> None:
         """Set how long later calls wait for another writing process before they raise."""
         with self._lock:
+            self._wait_s = seconds
             self._connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
     def take_slot(self, signature: Signature) -> tuple[Signature, int]:
@@ -219,7 +221,7 @@ class Writer:
     def save_counts(self, counts: Mapping[int, Counts]) -> None:
         """Write the counts of signatures to the database, unless another process is writing."""
         with self._lock:
-            before = self._connection.execute("PRAGMA busy_timeout").fetchone()[0]
+            before = self._wait_s
             self.wait(0)
             try:
                 with self._transaction() as connection:
@@ -228,7 +230,7 @@ class Writer:
                 if not is_held(error):
                     raise
             finally:
-                self.wait(before / 1000)
+                self.wait(before)
 
     def close(self, counts: Mapping[int, Counts]) -> None:
         """End, with the last counts of signatures."""
