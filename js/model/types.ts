@@ -113,6 +113,8 @@ export interface Merged {
   part: { start: number; end: number; lanes: ReadonlySet<number> | null } | null;
   /** Whether a lane without entries has some that were not asked for. */
   sparse: boolean;
+  /** Whether everything follows, and takes its place. */
+  followed: boolean;
   /** Event id of the longest event of each entry. */
   events: Uint32Array;
   /** Row of the lane. */

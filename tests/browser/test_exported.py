@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.browser.timeline import OpenExported, Timeline
 from tests.real_traces import real_trace
@@ -26,6 +26,28 @@ def test_the_selection_of_python_is_shown_at_once(exported: OpenExported, tmp_pa
     event = trace.events[trace.events["op"] == LOSS].index[0]
     path = trace.to_html(tmp_path / "page.html", selection=[event])
     expect(exported(path).wait().title).to_have_text(trace.events.loc[event, "name"])
+
+
+_NOTE_TOPS = """
+window.tops = [];
+const note = () => {
+    const hosts = [...document.querySelectorAll('*')].filter(({ shadowRoot }) => shadowRoot);
+    const box = hosts[0]?.shadowRoot.querySelector('.lanes')?.getBoundingClientRect();
+    if (box?.height) window.tops.push(box.top);
+    requestAnimationFrame(note);
+};
+note();
+"""
+
+
+def test_lanes_stay_where_they_are_first_drawn(chromium: Browser, page_file: Path) -> None:
+    with chromium.new_context() as context:
+        page = context.new_page()
+        page.add_init_script(_NOTE_TOPS)
+        page.goto(page_file.as_uri())
+        timeline = Timeline(page.locator("#tfvis-root")).wait()
+        expect(timeline.root.locator(".headline-bar")).to_have_text(re.compile(r"\w"))
+        assert len({*page.evaluate("tops")}) == 1
 
 
 def test_wheel_with_control_zooms_and_backspace_returns(exported: OpenExported, page_file: Path) -> None:

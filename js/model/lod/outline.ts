@@ -110,6 +110,7 @@ export function compose(outline: Outline, part: OutlinePart | null, exact: Entri
       fine: outline.entries.length + (part?.entries.length ?? 0),
       part: part && { start: part.start, end: part.end, lanes: part.lanes },
       sparse: outline.rest === "lanes",
+      followed: outline.rest === "chunks",
       events: column(Uint32Array, (block) => block.event),
       row: column(Uint32Array, (block) => block.row),
       start: column(Float64Array, (block) => block.start),

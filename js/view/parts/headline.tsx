@@ -8,10 +8,17 @@ import { useTopics } from "../../state/use_store";
 import { StepBars } from "../../ui/overview_card";
 import { hasTabs } from "../sizes";
 
+const NBSP = "\u00a0";
+
+/** It has its line from the start: lanes that move when it comes slip away under the pointer. */
+function awaitsIt({ details, detailsError, run }: Store): boolean {
+  return details === null && detailsError === null && run.merged?.followed !== false;
+}
+
 export function Headline({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["details", "panel", "layout"]);
   const overview = store.details?.overview;
-  if (!overview?.headline) return null;
+  if (!overview?.headline) return awaitsIt(store) ? <div class="headline-bar">{NBSP}</div> : null;
   const scope = store.step === null && !store.aligned ? "" : "Whole run: ";
   // Open details have the rest, and so have the tabs under a timeline.
   const isAlone = !store.panelOpen && !hasTabs(store.host);
