@@ -181,7 +181,14 @@ def test_views_are_named_and_gone_back_to(
     expect(timeline.root.get_by_role("combobox", name="Colour")).to_have_value("op")
     timeline.root.get_by_role("button", name="Views").click()
     views.get_by_role("button", name="Delete the view by op").click()
-    assert len(options(saved(page, tmp_path / "third.html"))["views"]) == 1
+    expect(views.get_by_role("button", name="by op", exact=True)).to_have_count(0)
+    expect(views.get_by_role("button", name="Undo")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(timeline.lanes).to_be_focused()
+    page.keyboard.press("v")
+    views.get_by_role("button", name="Delete the view by op").click()
+    page.keyboard.press("Escape")
+    assert [view["name"] for view in options(saved(page, tmp_path / "third.html"))["views"]] == [HOSTILE]
 
 
 def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 /** Views that people have named, to go back to; a form to name the present one; a link to it. */
 
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { MOST_NAME } from "../../model/annotations";
 import { isolated } from "../../model/format/bidi";
-import { MOST_VIEWS } from "../../model/view";
+import { MOST_VIEWS, type NamedView } from "../../model/view";
 import type { Store } from "../../state/store";
 import { nameView, setViews, showSaved } from "../../state/view";
 import { whyNoLink } from "../../state/view_link";
@@ -33,6 +33,9 @@ export function ViewsMenu({ store, actions }: ViewsProps) {
 
 function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
   const [name, setName] = useState("");
+  const [deleted, setDeleted] = useState<{ name: string; before: readonly NamedView[] } | null>(null);
+  const undo = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => undo.current?.focus(), [deleted]);
   const views = store.host.get("views");
   const save = () => {
     if (!name.trim()) return;
@@ -95,7 +98,7 @@ function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
                     store,
                     views.filter((each) => each !== view),
                   );
-                  close();
+                  setDeleted({ name: view.name, before: views });
                 }}
               >
                 Delete
@@ -103,6 +106,21 @@ function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
             </li>
           ))}
         </ul>
+      )}
+      {deleted && (
+        <p class="deleted-view">
+          <span role="status">Deleted: {isolated(deleted.name)}</span>
+          <button
+            type="button"
+            ref={undo}
+            onClick={() => {
+              setViews(store, deleted.before);
+              close();
+            }}
+          >
+            Undo
+          </button>
+        </p>
       )}
       {!whyNoLink(store) && (
         <button
