@@ -67,7 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("small", "some", "all"),
         default="some",
         help="how much is tested: of the traces of ../shared none, a sample (the default) or all; of "
-        "generated examples 4 percent, or 40; other small traces and what is marked thorough with all; "
+        "generated examples 4, 6 or 40 percent; other small traces and what is marked thorough with all; "
         "slow tests unless small",
     )
     parser.addoption(

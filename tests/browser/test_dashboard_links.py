@@ -120,7 +120,6 @@ def test_the_boxes_of_an_input_pipeline_lead_to_their_longest_calls(
     expect(boxes.nth(limiting - 1)).to_be_focused()
 
 
-@pytest.mark.thorough
 def test_a_flame_graph_covers_the_selected_range(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()

@@ -15,7 +15,6 @@ API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-@pytest.mark.thorough
 def test_all_pages_are_read_and_their_links_resolved(tmp_path: Path) -> None:
     build("dummy", tmp_path / "site", tmp_path / "doctrees")
 

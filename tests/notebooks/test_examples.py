@@ -10,7 +10,7 @@ from tests.support.examples import sample
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = {path.stem for path in FOLDER.glob("*.ipynb")}
-TAKE_LONG = {"distributed", "jax", "monitor", "tuning"}
+TAKE_LONG = {"distributed", "monitor", "tuning"}
 
 pytestmark = pytest.mark.tensorflow
 

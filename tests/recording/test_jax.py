@@ -320,7 +320,6 @@ print(json.dumps([unused, [*t.step_labels.values()]]))
 
 
 @pytest.mark.tensorflow
-@pytest.mark.thorough
 def test_a_jax_that_tensorflow_imported_is_left_alone_until_it_is_used(tmp_path: Path) -> None:
     printed, _ = run("-c", BESIDE_TENSORFLOW, folder=tmp_path)
     assert json.loads(printed) == [True, ["<lambda>"] * 3]

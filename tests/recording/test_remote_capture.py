@@ -17,7 +17,6 @@ import tfvis_nb as tv
 from tests.cli.command import tfvis_nb, tfvis_nb_here
 from tests.real_traces import DATA
 from tests.support.conditions import wait_until
-from tests.support.examples import sample
 from tests.support.profiler_service import served
 from tests.support.texts import raises_id
 from tests.support.with_tensorflow import Started
@@ -121,7 +120,7 @@ def test_an_unknown_host_and_the_port_of_another_program_are_told_apart(
         assert text.partition("\0")[0] in str(raised.value)
 
 
-@pytest.mark.parametrize("cut", sample([1000, 100_000], [1000]))
+@pytest.mark.parametrize("cut", [1000, 100_000])
 def test_a_damaged_profile_costs_no_other(cut: int, tmp_path: Path) -> None:
     number, file = XSPACE
     whole = file.read_bytes()

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
 
-PERCENT = {"small": 4, "some": 4, "all": 40}
+PERCENT = {"small": 4, "some": 6, "all": 40}
 """Of the examples that a test asks for, and of Hypothesis's own 100."""
 
 

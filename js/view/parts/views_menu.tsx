@@ -108,8 +108,8 @@ function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
         </ul>
       )}
       {deleted && (
-        <p class="deleted-view">
-          <span role="status">Deleted: {isolated(deleted.name)}</span>
+        <div class="deleted-view" role="group" aria-label={`Deleted view ${isolated(deleted.name)}`}>
+          <span>Deleted: {isolated(deleted.name)}</span>
           <button
             type="button"
             ref={undo}
@@ -120,7 +120,7 @@ function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
           >
             Undo
           </button>
-        </p>
+        </div>
       )}
       {!whyNoLink(store) && (
         <button
