@@ -27,7 +27,7 @@ class FileMonitorHost extends KernelMonitorHost {
   }
 }
 
-/** Exports the page with the notes. */
+/** Exports pages with the notes. */
 export type SaveNotes = () => Promise<void>;
 
 /** Tells `changed` whether there are annotations or named views that no exported page has. */
@@ -64,8 +64,8 @@ class FileTimelineHost extends KernelTimelineHost {
 }
 
 /**
- * Shows the file in `element`, which it fills, until `signal` aborts; `changed` hears whether a timeline has notes to
- * be saved. Returns what saves them.
+ * Shows the file in `element`, which it fills, until `signal` aborts; `changed` hears whether there are notes to be
+ * saved. Returns what saves them.
  */
 export default async function showFile(
   element: HTMLElement,
@@ -81,7 +81,7 @@ export default async function showFile(
     const { view, model } = await openFile(socket, path, signal);
     waiting.end();
     if (view === "timeline") return await showTimeline(element, model, signal, changed);
-    showMonitor(element, model, signal);
+    return showMonitor(element, model, signal, changed);
   } catch (error) {
     if (!signal.aborted) waiting.show(`${name} cannot be shown`, (error as Error).message, false);
   }
@@ -111,13 +111,20 @@ async function showTimeline(
   };
 }
 
-function showMonitor(element: HTMLElement, model: ServerModel, signal: AbortSignal): void {
+function showMonitor(
+  element: HTMLElement,
+  model: ServerModel,
+  signal: AbortSignal,
+  changed: (areUnsaved: boolean) => void,
+): SaveNotes {
   const box = addBox(element, "tfvis-nb-monitor");
   const height = { read: () => element.clientHeight, write: () => {} };
   element.style.overflow = "auto";
   const store = mountMonitor(box, new FileMonitorHost(model.asModel, signal), signal, height);
   followHeight(element, model, signal);
   model.on("change:height", () => store.emit());
+  store.on(() => changed(store.withUnsavedNotes.length > 0));
+  return () => store.saveNotes();
 }
 
 /** The tab's height is the widget's; the server need not know it. */

@@ -63,7 +63,7 @@ export function mountMonitor(
   bindKeys(panel, !height, store, signal);
   keepFocus(root, signal);
   watchSize(root, store, signal);
-  if (!height) askToStay(() => store.areNotesUnsaved);
+  if (!height) askToStay(() => store.withUnsavedNotes.length > 0);
   signal.addEventListener("abort", () => {
     render(null, root);
     root.remove();

@@ -1,8 +1,8 @@
 /** A trace as a timeline below the tables. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { withNotes } from "../host/own_page";
-import { StaticHost } from "../host/static_host";
+import type { Options } from "../host/host";
+import { type Payload, StaticHost } from "../host/static_host";
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration } from "../model/format/units";
 import { Message } from "../ui/message";
@@ -12,6 +12,22 @@ import type { Opened, TraceRow } from "./host";
 import { fullMoment } from "./relative_time";
 import type { MonitorStore } from "./store";
 import { batchText, comparedText, SLOWS, tracingText } from "./tracing_cost";
+
+/** Tells the monitor of annotations and named views. */
+class TraceHost extends StaticHost {
+  constructor(
+    readonly store: MonitorStore,
+    payload: Payload,
+    options: Partial<Options>,
+  ) {
+    super(payload, options);
+  }
+
+  override set<K extends keyof Options>(key: K, value: Options[K]): void {
+    super.set(key, value);
+    if (key === "annotations" || key === "views") this.store.emit();
+  }
+}
 
 interface OpenedTraceProps {
   store: MonitorStore;
@@ -49,17 +65,16 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
     if (!opened || !stage.current) return;
     const shown = new AbortController();
     const { drawn, details } = opened;
-    const trace: StaticHost = new StaticHost(
+    const trace = new TraceHost(
+      store,
       {
         drawn: async () => drawn,
         details,
         makes: ["html", "json"],
         make: async (format) => {
-          const { name, content } = await host.download(row.trace, format as "html" | "json");
-          const bytes = new Uint8Array(await content.arrayBuffer());
-          if (format === "json") return { name, bytes };
-          store.exported(row.trace);
-          return { name, bytes: withNotes(bytes, trace.options) };
+          if (format === "html") return store.pageOf(row.trace);
+          const { name, content } = await host.download(row.trace, "json");
+          return { name, bytes: new Uint8Array(await content.arrayBuffer()) };
         },
       },
       { ...store.options.get(row.trace), height },

@@ -2,6 +2,7 @@
 
 import type { Options } from "../host/host";
 import { notesOf } from "../host/notes";
+import { withNotes } from "../host/own_page";
 import { save } from "../ui/download";
 import type { Order } from "../ui/sort";
 import { awaited, Rate } from "./changes";
@@ -131,20 +132,35 @@ export class MonitorStore {
     this.emit();
   }
 
-  /** The page that is being made of a trace has its notes. */
-  exported(trace: number): void {
-    this.#exported.set(trace, this.#notes(trace));
+  /** A trace that was opened as an offline page, with its notes. */
+  async pageOf(trace: number): Promise<{ name: string; bytes: Uint8Array }> {
+    const { name, content } = await this.host.download(trace, "html");
+    const page = new Uint8Array(await content.arrayBuffer());
+    const notes = this.options.get(trace)!;
+    this.#exported.set(trace, notesOf([notes]));
+    this.emit();
+    return { name, bytes: withNotes(page, notes) };
   }
 
-  /** Whether a trace has annotations or named views that no exported page has. */
-  get areNotesUnsaved(): boolean {
-    return [...this.options.keys()].some(
-      (trace) => this.#notes(trace) !== (this.#exported.get(trace) ?? NO_NOTES),
-    );
+  /** Traces with annotations or named views that no exported page has. */
+  get withUnsavedNotes(): number[] {
+    return [...this.options]
+      .filter(([trace, notes]) => notesOf([notes]) !== (this.#exported.get(trace) ?? NO_NOTES))
+      .map(([trace]) => trace);
   }
 
-  #notes(trace: number): string {
-    return notesOf([this.options.get(trace)!]);
+  /** Saves a page of each trace with unsaved notes. */
+  async saveNotes(): Promise<void> {
+    try {
+      for (const trace of this.withUnsavedNotes) {
+        const { name, bytes } = await this.pageOf(trace);
+        save(name, new Blob([bytes as BlobPart]));
+      }
+    } catch (error) {
+      this.failure = `Export failed: ${(error as Error).message}`;
+      this.emit();
+      throw error;
+    }
   }
 
   /** Sends a command; `key` identifies it among others under way. */

@@ -108,6 +108,15 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     browser.open(SESSION)
     monitor = Monitor(browser.shown.locator(".tfvis-nb-monitor"))
     expect(monitor.host.get_by_role("region", name=f"Monitor of {SESSION}")).to_be_visible()
+    monitor.traces.first.click()
+    annotate(monitor.opened(), "late")
+    expect(unsaved).to_have_count(1)
+    page.locator(".lm-TabBar-tab", has_text=SESSION).locator(".lm-TabBar-tabCloseIcon").click()
+    page.get_by_role("button", name="Cancel").click()
+    with page.expect_download() as saved:
+        page.keyboard.press("Control+s")
+    assert '"name":"late"' in Path(saved.value.path()).read_text()
+    expect(unsaved).to_have_count(0)
 
     assert len(workers(jupyter.process.pid)) == 3
     browser.open(DAMAGED)
