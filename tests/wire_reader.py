@@ -98,7 +98,8 @@ def read_drawn(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
                 "op": header["ops"][columns["op"][row]],
                 "category": header["categories"][columns["category"][row]],
                 "step": header["steps"][columns["step"][row] if "step" in columns else 0]["step"],
-                "wait": columns["wait"][row] if "wait" in columns else 0,
+                "wait": (wait := columns["wait"][row] if "wait" in columns else 0),
+                "turn": columns["turn"][row] if "turn" in columns else wait,
             }
         )
     return header, events

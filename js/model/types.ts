@@ -67,8 +67,10 @@ export interface Drawn {
   step: Uint16Array | Uint32Array | null;
   /** Index in `categories`. */
   category: Uint8Array;
-  /** Nanoseconds at the head of the event spent waiting; null when no event waits. */
+  /** Nanoseconds of the event spent waiting; null when no event waits. */
   wait: Uint32Array | Float64Array | null;
+  /** Nanoseconds from its start until its data moves; null or missing when that is `wait`. */
+  turn?: Uint32Array | Float64Array | null;
   names: Strings;
   /** What was changed and what that brings if the times are predicted; else missing or empty. */
   predicted?: string;
@@ -94,6 +96,8 @@ export interface Row {
   end: Float64Array;
   /** Where an entry can stand for several events: their summed durations, the longest of them, how many they are. */
   merged?: { busy: Float64Array; peak: Float64Array; count: Uint32Array };
+  /** Whether an event can have several entries. */
+  isCut?: boolean;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Values derived from the drawn data and the step shown, each computed on first use. */
 
 import { rowNumbers } from "../model/lanes/placement";
-import { beginsFolded, busyTime, foldRows } from "../model/lod/folded";
+import { beginsFolded, busyTime, foldRows, movesIn } from "../model/lod/folded";
 import { RowLevels } from "../model/lod/levels";
 import { mergedRows } from "../model/lod/merged";
 import { packLanes } from "../model/lod/rows";
@@ -55,7 +55,7 @@ export class DerivedRows {
   folded(lane: number): Row {
     let row = this.#folded.get(lane);
     if (!row) {
-      row = foldRows(this.rows[lane]);
+      row = foldRows(this.rows[lane], movesIn(this.drawn));
       this.#folded.set(lane, row);
     }
     return row;

@@ -249,6 +249,25 @@ def test_waiting_is_at_the_head_of_transfers_only() -> None:
     )
     _, rows = read_drawn(drawn(Trace(table)))
     assert [row["wait"] for row in rows] == [0, 90, 0]
+    assert [row["turn"] for row in rows] == [0, 90, 0]
+
+
+def test_tensors_that_arrive_together_move_in_turn() -> None:
+    table = events.build(
+        {
+            "start_ns": [0, 0, 0],
+            "duration_ns": [100, 90, 90],
+            "kind": ["transfer"] * 3,
+            "tensor": ["a", "b", "c"],
+            "bytes": pd.array([1000] * 3, "Int64"),
+            "source": ["/job:ps/replica:0/task:0"] * 3,
+            "destination": [TASK] * 3,
+            "task": [TASK] * 3,
+        }
+    )
+    _, rows = read_drawn(drawn(Trace(table)))
+    moving = sorted((row["turn"], row["turn"] + row["duration"] - row["wait"]) for row in rows)
+    assert moving == [(0, 33), (33, 67), (67, 100)]
 
 
 def test_many_outputs_and_unknown_shapes() -> None:

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { hitRow } from "../paint/raster";
 import { type Made, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
-import { beginsFolded, foldRows } from "./folded";
+import { beginsFolded, foldRows, movesIn } from "./folded";
+import { RowLevels } from "./levels";
 import { packLanes } from "./rows";
 
 const rowsOf = (made: Made[]) => packLanes(makeDrawn(made), null)[0];
@@ -24,6 +26,28 @@ describe("foldRows", () => {
       [2, 10, 15],
       [3, 20, 25],
     ]);
+  });
+
+  it("has a wait only where nothing moves, in one piece with what follows it", () => {
+    const made = [
+      { start: 0, duration: 20 },
+      { start: 1, duration: 4 },
+      { start: 6, duration: 3 },
+      { start: 30, duration: 4 },
+    ];
+    const drawn = makeDrawn(made);
+    drawn.wait = Uint32Array.of(18, 1, 0, 4);
+    drawn.turn = Uint32Array.of(16, 1, 0, 4);
+    const row = foldRows(packLanes(drawn, null)[0], movesIn(drawn));
+    expect(Array.from(row.ids, (id, at) => [id, row.start[at], row.end[at]])).toEqual([
+      [0, 0, 2],
+      [1, 2, 5],
+      [0, 5, 6],
+      [2, 6, 9],
+      [0, 9, 20],
+      [3, 30, 34],
+    ]);
+    expect(hitRow(row, new RowLevels(row), 10, 40, 0)?.count).toBe(3);
   });
 
   it("keeps events of zero length if nothing else runs", () => {

@@ -1,6 +1,6 @@
 /** A lane as one row: the times at which any of its events runs. */
 
-import type { Row } from "../types";
+import type { Drawn, Row } from "../types";
 
 /** A lane with more rows starts folded, and so does a track of own bars. */
 export const MOST_ROWS = 12;
@@ -25,22 +25,34 @@ export function busyTime({ start, end, merged }: Row): number {
 }
 
 /**
- * One row in place of all of a lane's, ordered by start: of each event what no event before it covers, so that the
- * pieces do not overlap and together are as long as the lane is busy. An event that is covered whole has no piece.
+ * One row in place of all of a lane's, ordered by start, in pieces that do not overlap and together are as long as the
+ * lane is busy: of each event what no event before it covers. An event that is covered whole has no piece. With `moves`,
+ * when the data of an event moves, a wait is left only where nothing moves.
  */
-export function foldRows(rows: readonly Row[]): Row {
+export function foldRows(rows: readonly Row[], moves: Moves | null = null): Row {
   if (rows.length === 1) return rows[0];
-  const [{ lane, merged }] = rows;
-  const length = rows.reduce((sum, row) => sum + row.ids.length, 0);
-  const ids = new Uint32Array(length);
-  const start = new Float64Array(length);
-  const end = new Float64Array(length);
-  const busy = new Float64Array(length);
-  const peak = new Float64Array(length);
-  const count = new Uint32Array(length);
+  if (!moves) return uncovered(rows);
+  const moving = uncovered(rows.map((row) => partOf(row, moves, true)));
+  const waiting = uncovered(rows.map((row) => partOf(row, moves, false)));
+  return { ...laidOver(moving, waiting), isCut: true };
+}
+
+/** From when until when the data of an event moves (ns); before and after it waits. */
+export type Moves = (id: number) => readonly [number, number];
+
+export function movesIn({ start, duration, wait, turn }: Drawn): Moves | null {
+  if (!wait) return null;
+  return (id) => {
+    const from = start[id] + (turn ?? wait)[id];
+    return [from, from + duration[id] - wait[id]];
+  };
+}
+
+/** The row of what no piece before it covers. */
+function uncovered(rows: readonly Row[]): Row {
+  const pieces = new Pieces(rows.reduce((sum, row) => sum + row.ids.length, 0));
   const next = new Uint32Array(rows.length);
   const queue = new Queue(rows, next);
-  let pieces = 0;
   let reached = Number.NEGATIVE_INFINITY;
   for (let place = queue.first(); place >= 0; place = queue.first()) {
     const row = rows[place];
@@ -49,26 +61,99 @@ export function foldRows(rows: readonly Row[]): Row {
     const from = Math.max(row.start[at], reached);
     const isInstant = row.end[at] === row.start[at];
     if (row.end[at] < from || (row.end[at] === from && !isInstant)) continue;
-    ids[pieces] = row.ids[at];
-    start[pieces] = from;
-    end[pieces] = reached = row.end[at];
-    if (row.merged) {
-      const share = isInstant ? 1 : (row.end[at] - from) / (row.end[at] - row.start[at]);
-      busy[pieces] = row.merged.busy[at] * share;
-      peak[pieces] = Math.min(row.merged.peak[at], row.end[at] - from);
-      count[pieces] = row.merged.count[at];
-    }
-    pieces++;
+    reached = row.end[at];
+    pieces.add(row, at, from, reached);
   }
-  const part = <T extends Float64Array | Uint32Array>(column: T) => column.subarray(0, pieces) as T;
-  return {
-    lane,
-    index: 0,
-    ids: part(ids),
-    start: part(start),
-    end: part(end),
-    ...(merged && { merged: { busy: part(busy), peak: part(peak), count: part(count) } }),
+  return pieces.row(rows[0]);
+}
+
+/** Where events move data, or their waits; entries for several events wait for nothing. */
+function partOf(row: Row, moves: Moves, isMoving: boolean): Row {
+  const pieces = new Pieces(2 * row.ids.length);
+  for (let at = 0; at < row.ids.length; at++) {
+    const [start, end] = [row.start[at], row.end[at]];
+    const isWhole = (row.merged && row.merged.count[at] !== 1) || start === end;
+    const [from, to] = isWhole ? [start, end] : moves(row.ids[at]);
+    if (isMoving) {
+      if (isWhole || from < to) pieces.add(row, at, from, to);
+    } else {
+      if (start < from) pieces.add(row, at, start, from);
+      if (to < end) pieces.add(row, at, to, end);
+    }
+  }
+  return pieces.row(row);
+}
+
+/** The pieces of `top`, and between them what is left of those of `below`. */
+function laidOver(top: Row, below: Row): Row {
+  const pieces = new Pieces(2 * top.ids.length + below.ids.length);
+  let at = 0;
+  let reached = Number.NEGATIVE_INFINITY;
+  const fill = (until: number) => {
+    for (; at < below.ids.length && below.start[at] < until; at++) {
+      const from = Math.max(below.start[at], reached);
+      const to = Math.min(below.end[at], until);
+      if (to > from) pieces.add(below, at, from, to);
+      if (below.end[at] > until) return;
+    }
   };
+  for (let over = 0; over < top.ids.length; over++) {
+    fill(top.start[over]);
+    pieces.add(top, over, top.start[over], top.end[over]);
+    reached = top.end[over];
+  }
+  fill(Number.POSITIVE_INFINITY);
+  return pieces.row(top);
+}
+
+/** Pieces of events, in order. */
+class Pieces {
+  readonly #ids: Uint32Array;
+  readonly #start: Float64Array;
+  readonly #end: Float64Array;
+  readonly #busy: Float64Array;
+  readonly #peak: Float64Array;
+  readonly #count: Uint32Array;
+  #length = 0;
+
+  constructor(most: number) {
+    this.#ids = new Uint32Array(most);
+    this.#count = new Uint32Array(most);
+    [this.#start, this.#end, this.#busy, this.#peak] = Array.from(
+      { length: 4 },
+      () => new Float64Array(most),
+    );
+  }
+
+  /** Add what entry `at` of a row does from `from` to `to`. */
+  add({ ids, start, end, merged }: Row, at: number, from: number, to: number): void {
+    const last = this.#length - 1;
+    // A wait and what follows it are one bar again.
+    const goesOn = last >= 0 && this.#ids[last] === ids[at] && this.#end[last] === from && to > from;
+    const place = goesOn ? last : this.#length++;
+    this.#ids[place] = ids[at];
+    if (!goesOn) this.#start[place] = from;
+    this.#end[place] = to;
+    if (!merged) return;
+    const share = end[at] === start[at] ? 1 : (to - from) / (end[at] - start[at]);
+    this.#busy[place] += merged.busy[at] * share;
+    this.#peak[place] = Math.min(merged.peak[at], to - this.#start[place]);
+    this.#count[place] = merged.count[at];
+  }
+
+  row({ lane, merged }: Row): Row {
+    const part = <T extends Float64Array | Uint32Array>(column: T) => column.subarray(0, this.#length) as T;
+    return {
+      lane,
+      index: 0,
+      ids: part(this.#ids),
+      start: part(this.#start),
+      end: part(this.#end),
+      ...(merged && {
+        merged: { busy: part(this.#busy), peak: part(this.#peak), count: part(this.#count) },
+      }),
+    };
+  }
 }
 
 /** Finds the row with the next event; of equal starts, the upper row. A heap of indexes. */

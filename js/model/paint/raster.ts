@@ -146,7 +146,8 @@ export function hitRow(
       }
     }
     // The longest of merged events may lie just outside of the pixel; take its neighbour inside.
-    const count = row.merged ? sharing : high - low;
+    const events = row.isCut ? new Set(ids.subarray(low, high)).size : high - low;
+    const count = row.merged ? sharing : events;
     return { id: ids[Math.min(Math.max(best, low), high - 1)], count };
   }
   const before = low > 0 ? time - end[low - 1] : Number.POSITIVE_INFINITY;

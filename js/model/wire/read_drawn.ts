@@ -52,6 +52,9 @@ export function drawnIn(container: Container): Drawn {
     wait: optional(container, "wait", (name) =>
       byEvent(oneOf(container, name, count, [Uint32Array, Float64Array]), rows),
     ),
+    turn: optional(container, "turn", (name) =>
+      byEvent(oneOf(container, name, count, [Uint32Array, Float64Array]), rows),
+    ),
     changed: optional(container, "changed", (name) =>
       byEvent(oneOf(container, name, count, [Uint8Array]), rows),
     ),

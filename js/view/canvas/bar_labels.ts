@@ -2,6 +2,7 @@
 
 import { withoutControls } from "../../model/format/bidi";
 import { shorten } from "../../model/format/shorten";
+import { movesIn } from "../../model/lod/folded";
 import { waitColour } from "../../model/paint/palette";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
@@ -29,30 +30,37 @@ export class Names {
       this.#font = context.font;
     }
     context.textBaseline = "alphabetic";
-    const wait = drawn.wait;
-    const pattern = wait && hatch(context, store, tokens);
+    const moves = movesIn(drawn);
+    const pattern = moves && hatch(context, store, tokens);
     eachVisibleRow(store, (row, top) => {
-      eachWideBar(store, row, wait ? 4 : MIN_LABEL_PX, (id, x0, x1) => {
+      eachWideBar(store, row, moves ? 4 : MIN_LABEL_PX, (id, x0, x1) => {
         const dimmed = shade[id] >= 128;
-        const left = Math.max(x0, 0);
-        const right = Math.min(x1 - 1, surface.width);
-        // In a folded lane a bar can be the rest of an event that began earlier.
-        const split = Math.max(xAt(viewport, drawn.start[id] + (wait?.[id] ?? 0), surface.width), x0);
-        if (pattern && split - x0 >= 2) {
+        // In a folded lane a bar can be a part of an event.
+        const within = (ns: number) => Math.min(Math.max(xAt(viewport, ns, surface.width), x0), x1 - 1);
+        const [from, to] = moves ? moves(id).map(within) : [x0, x1 - 1];
+        const waits = [
+          [x0, from],
+          [to, x1 - 1],
+        ].filter(([left, right]) => right - left >= 2);
+        if (pattern) {
           context.fillStyle = pattern;
           context.globalAlpha = dimmed ? 0.3 : 1;
           // On whole device pixels, like the raster under it.
-          const from = Math.max(Math.floor(x0 * surface.ratio) / surface.ratio, -8);
-          const to = Math.round(Math.min(split, x1 - 1, surface.width + 8) * surface.ratio) / surface.ratio;
-          context.fillRect(from, top, Math.max(to - from, 0), 15);
+          const whole = (x: number) => Math.round(x * surface.ratio) / surface.ratio;
+          for (const [left, right] of waits) {
+            const start = Math.max(
+              left === x0 ? Math.floor(x0 * surface.ratio) / surface.ratio : whole(left),
+              -8,
+            );
+            context.fillRect(start, top, Math.max(whole(Math.min(right, surface.width + 8)) - start, 0), 15);
+          }
         }
-        // The name stands in the wider part, waiting or moving: across the border it could not be read.
-        const inWait = split - left > right - split;
-        const room = split <= left ? [left, right] : inWait ? [left, Math.min(split, right)] : [split, right];
-        const width = room[1] - room[0];
-        if (width >= MIN_LABEL_PX) {
+        // The name stands in the widest part, waiting or moving: across the border it could not be read.
+        const parts = [[from, to], ...waits].map(([a, b]) => [Math.max(a, 0), Math.min(b, surface.width)]);
+        const room = parts.reduce((one, other) => (other[1] - other[0] > one[1] - one[0] ? other : one));
+        if (room[1] - room[0] >= MIN_LABEL_PX) {
           context.fillStyle =
-            dimmed || (inWait && split > left) ? tokens.text : store.painting.paints.text[shade[id] & 127];
+            dimmed || room !== parts[0] ? tokens.text : store.painting.paints.text[shade[id] & 127];
           context.globalAlpha = dimmed ? 0.45 : 1;
           this.write(context, drawn.names.get(drawn.name[id]), room[0], room[1], top + 11);
         }

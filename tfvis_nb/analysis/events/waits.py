@@ -1,4 +1,4 @@
-"""How long each event waits for its peers at its start: the hatched part of its bar."""
+"""How long each event waits for its peers, and when its data moves: the hatched and the solid part of its bar."""
 
 import numpy as np
 
@@ -18,3 +18,19 @@ def waits(trace: Trace) -> np.ndarray:
         inside = (kinds == kind).to_numpy()[events] & table["wait_ns"].notna().to_numpy()
         wait[events[inside]] = table["wait_ns"].to_numpy("i8", na_value=0)[inside]
     return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
+
+
+def turns(trace: Trace) -> np.ndarray:
+    """Nanoseconds from the start of each event until its data moves.
+
+    It waits until then. Tensors that arrive together move in turn, so an earlier one also waits for the last.
+    """
+    turn = waits(trace)
+    if not (trace.events["kind"] == "transfer").any():
+        return turn
+    moved = trace.transfers
+    moved = moved[(moved["kind"] == "transfer") & moved["turn_ns"].notna()]
+    events = moved["event"].to_numpy()
+    begin = moved["turn_ns"].to_numpy("i8", na_value=0) - moved["start_ns"].to_numpy()
+    turn[events] = np.clip(begin, 0, turn[events])
+    return turn

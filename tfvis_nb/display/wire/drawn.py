@@ -12,7 +12,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
-from tfvis_nb.analysis.events.waits import waits
+from tfvis_nb.analysis.events.waits import turns, waits
 from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.prediction import moved, prediction_sentence
@@ -42,7 +42,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     duration = events["duration_ns"].to_numpy()
     steps, step = step_table(trace, events)
     ops, op = op_table(events)
-    wait = waits(trace)[rows]
+    wait, turn = waits(trace)[rows], turns(trace)[rows]
     times = lane_times(start, duration, lanes.table["events"].to_numpy())
 
     columns = {
@@ -57,6 +57,8 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         columns["step"] = number_column(step, len(steps))
     if wait.any():
         columns["wait"] = length_column(wait)
+    if (turn != wait).any():
+        columns["turn"] = length_column(turn)
     recorded = moved(trace)
     if recorded is not None:
         # Rounding can move an end by a nanosecond.
