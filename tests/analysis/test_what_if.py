@@ -223,6 +223,19 @@ def test_without_launches_nothing_waits_for_one_that_is_not_recorded() -> None:
     assert what_if(trace, activities={"launch": 0}).times["predicted_ns"].tolist() == [60]
 
 
+def test_memsets_of_unknown_streams_wait_for_what_came_before_them() -> None:
+    trace = _trace(
+        start_ns=[0, 0, 300, 310],
+        duration_ns=[300, 5, 5, 10],
+        kind=["transfer", "memset", "memset", "kernel"],
+        name=["x", "Memset", "Memset", "x"],
+        op=["RecvTensor", "Memset", "Memset", "MatMul"],
+        device=["/device:GPU:0"] * 4,
+        lane=["receive", "memset", "memset", "stream:1"],
+    )
+    assert what_if(trace, activities={"communication": 0}).times["predicted_ns"].item() < 50
+
+
 def test_a_late_task_on_time_comes_with_the_last_of_the_others() -> None:
     trace = _late()
     found = what_if(trace, on_time=TASKS[2])

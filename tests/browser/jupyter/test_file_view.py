@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.audit import WCAG, violations
-from tests.browser.file_browser import FileBrowser
+from tests.browser.file_browser import STARTED_WITHIN, FileBrowser
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.monitor import Monitor
 from tests.browser.timeline import Timeline, asks_before_it_goes
@@ -130,6 +130,7 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     # A reload brings back the tab, once JupyterLab has saved its layout.
     wait_until(page, lambda: tabs(jupyter) == [f"tfvis-nb-trace:{XSPACE}"])
     page.goto(f"{jupyter.url}/lab")
+    expect(page.locator(".tfvis-nb-file .tfvis-nb")).to_be_visible(timeout=STARTED_WITHIN)
     Timeline(page.locator(".tfvis-nb-file .tfvis-nb")).wait()
     watch.end()
     # Neither the page nor the tab takes notes with it unasked.

@@ -26,7 +26,7 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
     """Return a number for the stream of each event of a device, -1 for other events (int64).
 
     Copies have their own lanes on any stream; the source's name of the lane contains the stream. If it does
-    not, each lane counts as a stream.
+    not, each lane counts as a stream, except one of memsets, which run among the kernels of some stream.
     """
     rows = np.flatnonzero(times.device & ~times.thread)
     found = np.full(len(times.start), -1, np.int64)
@@ -40,6 +40,8 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
         (times.task[rows] + 1) * (int(times.device_number.max(initial=0)) + 2) + times.device_number[rows] + 1
     )
     found[rows] = np.unique(where * (int(key.max(initial=0)) + 1) + key, return_inverse=True)[1]
+    elsewhere = is_kind(trace.events, "memset") & ~containing(trace.events["lane"], STREAM)
+    found[rows[(key % 2 == 1) & elsewhere[rows]]] = -1
     return found
 
 

@@ -1,4 +1,4 @@
-"""How long each event waits for its peers, and when its data moves: the hatched and the solid part of its bar."""
+"""How long each event waits for its peers, and when its data moves: its bar hatched and solid."""
 
 import numpy as np
 
