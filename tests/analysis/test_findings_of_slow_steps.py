@@ -109,6 +109,21 @@ def test_a_stall_is_of_one_event_on_the_host_and_what_threads_do_is_summed() -> 
     assert known.items() <= longer["figures"].tolist()[0].items()
 
 
+@pytest.mark.parametrize(("more", "named"), [(199, ""), (200, "MatMul")])
+def test_an_op_with_hardly_any_of_the_extra_time_is_not_named(more: int, named: str) -> None:
+    rows = [
+        {"step": step, "start_ns": step * 10_000 + at, "duration_ns": took, "op": op}
+        for step in range(10)
+        for at, took, op in (
+            (0, 100 + more * (step == 6), "MatMul"),
+            (2990 if step == 6 else 990, 10, "Add"),
+        )
+    ]
+    table = events.build({name: [row[name] for row in rows] for name in rows[0]} | {"kind": ["op"] * 20})
+    (figures,) = findings(tv.Trace(table)).query("id == 'slow_steps.longer'")["figures"]
+    assert (figures["excess_ns"], figures["op"]) == (2000, named)
+
+
 def test_a_step_that_is_longer_by_the_work_of_its_devices_has_no_other_cause() -> None:
     trace = _steps([1000] * 6 + [2000, 1000, 1000, 1000], [500] * 6 + [1500, 500, 500, 500])
     table = findings(trace)

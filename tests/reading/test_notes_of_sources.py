@@ -12,6 +12,7 @@ from tests.protobuf_bytes import field, number
 from tests.real_traces import SHARED, real_trace
 from tests.support.step_stats import ONE_OP, one_op
 from tests.support.texts import figures_of
+from tfvis_nb import events
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.texts import Text, id_of
@@ -158,6 +159,16 @@ def test_the_same_recording_twice_is_noted(tmp_path: Path) -> None:
     trace = tv.read_trace(given[0])
     assert Text("recording_given_again", times=3, recording="a.pb") in tv.read_trace([trace] * 3).notes
     assert tv.read_trace(given[:2]).notes == []
+
+
+def test_files_of_other_days_are_noted() -> None:
+    day = 86_400 * 10**9
+
+    def ran(start_ns: int) -> tv.Trace:
+        return tv.Trace(events.build({"start_ns": [start_ns], "duration_ns": [day // 2], "kind": ["op"]}))
+
+    assert tv.read_trace([ran(0), ran(day)]).notes == []
+    assert tv.read_trace([ran(3 * day), ran(0)]).notes == [Text("recorded_days_apart", days=2)]
 
 
 def test_a_size_that_64_bits_cannot_hold_is_not_known() -> None:

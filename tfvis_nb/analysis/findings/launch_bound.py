@@ -98,11 +98,13 @@ def _word(_key: str, figures: Figures) -> Texts:
     )
     if figures["launches"] is not None:
         worst = f" In the longest stretch it waits mostly for {figures['ops']}." if figures["ops"] else ""
-        text += (
-            f" The host issues {figures['launches_per_step']:,.0f} launches per step."
-            f" {figures['late']:,} of {figures['launches']:,} launches came while {name} was already idle:"
-            f" it is idle {format_duration(figures['mean_late_ns'])} per late launch.{worst}"
-        )
+        text += f" The host issues {figures['launches_per_step']:,.0f} launches per step."
+        if figures["late"]:
+            text += (
+                f" {figures['late']:,} of {figures['launches']:,} launches came while {name} was already"
+                f" idle: it is idle {format_duration(figures['mean_late_ns'])} per late launch."
+            )
+        text += worst
     if figures["is_below"]:
         text += " The findings above cause part of it."
     if figures["devices"] > 1:

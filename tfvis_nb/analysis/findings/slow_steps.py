@@ -43,6 +43,8 @@ MIN_UNEVEN = Threshold(10, "fewer steps may differ in length by chance")
 
 _MOST = 0.5
 """The fraction from which a part counts as most of something."""
+_LEAST = 0.1
+"""An op with a smaller part of the extra time is not named."""
 _HOST_KINDS = ("op", "host")
 _MAX_NAMED = 6
 
@@ -96,6 +98,8 @@ def _chosen(table: pd.DataFrame, chosen: np.ndarray) -> tuple[pd.DataFrame, pd.S
         figures[name] = str(longest[name])
     for name in ("activity_ns", "op_ns"):
         figures[name] = None if pd.isna(longest[name]) else int(longest[name])
+    if figures["op"] and figures["op_ns"] < _LEAST * figures["excess_ns"]:
+        figures["op"] = ""
     return slow, longest, figures
 
 

@@ -188,10 +188,11 @@ def _word(key: str, figures: Figures) -> Texts:
     if more:
         advice = "Give it as much work as the others: compare batch sizes, sequence lengths and loops."
     if key == "straggler.collective":
+        one = (compared or {}).get("others") == 1
         return Texts(
             f"{subject} is a straggler at collectives",
-            f"{subject} is last at {figures['last']} of {figures['barriers']} collectives. The other tasks"
-            f" wait for it alone for {awaited}; longest in {step_name(figures)},"
+            f"{subject} is last at {figures['last']} of {figures['barriers']} collectives. The other"
+            f" {'task waits' if one else 'tasks wait'} for it alone for {awaited}; longest in {step_name(figures)},"
             f" {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
             f"{clocks_sentence(figures['clocks_ns'], figures['ends_ns'])}",
             advice if more else f"{advice}another process on it, or input that arrives later.",
