@@ -1,5 +1,6 @@
 """Runs of cells as the history keeps them."""
 
+from statistics import median_low
 from typing import Any
 
 from tfvis_nb.run_history.summary import Summary
@@ -24,4 +25,5 @@ def run_of(cell: str = "a", /, **changes: Any) -> Summary:
         "tfvis_nb": "0.1.0",
         "tensorflow": "2.21.0",
     }
-    return Summary(**values | changes)
+    values |= changes
+    return Summary(**{"median_ns": median_low(values["step_ns"])} | values)

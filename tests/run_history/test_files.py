@@ -115,6 +115,7 @@ def test_what_is_no_file_of_ours_is_moved_aside(folder: Path, tmp_path: Path, ki
         {"time_ns": -1},
         {"steps": True},
         {"step_ns": []},
+        {"median_ns": None},
         {"step_ns": [1.5]},
         {"step_ns": [1] * (MOST_STEPS + 1)},
         {"kernels": 1 << 70},
@@ -132,6 +133,13 @@ def test_a_value_that_cannot_be_ours_is_none(changes: dict[str, object]) -> None
 
 def test_lines_of_later_versions_are_read() -> None:
     assert from_line(json.dumps(asdict(run_of()) | {"new": [1]})) == run_of()
+
+
+def test_lines_without_a_median_have_that_of_their_steps() -> None:
+    line = asdict(run_of())
+    del line["median_ns"]
+    assert from_line(json.dumps(line)) == run_of()
+    assert from_line(json.dumps(line | {"step_ns": []})) is None
 
 
 def test_runs_of_a_cell_and_all_files_are_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,14 +21,14 @@ _COLOURS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "al
 
 
 def history_chart(runs: Sequence[Summary]) -> figure:
-    """Return a chart of typical step times by run number, with a line for each cell.
+    """Return a chart of median step times by run number, with a line for each cell.
 
     A bar behind each point extends from the 5th to the 95th percentile of the steps.
     """
     from bokeh.models import ColumnDataSource, FixedTicker, HoverTool
 
-    unit = time_unit(max(run.typical_ns for run in runs))
-    made = plot(f"Step time of each run ({unit.name})", height=240, from_0="y")
+    unit = time_unit(max(run.median_ns for run in runs))
+    made = plot(f"Median step of each run ({unit.name})", height=240, from_0="y")
     cells: dict[tuple[str, str], list[int]] = {}
     for number, run in enumerate(runs):
         cells.setdefault((run.notebook, run.cell), []).append(number)
@@ -41,10 +41,10 @@ def history_chart(runs: Sequence[Summary]) -> figure:
         source = ColumnDataSource(
             {
                 "run": numbers,
-                "took": [run.typical_ns / unit.size for run in own],
+                "took": [run.median_ns / unit.size for run in own],
                 "low": ends[:, 0],
                 "high": ends[:, 1],
-                "step": [format_duration(run.typical_ns) for run in own],
+                "step": [format_duration(run.median_ns) for run in own],
                 "change": ["" if one is None else signed_change(*one[:3]) for one in change],
                 "time": [f"{pd.Timestamp(run.time_ns):%Y-%m-%d %H:%M} UTC" for run in own],
             }
@@ -53,7 +53,7 @@ def history_chart(runs: Sequence[Summary]) -> figure:
         made.segment(**ends_at, source=source, line_width=9, line_alpha=0.35, **colour)
         made.line("run", "took", source=source, line_width=1.5, legend_label=name, **colour)
         dots = made.scatter("run", "took", source=source, size=6, **colour)
-        tooltips = [("run", "@run, @time"), ("step", "@step"), ("change", "@change")]
+        tooltips = [("run", "@run, @time"), ("step", "@step"), ("change of typical steps", "@change")]
         made.add_tools(HoverTool(renderers=[dots], tooltips=tooltips, visible=False))
     made.xaxis.axis_label = "run (bar: 5th to 95th percentile of its steps)"
     made.xaxis.ticker = FixedTicker(ticks=[*range(0, len(runs), -(-len(runs) // 20))])

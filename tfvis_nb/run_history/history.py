@@ -57,13 +57,13 @@ class History:
     ----------
     table : pandas.DataFrame
         One row per run, by its number: ``notebook``, ``cell``, ``title``, ``time`` (UTC), ``steps``;
-        ``step_ns``, the time of a typical step: the mean without the longest and the shortest fifth of the
-        steps and without a first one that is set apart, or without steps the time from the first event to the
-        last; ``first_ns`` of that first step; ``ratio`` of ``step_ns`` to that of the cell's previous run,
-        with its 95 % interval ``ratio_low`` and ``ratio_high``; ``kernels`` and ``ops``, the median numbers
-        per step; ``busy_share`` of the accelerators; ``peak_bytes``; ``options`` of the recording; ``code``,
-        a digest of the cell's code; and the versions of ``tfvis_nb`` and ``tensorflow``. Unknown values are
-        NA or NaN.
+        ``step_ns``, the time of the median step without a first one that is set apart, or without steps the
+        time from the first event to the last; ``first_ns`` of that first step; ``ratio``, the time of a
+        typical step (the mean without the longest and the shortest fifth of the steps) divided by that in the
+        cell's previous run, with its 95 % interval ``ratio_low`` and ``ratio_high``; ``kernels`` and ``ops``,
+        the median numbers per step; ``busy_share`` of the accelerators; ``peak_bytes``; ``options`` of the
+        recording; ``code``, a digest of the cell's code; and the versions of ``tfvis_nb`` and ``tensorflow``.
+        Unknown values are NA or NaN.
     """
 
     def __init__(self, runs: Sequence[Summary], reason: Text) -> None:
@@ -82,7 +82,7 @@ class History:
             changed = () if change is None else change[:3]
             rows.append(
                 vars(run)
-                | {"step_ns": run.typical_ns, "time": pd.Timestamp(run.time_ns, tz="UTC")}
+                | {"step_ns": run.median_ns, "time": pd.Timestamp(run.time_ns, tz="UTC")}
                 | dict(zip(_CHANGE, changed, strict=False))
             )
         return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
@@ -163,6 +163,7 @@ class History:
         if why_not(table):
             return table
         of_steps = table["step_ns"].map(format_duration)
+        changes = [signed_change(*values) for values in table[list(_CHANGE)].to_numpy()]
         several = len({run.notebook for run in self._runs}) > 1
         shown = pd.DataFrame(
             {
@@ -170,8 +171,8 @@ class History:
                 "cell": table["cell"].map(lambda cell: printable(cell, 12)),
                 "time": table["time"].dt.tz_convert(None).dt.strftime("%Y-%m-%d %H:%M UTC"),
                 "title": table["title"].map(lambda title: printable(title, 60)),
-                "step time": of_steps,
-                "change": [signed_change(*values) for values in table[list(_CHANGE)].to_numpy()],
+                "median step": of_steps,
+                "change of typical steps": changes,
                 "kernels": table["kernels"],
                 "ops": table["ops"],
                 "busy": table["busy_share"].map(format_percent, na_action="ignore"),
@@ -184,12 +185,13 @@ class History:
 def history(cell: str | None = None) -> History:
     """Return the kept runs of ``%%trace`` cells in this notebook.
 
-    Outside a notebook, or if its name is unknown, return the runs of all notebooks.
+    In a Python script, return the runs of all notebooks. In IPython without a notebook, or with one whose
+    path is unknown, return the runs made this way in the current folder.
 
     Parameters
     ----------
     cell
-        The identity of a cell, as in the column ``cell``, to return only its runs.
+        The identity of a cell, as in the column ``cell``, to return only its runs, from any notebook.
 
     Returns
     -------

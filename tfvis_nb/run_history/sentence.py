@@ -11,17 +11,17 @@ from tfvis_nb.run_history.summary import Summary
 from tfvis_nb.texts import Text
 
 _FEWEST = 3
-"""The number of runs that show the variation between runs."""
+"""The number of earlier runs that show how much runs vary."""
 
 
 def change_of(before: Summary, now: Summary) -> Difference | None:
-    """Return the difference of the step time from that of the previous run; None if one took no time."""
+    """Return the difference of typical steps from those of the previous run; None if one took no time."""
     found = difference(np.array(before.step_ns), np.array(now.step_ns))
     return found if math.isfinite(found.ratio) and found.ratio > 0 else None
 
 
 def signed_change(ratio: float, low: float, high: float) -> str:
-    """Format a change of step time with its interval, each with a sign."""
+    """Format a change of typical steps with its interval, each with a sign."""
     if math.isnan(ratio):
         return ""
     change, *ends = map(format_change, (ratio, low, high))
@@ -34,19 +34,17 @@ def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Tex
     With `can_compare` it offers a comparison of both traces.
     """
     before = runs[-1]
-    change = change_of(before, now)
     return Text(
         "run_and_last",
-        what="step" if now.steps else "run",
-        took=format_duration(now.typical_ns),
-        change=_words(change),
-        usual=_usual(runs, now) if change is not None and change.shown else "",
+        what={0: "run", 1: "step"}.get(now.steps, "median step"),
+        took=format_duration(now.median_ns),
+        change=_words(change_of(before, now), runs, now),
         events=_events(before, now),
         compare=Text("run_compare") if can_compare else "",
     )
 
 
-def _words(change: Difference | None) -> str:
+def _words(change: Difference | None, runs: Sequence[Summary], now: Summary) -> str:
     if change is None:
         return ""
     if not math.isfinite(change.low) or not math.isfinite(change.high):
@@ -55,16 +53,17 @@ def _words(change: Difference | None) -> str:
         low, high = (_than(bound).removesuffix(" than") for bound in (change.low, change.high))
         return Text("run_change_not_shown", low=low, high=high)
     low, high = (format_percent(share) for share in sorted(abs(one - 1) for one in (change.low, change.high)))
-    return Text("run_change", change=_than(change.ratio), low=low, high=high)
+    return Text("run_change", change=_than(change.ratio), low=low, high=high, usual=_usual(runs, now))
 
 
 def _usual(runs: Sequence[Summary], now: Summary) -> str:
     """State whether earlier runs differed as much, which the interval of two runs does not show."""
-    times = [run.typical_ns for run in runs]
-    if len(times) < _FEWEST or not min(times) <= now.typical_ns <= max(times):
-        return ""
-    low, high = (format_duration(end) for end in (min(times), max(times)))
-    return Text("run_usual", runs=len(times), low=low, high=high)
+    times = sorted(run.median_ns for run in runs)
+    if len(times) < _FEWEST:
+        return Text("run_by_chance")
+    low, high = map(format_duration, (times[0], times[-1]))
+    where = "within" if times[0] <= now.median_ns <= times[-1] else "outside"
+    return Text("run_usual", where=where, runs=len(times), low=low, high=high)
 
 
 def _than(ratio: float) -> str:

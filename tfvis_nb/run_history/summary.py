@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.steps.difference import typical
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step
 from tfvis_nb.analysis.unavailable import why_not
@@ -44,16 +43,17 @@ class Summary(Cell):
     """One run of a traced cell.
 
     ``time_ns`` is its end, in ns since 1970. ``steps`` is the number of recorded steps, ``step_ns`` has their
-    times in recorded order, at most the last `MOST_STEPS`. A first step that is set apart is in ``first_ns``
-    instead. Without steps ``step_ns`` is the time from the first event to the last. ``kernels`` and ``ops``
-    are median numbers per step, ``busy_share`` is that of the accelerators, ``peak_bytes`` that of the
-    allocator with the highest peak; None if unknown.
+    times in recorded order, at most the last `MOST_STEPS`, and ``median_ns`` is the median of all. A first
+    step that is set apart is in ``first_ns`` instead. Without steps both are the time from the first event to
+    the last. ``kernels`` and ``ops`` are median numbers per step, ``busy_share`` is that of the accelerators,
+    ``peak_bytes`` that of the allocator with the highest peak; None if unknown.
     """
 
     title: str
     time_ns: int
     steps: int
     step_ns: list[int]
+    median_ns: int
     first_ns: int | None
     kernels: int | None
     ops: int | None
@@ -61,11 +61,6 @@ class Summary(Cell):
     peak_bytes: int | None
     tfvis_nb: str
     tensorflow: str
-
-    @property
-    def typical_ns(self) -> int:
-        """The time of a typical step, used for comparison."""
-        return round(typical(np.array(self.step_ns)))
 
     def is_comparable(self, other: "Summary") -> bool:
         """Whether both are runs of the same cell, recorded with the same options."""
@@ -84,13 +79,15 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
     kept = table[table["step"] != first.step] if apart and first is not None else table
     start = trace.events["start_ns"].to_numpy(np.int64)
     span = int((start + trace.events["duration_ns"].to_numpy(np.int64)).max() - start.min())
+    step_ns = kept["duration_ns"].tolist() or [span]
     tensorflow = getattr(sys.modules.get("tensorflow"), "__version__", "")
     return Summary(
         **asdict(cell),
         title=trace.title[:LONGEST_TEXT],
         time_ns=time.time_ns(),
         steps=len(table),
-        step_ns=kept["duration_ns"].tolist()[-MOST_STEPS:] if len(kept) else [span],
+        step_ns=step_ns[-MOST_STEPS:],
+        median_ns=median_low(step_ns),
         first_ns=first.first_ns if apart and first is not None else None,
         kernels=_per_step(trace, "kernel", kept["step"].tolist()),
         ops=_per_step(trace, "op", kept["step"].tolist()),
@@ -140,6 +137,8 @@ def from_line(line: str | bytes) -> Summary | None:
         return None
     if not isinstance(found, dict):
         return None
+    if "median_ns" not in found and _are_steps(found.get("step_ns")):  # a line of an earlier version
+        found["median_ns"] = median_low(found["step_ns"])
     values: dict[str, Any] = {name: found.get(name) for name in _CHECKS}
     return Summary(**values) if all(check(values[name]) for name, check in _CHECKS.items()) else None
 
@@ -166,7 +165,7 @@ def _are_steps(value: Any) -> bool:
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("notebook", "cell", "code", "options", "title", "tfvis_nb", "tensorflow"), _is_text),
-    **dict.fromkeys(("time_ns", "steps"), _is_count),
+    **dict.fromkeys(("time_ns", "steps", "median_ns"), _is_count),
     "step_ns": _are_steps,
     **dict.fromkeys(("first_ns", "kernels", "ops", "peak_bytes"), _is_count_or_none),
     "busy_share": _is_share_or_none,
