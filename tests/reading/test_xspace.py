@@ -155,6 +155,31 @@ def test_an_eager_op_with_a_row_of_its_own_is_counted_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(("on_gpu", "steps"), [(None, [0, 1]), (8, [-1, 0, 0])])
+def test_numbered_functions_are_steps_if_they_use_the_devices_or_none_does(
+    on_gpu: int | None, steps: list[int]
+) -> None:
+    def plane(name: bytes, line: bytes, groups: list[tuple[int, int]]) -> bytes:
+        written = b"".join(
+            field(
+                4,
+                number(1, 1)
+                + number(2, at * 1000)
+                + number(3, 9000)
+                + field(4, number(1, 1) + number(4, group)),
+            )
+            for at, group in groups
+        )
+        named = field(4, number(1, 1) + field(2, number(1, 1) + field(2, b"work")))
+        stat = field(5, number(1, 1) + field(2, number(1, 1) + field(2, b"group_id")))
+        return field(1, field(2, name) + field(3, field(2, line) + written) + named + stat)
+
+    written = plane(b"/host:CPU", b"python", [(0, 7), (100, 8)])
+    if on_gpu is not None:
+        written += plane(b"/device:GPU:0", b"Stream #13", [(105, on_gpu)])
+    assert tv.read_trace(written).events["step"].tolist() == steps
+
+
 def test_input_pipelines_are_input(data: Path) -> None:
     trace = tv.read_trace(data / KERAS)
     category = pd.Series([CATEGORIES[number] for number in categorise(trace.events)])

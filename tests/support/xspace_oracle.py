@@ -264,8 +264,9 @@ def _give_steps(rows: list[Row]) -> None:
         row["step"] = -1
     if any("group_id" in row["_stats"] for row in rows):
         first: dict[int, int] = {}
+        on_device = {row["_stats"].get("group_id") for row in rows if not row["_thread"]} - {None}
         for row in sorted(rows, key=lambda row: int(row["start_ns"])):
-            if "group_id" in row["_stats"]:
+            if "group_id" in row["_stats"] and (row["_stats"]["group_id"] in on_device or not on_device):
                 first.setdefault(row["_stats"]["group_id"], len(first))
         for row in rows:
             row["step"] = first.get(row["_stats"].get("group_id"), -1)

@@ -76,7 +76,7 @@ def find_steps(
     """
     grouped = links.mark("group_id")
     if len(grouped.rows):
-        return _grouped(grouped, start), np.zeros(0, np.int64)
+        return _grouped(grouped, threads, start), np.zeros(0, np.int64)
     chosen = roots(links, threads, own_functions)
     chosen = chosen[np.argsort(start[chosen], kind="stable")]
     step = np.full(len(start), NO_STEP, np.int32)
@@ -146,7 +146,16 @@ def _on_threads(rows: np.ndarray, threads: Threads) -> np.ndarray:
     return ordered
 
 
-def _grouped(grouped: Sparse, start: np.ndarray) -> np.ndarray:
+def _grouped(grouped: Sparse, threads: Threads, start: np.ndarray) -> np.ndarray:
+    """Return the step of each row by the numbers of a profiler, as TensorFlow 2.2 to 2.4 wrote them.
+
+    It also numbers the functions of an input pipeline: if any number has work on a device, those without are
+    no steps.
+    """
+    on_device = threads.position[grouped.rows] < 0
+    if on_device.any():
+        kept = np.isin(grouped.numbers, grouped.numbers[on_device])
+        grouped = Sparse(grouped.rows[kept], grouped.numbers[kept])
     numbers, which = np.unique(grouped.numbers, return_inverse=True)
     first = np.full(len(numbers), np.iinfo(np.int64).max)
     np.minimum.at(first, which, start[grouped.rows])
