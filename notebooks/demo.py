@@ -24,6 +24,7 @@ finally:
 import tfvis_nb
 
 BATCH, SIDE, CLASSES = 64, 32, 10
+WARM_UP, STEPS = 3, 8
 PAGE = Path("demo.html")
 
 
@@ -49,7 +50,7 @@ def network(images: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def traced_training() -> tfvis_nb.RecordedTrace:
-    """Train for four steps; every run of the session becomes a step of the trace."""
+    """Train for some steps; after a few that warm up, every run of the session becomes a step of the trace."""
     draw = np.random.default_rng(0)
     with tf.Graph().as_default(), tf.Session() as session:
         images = tf.placeholder(tf.float32, [None, SIDE, SIDE, 3], name="images")
@@ -60,8 +61,10 @@ def traced_training() -> tfvis_nb.RecordedTrace:
             labels: draw.integers(CLASSES, size=BATCH),
         }
         session.run(tf.global_variables_initializer())
+        for _ in range(WARM_UP):
+            session.run(train, feed)
         with tfvis_nb.trace() as trace:
-            for _ in range(4):
+            for _ in range(STEPS):
                 session.run([train, loss], feed)
     return trace
 

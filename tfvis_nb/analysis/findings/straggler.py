@@ -192,8 +192,8 @@ def _word(key: str, figures: Figures) -> Texts:
         return Texts(
             f"{subject} is a straggler at collectives",
             f"{subject} is last at {figures['last']} of {figures['barriers']} collectives. The other"
-            f" {'task waits' if one else 'tasks wait'} for it alone for {awaited}; longest in {step_name(figures)},"
-            f" {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
+            f" {'task waits' if one else 'tasks wait'} for it alone for {awaited}; longest in"
+            f" {step_name(figures)}, {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
             f"{clocks_sentence(figures['clocks_ns'], figures['ends_ns'])}",
             advice if more else f"{advice}another process on it, or input that arrives later.",
         )
