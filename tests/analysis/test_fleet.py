@@ -139,8 +139,9 @@ def test_no_task_or_activity_is_named_that_explains_little_of_a_step() -> None:
 
 
 def test_an_outlier_has_the_work_of_its_devices() -> None:
-    busy = [[5, 5, 20, 5]]
-    assert fleet_outliers(small([[9, 9, 30, 9]], device_busy_ns=busy))["work_ratio"].tolist()[0] == 4
+    work, busy = [[5, 8, 20, 5]], [[9, 9, 29, 9]]
+    found = fleet_outliers(small([[9, 9, 30, 9]], work_ns=work, device_busy_ns=busy))
+    assert found["work_ratio"].tolist()[0] == 4, "the lower median, of kernels alone"
     assert fleet_outliers(small([[9, 9, 30, 9]]))["work_ratio"].isna().all()
 
 

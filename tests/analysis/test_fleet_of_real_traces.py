@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.real_traces import real_trace
 from tests.support.planted_fleets import TASK
-from tfvis_nb.analysis import fleet_outliers, fleet_stragglers
+from tfvis_nb.analysis import fleet_outliers, fleet_stragglers, slow_steps
 from tfvis_nb.dataset import open_traces
 
 
@@ -23,6 +24,8 @@ def test_steps_of_eight_times_the_batch_rank_first(tmp_path: Path, shared: Path)
     assert len(found) == 60
     assert {*found["step"][:3]} == {13, 33, 53}
     assert found["step"].tolist()[-1] == 0, "the first step of the run"
+    work = slow_steps(real_trace(shared / "h200/mlp_60steps.tar.xz"))["work_ratio"]
+    assert found.sort_values("step")["work_ratio"].tolist() == work.tolist()
 
 
 @pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
 
 import tfvis_nb as tv
-from tests.dataset.folders import JOB, bucket
+from tests.dataset.folders import JOB, bucket, record
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, TraceDataset, events
-from tfvis_nb.analysis import op_statistics
+from tfvis_nb.analysis import fleet_outliers, op_statistics, slow_steps
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.labels import shown_task
 from tfvis_nb.dataset import combined
@@ -103,8 +106,54 @@ def test_steps(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
         assert own["network_wait_ns"].sum() == known.sum()
         gpus = trace.utilisation[trace.utilisation["device"].astype(str).str.contains("GPU")]
         assert own["device_busy_ns"].sum() == gpus["busy_ns"].sum()
+        compared = slow_steps(trace)
+        if len(compared):
+            # The most of all tasks.
+            assert plain(own.groupby("step")[["work_ns"]].max()) == plain(compared[["work_ns"]])
         if len(trace.memory) and (trace.memory["step"] != NO_STEP).all():
             assert own["peak_bytes"].max() == trace.memory["bytes"].max()
+
+
+def test_the_work_of_steps_is_that_of_the_step_table(tmp_path: Path) -> None:
+    """Overlapping kernels on two GPUs, a step without kernels, and copies that keep a GPU busy."""
+    kernels = [(0, 5, 0, 0), (0, 6, 0, 1), (2, 5, 0, 0), (20, 3, 1, 0), (40, 9, 2, 1), (60, 4, 3, 0)]
+    rows = [("kernel", *one) for one in kernels]
+    rows += [("memcpy", 20 * step, 15, step, 0) for step in range(5)]
+    kind, start, duration, step, gpu = zip(*sorted(rows, key=lambda row: row[1]), strict=True)
+    table = events.build(
+        {
+            "start_ns": start,
+            "duration_ns": duration,
+            "step": step,
+            "kind": kind,
+            "task": ["/job:a"] * len(rows),
+            "device": [f"/job:a/device:GPU:{number}" for number in gpu],
+        }
+    )
+    trace = Trace(table)
+    compared = slow_steps(trace)
+    assert compared["work_ns"].tolist() == [7, 3, 9, 4, 0]
+    trace.to_parquet(tmp_path / "trace.parquet")
+    dataset = tv.open_traces(tmp_path / "trace.parquet", tmp_path / "dataset")
+    assert dataset.steps["work_ns"].tolist() == compared["work_ns"].tolist()
+    ratios = fleet_outliers(dataset.steps).set_index("step")["work_ratio"].sort_index()
+    assert ratios.tolist() == compared["work_ratio"].tolist()
+
+
+def test_parts_of_an_earlier_version_have_no_work(
+    made: tuple[TraceDataset, dict[str, Trace]], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(made[0].path, tmp_path / "dataset")
+    for entry in (copy / "manifest").iterdir():
+        entry.write_text(json.dumps(json.loads(entry.read_text()) | {"version": 2}))
+    for part in (copy / "steps").rglob("*.parquet"):
+        pq.write_table(pq.read_table(part, partitioning=None).drop_columns("work_ns"), part)
+        record(part, copy)
+    older = tv.open_traces(copy)
+    for steps in (older.steps, older.table("steps").compute()):
+        assert steps["work_ns"].isna().all()
+        assert steps["kernels"].sum() == made[0].steps["kernels"].sum()
+    assert_frame_equal(older.steps.drop(columns="work_ns"), made[0].steps.drop(columns="work_ns"))
 
 
 def test_a_step_with_unknown_waits() -> None:

@@ -33,6 +33,8 @@ _STEP_OPS = pa.schema(
 _TASKS = pa.schema([("run", pa.string()), ("step", pa.int32()), ("tasks", pa.int64())])
 _MOST_ROWS = 1 << 20
 """Limit on the rows added up at once."""
+_SINCE = {"work_ns": 3}
+"""Column to the first version of parts that has it; it is null in earlier ones."""
 _GROUPS = ["run", "task", "op", "kind", "side"]
 
 
@@ -44,6 +46,7 @@ class _Part(NamedTuple):
     run: str
     task: str
     key: str
+    version: int
 
 
 def whole_table(folder: Path, entries: Sequence[Entry], name: str) -> pd.DataFrame:
@@ -82,7 +85,7 @@ def _parts(folder: Path, entries: Iterable[Entry], name: str) -> list[_Part]:
         for task in entry.tasks:
             start = part_folder(name, entry.run, task)
             found += [
-                _Part(str(folder / path), stored, entry.run, task, entry.key)
+                _Part(str(folder / path), stored, entry.run, task, entry.key, entry.version)
                 for path, stored in entry.parts.items()
                 if path.startswith(start)
             ]
@@ -94,7 +97,8 @@ def _read(part: _Part, names: Sequence[str]) -> pa.Table:
     import pyarrow.parquet as pq
 
     added = {"run": part.run, "task": part.task, "key": part.key}
-    own = [name for name in names if name not in added]
+    later = [name for name in names if part.version < _SINCE.get(name, 0)]
+    own = [name for name in names if name not in added and name not in later]
     check_part(Path(part.path), part.stored)
     try:
         # Not `read_table`, which would treat names in the path as columns.
@@ -105,6 +109,7 @@ def _read(part: _Part, names: Sequence[str]) -> pa.Table:
     except (KeyError, OSError, pa.ArrowException) as error:
         raise unreadable_part(part.path, error) from None
     values = {name: pa.repeat(pa.scalar(text, pa.string()), rows) for name, text in added.items()}
+    values |= {name: pa.nulls(rows, pa.int64()) for name in later}
     values |= {name: table[name] for name in own}
     return pa.table({name: values[name] for name in names})
 

@@ -15,8 +15,10 @@ from tfvis_nb.dataset.stored_parts import StoredPart
 from tfvis_nb.texts import Text
 
 OK, PROBLEM = "ok", "problem"
-VERSION = 2
-"""The version of parts. In those of version 1, bars of ``levels`` stand for events of several steps."""
+VERSION = 3
+"""The version of parts. Those of earlier versions have no ``work_ns``."""
+STEPS_APART = 2
+"""The first version in which no bar of ``levels`` stands for events of several steps."""
 
 DAMAGED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, OSError)
 """Errors from reading a damaged entry."""

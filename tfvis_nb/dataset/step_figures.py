@@ -7,7 +7,9 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.events.activity import accelerators
+from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
+from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
@@ -24,6 +26,7 @@ FIGURES: dict[str, str] = {
     "step_ns": "Duration of the step over all tasks of its source, in ns: the sum of the activities.",
     **dict.fromkeys(PARTS, "That of `tfvis_nb.analysis.breakdown` for the task, in ns."),
     "network_wait_ns": "Sum of wait_ns of the tensors that the task received, in ns; null where unknown.",
+    "work_ns": f"{slow_steps.FIGURES['work_ns']} Only devices of the task count; null without kernels.",
     "device_busy_ns": "Sum of busy_ns of the task's accelerators, of `tfvis_nb.analysis.utilisation`, in ns.",
     "device_idle_ns": "Sum of their idle_ns, in ns; null without accelerators, or where one is unknown.",
     "peak_bytes": "The largest `bytes` of an allocator of `tfvis_nb.analysis.memory_usage` during the step.",
@@ -50,7 +53,7 @@ def step_figures(trace: Trace) -> pa.Table:
     rows = rows.reset_index(drop=True)
     found: dict[Any, pd.Series] = {name: whole[name].reset_index(drop=True) for name in ("step_ns", *PARTS)}
     keys = pd.MultiIndex.from_frame(rows)
-    for table in (_own(trace), _waits(trace), _devices(trace), _memory(trace, rows)):
+    for table in (_own(trace), _waits(trace), _work(trace, keys), _devices(trace), _memory(trace, rows)):
         found |= {name: table[name].reindex(keys).reset_index(drop=True) for name in table.columns}
     for name in COUNTS:
         found[name] = found[name].fillna(0)
@@ -95,6 +98,16 @@ def _waits(trace: Trace) -> pd.DataFrame:
     # A sum that is unknown stays unknown.
     found = sums.reindex(every.union(sums.index)).where(lambda one: one.index.isin(sums.index), 0)
     return pd.DataFrame({"network_wait_ns": found})
+
+
+def _work(trace: Trace, keys: pd.MultiIndex) -> pd.DataFrame:
+    """Return the kernel time of each task's busiest device in each step; null on tasks without kernels."""
+    kernels = trace.events[(trace.events["kind"] == "kernel").to_numpy()]
+    grouped = _grouped(kernels[_KEYS])
+    found = device_work(kernels, grouped.ngroup().to_numpy(), grouped.ngroups)
+    work = pd.Series(found, grouped.size().index, "Int64")
+    with_kernels = keys[keys.isin(kernels["task"].unique(), "task")]
+    return pd.DataFrame({"work_ns": work.reindex(with_kernels, fill_value=0)})
 
 
 def _devices(trace: Trace) -> pd.DataFrame:

@@ -20,9 +20,10 @@ def device_work(events: pd.DataFrame, group: np.ndarray, groups: int) -> np.ndar
     start = events["start_ns"].to_numpy()[kernels]
     end = start + events["duration_ns"].to_numpy()[kernels]
     device = events["device"].cat.codes.to_numpy().astype("i8")[kernels]
-    devices = int(device.max()) + 1
     order = np.argsort(start, kind="stable")
-    cell = device * groups + group[kernels]
-    each = busy(cell[order], start[order], end[order], devices * groups)
-    most: np.ndarray = each.reshape(devices, groups).max(axis=0)
+    # Few devices run in a group if it is a step of one task.
+    cell, cells = pd.factorize(device * groups + group[kernels])
+    each = busy(cell[order], start[order], end[order], len(cells))
+    most = np.zeros(groups, each.dtype)
+    np.maximum.at(most, cells % groups, each)
     return most

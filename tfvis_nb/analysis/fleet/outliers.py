@@ -1,6 +1,6 @@
 """Steps that took longer than others, with the task and activity responsible."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,12 @@ FIGURES: dict[str, str] = {
     "activity": "The activity that exceeds its median over the steps most on that task, or without one where "
     "the step took longest; see the breakdown. Empty if that is less than half of excess_ns.",
     "activity_ns": "Its time minus that median, in ns; NaN without an activity.",
-    "work_ratio": "How long the devices of that task were busy / the median of that over the steps. "
-    f"{SLOW_STEP_RATIO} or more points to a larger batch, or to other work. NaN without devices.",
+    "work_ratio": "How long the busiest device of that task ran kernels / the median of that over the steps; "
+    f"the lower one if their number is even. {SLOW_STEP_RATIO} or more points to a larger batch, or to other "
+    "work. NaN without kernels.",
 }
 
-BUSY = "device_busy_ns"
+WORK = "work_ns"
 _EXPLAINS = 0.5
 """The least part of a step's excess that names its cause."""
 _COLUMNS = {
@@ -127,12 +128,19 @@ def _first(found: Grid) -> np.ndarray:
     return is_first
 
 
-def _medians(values: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
+def _lower_median(values: np.ndarray, axis: int) -> np.ndarray:
+    found: np.ndarray = np.nanquantile(values, 0.5, axis=axis, method="lower")
+    return found
+
+
+def _medians(
+    values: np.ndarray, groups: Sequence[np.ndarray], median: Callable[..., np.ndarray] = np.nanmedian
+) -> np.ndarray:
     """Return, for each value, the median of its row over the steps it is compared with; NaN if none."""
     found = np.full(values.shape, np.nan)
     for group in groups:
         known = ~np.isnan(values[:, group]).all(axis=1)
-        found[np.ix_(known, group)] = np.nanmedian(values[np.ix_(known, group)], axis=1)[:, None]
+        found[np.ix_(known, group)] = median(values[np.ix_(known, group)], axis=1)[:, None]
     return found
 
 
@@ -167,8 +175,9 @@ def _activity(
 
 
 def _work_ratios(found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
-    if BUSY not in found.table:
+    if WORK not in found.table:
         return np.full(len(task), np.nan)
-    busy = found.values(BUSY)
-    ratios: np.ndarray = _ratios(busy, _medians(busy, groups))[task, np.arange(len(task))]
+    work = found.values(WORK)
+    # As in `slow_steps`.
+    ratios: np.ndarray = _ratios(work, _medians(work, groups, _lower_median))[task, np.arange(len(task))]
     return ratios

@@ -11,7 +11,7 @@ from tfvis_nb.core.labels import natural, shown_task
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.dataset.levels import FOLDER
-from tfvis_nb.dataset.manifest import VERSION
+from tfvis_nb.dataset.manifest import STEPS_APART
 from tfvis_nb.dataset.read_back import Chosen, parts_of, read_back
 from tfvis_nb.dataset.stored_parts import check_part
 from tfvis_nb.display.large.queries import Answer
@@ -68,7 +68,7 @@ class DatasetSource:
         self.run = self._chosen[0].entry.run
         wanted = self._chosen[0].steps
         self._steps = None if wanted is None else frozenset(wanted)
-        older = [chosen.entry.source for chosen in self._chosen if chosen.entry.version < VERSION]
+        older = [chosen.entry.source for chosen in self._chosen if chosen.entry.version < STEPS_APART]
         if older and self._steps is not None:
             raise ValueError(Text("dataset_older", path=str(dataset.path), source=older[0]))
         shared = Shared(Texts(), Texts(), Cache())
