@@ -240,6 +240,9 @@ def test_a_late_task_on_time_comes_with_the_last_of_the_others() -> None:
     trace = _late()
     found = what_if(trace, on_time=TASKS[2])
     assert found.times["predicted_ns"].tolist() == [40]
+    by_label = what_if(trace, on_time="worker 2")
+    assert by_label.times["predicted_ns"].tolist() == [40]
+    assert by_label.metadata["prediction"]["name"].tolist() == [TASKS[2]]
     assert what_if(trace, on_time=TASKS[0]).times["saved_ns"].tolist() == [0]
 
 
@@ -310,9 +313,11 @@ def test_errors_name_what_may_have_been_meant() -> None:
         assert repr(meant) in raised.value.args[0].figures["hint"]
     with raises_id(ValueError, "no_such_task") as refused:
         what_if(_late(), on_time="worker:2")
-    assert all(repr(task) in text_of(refused.value).figures["known"] for task in TASKS)
-    with raises_id(ValueError, "not_at_barriers"):
-        what_if(_launched(), on_time="worker:2")
+    assert text_of(refused.value).figures["known"] == "; there is 'worker 0', 'worker 1', 'worker 2'"
+    with raises_id(ValueError, "no_such_task", task="worker 9", known="; there is 'local'"):
+        what_if(_launched(), on_time="worker 9")
+    with raises_id(ValueError, "not_at_barriers", task="local"):
+        what_if(_launched(), on_time="local")
 
 
 def test_the_factor_of_an_op_leaves_its_launches() -> None:

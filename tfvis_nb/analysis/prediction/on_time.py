@@ -8,6 +8,7 @@ import pandas as pd
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.prediction.replay import no_change, replay
+from tfvis_nb.core.labels import shown_task
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -20,7 +21,7 @@ def early_factors(trace: Trace, task: str) -> np.ndarray:
     late = stragglers(trace)
     late = late[(late["task"].astype(str) == task).to_numpy()]
     if late.empty:
-        raise ValueError(Text("not_at_barriers", task=task))
+        raise ValueError(Text("not_at_barriers", task=shown_task(task)))
     worst = late.loc[late.groupby("step")["sole_wait_ns"].idxmax()].set_index("step")
     first = trace.steps.set_index("step")["start_ns"].reindex(worst.index)
     times, lag_target = backtracker(trace).times, backtracker(trace).dependencies.target

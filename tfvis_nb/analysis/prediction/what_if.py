@@ -19,6 +19,7 @@ from tfvis_nb.analysis.prediction.on_time import early_factors
 from tfvis_nb.analysis.prediction.predicted import Predicted, lengthened, predicted_trace
 from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay
 from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.labels import natural, shown_task
 from tfvis_nb.core.options import near, some_of
 from tfvis_nb.core.prediction import HIDDEN, HOW, ON_GPU, ON_TIME, Change
 from tfvis_nb.core.trace import Trace
@@ -72,7 +73,8 @@ def what_if(
         communication; its factor also applies to the time from the end of an op until its tensor is sent.
         ``h2d``, ``d2h`` and ``d2d`` are copies.
     on_time
-        A task that arrives at each barrier no later than the last of the others.
+        A task that arrives at each barrier no later than the last of the others: ``"worker 1"`` or its full
+        name.
 
     Returns
     -------
@@ -85,9 +87,9 @@ def what_if(
         If the changes of ops, kernels, layers, lines or activities are not a mapping.
     ValueError
         If a name matches no event, a factor is negative or makes times too large for int64, the speed of an
-        op on a GPU is unknown, the task is at no barrier, or the trace cannot be replayed: it has no steps,
-        the replay of the recorded times is off by more than `MOST_DRIFT`, or less work makes a step longer by
-        more than that.
+        op on a GPU is unknown, the task is unknown or at no barrier, or the trace cannot be replayed: it has
+        no steps, the replay of the recorded times is off by more than `MOST_DRIFT`, or less work makes a step
+        longer by more than that.
 
     Notes
     -----
@@ -111,6 +113,8 @@ def what_if(
     """
     given = zip(SELECTORS, (ops, kernels, layers, lines, activities), strict=True)
     changes = {subject: _checked(subject, of_names) for subject, of_names in given}
+    if on_time is not None:
+        on_time = _task_called(trace, on_time)
     altered = requested(trace, changes, on_time)
     replayed, times = replay(trace, altered), backtracker(trace).times
     latest = int(times.start[0]) + replayed.end[times.counts].max(initial=0)
@@ -139,11 +143,15 @@ def _checked(subject: str, given: Any) -> dict[str, Any]:
     return {str(name): how if isinstance(how, str) else float(how) for name, how in given.items()}
 
 
-def _check_task(trace: Trace, task: str) -> None:
-    """Reject an unknown task; the message names those at barriers."""
-    known = stragglers(trace)["task"].astype(str).unique().tolist()
-    if known and task not in trace.events["task"].cat.categories.tolist():
-        raise ValueError(Text("no_such_task", task=task, known=some_of(known, _MOST_TASKS)))
+def _task_called(trace: Trace, name: str) -> str:
+    """Return the full name of a task; if there is none, the message lists those at barriers, or else all."""
+    tasks = trace.events["task"].cat.categories.astype(str).tolist()
+    for task in tasks:
+        if name in (task, shown_task(task)):
+            return task
+    at_barriers = stragglers(trace)["task"].astype(str).unique().tolist()
+    known = [shown_task(task) for task in sorted(at_barriers or tasks, key=natural)]
+    raise ValueError(Text("no_such_task", task=name, known=some_of(known, _MOST_TASKS)))
 
 
 def _listed(changes: Mapping[str, Mapping[str, Any]], on_time: str | None) -> list[Change]:
@@ -192,7 +200,6 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
                 altered.factor[chosen] = 0
                 altered.lag_factor[chosen[table.target]] = 0
     if on_time is not None:
-        _check_task(trace, on_time)
         early = early_factors(trace, on_time)
         altered.factor[:] *= early
         altered.lag_factor[:] *= early[table.target]
