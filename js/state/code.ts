@@ -1,17 +1,21 @@
 /** Whether there is code, and the events of a line of it. */
 
 import type { Code, Place, Totals } from "../model/wire/code";
+import { NOT_FOR_DATASET } from "./critical_path";
 import type { Store } from "./store";
+
+const NO_STACKS =
+  "Not available: the trace has no Python stacks of its ops. " +
+  "Recordings of %%trace and tfvis_nb.trace() have them, unless their source is left out";
 
 /** Totals of a line over its phases, or in one of them. */
 export type Line = Place & Totals;
 
 /** Why there is no code to be shown; empty where there is some. */
-export function whyNoCode({ code, details, remote, detailsError }: Store): string {
+export function whyNoCode({ code, details, remote, detailsError, run }: Store): string {
   if (code) return "";
-  return details || remote
-    ? "Not available: no source lines in this trace"
-    : (detailsError ?? "Loading the rest …");
+  if (run.merged?.sparse) return NOT_FOR_DATASET;
+  return details || remote ? NO_STACKS : (detailsError ?? "Loading the rest …");
 }
 
 /** The lines that took time, those with the most time on devices first; of one phase unless `phase` is "". */

@@ -3,12 +3,13 @@
 import type { Store } from "./store";
 
 const QUERY = "is:critical";
+export const NOT_FOR_DATASET = "Not available for a dataset: use show_timeline(dataset.trace(...))";
 
 export const isCritical = (store: Store) => store.searchText.includes(QUERY);
 
 /** Why there is no path to be shown; empty where there is one, or the kernel finds it. */
 export function whyNoPath({ details, remote, detailsError, run }: Store): string {
-  if (run.merged?.sparse) return "Not available for a dataset: use show_timeline(dataset.trace(...))";
+  if (run.merged?.sparse) return NOT_FOR_DATASET;
   if (remote || details?.waiting?.path) return "";
   return details ? "Nothing here belongs to a step" : (detailsError ?? "Loading the rest …");
 }

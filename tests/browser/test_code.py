@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -240,6 +241,7 @@ def test_without_stacks_the_button_says_why(exported: OpenExported, tmp_path: Pa
     code.timeline.host.evaluate("(host) => host.tfvis.actions.visitEvent(1)")
     expect(code.timeline.title).to_be_visible()
     expect(code.button).to_be_disabled()
+    expect(code.button).to_have_attribute("title", re.compile(r"no Python stacks.*tfvis_nb\.trace\(\)"))
     expect(code.stack).to_have_count(0)
 
 
