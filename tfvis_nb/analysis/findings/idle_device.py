@@ -90,8 +90,10 @@ def _word(_key: str, figures: Figures) -> Texts:
     while_waiting = while_idle(cause)
     title = f"{name} idles {while_waiting}"
     text = f"{name} is busy {format_percent(figures['busy_share'])} of step time."
+    whose, where = "its", ""
     if figures["devices"] > 1:
         title = f"{figures['devices']:,} devices idle {while_waiting}"
+        whose, where = "their", " on that device"
         most = format_percent(figures["most_busy_share"])
         text = (
             f"{figures['devices']:,} devices are busy at most {most} of step time; {name} is the least busy."
@@ -99,7 +101,8 @@ def _word(_key: str, figures: Figures) -> Texts:
     if cause == "unknown":
         text += f" For {step_time(figures['share'])} the trace does not show what it waits for."
     else:
-        text += f" The main cause of its idle time is {CAUSE_PHRASES[cause]}, {step_time(figures['share'])}."
+        share = step_time(figures["share"])
+        text += f" The main cause of {whose} idle time is {CAUSE_PHRASES[cause]}, {share}{where}."
     text += clocks_sentence(figures["clocks_ns"])
     launches = figures["launches_per_step"]
     if cause == "late launch" and launches is not None:
