@@ -185,13 +185,13 @@ function followTheme(root: HTMLElement, element: HTMLElement, store: Store, fram
   watchTheme(element, retheme, store.signal);
 }
 
-/** Shows a text over the lanes briefly. */
+/** Shows a text over the lanes briefly; "" clears it. */
 function hinter(element: HTMLElement, signal: AbortSignal): (text: string) => void {
   let timer = 0;
   signal.addEventListener("abort", () => clearTimeout(timer));
   return (text) => {
     element.textContent = text;
-    element.hidden = false;
+    element.hidden = !text;
     clearTimeout(timer);
     // Long enough to be read.
     timer = setTimeout(() => (element.hidden = true), Math.max(1600, text.length * 70)) as unknown as number;

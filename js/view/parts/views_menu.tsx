@@ -99,6 +99,8 @@ function Views({ store, actions, close }: ViewsProps & { close: () => void }) {
                     views.filter((each) => each !== view),
                   );
                   setDeleted({ name: view.name, before: views });
+                  // It may say how to keep this view.
+                  actions.surroundings.hint("");
                 }}
               >
                 Delete
