@@ -192,6 +192,13 @@ def test_help_takes_the_focus_and_gives_it_back(timeline: Timeline) -> None:
     expect(timeline.lanes).to_be_focused()
 
 
+def test_the_whole_help_is_in_sight(timeline: Timeline) -> None:
+    timeline.page.set_viewport_size({"width": 1600, "height": 900})
+    timeline.lanes.press("?")
+    for label in timeline.host.get_by_role("dialog").get_by_role("definition").all():
+        expect(label).to_be_in_viewport(ratio=1)
+
+
 def test_arrow_keys_and_brackets_walk(timeline: Timeline) -> None:
     trace = real_trace(DISTRIBUTED)
     transfer = int(trace.events.index[trace.events["kind"] == "transfer"][0])
