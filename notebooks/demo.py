@@ -50,7 +50,7 @@ def network(images: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def traced_training() -> tfvis_nb.RecordedTrace:
-    """Train for some steps; after a few that warm up, every run of the session becomes a step of the trace."""
+    """Warm up, then train for some steps; every run of the session becomes a step of the trace."""
     draw = np.random.default_rng(0)
     with tf.Graph().as_default(), tf.Session() as session:
         images = tf.placeholder(tf.float32, [None, SIDE, SIDE, 3], name="images")
