@@ -98,7 +98,7 @@ def _chosen(table: pd.DataFrame, chosen: np.ndarray) -> tuple[pd.DataFrame, pd.S
         figures[name] = str(longest[name])
     for name in ("activity_ns", "op_ns"):
         figures[name] = None if pd.isna(longest[name]) else int(longest[name])
-    if figures["op"] and figures["op_ns"] < _LEAST * figures["excess_ns"]:
+    if figures["op"] and int(longest["op_ns"]) < _LEAST * int(longest.excess_ns):
         figures["op"] = ""
     return slow, longest, figures
 

@@ -145,7 +145,7 @@ def _checked(subject: str, given: Any) -> dict[str, Any]:
 
 def _task_called(trace: Trace, name: str) -> str:
     """Return the full name of a task; if there is none, the message lists those at barriers, or else all."""
-    tasks = trace.events["task"].cat.categories.astype(str).tolist()
+    tasks: list[str] = trace.events["task"].cat.categories.astype(str).tolist()
     for task in tasks:
         if name in (task, shown_task(task)):
             return task
