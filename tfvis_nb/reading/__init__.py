@@ -44,7 +44,7 @@ def read_trace(
         with a task each. So do files of Horovod ranks, if they are named ``rank0...`` and so on. A
         HOROVOD_TIMELINE file given with traces adds Horovod's activity in their steps to rank 0.
     title
-        A short name for the picture; by default the name of the file.
+        A short name for the picture; by default the name of the file, or of the folder of several files.
     threadpool
         Whether to keep the events that thread pools record about themselves in a profile, about half of a
         host's events.
@@ -173,7 +173,18 @@ def _title(source: Any, titles: list[str]) -> str:
         # The name of an archive is better than that of its first file.
         if path.is_file():
             return path.name
-    return f"{len(titles)} traces: {first}"
+    return f"{len(titles)} traces: {_folder(source) or first}"
+
+
+def _folder(source: Any) -> str:
+    """Return the name of the folder that has all files of a source; "" if there is none."""
+    sources = source if isinstance(source, (list, tuple)) else [source]
+    if not all(isinstance(one, (str, os.PathLike)) for one in sources):
+        return ""
+    paths = [Path(os.fsdecode(one)).expanduser() for one in sources]
+    folders = {(path if path.is_dir() else path.parent).resolve() for path in paths}
+    folder = folders.pop()
+    return "" if folders or not folder.is_dir() else folder.name
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:
