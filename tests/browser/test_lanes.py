@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import OpenExported, Timeline
 from tests.real_traces import real_trace
-from tfvis_nb import core
+from tfvis_nb import Trace, core, events
 
 GLOSSARY = json.loads(Path(core.__path__[0], "glossary.json").read_text("utf-8"))
 DATA = Path(__file__).parent.parent / "data"
@@ -88,6 +88,18 @@ def test_an_event_in_a_folded_group_unfolds_it(timeline: Timeline) -> None:
     timeline.find(f"name:{name}")
     expect(timeline.title).to_contain_text(name)
     expect(group).to_have_attribute("aria-expanded", "true")
+
+
+def test_names_that_are_cut_keep_their_ends(exported: OpenExported, tmp_path: Path) -> None:
+    names = [f"tf_data_iterator_long_resource/{number}" for number in (1, 2)]
+    table = events.build(
+        {"start_ns": [0, 0], "duration_ns": [9, 9], "kind": ["host"] * 2, "name": ["a"] * 2, "lane": names}
+    )
+    timeline = exported(Trace(table).to_html(tmp_path / "page.html")).wait()
+    column = timeline.host.get_by_role("group", name="Lanes")
+    for name in names:
+        expect(column.locator("b", has_text=name)).to_have_text(name)
+        expect(column.get_by_text(name[-6:], exact=True)).to_be_in_viewport(ratio=1)
 
 
 def test_filter_hide_and_pin(timeline: Timeline) -> None:

@@ -131,7 +131,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
       <FoldLane {...{ store, item, called }} top={shift} />
       <span class="text">
         {item.context && <span class="context">{item.context}</span>}
-        <b>{item.label}</b>
+        <LaneName label={item.label} />
         <Depth item={item} />
       </span>
       <span class="tools" style={{ top: `${shift}px`, opacity: item.pinned ? 1 : undefined }}>
@@ -147,6 +147,18 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
         <HideLane store={store} item={item} called={called} />
       </span>
     </div>
+  );
+}
+
+/** Names that are cut keep their last letters, which tell them apart; text of other directions is one piece. */
+function LaneName({ label }: { label: string }) {
+  const [, start, end] = label.match(/^([ -~]{10,})([ -~]{6})$/) ?? [];
+  if (!end) return <b>{label}</b>;
+  return (
+    <b class="parts">
+      <span>{start}</span>
+      <span>{end}</span>
+    </b>
   );
 }
 
