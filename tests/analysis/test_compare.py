@@ -185,7 +185,7 @@ def ops(*durations: int) -> Trace:
             ("2.0", "10.0 \u00b5s", "20.0 \u00b5s", "\u221250.0 %"),
         ),
         ((20, 20), (25, 25), "steps_slower", ("1.2", "25.0 \u00b5s", "20.0 \u00b5s", "+25.0 %")),
-        ((20, 20), (20, 20), "steps_same", (None, "20.0 \u00b5s", "20.0 \u00b5s", "+0 %")),
+        ((20, 20), (20, 20, 20), "steps_same", (None, "20.0 \u00b5s", "20.0 \u00b5s", "+0 %")),
         ((20,), (400,), "slower", ("20", "400 \u00b5s", "20.0 \u00b5s", "+1,900 %")),
         ((200,), (199,), "same", (None, "199 \u00b5s", "200 \u00b5s", "\u22120.5 %")),
     ],
@@ -240,6 +240,8 @@ def test_the_headline_has_the_interval_of_typical_steps(
 
 def test_the_headline_names_what_is_compared_and_what_changed() -> None:
     trace = ops(20, 20, 60)
+    for both in ((trace, ops(20, 20, 60)), (ops(20), ops(20))):
+        assert comparison_headline(*both) == [Text("comparison_with_itself")]
     assert comparison_headline(trace, trace, (0, None))[0].figures["basis"] == Text(
         "comparison_with_step_of_a", steps=3
     )

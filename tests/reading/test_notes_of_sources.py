@@ -164,11 +164,13 @@ def test_the_same_recording_twice_is_noted(tmp_path: Path) -> None:
 def test_files_of_other_days_are_noted() -> None:
     day = 86_400 * 10**9
 
-    def ran(start_ns: int) -> tv.Trace:
-        return tv.Trace(events.build({"start_ns": [start_ns], "duration_ns": [day // 2], "kind": ["op"]}))
+    def ran(title: str, start_ns: int) -> tv.Trace:
+        table = events.build({"start_ns": [start_ns], "duration_ns": [day // 2], "kind": ["op"]})
+        return tv.Trace(table, title=title)
 
-    assert tv.read_trace([ran(0), ran(day)]).notes == []
-    assert tv.read_trace([ran(3 * day), ran(0)]).notes == [Text("recorded_days_apart", days=2)]
+    assert tv.read_trace([ran("a", 0), ran("b", day)]).notes == []
+    assert tv.read_trace([ran("a", 3 * day), ran("a", 0)]).notes == []
+    assert tv.read_trace([ran("a", 3 * day), ran("b", 0)]).notes == [Text("recorded_days_apart", days=2)]
 
 
 def test_a_size_that_64_bits_cannot_hold_is_not_known() -> None:

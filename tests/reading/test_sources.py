@@ -66,7 +66,7 @@ def test_a_trace_is_taken_as_it_is_and_joins_others(data: Path) -> None:
 def test_titles(data: Path) -> None:
     path = data / "local_mlp_step1.pb"
     assert tv.read_trace(path).title == "local_mlp_step1.pb"
-    assert tv.read_trace([path, path, path]).title == "3 traces: data"
+    assert tv.read_trace([path, path, path]).title == "3 traces: local_mlp_step1.pb"
     assert tv.read_trace(path, title="mine").title == "mine"
     assert tv.read_trace(path.read_bytes()).title == ""
 

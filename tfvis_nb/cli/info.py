@@ -212,8 +212,8 @@ _TRANSFERS: _Columns = {
     "to": _text("destination", "unknown"),
     "count": _count("count"),
     "bytes": lambda row: format_bytes(row["bytes"] or 0),
-    "moving": _duration("busy_ns"),
-    "waiting": _duration("wait_ns"),
+    "any moving": _duration("busy_ns"),
+    "any waiting": _duration("wait_ns"),
     "mean wait": _duration("mean_wait_ns"),
 }
 _RANKS: _Columns = {

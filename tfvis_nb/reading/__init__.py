@@ -44,7 +44,7 @@ def read_trace(
         with a task each. So do files of Horovod ranks, if they are named ``rank0...`` and so on. A
         HOROVOD_TIMELINE file given with traces adds Horovod's activity in their steps to rank 0.
     title
-        A short name for the picture; by default the name of the file, or of the folder of several files.
+        A short name for the picture; by default the name of the file or folder.
     threadpool
         Whether to keep the events that thread pools record about themselves in a profile, about half of a
         host's events.
@@ -135,7 +135,7 @@ def _put_together(found: Collection, title: str) -> Trace:
     from tfvis_nb.reading.horovod.overlay import overlay
     from tfvis_nb.reading.stepstats.assemble import assemble
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
-    from tfvis_nb.reading.unlike import simultaneous_steps, unlike_runs
+    from tfvis_nb.reading.unlike import days_apart, simultaneous_steps, unlike_runs
 
     read = _runs_merged(found.steps)
     steps = [item for item in read if isinstance(item, RecordedStep)]
@@ -147,6 +147,8 @@ def _put_together(found: Collection, title: str) -> Trace:
         trace = aligned(trace)
     if len(found.titles) > 1:
         trace.notes += unlike_runs(trace)
+        # The traces of a session are of one job, however long it runs.
+        trace.notes += days_apart(trace) if len({*found.titles}) > 1 else []
         if len(steps) == len(read):
             trace.notes += simultaneous_steps(trace)
     if found.timelines:
@@ -173,18 +175,9 @@ def _title(source: Any, titles: list[str]) -> str:
         # The name of an archive is better than that of its first file.
         if path.is_file():
             return path.name
-    return f"{len(titles)} traces: {_folder(source) or first}"
-
-
-def _folder(source: Any) -> str:
-    """Return the name of the folder that has all files of a source; "" if there is none."""
-    sources = source if isinstance(source, (list, tuple)) else [source]
-    if not all(isinstance(one, (str, os.PathLike)) for one in sources):
-        return ""
-    paths = [Path(os.fsdecode(one)).expanduser() for one in sources]
-    folders = {(path if path.is_dir() else path.parent).resolve() for path in paths}
-    folder = folders.pop()
-    return "" if folders or not folder.is_dir() else folder.name
+        if path.is_dir():
+            first = path.resolve().name
+    return f"{len(titles)} traces: {first}"
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:

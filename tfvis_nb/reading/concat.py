@@ -34,8 +34,6 @@ _COUNTS = {
 }
 """Figures of notes that can be added up."""
 
-_DAY_NS = 86_400 * 10**9
-
 
 def concatenate(traces: Sequence[Trace], title: str) -> Trace:
     """Concatenate traces: the step numbers of each continue those of the previous one."""
@@ -48,20 +46,7 @@ def concatenate(traces: Sequence[Trace], title: str) -> Trace:
     trace.graphs = graphs if any(graphs) else []
     rest = [step for trace, count in pairs for step in trace.run_metadata or [b""] * count]
     trace.run_metadata = rest if any(rest) else []
-    if days := _longest_gap(traces) // _DAY_NS:
-        trace.notes.append(Text("recorded_days_apart", days=days))
     return trace
-
-
-def _longest_gap(traces: Sequence[Trace]) -> int:
-    """Return the longest time between the traces without an event of any, in ns."""
-    tables = [trace.events for trace in traces if len(trace.events)]
-    spans = sorted(
-        (int(table["start_ns"].iloc[0]), int((table["start_ns"] + table["duration_ns"]).max()))
-        for table in tables
-    )
-    ends = accumulate((end for _, end in spans), max)
-    return max((start - end for (start, _), end in zip(spans[1:], ends, strict=False)), default=0)
 
 
 def first_steps(traces: Sequence[Trace]) -> list[int]:

@@ -12,6 +12,7 @@ from tfvis_nb.texts import Text
 _JOB = re.compile(r"/job:([^/]+)")
 _KINDS = {"": "without task names", "localhost": "of job localhost"}
 _CLUSTER = "of jobs of a cluster"
+_DAY_NS = 86_400 * 10**9
 
 
 def unlike_runs(trace: Trace) -> list[str]:
@@ -66,6 +67,14 @@ def simultaneous_steps(trace: Trace) -> list[str]:
         trace.step_labels.get(step) or f"step {step}" for step in steps.index[[first, second]].tolist()
     )
     return [Text("simultaneous_steps", one=one, other=other)]
+
+
+def days_apart(trace: Trace) -> list[str]:
+    """Return a note if nothing was recorded for a day or longer between two events."""
+    start = trace.events["start_ns"].to_numpy()
+    end = np.maximum.accumulate(start + trace.events["duration_ns"].to_numpy())
+    days = int((start[1:] - end[:-1]).max(initial=0)) // _DAY_NS
+    return [Text("recorded_days_apart", days=days)] if days else []
 
 
 def _kind(task: str) -> str:

@@ -45,22 +45,26 @@ def comparison_headline(
 
     `a`, `b` and `steps` are as in `compare`. If both have several steps, typical steps are compared, with the
     interval of their ratio; otherwise medians, with a last sentence that chance is not ruled out. Without
-    `parts` there is no second sentence, which needs the breakdown of both. Empty if one took no time.
+    `parts` there is no second sentence, which needs the breakdown of both. A trace beside itself has a single
+    sentence. Empty if one took no time.
     """
     both = [compared_steps(side, step) for side, step in zip((a, b), steps, strict=True)]
+    first, second = both
+    if first.numbers == second.numbers and first.trace.events.equals(second.trace.events):
+        return [Text("comparison_with_itself")]
     if found := _typical(both, parts):
         return found
     sides = [_side(side.trace, step) for side, step in zip(both, steps, strict=True)]
     if any(side.step is None for side in sides):
         sides = [_Side(side.trace, np.array([_span_ns(side.trace)]), None) for side in sides]
-    first, second = sides
-    if not (first.median and second.median):
+    a_side, b_side = sides
+    if not (a_side.median and b_side.median):
         return []
-    unsure = [] if first.step is None else [Text("comparison_by_chance")]
-    if _alike(first, second):
-        return [_sentence("same", first, second), *unsure]
-    sentences = [_sentence("faster" if second.median < first.median else "slower", first, second)]
-    changes = _parts(first, second) if parts and first.step is not None else ""
+    unsure = [] if a_side.step is None else [Text("comparison_by_chance")]
+    if _alike(a_side, b_side):
+        return [_sentence("same", a_side, b_side), *unsure]
+    sentences = [_sentence("faster" if b_side.median < a_side.median else "slower", a_side, b_side)]
+    changes = _parts(a_side, b_side) if parts and a_side.step is not None else ""
     return [*sentences, *([Text("comparison_parts", parts=changes)] if changes else []), *unsure]
 
 
