@@ -15,6 +15,8 @@ export interface PanelsHost extends ChartHost {
   chosen?: string;
   /** Call `changed` whenever there is more to show. */
   watch(changed: () => void, signal: AbortSignal): void;
+  /** The change of the What if tab, kept for the next run of the cell; null before the first one. */
+  change?: Change | null;
   /** Predict the step with a change; rejects with a readable message. Missing where nobody could predict it. */
   predict?(change: Change): Promise<Outcome>;
   /** Show the timeline of that prediction. */

@@ -1,6 +1,7 @@
 /** The contents of a dashboard's tabs as a Jupyter kernel's model holds them; it pushes them as they are computed. */
 
 import type { AnyModel } from "@anywidget/types";
+import { delayedSave } from "../host/anywidget";
 import { joinLink } from "../host/channel";
 import { requestBokeh, requestKernel } from "../host/kernel_messages";
 import type { Change, Outcome, TabContents } from "./blocks";
@@ -11,11 +12,13 @@ const LATEST_START_MS = 20_000;
 
 export class KernelTabsHost implements PanelsHost {
   readonly #read = new Map<number, { text: string; contents: TabContents }>();
+  readonly #save: (trait: string, value: unknown) => void;
 
   constructor(
     readonly model: AnyModel,
     readonly signal: AbortSignal,
   ) {
+    this.#save = delayedSave(model);
     this.#startLater();
   }
 
@@ -47,8 +50,15 @@ export class KernelTabsHost implements PanelsHost {
   }
 
   set chosen(title: string) {
-    this.model.set("_chosen", title);
-    this.model.save_changes();
+    this.#save("_chosen", title);
+  }
+
+  get change(): Change | null {
+    return this.model.get("_what_if") ?? null;
+  }
+
+  set change(change: Change) {
+    this.#save("_what_if", change);
   }
 
   get bokehVersion(): string {

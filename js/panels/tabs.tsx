@@ -12,7 +12,7 @@ import { Flame } from "./flame/flame";
 import type { PanelsHost } from "./host";
 import { Stages } from "./stages";
 import { TableOf } from "./table";
-import { WhatIf } from "./what_if/what_if";
+import { canPredict, WhatIf } from "./what_if/what_if";
 
 /** What part of the run the timeline shows or has selected. */
 export interface Shown {
@@ -168,10 +168,9 @@ function OneBlock({ host, block, isShown, step, inRange, events, publish }: Bloc
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
   if (block.kind === "table") return <TableOf {...{ block, step, publish }} />;
   if (block.kind === "what_if") {
-    const { predict, openPredicted } = host;
     // Nobody predicts in an exported page: the table after it has what was predicted.
-    if (OWNS_PAGE || !predict || !openPredicted) return null;
-    return <WhatIf block={block} host={{ predict, openPredicted }} />;
+    if (OWNS_PAGE || !canPredict(host)) return null;
+    return <WhatIf block={block} host={host} />;
   }
   if (block.kind === "stages") return <Stages {...{ block, publish }} />;
   if (block.kind === "nothing")

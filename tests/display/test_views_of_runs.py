@@ -104,8 +104,11 @@ def test_a_cell_that_runs_again_shows_its_timelines_as_they_were_left(
     (dashboard,) = run(show_dashboard(trace), cell="some")
     assert dashboard.view["group_by"] == "kind"
     dashboard.panels.set_trait("_chosen", "Memory")
+    change = {"subject": "activities", "name": "launch", "how": 0.5}
+    dashboard.panels.set_trait("_what_if", change)
     (dashboard,) = run(show_dashboard(trace), cell="some")
     assert (dashboard.view["group_by"], dashboard.panels._chosen) == ("kind", "Memory")
+    assert dashboard.panels._what_if == change
     (elsewhere,) = run(some(), cell="another")
     filtered = {"lane_filter": trace.lanes["lane"].iloc[0]}
     elsewhere.view = {"group_by": "kind", "start_ns": FIRST, "end_ns": FIRST + 9, **filtered}

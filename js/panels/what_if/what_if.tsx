@@ -1,6 +1,6 @@
 /** Chooses what takes longer or shorter, and shows the step that the kernel predicts for it. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
 import { formatDuration, formatPercent, unbroken } from "../../model/format/units";
 import { BlockHead } from "../../ui/block_head";
@@ -12,13 +12,19 @@ import { Latest } from "./latest";
 const ON_TIME = "on_time";
 const ONE = "what-if-one";
 
+type Predicting = PanelsHost & Required<Pick<PanelsHost, "predict" | "openPredicted">>;
+
 interface WhatIfProps {
   block: WhatIfBlock;
-  host: Required<Pick<PanelsHost, "predict" | "openPredicted">>;
+  host: Predicting;
+}
+
+export function canPredict(host: PanelsHost): host is Predicting {
+  return !!host.predict && !!host.openPredicted;
 }
 
 export function WhatIf({ block: { title, definition, choices, now }, host }: WhatIfProps) {
-  const [change, setChange] = useState<Change>(() => firstOf(choices[0]));
+  const [change, setChange] = useState<Change>(() => keptOf(choices, host.change) ?? firstOf(choices[0]));
   const [then, setThen] = useState<Outcome | null>(null);
   const [reason, setReason] = useState("");
   const [isBusy, setBusy] = useState(false);
@@ -33,11 +39,18 @@ export function WhatIf({ block: { title, definition, choices, now }, host }: Wha
   const put = (next: Change) => {
     setChange(next);
     setOpen(false);
+    host.change = next;
+    predict(next);
+  };
+  const predict = (next: Change) => {
     const isSame = next.how === 1 && next.subject !== ON_TIME;
     if (isSame) show(next, null, "");
     else setBusy(true);
     latest.put(isSame ? null : next);
   };
+  useEffect(() => {
+    if (host.change) predict(change);
+  }, []);
   const open = () => {
     setBusy(true);
     host.openPredicted(change).then(
@@ -133,6 +146,13 @@ function How({ change, choice, put }: HowProps) {
       )}
     </>
   );
+}
+
+/** The change that an earlier run of the cell has kept, if it is one of these choices. */
+function keptOf(choices: WhatIfBlock["choices"], kept: Change | null | undefined): Change | undefined {
+  const choice = choices.find(({ subject }) => subject === kept?.subject);
+  if (!kept || !choice?.names.some(([name]) => name === kept.name)) return undefined;
+  return { ...kept, how: firstOf(choice, kept.how).how };
 }
 
 /** The first name of a subject, changed as the one before where it can be. */

@@ -43,3 +43,23 @@ def test_the_slider_changes_the_predicted_step(notebook: OpenNotebook) -> None:
     book.ask("import tfvis_nb.display.tabs.what_if as tab; tab.MOST_EVENTS = 1")
     slider.press("Home")
     expect(status).to_contain_text(Text("too_large_to_predict", events=178, most=1))
+
+
+def test_its_settings_survive_a_rerun(notebook: OpenNotebook) -> None:
+    book = notebook(["import tfvis_nb", f"tfvis_nb.show_dashboard({str(TRACE)!r})"])
+    book.run_all()
+    panel = book.dashboard(1).wait().tab("What if")
+    panel.get_by_role("combobox", name="What changes").select_option("kernels")
+    kernel = panel.get_by_role("combobox", name="Kernel")
+    chosen = kernel.get_by_role("option").nth(1).get_attribute("value") or ""
+    kernel.select_option(chosen)
+    panel.get_by_role("slider").press("Home")
+    status = panel.locator(".what-if [role=status]")
+    expect(status).to_contain_text("instead of")
+    predicted = status.inner_text()
+    book.run_all()
+    # The tab is in front again, and shows the same prediction.
+    panel = book.dashboard(1).wait().panels.get_by_role("tabpanel", name="What if")
+    expect(panel.get_by_role("combobox", name="Kernel")).to_have_value(chosen)
+    expect(panel.get_by_role("slider")).to_have_value("0")
+    expect(panel.locator(".what-if [role=status]")).to_have_text(predicted)

@@ -33,7 +33,8 @@ class ComputedTabs(anywidget.AnyWidget):
 
     height = timeline_options.Height(HEIGHT).tag(sync=True)
     _titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    _chosen = traitlets.Unicode().tag(sync=True)
+    # `kept` for the next run of the cell.
+    _chosen = traitlets.Unicode().tag(sync=True, kept=True)
     _link = traitlets.Unicode().tag(sync=True)
     _bokeh = traitlets.Unicode().tag(sync=True)
     _errors = traitlets.Dict().tag(sync=True, echo_update=False)
@@ -96,6 +97,11 @@ class ComputedTabs(anywidget.AnyWidget):
             if title not in self._made:
                 self._made[title] = self._compute(title)
             return self._made[title]
+
+    def take_over(self, other: "ComputedTabs") -> None:
+        """Show the tab and the settings that the tabs of another run of the same cell show."""
+        for name, value in other.trait_values(kept=True).items():
+            self.set_trait(name, value)
 
     def close(self) -> None:
         """Remove the tabs from the notebook and cancel their computation."""

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import traitlets
+
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.dashboard.computed_tabs import HEIGHT, PATIENCE_S, ComputedTabs
 from tfvis_nb.display.refusals import answer_message
@@ -16,6 +18,8 @@ EVENTS_PER_S = 100_000
 
 class PanelsWidget(ComputedTabs):
     """Charts and tables of a trace, optionally `against` another, in tabs that `link` with a timeline."""
+
+    _what_if = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True, kept=True)
 
     opens: Callable[[Trace], object] | None = None
     """Shows a predicted trace; set by the dashboard."""

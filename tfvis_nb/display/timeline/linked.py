@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import traitlets
 
@@ -14,6 +14,13 @@ from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.display.timeline.widget import TimelineWidget
 
 
+class Tabs(Protocol):
+    """Tabs below a timeline."""
+
+    def take_over(self, other: Any) -> None:
+        """Show what the tabs of another run of the same cell show."""
+
+
 class LinkedTimeline(TimelineWidget):
     """A timeline with its own link, exported as the page of its container.
 
@@ -23,7 +30,7 @@ class LinkedTimeline(TimelineWidget):
 
     page: Callable[[], str]
     before_details: Callable[[], object] | None = None
-    tabs: traitlets.HasTraits | None = None
+    tabs: Tabs | None = None
 
     @traitlets.default("_link")
     def _new_link(self) -> str:
@@ -45,10 +52,10 @@ class LinkedTimeline(TimelineWidget):
         return self._title
 
     def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
-        """Show what another timeline shows, and the tab that is in front there."""
+        """Show what another timeline shows, and in the tabs what its tabs show."""
         super().take_over(other, but=but)
         if self.tabs is not None and isinstance(other, LinkedTimeline) and other.tabs is not None:
-            self.tabs.set_trait("_chosen", other.tabs.trait_values()["_chosen"])
+            self.tabs.take_over(other.tabs)
 
     def as_now(self, title: str | None, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the data for a page of the timeline, with its current options, selection and view.
