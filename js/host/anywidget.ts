@@ -36,18 +36,57 @@ export function widget(className: string, show: (view: WidgetView) => void) {
 /** Changes in quick succession, as while a size is dragged, reach the kernel once, this long after the last. */
 const SAVE_DELAY_MS = 150;
 
-/** Sets traits of a model at once and sends them to the kernel a little later. */
-export function delayedSave(model: AnyModel): (trait: string, value: unknown) => void {
-  let timer = 0;
-  return (trait, value) => {
-    model.set(trait, value);
-    clearTimeout(timer);
-    timer = setTimeout(() => model.save_changes(), SAVE_DELAY_MS) as unknown as number;
-  };
+/** The view that sets a trait at the moment. Models report every change at once, including those of the view itself. */
+let writer: ViewTraits | null = null;
+
+/** The traits of a model as one view sets them: it hears only changes that others make, and who made them. */
+export class ViewTraits {
+  /** Values that the kernel does not have yet. */
+  readonly #unsent = new Map<string, unknown>();
+  #timer = 0;
+
+  constructor(readonly model: AnyModel) {}
+
+  /** Sets a trait at once and sends it to the kernel a little later. */
+  set(trait: string, value: unknown): void {
+    this.#unsent.set(trait, value);
+    this.#write(trait, value);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.send(), SAVE_DELAY_MS) as unknown as number;
+  }
+
+  /** Sends the kernel what was set last. */
+  send(): void {
+    clearTimeout(this.#timer);
+    this.#unsent.clear();
+    this.model.save_changes();
+  }
+
+  /** Calls `changed` when Python, or another view of this model, has set `trait`. */
+  watch<T>(trait: string, changed: (value: T, isPython: boolean) => void, signal: AbortSignal): void {
+    const listener = () => {
+      if (writer === this) return;
+      // ipywidgets 8 echoes each value that it receives. An echo of an earlier value must not undo a later one.
+      if (!writer && this.#unsent.has(trait)) this.#write(trait, this.#unsent.get(trait));
+      else changed(this.model.get(trait), writer === null);
+    };
+    this.model.on(`change:${trait}`, listener);
+    signal.addEventListener("abort", () => this.model.off(`change:${trait}`, listener));
+  }
+
+  #write(trait: string, value: unknown): void {
+    const outer = writer;
+    writer = this;
+    try {
+      this.model.set(trait, value);
+    } finally {
+      writer = outer;
+    }
+  }
 }
 
 /** The height of a view (CSS px), which its model keeps. */
 export function savedHeight(model: AnyModel): { read: () => number; write: (height: number) => void } {
-  const save = delayedSave(model);
-  return { read: () => model.get("height"), write: (height) => save("height", height) };
+  const traits = new ViewTraits(model);
+  return { read: () => model.get("height"), write: (height) => traits.set("height", height) };
 }

@@ -108,8 +108,12 @@ export interface Host {
   ask(question: Question, signal: AbortSignal): Promise<Answer>;
   get<K extends keyof Options>(key: K): Options[K];
   set<K extends keyof Options>(key: K, value: Options[K]): void;
-  /** Call `changed` whenever the other side changed `key`. */
-  watch<K extends keyof Options>(key: K, changed: (value: Options[K]) => void, signal: AbortSignal): void;
+  /** Call `changed` whenever Python or another view, but not this one, changed `key`. */
+  watch<K extends keyof Options>(
+    key: K,
+    changed: (value: Options[K], isPython: boolean) => void,
+    signal: AbortSignal,
+  ): void;
   /** The files this host can make; empty in an exported page, which is one already. */
   readonly exports: readonly ExportFormat[];
   export(format: ExportFormat, signal: AbortSignal): Promise<{ name: string; bytes: Uint8Array }>;

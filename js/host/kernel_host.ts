@@ -1,7 +1,7 @@
 /** The timeline's data and options as a Jupyter kernel's model holds them. */
 
 import type { AnyModel } from "@anywidget/types";
-import { delayedSave } from "./anywidget";
+import { ViewTraits } from "./anywidget";
 import type { Answer, ExportFormat, Host, Options, Pair, Question } from "./host";
 import { requestKernel, send } from "./kernel_messages";
 
@@ -20,10 +20,10 @@ const trait = (key: keyof Options) => TRAITS[key] ?? key;
 
 export class KernelTimelineHost implements Host {
   readonly exports: readonly ExportFormat[] = ["html", "json", "csv"];
-  readonly #save: (trait: string, value: unknown) => void;
+  readonly #traits: ViewTraits;
 
   constructor(readonly model: AnyModel) {
-    this.#save = delayedSave(model);
+    this.#traits = new ViewTraits(model);
   }
 
   get link(): string {
@@ -82,22 +82,21 @@ export class KernelTimelineHost implements Host {
   }
 
   set<K extends keyof Options>(key: K, value: Options[K]): void {
-    this.#save(trait(key), value);
+    this.#traits.set(trait(key), value);
   }
 
-  watch<K extends keyof Options>(key: K, changed: (value: Options[K]) => void, signal: AbortSignal): void {
+  watch<K extends keyof Options>(
+    key: K,
+    changed: (value: Options[K], isPython: boolean) => void,
+    signal: AbortSignal,
+  ): void {
     // Two timelines of one model have views of their own: both follow Python's wishes only.
-    const name = key === "view" ? "_wanted_view" : trait(key);
-    const event = `change:${name}`;
-    const listener = () => changed(this.model.get(name));
-    this.model.on(event, listener);
-    signal.addEventListener("abort", () => this.model.off(event, listener));
+    this.#traits.watch(key === "view" ? "_wanted_view" : trait(key), changed, signal);
   }
 
   export(format: ExportFormat, signal: AbortSignal): Promise<{ name: string; bytes: Uint8Array }> {
     const late = AbortSignal.timeout(EXPORT_LIMIT_MS);
-    // What was set last may be waiting still.
-    this.model.save_changes();
+    this.#traits.send();
     const made = requestKernel(
       this.model,
       "export",

@@ -71,9 +71,13 @@ export class StaticHost implements Host {
   }
 
   /** Nobody but the view, which knows, changes another option here. */
-  watch<K extends keyof Options>(key: K, changed: (value: Options[K]) => void, signal: AbortSignal): void {
+  watch<K extends keyof Options>(
+    key: K,
+    changed: (value: Options[K], isPython: boolean) => void,
+    signal: AbortSignal,
+  ): void {
     if (key !== "height") return;
-    this.#resized = () => changed(this.#options[key]);
+    this.#resized = () => changed(this.#options[key], false);
     signal.addEventListener("abort", () => (this.#resized = () => {}));
   }
 

@@ -8,6 +8,8 @@ import type { Store } from "./store";
 
 /** Room above a lane that is scrolled to, for the headers of its task and its device (CSS px). */
 const HEADROOM = 2 * GROUP_HEIGHT;
+/** Narrower bars are hard to see among others (CSS px). */
+const VISIBLE_PX = 3;
 /** If there are more lanes, only the first are brought together. */
 const MOST_GATHERED = 4;
 
@@ -74,20 +76,44 @@ export class Navigation {
     if (entryOfEvent(store.drawn, event) !== null) this.revealSelection();
   }
 
-  /** Brings the selection into view: its step, its lane, its time. */
-  revealSelection(): void {
+  /**
+   * Brings the selection into view: its step, its lane, its time. Several events are shown as a whole. A single
+   * event gets a scale at which it is easy to see, unless `keepsZoom`.
+   */
+  revealSelection(keepsZoom = false): void {
     const { store } = this;
-    const { selected, range } = store;
+    const { selected, selection, range } = store;
     const named = store.drawn.steps.findIndex((each) => each.step === range?.step);
     const step = selected !== null ? store.drawn.step?.[selected] : named;
     if (store.step !== null && step !== undefined && step >= 0 && step !== store.step) store.showStep(step);
     // Aligned steps leave out events outside steps.
     if (store.aligned && selected !== null && !store.placement.isShown(selected)) store.showStep(null);
-    if (selected !== null) {
-      this.uncover(selected);
+    if (selected !== null) this.uncover(selected);
+    const isSingle = selection !== null && "events" in selection && selection.events.length === 1;
+    if (selected !== null && isSingle && !keepsZoom) {
       this.reveal(selected);
-    } else if (range && (range.end < store.viewport.start || range.start > store.viewport.end))
-      this.fitSelection();
+      return;
+    }
+    if (selected !== null) this.keepInSight(selected);
+    const span = this.selectedSpan();
+    if (!span || this.#isSeen(span, selected !== null && !isSingle)) return;
+    if (isSingle) this.#center(span);
+    else this.show(span);
+  }
+
+  /** Whether a span is in the picture: as a whole and wide enough to see its events, or any part of it. */
+  #isSeen({ start, end }: Viewport, isWhole: boolean): boolean {
+    const { viewport, width } = this.store;
+    if (!isWhole) return start < viewport.end && end > viewport.start;
+    const isWide = (end - start) * width >= VISIBLE_PX * (viewport.end - viewport.start);
+    return isWide && start >= viewport.start && end <= viewport.end;
+  }
+
+  /** Moves a time to the middle of the view. */
+  #center({ start, end }: Viewport): void {
+    const { viewport } = this.store;
+    const span = viewport.end - viewport.start;
+    this.show({ start: (start + end - span) / 2, end: (start + end + span) / 2 }, 0);
   }
 
   /** Show the lane of an event even when it was hidden, filtered out or in a collapsed group. */
@@ -163,13 +189,13 @@ export class Navigation {
     const { viewport } = store;
     const span = viewport.end - viewport.start;
     const visible = end > viewport.start && start < viewport.end;
-    const wide = (end - start) * store.width >= 3 * span;
+    const wide = (end - start) * store.width >= VISIBLE_PX * span;
     if (visible && wide && start >= viewport.start - span * 0.5) return;
     if (end - start > span || !wide) {
       // Too short to see or larger than the view: choose a scale at which it is a fair part of the width.
       const around = Math.max((end - start) * 8, 200);
       this.show({ start: (start + end) / 2 - around / 2, end: (start + end) / 2 + around / 2 }, 0);
-    } else this.show({ start: (start + end - span) / 2, end: (start + end + span) / 2 }, 0);
+    } else this.#center({ start, end });
   }
 
   /** From the first start to the last end of the selection; null without one. */

@@ -65,6 +65,18 @@ it("shows all steps as they came for an event that aligned ones leave out", () =
   expect([store.aligned, store.step, store.selected]).toEqual([null, null, 0]);
 });
 
+it("fits several events as a whole, and keeps the zoom if they are in view", () => {
+  const { store, actions } = made();
+  store.setViewport({ start: 90, end: 110 });
+  store.select({ events: [1, 2] });
+  actions.revealSelection();
+  expect(store.viewport.start).toBeLessThanOrEqual(100);
+  expect(store.viewport.end).toBeGreaterThanOrEqual(280);
+  store.setViewport({ start: 50, end: 300 });
+  actions.revealSelection();
+  expect(store.viewport).toEqual({ start: 50, end: 300 });
+});
+
 /** A store with lanes of two rows each, in a picture that is lower than they are. */
 function many() {
   const drawn = makeDrawn(

@@ -150,8 +150,8 @@ function bindInput(
 
 /** A selection made in Python is brought into view: an outline somewhere off the screen would go unseen. */
 function revealSelectionOfPython(store: Store, actions: Actions): void {
-  store.host.watch("selection", () => actions.revealSelection(), store.signal);
-  if (store.selection && !store.host.get("view")) actions.revealSelection();
+  store.host.watch("selection", (_, isPython) => isPython && actions.revealSelection(true), store.signal);
+  if (store.selection && !store.host.get("view")) actions.revealSelection(true);
 }
 
 /** Connects the timeline to the tabs of its dashboard, or to the other timeline of a comparison. */

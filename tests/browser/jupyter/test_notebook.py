@@ -1,5 +1,6 @@
 """The timeline as a guest of JupyterLab: several of it, run again, hidden, reopened, in another theme."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -204,3 +205,69 @@ def test_an_export_without_a_kernel_says_what_to_do(notebook: OpenNotebook) -> N
     )
     timeline.lanes.press("0")
     expect(failure).to_have_count(0)
+
+
+NARROW = """
+import json
+import tfvis_nb as tv
+from tfvis_nb import events
+starts = [0, *range(5_000_000, 60_000_000, 5_000_000)]
+kernels = len(starts) - 1
+table = events.build({
+    "start_ns": starts,
+    "duration_ns": [60_000_000] + [1_000] * kernels,
+    "kind": ["op"] + ["kernel"] * kernels,
+    "name": ["step"] + ["MatMul"] * kernels,
+    "lane": ["ops"] + ["stream:13"] * kernels,
+})
+widget = tv.show_timeline(tv.Trace(table))
+widget
+"""
+"""Eleven kernels of 1 us in 60 ms, each narrower than a pixel."""
+
+SHOWN = """
+view = widget.view
+print(json.dumps([view["start_ns"], view["end_ns"], view["step"], widget.selection.index.tolist()]))
+"""
+
+
+def test_a_click_on_a_narrow_event_keeps_the_view(notebook: OpenNotebook) -> None:
+    book = notebook([NARROW, "widget"])
+    book.run_all()
+    timeline, twin = book.timeline(0), book.timeline(1)
+
+    def shown() -> list[object]:
+        return json.loads(book.ask(SHOWN))  # type: ignore[no-any-return]
+
+    *view, _ = shown()
+    for event in (3, 8, 5):
+        timeline.click(event)
+        book.wait_until(lambda event=event: shown()[-1] == [event])
+        expect(twin.title).to_have_text("MatMul")
+        timeline.place(event)
+        assert shown() == [*view, [event]]
+
+
+def test_a_selection_of_python_is_panned_to_but_not_zoomed_to(notebook: OpenNotebook) -> None:
+    book = notebook([NARROW])
+    book.run_all()
+    timeline = book.timeline(0)
+
+    def select(rows: list[int]) -> None:
+        book.ask(f"widget.selection = {rows}")
+        for row in rows:
+            timeline.place(row)
+
+    def shown() -> tuple[int, int]:
+        start, end, *_ = json.loads(book.ask(SHOWN))
+        return start, end
+
+    whole = shown()
+    select([4])
+    select([9])
+    assert shown() == whole
+    book.ask("widget.view = {'start_ns': 0, 'end_ns': 2_000_000}")
+    select([6])
+    book.wait_until(lambda: shown() == (29_000_500, 31_000_500))
+    select([1, 10])
+    book.wait_until(lambda: shown()[0] <= 5_000_000 and shown()[1] >= 50_001_000)
