@@ -1,7 +1,7 @@
 /** The contents of a dashboard's tabs as a Jupyter kernel's model holds them; it pushes them as they are computed. */
 
 import type { AnyModel } from "@anywidget/types";
-import { delayedSave } from "../host/anywidget";
+import { ViewTraits } from "../host/anywidget";
 import { joinLink } from "../host/channel";
 import { requestBokeh, requestKernel } from "../host/kernel_messages";
 import type { Change, Outcome, TabContents } from "./blocks";
@@ -12,13 +12,13 @@ const LATEST_START_MS = 20_000;
 
 export class KernelTabsHost implements PanelsHost {
   readonly #read = new Map<number, { text: string; contents: TabContents }>();
-  readonly #save: (trait: string, value: unknown) => void;
+  readonly #traits: ViewTraits;
 
   constructor(
     readonly model: AnyModel,
     readonly signal: AbortSignal,
   ) {
-    this.#save = delayedSave(model);
+    this.#traits = new ViewTraits(model);
     this.#startLater();
   }
 
@@ -50,7 +50,7 @@ export class KernelTabsHost implements PanelsHost {
   }
 
   set chosen(title: string) {
-    this.#save("_chosen", title);
+    this.#traits.set("_chosen", title);
   }
 
   get change(): Change | null {
@@ -58,7 +58,7 @@ export class KernelTabsHost implements PanelsHost {
   }
 
   set change(change: Change) {
-    this.#save("_what_if", change);
+    this.#traits.set("_what_if", change);
   }
 
   get bokehVersion(): string {
