@@ -13,7 +13,7 @@ export function mountChart(
   item: BokehItem,
   signal: AbortSignal,
 ): void {
-  const root = framed(element, "Chart", [styles], signal);
+  const { root } = framed(element, "Chart", [styles], signal);
   root.dataset.alone = "";
   render(<Figure {...{ host, item, title }} isShown />, root);
   signal.addEventListener("abort", () => {

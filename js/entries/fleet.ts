@@ -3,9 +3,7 @@
 import { KernelFleetHost } from "../fleet/kernel_host";
 import { mountFleet } from "../fleet/mount";
 import { widget } from "../host/anywidget";
-import { yieldShortcuts } from "../host/jupyter_shortcuts";
 
 export default widget("tfvis-nb-fleet", ({ model, box, signal }) => {
-  yieldShortcuts(box, signal);
   mountFleet(box, new KernelFleetHost(model, signal), signal);
 });

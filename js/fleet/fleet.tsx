@@ -9,10 +9,10 @@ import { typicalOf } from "../model/fleet/typical";
 import type { Theme } from "../model/paint/palette";
 import { copied } from "../ui/clipboard";
 import { useKeptFocus } from "../ui/kept_focus";
-import { HeatMap } from "./heat_map";
+import { HeatMap, largestOf } from "./heat_map";
 import type { FleetHost } from "./host";
 import { Legend } from "./legend";
-import { whole } from "./range";
+import { whole, zoomed } from "./range";
 import { TaskTable } from "./task_table";
 
 interface FleetProps {
@@ -23,6 +23,8 @@ interface FleetProps {
   theme: Theme;
   /** Calls back with a cell that a table names. */
   onNamed: (named: (cell: Cell) => void) => void;
+  /** Calls back with a key, wherever in the view it is pressed. */
+  onKey: (pressed: (key: string) => boolean) => void;
 }
 
 /** What the last request came to. */
@@ -41,7 +43,7 @@ const ABOUT =
 
 const NOTHING: Said = { text: "" };
 
-export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
+export function Fleet({ host, grid, first, theme, onNamed, onKey }: FleetProps) {
   const steps = grid.step.length;
   const [chosen, setChosen] = useState({ metric: 0, values: first });
   const [wanted, setWanted] = useState(0);
@@ -120,6 +122,14 @@ export function Fleet({ host, grid, first, theme, onNamed }: FleetProps) {
   onNamed((next) => {
     if (next.column < range.from || next.column >= range.to) show(whole(steps));
     open(next);
+  });
+  onKey((key) => {
+    const { column } = cell ?? largestOf(spreads.byTasks);
+    if (key === "+" || key === "=") show(zoomed(range, column, 0.5, steps));
+    else if (key === "-") show(zoomed(range, column, 2, steps));
+    else if (key === "0") show(whole(steps));
+    else return false;
+    return true;
   });
   const foot = useRef<HTMLDivElement>(null);
   useKeptFocus(

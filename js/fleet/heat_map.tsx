@@ -5,12 +5,13 @@ import { type Cell, cellText, type Grid, type Metric, type Values, valueText } f
 import type { Range } from "../model/fleet/pixels";
 import { colours, type Scale, scaleOf } from "../model/fleet/scale";
 import { type Spread, sortedValues } from "../model/fleet/spread";
+import { isShortcut } from "../ui/own_keys";
 import { readTokens } from "../ui/theme";
 import { draw } from "./draw";
 import { cellAt, columnAt, type Geometry, geometryOf } from "./geometry";
 import { KEYS, moved } from "./keys";
 import { type Picture, pictureOf } from "./picture";
-import { between, showing, whole, zoomed } from "./range";
+import { between, showing } from "./range";
 
 interface HeatMapProps {
   grid: Grid;
@@ -133,7 +134,7 @@ export function HeatMap(props: HeatMapProps) {
     open(found);
   };
   const key = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isShortcut(event)) return;
     const steps = grid.step.length;
     const here = cell ?? largestOf(spreads.byTasks);
     const next =
@@ -142,9 +143,6 @@ export function HeatMap(props: HeatMapProps) {
       choose(next);
       show(showing(range, next.column, steps));
     } else if (event.key === "Enter" || event.key === " ") open(here);
-    else if (event.key === "+" || event.key === "=") show(zoomed(range, here.column, 0.5, steps));
-    else if (event.key === "-") show(zoomed(range, here.column, 2, steps));
-    else if (event.key === "0") show(whole(steps));
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -197,7 +195,7 @@ function extentOf(bySteps: readonly Spread[]): [number, number] {
 }
 
 /** The cell with the largest value, where the keyboard starts. */
-function largestOf(byTasks: readonly Spread[]): Cell {
+export function largestOf(byTasks: readonly Spread[]): Cell {
   const task = byTasks.reduce(
     (best, { most }, at) => (most > byTasks[best].most || Number.isNaN(byTasks[best].most) ? at : best),
     0,

@@ -5,6 +5,7 @@ import { joinLink } from "../host/channel";
 import type { Cell } from "../model/fleet/grid";
 import type { Theme } from "../model/paint/palette";
 import { Message } from "../ui/message";
+import { followKeys, isShortcut } from "../ui/own_keys";
 import { framed } from "../ui/shadow_frame";
 import popover from "../ui/styles/popover.css";
 import shared from "../ui/styles/tables.css";
@@ -16,7 +17,7 @@ import styles from "./styles/fleet.css";
 
 /** Show the fleet of `host` in `element` until `signal` aborts. */
 export async function mountFleet(element: HTMLElement, host: FleetHost, signal: AbortSignal): Promise<void> {
-  const root = framed(element, "Fleet", [shared, popover, styles], signal);
+  const { root, keys } = framed(element, "Fleet", [shared, popover, styles], signal);
   if (OWNS_PAGE) root.dataset.page = "";
   const box = document.createElement("div");
   box.className = "fleet";
@@ -32,12 +33,17 @@ export async function mountFleet(element: HTMLElement, host: FleetHost, signal: 
     const first = await host.values(grid, grid.metrics[0].name);
     if (signal.aborted) return;
     let named: (cell: Cell) => void = () => {};
+    let pressed: (key: string) => boolean = () => false;
+    keys.home = () => root.querySelector<HTMLElement>(".cells") ?? root;
+    keys.press = (event) => !isShortcut(event) && pressed(event.key);
+    followKeys(host.link, keys, signal);
     const draw = () =>
       render(
         <Fleet
           {...{ host, grid, first }}
           theme={root.dataset.theme as Theme}
           onNamed={(next) => (named = next)}
+          onKey={(next) => (pressed = next)}
         />,
         box,
       );

@@ -22,8 +22,9 @@ export class Actions extends Annotating {
     this.surroundings.focusLanes();
   }
 
-  focusSearch(): void {
-    this.surroundings.focusSearch();
+  /** Go to the search; false if the focus is there already. */
+  focusSearch(): boolean {
+    return this.surroundings.focusSearch();
   }
 
   clear(): void {
@@ -159,10 +160,11 @@ export class Actions extends Annotating {
     else this.copy(addressOfView(this.store));
   }
 
-  /** Copy the names of the selected events, a line each; false where there are none. */
+  /** Copy the names of the selected events, a line each; false where there are none, or text is selected. */
   copySelected(): boolean {
     const { selection, drawn } = this.store;
-    if (!selection || !("events" in selection) || selection.events.length === 0) return false;
+    if (`${getSelection() ?? ""}` || !selection || !("events" in selection) || selection.events.length === 0)
+      return false;
     this.copy(selection.events.map((id) => nameOf(drawn, id)).join("\n"));
     return true;
   }

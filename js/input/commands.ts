@@ -16,12 +16,10 @@ export interface Command {
   label: string;
   /** Actions by `event.code`: keys at the same position on every keyboard layout. */
   run?: Record<string, Run>;
-  /**
-   * Actions by character, for keys whose position depends on the layout; they also work outside the lanes.
-   */
+  /** Actions by character, for keys whose position depends on the layout. */
   typed?: Record<string, Run>;
-  /** The same with Ctrl or Cmd held, by the character. */
-  controlled?: Record<string, (actions: Actions) => boolean>;
+  /** The same with Ctrl or Cmd held, by the character; false leaves the key to the browser. */
+  controlled?: Record<string, (actions: Actions, isTyping: boolean) => boolean>;
   /** Keys that act for as long as they are held, by `event.code`: +1 zooms in or pans right, -1 the other way. */
   hold?: Record<string, { zoom: number; pan: number }>;
 }
@@ -115,7 +113,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         id: "copy",
         keys: "Ctrl C",
         label: "copy the name of the selected event",
-        controlled: { c: (actions) => actions.copySelected() },
+        controlled: { c: (actions, isTyping) => !isTyping && actions.copySelected() },
       },
       {
         id: "in-lane",
@@ -169,9 +167,11 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     commands: [
       {
         id: "search",
-        keys: "/",
-        label: "search; Enter, Shift Enter: next, previous match",
+        keys: "/, Ctrl F",
+        label: "search; Enter, Shift Enter: next, previous match; Esc: back to the lanes",
         typed: { "/": (actions) => actions.focusSearch() },
+        // A second one is the browser's.
+        controlled: { f: (actions) => actions.focusSearch() },
       },
       {
         id: "match",

@@ -74,6 +74,8 @@ export class Pointer {
     // On a Mac, Ctrl and a click open the menu.
     if (event.button > 1 || (event.button === 0 && event.ctrlKey && isMac)) return;
     this.element.focus({ preventScroll: true });
+    // Of a text that stayed selected, Ctrl C would copy that.
+    getSelection()?.removeAllRanges();
     const { x, y } = this.#place(event);
     const mode = event.shiftKey || event.button === 1 ? "pan" : event.altKey ? "zoom" : "select";
     this.#drag = { mode, x, y, view: this.store.viewport, moved: false };

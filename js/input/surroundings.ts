@@ -1,7 +1,7 @@
 /** What actions need of the page around the lanes. */
 export interface Surroundings {
   focusLanes: () => void;
-  focusSearch: () => void;
+  focusSearch: () => boolean;
   /** Fill the screen, or leave it. */
   fullScreen: () => Promise<void>;
   /** Put a text into the clipboard; resolves with what to tell the user. */

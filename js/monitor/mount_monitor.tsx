@@ -1,14 +1,14 @@
 /** Puts a monitor into an element. */
 
 import { render } from "preact";
-import { suppressShortcuts, yieldShortcuts } from "../host/jupyter_shortcuts";
 import { askToStay } from "../host/notes";
+import { isShortcut, ownKeys } from "../ui/own_keys";
 import { bindSize } from "../ui/resize_handle";
 import { styledShadow } from "../ui/styled_shadow";
 import { detectTheme, watchTheme } from "../ui/theme";
 import { focusRow } from "./focus_row";
 import type { MonitorHost } from "./host";
-import { keepFocus } from "./keep_focus";
+import { besideLost } from "./keep_focus";
 import { Monitor } from "./monitor";
 import { MonitorStore } from "./store";
 import { STYLES } from "./styles";
@@ -31,8 +31,6 @@ export function mountMonitor(
   height?: Height,
 ): MonitorStore {
   const shadow = styledShadow(element, STYLES);
-  suppressShortcuts(element);
-  if (height) yieldShortcuts(element, signal);
   const root = document.createElement("div");
   root.className = "tfv monitor";
   if (!height) root.dataset.page = "";
@@ -60,8 +58,17 @@ export function mountMonitor(
       signal,
     );
   }
-  bindKeys(panel, !height, store, signal);
-  keepFocus(root, signal);
+  const keys = ownKeys(element, root, signal, besideLost(root));
+  keys.isMain = !height;
+  keys.press = (event) => {
+    if (isShortcut(event)) return false;
+    if (event.key === "Escape" && store.selected !== null) {
+      focusRow(panel, "signatures", store.selected);
+      store.closeDetails();
+    } else if (event.key === "/") panel.querySelector<HTMLInputElement>(".search input")?.focus();
+    else return false;
+    return true;
+  };
   watchSize(root, store, signal);
   if (!height) askToStay(() => store.withUnsavedNotes.length > 0);
   signal.addEventListener("abort", () => {
@@ -69,27 +76,6 @@ export function mountMonitor(
     root.remove();
   });
   return store;
-}
-
-/** On a page of its own nothing else can want the keys, where the focus is nowhere. */
-function bindKeys(panel: HTMLElement, isPage: boolean, store: MonitorStore, signal: AbortSignal): void {
-  const pressed = (event: KeyboardEvent) => {
-    const target = event.composedPath()[0] as HTMLElement;
-    const isTyping = target instanceof HTMLInputElement && ["text", "number"].includes(target.type);
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
-    // A popover closes at Escape itself.
-    if (event.key === "Escape" && !target.closest("[popover]") && store.selected !== null) {
-      focusRow(target, "signatures", store.selected);
-      store.closeDetails();
-    } else if (event.key === "/") panel.querySelector<HTMLInputElement>(".search input")?.focus();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  panel.addEventListener("keydown", pressed, { signal });
-  if (!isPage) return;
-  const nowhere = (event: KeyboardEvent) => event.target === document.body && pressed(event);
-  document.addEventListener("keydown", nowhere, { signal });
 }
 
 function watchSize(root: HTMLElement, store: MonitorStore, signal: AbortSignal): void {

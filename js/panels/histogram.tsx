@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { LinkMessage } from "../host/channel";
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration, formatNumber } from "../model/format/units";
+import { isShortcut } from "../ui/own_keys";
 import type { HistogramBins } from "./blocks";
 
 /** A bin of one event among thousands is still seen. */
@@ -29,6 +30,7 @@ export function Histogram({ bins, name, isStop, publish }: HistogramProps) {
     publish({ kind: "select", events: events[filled[index]] });
   };
   const press = (event: KeyboardEvent) => {
+    if (isShortcut(event)) return;
     const last = filled.length - 1;
     if (event.key === "ArrowRight") setCurrent(Math.min(current + 1, last));
     else if (event.key === "ArrowLeft") setCurrent(Math.max(current - 1, 0));

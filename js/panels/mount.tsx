@@ -2,8 +2,8 @@
 
 import { render } from "preact";
 import { joinLink, type LinkMessage } from "../host/channel";
-import { yieldShortcuts } from "../host/jupyter_shortcuts";
 import { Message } from "../ui/message";
+import { passOn } from "../ui/own_keys";
 import { bindSize } from "../ui/resize_handle";
 import { framed } from "../ui/shadow_frame";
 import { bindTips } from "../ui/tooltips";
@@ -25,7 +25,7 @@ export function mountPanels(
   signal: AbortSignal,
   height?: Height,
 ): void {
-  const root = framed(element, "Dashboard", STYLES, signal);
+  const { root, keys } = framed(element, "Dashboard", STYLES, signal);
   if (!height) root.dataset.page = "";
   const box = document.createElement("div");
   box.className = "tabs";
@@ -46,6 +46,7 @@ export function mountPanels(
     },
     signal,
   );
+  keys.press = passOn(publish);
   const say = (message: LinkMessage) => {
     publish(message);
     // Tabs hear of each other only here.
@@ -56,10 +57,7 @@ export function mountPanels(
   };
   draw({});
   publish({ kind: "ask" });
-  if (height) {
-    yieldShortcuts(element, signal);
-    bindHeight(root, height, signal);
-  }
+  if (height) bindHeight(root, height, signal);
   bindTips(root, signal);
   signal.addEventListener("abort", () => {
     render(null, box);
@@ -69,7 +67,7 @@ export function mountPanels(
 
 /** Show in `element` why there are no panels. */
 export function mountProblem(element: HTMLElement, text: string, signal: AbortSignal): void {
-  const root = framed(element, "Dashboard", STYLES, signal);
+  const { root } = framed(element, "Dashboard", STYLES, signal);
   root.dataset.page = "";
   render(<Message title="The tabs cannot be shown" text={text} />, root);
 }

@@ -22,3 +22,40 @@ export function useKeptFocus(box: () => HTMLElement | null, instead: () => void)
     if (before && (isFocusLost() || (before === focusIn(box()) && before.matches(":disabled")))) instead();
   });
 }
+
+/** What is done about a focus that gets lost. */
+export interface Lost {
+  /** Something has the focus. */
+  gained: (target: HTMLElement) => void;
+  /** It was removed, hidden or disabled. */
+  instead: () => void;
+}
+
+/** Do something where what has the focus in `root` can no longer have it: the browser would give it to nothing. */
+export function keepFocus(root: HTMLElement, signal: AbortSignal, { gained, instead }: Partial<Lost>): void {
+  const shadow = root.getRootNode() as ShadowRoot;
+  let held: HTMLElement | null = null;
+  const isUsable = () => held!.isConnected && !held!.matches(":disabled") && held!.checkVisibility();
+  const focused = ({ target }: FocusEvent) => {
+    // Popovers give the focus back themselves.
+    held = (target as HTMLElement).closest("[popover]") ? null : (target as HTMLElement);
+    if (held) gained?.(held);
+  };
+  // Chromium also reports a removed control as left; by the next microtask it is gone.
+  const left = () =>
+    queueMicrotask(() => {
+      if (held && isUsable() && shadow.activeElement !== held) held = null;
+    });
+  const changed = () => {
+    if (!held || isUsable()) return;
+    // What is disabled keeps the focus until the next frame.
+    const isLost = isFocusLost() || shadow.activeElement === held;
+    held = null;
+    if (isLost) instead?.();
+  };
+  root.addEventListener("focusin", focused, { signal });
+  root.addEventListener("focusout", left, { signal });
+  const observer = new MutationObserver(changed);
+  observer.observe(root, { childList: true, subtree: true, attributeFilter: ["disabled", "hidden"] });
+  signal.addEventListener("abort", () => observer.disconnect());
+}

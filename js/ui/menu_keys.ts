@@ -1,7 +1,6 @@
-/** The arrow keys in a menu go from entry to entry, and round at its ends; no key in it is the timeline's. */
+/** The arrow keys in a menu go from entry to entry, and round at its ends. */
 
 export function moveInMenu(event: KeyboardEvent): void {
-  event.stopPropagation();
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
   const entries = [
     ...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)"),

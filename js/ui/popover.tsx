@@ -111,13 +111,7 @@ export function Popover({
         )}
         {isOpen && below}
         {isOpen && kind === "dialog" && (
-          <div
-            key={opening}
-            role="dialog"
-            aria-label={name}
-            tabIndex={-1}
-            onKeyDown={(event) => event.stopPropagation()}
-          >
+          <div key={opening} role="dialog" aria-label={name} tabIndex={-1}>
             {children(close)}
           </div>
         )}

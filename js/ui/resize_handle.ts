@@ -1,5 +1,7 @@
 /** Handles that change a size by dragging or by arrow keys: the label column, the details, the whole height. */
 
+import { isShortcut } from "./own_keys";
+
 export interface SizeHandle {
   axis: "x" | "y";
   /** The size now, in CSS pixels. */
@@ -40,7 +42,7 @@ export function bindSize(element: HTMLElement, handle: SizeHandle, signal: Abort
     "keydown",
     (event) => {
       const step = [-16, 16][keys.indexOf(event.key)];
-      if (step === undefined) return;
+      if (step === undefined || isShortcut(event)) return;
       event.preventDefault();
       set(handle.read() + handle.direction * step);
     },

@@ -1,6 +1,6 @@
-/** The element that tabs or a chart are in: with style sheets of its own, in the theme of the page. */
+/** The element that tabs or a chart are in: with style sheets and keys of its own, in the theme of the page. */
 
-import { suppressShortcuts } from "../host/jupyter_shortcuts";
+import { type OwnKeys, ownKeys } from "./own_keys";
 import { styledShadow } from "./styled_shadow";
 import base from "./styles/base.css";
 import blocks from "./styles/blocks.css";
@@ -11,9 +11,8 @@ export function framed(
   label: string,
   styles: readonly string[],
   signal: AbortSignal,
-): HTMLElement {
+): { root: HTMLElement; keys: OwnKeys } {
   const shadow = styledShadow(element, [base, blocks, ...styles]);
-  suppressShortcuts(element);
   const root = document.createElement("div");
   root.className = "tfv panels";
   root.setAttribute("role", "region");
@@ -22,5 +21,5 @@ export function framed(
   const retheme = () => (root.dataset.theme = detectTheme(element));
   retheme();
   watchTheme(element, retheme, signal);
-  return root;
+  return { root, keys: ownKeys(element, root, signal) };
 }

@@ -1,10 +1,9 @@
 /** Puts the parts of a timeline together: canvases, panels, input, sizes, theme. */
 
 import { render } from "preact";
-import { yieldShortcuts } from "../host/jupyter_shortcuts";
 import { Actions } from "../input/actions";
 import { besideSelected, bindContextMenu } from "../input/context_menu";
-import { bindKeyboard } from "../input/keyboard";
+import { bindRelease, runKey } from "../input/keyboard";
 import { Pointer } from "../input/pointer";
 import { bindRuler } from "../input/ruler_drag";
 import { bindWheel } from "../input/wheel";
@@ -20,6 +19,7 @@ import type { Store } from "../state/store";
 import { keepView } from "../state/view";
 import { followLinks } from "../state/view_link";
 import { copied } from "../ui/clipboard";
+import { followKeys, type OwnKeys } from "../ui/own_keys";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
 import { Frame, type FrameTimes } from "./canvas/frame";
 import { toggleFullScreen } from "./full_screen";
@@ -36,6 +36,7 @@ const HALF_BAR_PX = 8;
 export interface Mounted {
   store: Store;
   actions: Actions;
+  lanes: HTMLElement;
   times: FrameTimes;
   /** The middle of an event's bar in client coordinates, or null when it is not in view. */
   locate(event: number): { x: number; y: number } | null;
@@ -51,6 +52,7 @@ export function assemble(
   element: HTMLElement,
   store: Store,
   outline: Outline | null,
+  keys: OwnKeys,
   around?: Around,
 ): Mounted {
   const isMac = /mac/i.test(navigator.platform);
@@ -69,12 +71,11 @@ export function assemble(
   renderParts(root, find, store, actions, isMac, !!around);
   if (!OWNS_PAGE && !store.host.fills) fitHeight(root, store);
 
-  bindInput(root, find, store, actions, () =>
+  bindInput(find, store, actions, () =>
     hint(`${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`),
   );
   bindScroll(find("scroll"), store);
   bindSizes(root, find("main"), find, store);
-  if (!OWNS_PAGE) yieldShortcuts(element, store.signal);
 
   followTheme(root, element, store, frame);
   followSize(outer, lanes, store, actions, frame);
@@ -82,12 +83,17 @@ export function assemble(
   revealSelectionOfPython(store, actions);
   keepView(store);
   followLinks(store, hint);
-  if (HAS_PANELS) linkPanels(root, store, actions);
-  if (OWNS_PAGE && !store.host.pair?.side) focusQuietly(lanes, store, actions);
+  if (HAS_PANELS) linkPanels(root, store, actions, keys);
+  keys.home = () => lanes;
+  keys.press = (event, where) => runKey(event, actions, where);
+  bindRelease(actions);
+  keys.isMain = OWNS_PAGE && !store.host.pair?.side;
+  if (keys.isMain) focusQuietly(lanes, store, actions);
 
   return {
     store,
     actions,
+    lanes,
     times: frame.times,
     locate: (event) => locate(lanes, store, entryOfEvent(store.drawn, event)),
   };
@@ -113,9 +119,11 @@ function focusTargets(root: HTMLElement, lanes: HTMLElement) {
     focusLanes: () => lanes.focus({ preventScroll: true }),
     focusSearch: () => {
       const input = root.querySelector<HTMLInputElement>(".search input");
+      const before = root.querySelector(":focus");
       input?.focus();
       // The next search replaces the one before.
       input?.select();
+      return input !== before;
     },
     openViews: () => {
       const button = root.querySelector<HTMLElement>(".toolbar [aria-haspopup=dialog]");
@@ -133,17 +141,10 @@ function openMenu(lanes: HTMLElement, store: Store): void {
   if (key !== undefined) store.setPanel({ menu: { x: left + x, y: top + y, event, key } });
 }
 
-/** Pointer, keyboard and wheel; `hint` explains a wheel that the timeline leaves to the page. */
-function bindInput(
-  root: HTMLElement,
-  find: FindPart,
-  store: Store,
-  actions: Actions,
-  hint: () => void,
-): void {
+/** Pointer and wheel; `hint` explains a wheel that the timeline leaves to the page. */
+function bindInput(find: FindPart, store: Store, actions: Actions, hint: () => void): void {
   const lanes = find("lanes");
   bindContextMenu(lanes, find("labels"), store, new Pointer(lanes, store, actions));
-  bindKeyboard(lanes, root, actions);
   bindWheel(lanes, store, { scrollTo: (top) => store.scrollTo(top), hint });
   bindRuler(find("ruler"), store, actions);
 }
@@ -155,11 +156,13 @@ function revealSelectionOfPython(store: Store, actions: Actions): void {
 }
 
 /** Connects the timeline to the tabs of its dashboard, or to the other timeline of a comparison. */
-function linkPanels(root: HTMLElement, store: Store, actions: Actions): void {
+function linkPanels(root: HTMLElement, store: Store, actions: Actions, keys: OwnKeys): void {
   const { link, pair } = store.host;
   if (!link) return;
-  if (pair?.side === undefined) new DashboardLink(store, actions, link);
-  else new ComparisonLink(store, actions, link, pair.side, root);
+  if (pair?.side === undefined) {
+    new DashboardLink(store, actions, link);
+    followKeys(link, keys, store.signal);
+  } else new ComparisonLink(store, actions, link, pair.side, root);
 }
 
 /**

@@ -2,13 +2,13 @@
 
 import { render } from "preact";
 import type { Host } from "../host/host";
-import { suppressShortcuts } from "../host/jupyter_shortcuts";
 import { compose, type Outline, outlineIn } from "../model/lod/outline";
 import type { Drawn } from "../model/types";
 import { openContainer } from "../model/wire/container";
 import { drawnIn } from "../model/wire/read_drawn";
 import { Store } from "../state/store";
 import { Message } from "../ui/message";
+import { ownKeys } from "../ui/own_keys";
 import { styledShadow } from "../ui/styled_shadow";
 import { detectTheme } from "../ui/theme";
 import { type Around, assemble, type Mounted } from "./assemble";
@@ -24,13 +24,13 @@ export async function mount(
   around?: Around,
 ): Promise<Mounted | null> {
   const shadow = styledShadow(element, STYLES);
-  if (!OWNS_PAGE) suppressShortcuts(element);
   const root = document.createElement("div");
   root.className = "tfv";
   root.dataset.theme = detectTheme(element);
   if (OWNS_PAGE) root.dataset.page = "";
   if (around) root.dataset.side = "";
   shadow.append(root);
+  const keys = ownKeys(element, root, signal);
   const resize = () => (root.style.height = OWNS_PAGE ? "100%" : `${host.get("height")}px`);
   resize();
   host.watch("height", resize, signal);
@@ -65,5 +65,5 @@ export async function mount(
     return null;
   }
   const store = new Store(drawn, host, signal);
-  return assemble(root, element, store, outline, around);
+  return assemble(root, element, store, outline, keys, around);
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from playwright.sync_api import Locator, Page, Response
 from playwright.sync_api import TimeoutError as Late
 
+from tests.browser.comparison import Both
 from tests.browser.dashboard import Dashboard
 from tests.browser.fleet import FleetView
 from tests.browser.monitor import Monitor
@@ -235,6 +236,11 @@ class Notebook:
         """The dashboard that a cell shows."""
         output = self.output(index)
         return Dashboard(output.locator(".tfvis-nb"), output.locator(".tfvis-nb-panels"))
+
+    def comparison(self, index: int) -> Both:
+        """The comparison that a cell shows."""
+        output = self.output(index)
+        return Both(output.locator(".tfvis-nb"), output.locator(".tfvis-nb-panels"))
 
     def fleet(self, index: int) -> FleetView:
         """The fleet that a cell shows."""

@@ -7,7 +7,7 @@ const nothing = () => {};
 export const NOWHERE: Surroundings = {
   hint: nothing,
   focusLanes: nothing,
-  focusSearch: nothing,
+  focusSearch: () => false,
   openViews: () => false,
   openMenu: nothing,
   fullScreen: async () => {},

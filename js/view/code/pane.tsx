@@ -87,7 +87,7 @@ function Pane({ store, actions, code }: PaneProps & { code: Code }) {
               key={file.name}
               file={file.name}
               current={place.line}
-              {...{ actions, texts, timed, longest, look, choose, close }}
+              {...{ texts, timed, longest, look, choose, close }}
             />
             <TopLines {...{ lines, code, place, choose, phase }} />
           </div>

@@ -1,17 +1,15 @@
 /** The lines of one file, and the keys that walk through them. */
 
 import { useEffect, useRef } from "preact/hooks";
-import type { Actions } from "../../input/actions";
-import { runKey } from "../../input/keyboard";
 import { isolated, withoutControls } from "../../model/format/bidi";
 import { formatDuration } from "../../model/format/units";
 import type { Place } from "../../model/wire/code";
 import type { Line } from "../../state/code";
+import { isShortcut } from "../../ui/own_keys";
 import { Bars } from "./bars";
 import { shortName, totalsText } from "./line_text";
 
 interface SourceProps {
-  actions: Actions;
   file: string;
   /** The lines of the file that are known, by number. */
   texts: ReadonlyMap<number, string>;
@@ -25,7 +23,7 @@ interface SourceProps {
   close: () => void;
 }
 
-export function Source({ actions, file, texts, timed, longest, current, look, choose, close }: SourceProps) {
+export function Source({ file, texts, timed, longest, current, look, choose, close }: SourceProps) {
   const list = useRef<HTMLDivElement>(null);
   const numbers = [...texts.keys()];
   const at = texts.has(current) ? current : numbers[0];
@@ -51,6 +49,7 @@ export function Source({ actions, file, texts, timed, longest, current, look, ch
     if (line) (timed.has(line) ? choose : look)({ file, line });
   };
   const press = (event: KeyboardEvent) => {
+    if (isShortcut(event)) return;
     const index = numbers.indexOf(at);
     if (event.key === "ArrowDown") go(numbers[index + 1]);
     else if (event.key === "ArrowUp") go(numbers[index - 1]);
@@ -58,7 +57,7 @@ export function Source({ actions, file, texts, timed, longest, current, look, ch
     else if (event.key === "End") go(numbers[numbers.length - 1]);
     else if (event.key === "Enter" || event.key === " ") choose({ file, line: at });
     else if (event.key === "Escape") close();
-    else if (!runKey(event, actions)) return;
+    else return;
     event.preventDefault();
     event.stopPropagation();
   };

@@ -1,8 +1,10 @@
 /** The frame around two compared timelines: the headline, one toolbar, one legend, and details of either. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { runKey } from "../../input/keyboard";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import type { OwnKeys } from "../../ui/own_keys";
 import { CodePane } from "../code/pane";
 import { DetailsPanel } from "../details/panel";
 import { GraphPane } from "../graph/pane";
@@ -23,9 +25,10 @@ interface AroundProps {
   /** The timelines that could be shown; empty until they are. */
   shown: readonly Mounted[];
   root: HTMLElement;
+  keys: OwnKeys;
 }
 
-export function Around({ headline, both, panes, shown, root }: AroundProps) {
+export function Around({ headline, both, panes, shown, root, keys }: AroundProps) {
   const [used, setUsed] = useState(0);
   // The details are of the timeline that was used last; the other one may follow its selection.
   useEffect(() => {
@@ -38,6 +41,11 @@ export function Around({ headline, both, panes, shown, root }: AroundProps) {
     return () => listening.abort();
   }, []);
   const current = shown[used] ?? shown[0];
+  useLayoutEffect(() => {
+    if (!current) return;
+    keys.home = () => current.lanes;
+    keys.press = (event, where) => runKey(event, current.actions, where);
+  }, [current]);
   return (
     <>
       <Headline sentences={headline} />

@@ -2,7 +2,7 @@
 
 import { render } from "preact";
 import type { Host } from "../../host/host";
-import { suppressShortcuts } from "../../host/jupyter_shortcuts";
+import { followKeys, ownKeys } from "../../ui/own_keys";
 import { timelinePane } from "../../ui/page_panes";
 import { styledShadow } from "../../ui/styled_shadow";
 import { detectTheme, watchTheme } from "../../ui/theme";
@@ -29,7 +29,6 @@ export async function mountComparison(
   signal: AbortSignal,
 ): Promise<void> {
   const shadow = styledShadow(element, [...STYLES, comparison]);
-  if (!OWNS_PAGE) suppressShortcuts(element);
   const root = document.createElement("div");
   root.className = "tfv compared";
   if (OWNS_PAGE) root.dataset.page = "";
@@ -37,6 +36,8 @@ export async function mountComparison(
   retheme();
   watchTheme(element, retheme, signal);
   shadow.append(root);
+  const keys = ownKeys(element, root, signal);
+  if (hosts[0].link) followKeys(hosts[0].link, keys, signal);
   const sides = NAMES.map((name) => sidePane(name, signal));
   const panes = sides.map(({ pane }) => pane);
   const both = document.createElement("div");
@@ -44,7 +45,7 @@ export async function mountComparison(
   both.append(...sides.flatMap(({ pane, splitter }) => (splitter ? [pane, splitter] : [pane])));
   const headline = hosts[0].pair?.headline ?? [];
   const draw = (shown: readonly Mounted[]) =>
-    render(<Around {...{ headline, both, panes, shown, root }} />, root);
+    render(<Around {...{ headline, both, panes, shown, root, keys }} />, root);
   draw([]);
   const mounted = await Promise.all(hosts.map((host, side) => showSide(sides[side], host, root, signal)));
   if (signal.aborted) return;

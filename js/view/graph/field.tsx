@@ -3,13 +3,13 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
-import { runKey } from "../../input/keyboard";
 import { isolated } from "../../model/format/bidi";
 import type { GraphLayout, Size } from "../../model/graph/layout";
 import { type Direction, walk } from "../../model/graph/walk";
 import { eventAt } from "../../model/lod/merged";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { isShortcut } from "../../ui/own_keys";
 import { readTokens } from "../../ui/theme";
 import { Edges } from "./edges";
 import { Node } from "./node";
@@ -68,6 +68,7 @@ export function Field({ store, actions, root, placed, title, close, changeHops, 
   useLayoutEffect(() => putInMiddle(scroller.current!, option(current)!), [scale]);
   useLayoutEffect(() => option(middle)?.focus({ preventScroll: true }), []);
   const press = (event: KeyboardEvent) => {
+    if (isShortcut(event)) return;
     const direction = DIRECTIONS[event.key];
     const next = direction && walk(placed, current, direction);
     if (typeof next === "number") go(next);
@@ -76,7 +77,7 @@ export function Field({ store, actions, root, placed, title, close, changeHops, 
     else if (event.key === "-") changeHops(-1);
     else if (event.key === "0") fit();
     else if (event.key === "Escape" || event.code === "KeyG") close();
-    else if (!direction && !runKey(event, actions)) return;
+    else if (!direction) return;
     event.preventDefault();
     event.stopPropagation();
   };

@@ -14,7 +14,7 @@ export function Help({ store }: { store: Store }) {
     if (!store.helpOpen) return;
     const root = close.current?.getRootNode();
     if (!(root instanceof ShadowRoot)) return;
-    const before = root.activeElement;
+    const before = focused();
     // Nothing behind the overlay can be reached until it is closed.
     place.current?.showPopover();
     const behind = root.querySelectorAll<HTMLElement>(".toolbar, .body, .status");
@@ -22,11 +22,17 @@ export function Help({ store }: { store: Store }) {
     close.current?.focus();
     return () => {
       for (const part of behind) part.inert = false;
-      if (before instanceof HTMLElement) before.focus();
+      before?.focus();
     };
   }, [store.helpOpen]);
   if (!store.helpOpen) return null;
   const shut = () => store.setPanel({ helpOpen: false });
+  const press = (event: KeyboardEvent) => {
+    if (event.key === "Escape" || event.key === "?") shut();
+    // Its button is all that can have the focus.
+    else if (event.key !== "Tab") return;
+    event.preventDefault();
+  };
   return (
     // Over the whole window: a low timeline would cut it.
     <div class="help-place" ref={place} popover="manual">
@@ -36,8 +42,8 @@ export function Help({ store }: { store: Store }) {
         role="dialog"
         aria-modal="true"
         aria-labelledby="tfv-help"
-        // Its button is all that can have the focus.
-        onKeyDown={(event) => event.key === "Tab" && event.preventDefault()}
+        tabIndex={-1}
+        onKeyDown={press}
       >
         <div class="head">
           <h2 id="tfv-help">Keys and gestures</h2>
@@ -63,4 +69,11 @@ export function Help({ store }: { store: Store }) {
       </div>
     </div>
   );
+}
+
+/** What has the focus, in whatever view of the page. */
+function focused(): HTMLElement | null {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return at instanceof HTMLElement ? at : null;
 }

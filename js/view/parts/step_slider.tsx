@@ -11,6 +11,7 @@ import {
 } from "../../model/lanes/step_bars";
 import { NO_STEP, type Step } from "../../model/types";
 import type { Store } from "../../state/store";
+import { isShortcut } from "../../ui/own_keys";
 
 const BAR_HEIGHT_PX = 26;
 /** Highlighted parts are at least this high (CSS px): in a step that mostly waits, even twice the median is a
@@ -53,7 +54,7 @@ export function StepSlider({ store, figures, busyName, show, onHover, measured }
       onPointerLeave={() => onHover(null)}
       onKeyDown={(event) => {
         const step = stepOfKey(event.key, shown, steps.length - 1);
-        if (step === null) return;
+        if (step === null || isShortcut(event)) return;
         show(step);
         event.preventDefault();
         event.stopPropagation();

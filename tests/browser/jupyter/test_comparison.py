@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.comparison import NEW, OLD, Both
-from tests.browser.notebook import Notebook, OpenNotebook
+from tests.browser.comparison import NEW, OLD
+from tests.browser.notebook import OpenNotebook
 
 
 @pytest.mark.thorough
@@ -14,7 +14,7 @@ def test_in_a_notebook_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
     book.start(0)
     book.start(1)
     book.start(2)
-    shown = in_cell(book, 1)
+    shown = book.comparison(1).wait()
     before = shown.same()
     assert shown.lanes()[0] == shown.lanes()[1]
     shown.b.timeline.lanes.focus()
@@ -30,7 +30,7 @@ def test_python_knows_what_was_selected_in_both(notebook: OpenNotebook) -> None:
     show = f"shown = tfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})\nshown"
     book = notebook(["import tfvis_nb", show])
     book.run_all()
-    shown = in_cell(book, 1)
+    shown = book.comparison(1).wait()
     before = shown.same()
     row = shown.a.table("Ops", "Differences by op").locator("tbody tr").filter(has_text="MatMul").first
     row.locator("td").nth(3).click(force=True)
@@ -40,8 +40,3 @@ def test_python_knows_what_was_selected_in_both(notebook: OpenNotebook) -> None:
     book.wait_until(lambda: book.ask(ops).strip() == "MatMul MatMul")
     book.ask("shown.close()")
     expect(book.timelines(1)).to_have_count(0)
-
-
-def in_cell(book: Notebook, index: int) -> Both:
-    output = book.output(index)
-    return Both(output.locator(".tfvis-nb"), output.locator(".tfvis-nb-panels")).wait()
