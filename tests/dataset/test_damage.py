@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from tfvis_nb.dataset.layout import DETAILS, key_of, part_path
 from tfvis_nb.dataset.manifest import PROBLEM, Entry, problem_of, settled
 from tfvis_nb.dataset.stored_parts import StoredPart, footer_sum
 from tfvis_nb.dataset.tables import TABLES
+from tfvis_nb.display.on_disk.source import DatasetSource
 from tfvis_nb.texts import Text, text_of
 
 
@@ -130,6 +132,86 @@ def test_a_part_with_another_footer_is_named(folder: Path, table: str) -> None:
                 read()
 
 
+def of_table(dataset: tv.TraceDataset, table: str) -> list[Callable[[], Any]]:
+    """Return all ways to read the parts of a table."""
+    reads: list[Callable[[], Any]] = [dataset.trace] if table in ("events", DETAILS) else []
+    if table in TABLES:
+        reads += [lambda: dataset.table(table).compute()]
+        reads += [lambda: getattr(dataset, table)] if table in ("steps", "ops", "lanes", "stacks") else []
+        reads += [lambda: dataset.step_ops] if table == "ops" else []
+    if table in ("events", levels.FOLDER):
+        reads.append(lambda: drawn_whole(dataset))
+    return reads
+
+
+def drawn_whole(dataset: tv.TraceDataset) -> list[Any]:
+    """Read all that a timeline may draw of a dataset."""
+    sources = [DatasetSource(dataset, None, None, step) for step in dataset.sources["steps"].explode()]
+    return [
+        rows
+        for source in sources
+        for part in source.parts
+        for rows in (
+            *(part.drawn(group).columns for group in range(part.event_group_count)),
+            *(part.bars(group).columns for group in range(part._levels_meta.num_row_groups)),
+        )
+    ]
+
+
+def answer_of(read: Callable[[], Any]) -> str | tuple[str, str]:
+    """Return what is read, or the id of the error and the part that it names."""
+    try:
+        return str(read())
+    except OSError as error:
+        return text_of(error).id, text_of(error).figures["path"]
+
+
+@pytest.mark.parametrize("table", [*TABLES, levels.FOLDER, DETAILS])
+def test_a_flipped_byte_in_a_part_names_it(folder: Path, table: str) -> None:
+    dataset = tv.open_traces(folder / "made")
+    part = min((folder / "made" / table).rglob("*.parquet"))
+    whole, chance = part.read_bytes(), random.Random(table)
+    reads = of_table(dataset, table)
+    before = [str(read()) for read in reads]
+    failures = 0
+    for at in sorted(chance.sample(range(4, len(whole)), 25)):
+        part.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
+        for read, right in zip(reads, before, strict=True):
+            if (answer := answer_of(read)) != right:
+                assert answer == ("dataset_part_damaged", str(part))
+                failures += 1
+    assert failures > 12
+
+
+@pytest.mark.parametrize("other", ["pipe", "/dev/zero"])
+def test_a_part_that_is_no_file_is_named(folder: Path, other: str) -> None:
+    dataset = tv.open_traces(folder / "made")
+    for table in (*TABLES, levels.FOLDER, DETAILS):
+        part = min((folder / "made" / table).rglob("*.parquet"))
+        kept = part.rename(folder / "kept")
+        os.mkfifo(part) if other == "pipe" else part.symlink_to(other)
+        for read in of_table(dataset, table):
+            with raises_id(OSError, "dataset_part_damaged", path=str(part)):
+                read()
+        kept.replace(part)
+
+
+@pytest.mark.parametrize("other", ["pipe", "/dev/zero", "sparse"])
+def test_an_entry_that_is_no_small_file_is_a_problem(folder: Path, other: str) -> None:
+    entry = min((folder / "made/manifest").iterdir())
+    entry.unlink()
+    if other == "pipe":
+        os.mkfifo(entry)
+    elif other == "sparse":
+        with entry.open("wb") as file:
+            file.truncate(1 << 40)
+    else:
+        entry.symlink_to(other)
+    dataset = tv.open_traces(folder / "made")
+    assert dataset.problems[["path", "problem"]].to_numpy().tolist() == [[str(entry), "entry_damaged"]]
+    assert len(dataset.steps) == 1
+
+
 def test_a_part_without_a_column_is_named_even_if_its_entry_was_changed_too(folder: Path) -> None:
     part = min((folder / "made/steps").rglob("*.parquet"))
     pq.write_table(pq.read_table(part, partitioning=None).drop_columns("duration_ns"), part)
@@ -141,18 +223,6 @@ def test_a_part_without_a_column_is_named_even_if_its_entry_was_changed_too(fold
             entry.write_text(json.dumps(changed))
     with raises_id(OSError, "dataset_part_damaged", path=str(part)):
         tv.open_traces(folder / "made").steps  # noqa: B018
-
-
-def test_parts_of_an_ended_ingest_are_removed(folder: Path) -> None:
-    before = digests(folder / "made")
-    for table in ("events", "levels"):
-        stray = folder / f"made/{table}/run=x/task=y/steps=1-1/0123.parquet"
-        stray.parent.mkdir(parents=True)
-        stray.write_bytes(b"half")
-    (folder / "made/details/.tfvis-nb-0123").write_bytes(b"half")
-    assert tv.open_traces(folder / "made").ingest(folder / "bucket") == (0, 2, 0, 0)
-    assert digests(folder / "made") == before
-    assert not list((folder / "made").glob("*/run=x"))
 
 
 def test_other_versions(folder: Path) -> None:
@@ -196,7 +266,8 @@ FIELDS = [*Entry.__dataclass_fields__]
 
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=3))
 def test_no_entry_leads_out_of_the_dataset(changed: dict[str, Any]) -> None:
-    paths = part_path("events", "k", "r", "t", [1]), f"{DETAILS}/{key_of('/a.pb')}.parquet"
+    key = key_of("/a.pb")
+    paths = part_path("events", key, "r", "t", [1]), f"{DETAILS}/{key}.parquet"
     parts = dict.fromkeys(paths, StoredPart(1, 2, 3))
     entry = Entry("/a.pb", "/", 5, "7", run="r", tasks={"t": ""}, steps=(1,), parts=parts)
     assert manifest._entry(json.loads(json.dumps(vars(entry))), entry.key) == entry

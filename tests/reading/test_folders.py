@@ -163,6 +163,19 @@ def test_large_files_that_are_not_named_like_traces_are_not_read(tmp_path: Path)
     assert trace.notes == [Text("large_files_left_out", files="model.ckpt.data-00000-of-00001")]
 
 
+def test_a_sparse_file_costs_only_itself(tmp_path: Path) -> None:
+    shutil.copyfile(DATA / "local_mlp_step1.pb", tmp_path / "step1.pb")
+    huge = tmp_path / "step2.pb"
+    with huge.open("wb") as file:
+        file.truncate(1 << 43)
+    trace = tv.read_trace(tmp_path)
+    assert trace.events.equals(tv.read_trace(DATA / "local_mlp_step1.pb").events)
+    assert [id_of(note) for note in trace.notes] == ["damaged_files_left_out"]
+    assert "step2.pb (there is not enough memory to read it)" in trace.notes[0]
+    with raises_id(tv.TraceFormatError, "no_memory", label=str(huge)):
+        tv.read_trace(huge)
+
+
 def test_a_pattern_that_matches_nothing(tmp_path: Path) -> None:
     with raises_id(FileNotFoundError, "pattern_without_files"):
         tv.read_trace(tmp_path / "*.pb")

@@ -70,6 +70,33 @@ def test_other_programs_see_a_plain_table(data: Path, tmp_path: Path) -> None:
     assert table["op"].astype(str).tolist() == trace.events["op"].astype(str).tolist()
 
 
+HEAD = [
+    *("version", "title", "notes", "note_ids", "nested", "categories", "graphs", "run_metadata", "sources"),
+    *("step_labels", "clocks", "metadata", "counters", "programs", "annotations", "stacks"),
+]
+VALUES = [None, True, -1, 1.5, 2**70, "x", "\ud800", [None], ["a"], [[1, None]], [{}], {}, {"a": None}]
+
+
+@pytest.mark.parametrize("key", HEAD)
+def test_metadata_of_other_types_are_refused_or_can_be_shown(key: str, data: Path, tmp_path: Path) -> None:
+    trace = tv.read_trace([data / "local_mlp_step1.pb"] * 2)
+    path = trace.to_parquet(tmp_path / "trace.parquet")
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"tfvis_nb"])
+    assert [*head] == HEAD
+    for value in VALUES:
+        changed = json.dumps(head | {key: value}).encode()
+        pq.write_table(table.replace_schema_metadata({b"tfvis_nb": changed}), path)
+        try:
+            read = tv.read_trace(path)
+        except tv.TraceFormatError:
+            continue
+        repr(read)
+        read.to_html()
+        read.to_chrome_trace()
+        read.to_parquet(path)
+
+
 @pytest.mark.parametrize("name", event_table.OPTIONAL)
 def test_a_file_older_than_a_column(name: str, data: Path, tmp_path: Path) -> None:
     trace = tv.read_trace(data / "local_mlp_step1.pb")

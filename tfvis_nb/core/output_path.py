@@ -38,14 +38,15 @@ def writable(path: str | Path) -> Path:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole(path: Path, unfinished: str | None = None) -> Iterator[Path]:
     """Yield a new file next to `path`; it replaces `path` when it is complete.
 
     Until then, and after a failure, the old file stays. Links keep their target. Anything but a plain file,
-    and any file in a folder where no file can be created, is written in place.
+    and any file in a folder where no file can be created, is written in place. `unfinished` is the name of
+    the new file, by default one that no other file has.
     """
     target = path.resolve()
-    beside = _created_beside(target)
+    beside = _created_beside(target, unfinished or f"{UNFINISHED}{uuid.uuid4().hex}")
     if beside is None:
         yield path
         return
@@ -59,10 +60,10 @@ def whole(path: Path) -> Iterator[Path]:
         raise
 
 
-def _created_beside(target: Path) -> Path | None:
+def _created_beside(target: Path, name: str) -> Path | None:
     if target.exists() and not target.is_file():
         return None
-    beside = target.with_name(f"{UNFINISHED}{uuid.uuid4().hex}")
+    beside = target.with_name(name)
     try:
         beside.touch(exist_ok=False)
     except PermissionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ import pyarrow as pa
 from tfvis_nb.core.labels import natural
 from tfvis_nb.dataset.layout import as_unicode, part_folder
 from tfvis_nb.dataset.manifest import Entry
-from tfvis_nb.dataset.stored_parts import StoredPart, check_part, unreadable_part
+from tfvis_nb.dataset.stored_parts import StoredPart, naming_part, read_part
 from tfvis_nb.dataset.tables import SCHEMAS
 from tfvis_nb.events import NO_STEP, TEXT
 from tfvis_nb.texts import Text, id_of
@@ -52,10 +53,8 @@ class _Part(NamedTuple):
 def whole_table(folder: Path, entries: Sequence[Entry], name: str) -> pd.DataFrame:
     """Return a table of all sources, in order."""
     schema = _schema(name)
-    tables = [_read(part, schema.names) for part in _parts(folder, entries, name)]
-    return _frame(
-        pa.concat_tables([table.cast(schema) for table in tables or [schema.empty_table()]]), schema
-    )
+    tables = [_read(part, schema.names, schema) for part in _parts(folder, entries, name)]
+    return _frame(pa.concat_tables(tables or [schema.empty_table()]), schema)
 
 
 def dask_table(folder: Path, entries: Sequence[Entry], name: str) -> dd.DataFrame:
@@ -72,7 +71,7 @@ def dask_table(folder: Path, entries: Sequence[Entry], name: str) -> dd.DataFram
 
 def _partition(part: _Part, columns: Sequence[str] | None = None, table: str = "") -> pd.DataFrame:
     schema = _schema(table)
-    return _frame(_read(part, schema.names if columns is None else columns), schema)
+    return _frame(_read(part, schema.names if columns is None else columns, schema), schema)
 
 
 def _schema(name: str) -> pa.Schema:
@@ -92,26 +91,24 @@ def _parts(folder: Path, entries: Iterable[Entry], name: str) -> list[_Part]:
     return found
 
 
-def _read(part: _Part, names: Sequence[str]) -> pa.Table:
-    """Return columns of a part, including those in its path."""
-    import pyarrow.parquet as pq
-
+def _read(part: _Part, names: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Return columns of a part, including those in its path, in the types of the table."""
     added = {"run": part.run, "task": part.task, "key": part.key}
     later = [name for name in names if part.version < _SINCE.get(name, 0)]
     own = [name for name in names if name not in added and name not in later]
-    check_part(Path(part.path), part.stored)
-    try:
-        # Not `read_table`, which would treat names in the path as columns.
-        with pq.ParquetFile(part.path) as file:
-            # `read` leaves out a column that is not there.
-            table = file.read(own).select(own)
-            rows = file.metadata.num_rows
-    except (KeyError, OSError, pa.ArrowException) as error:
-        raise unreadable_part(part.path, error) from None
+    table = read_part(Path(part.path), own, part.stored)
+    rows = table.num_rows
     values = {name: pa.repeat(pa.scalar(text, pa.string()), rows) for name, text in added.items()}
     values |= {name: pa.nulls(rows, pa.int64()) for name in later}
     values |= {name: table[name] for name in own}
-    return pa.table({name: values[name] for name in names})
+    with naming_part(part.path):
+        found = pa.table({name: values[name] for name in names}).cast(
+            pa.schema([schema.field(name) for name in names])
+        )
+        for column, field in zip(found.columns, found.schema, strict=True):
+            if column.null_count and not field.nullable:
+                raise ValueError(f"column {field.name!r} lacks values")
+    return found
 
 
 def _frame(table: pa.Table, schema: pa.Schema) -> pd.DataFrame:
@@ -167,7 +164,7 @@ def step_ops(folder: Path, entries: Sequence[Entry]) -> pd.DataFrame:
 
     ops, tasks, rows = [_STEP_OPS.empty_table()], [_TASKS.empty_table()], 0
     for part in _parts(folder, entries, "ops"):
-        table = _read(part, ["run", "step", "op", "kind", "side", "self_ns"])
+        table = _read(part, ["run", "step", "op", "kind", "side", "self_ns"], _schema("ops"))
         is_own = pc.and_(pc.not_equal(table["step"], NO_STEP), pc.not_equal(table["side"], "repeated"))
         table = table.filter(is_own)
         ops.append(_sums(table, _STEP_OPS))
@@ -210,11 +207,14 @@ def sources(entries: Sequence[Entry]) -> pd.DataFrame:
     )
 
 
-def problems(entries: Sequence[Entry], damaged: Sequence[Path]) -> pd.DataFrame:
-    """Return the problems of a dataset, for `TraceDataset.problems`."""
+def problems(entries: Sequence[Entry], damaged: Sequence[Path], others: Sequence[Path]) -> pd.DataFrame:
+    """Return the problems of a dataset, for `TraceDataset.problems`; `others` are not its own files."""
     rows: list[tuple[str, str]] = [(entry.source, entry.reason) for entry in entries if entry.problem]
     rows += [(entry.source, Text("source_gone")) for entry in entries if entry.gone]
-    rows += [(str(file), Text("entry_damaged")) for file in damaged]
+    is_entry = re.compile(r"[0-9a-f]{20}\.json").fullmatch
+    rows += [(str(file), Text("entry_damaged")) for file in damaged if is_entry(file.name)]
+    foreign = (file for file in damaged if not is_entry(file.name))
+    rows += [(str(file), Text("dataset_file_of_others")) for file in (*foreign, *others)]
     return pd.DataFrame(
         {
             "path": [as_unicode(path) for path, _ in rows],

@@ -14,6 +14,7 @@ from tfvis_nb.dataset import combined, manifest
 from tfvis_nb.dataset.ingest import Ingested, check_version, ingest
 from tfvis_nb.dataset.layout import FORMAT, MANIFEST, key_of
 from tfvis_nb.dataset.manifest import OK, Entry, settled
+from tfvis_nb.dataset.own_files import others
 from tfvis_nb.dataset.parts import Reading
 from tfvis_nb.dataset.sources import brief_source
 from tfvis_nb.dataset.tables import TABLES
@@ -44,6 +45,7 @@ class TraceDataset:
             raise ValueError(Text("dataset_at_url", url=url, traces="s3://bucket/logs"))
         self.path = Path(path).expanduser().absolute()
         self._state: tuple[Any, list[Entry], list[Path]] = (None, [], [])
+        self._named: set[str] = set()
         if (self.path / FORMAT).is_file():
             check_version(self.path)
 
@@ -121,10 +123,14 @@ class TraceDataset:
     def problems(self) -> pd.DataFrame:
         """Problems of the dataset: source, id of the reason (``problem``), and ``reason``.
 
-        They are sources that cannot be read, repeat a step of another one, or no longer exist, and damaged
-        files of the dataset.
+        They are sources that cannot be read, repeat a step of another one, or no longer exist, damaged
+        files of the dataset, and files in its folders that are not its own: these are never read or deleted.
         """
-        return combined.problems(*self._entries())
+        entries, damaged = self._entries()
+        # A damaged entry cannot name its parts; they are replaced when its source is read again.
+        keys = {file.stem for file in damaged}
+        foreign = [file for file in others(self.path, self._named) if file.stem not in keys]
+        return combined.problems(entries, damaged, foreign)
 
     @property
     def events(self) -> dd.DataFrame:
@@ -318,6 +324,7 @@ class TraceDataset:
             entries, damaged = manifest.read(self.path)
             # An interrupted ingest has not settled them yet.
             self._state = (written, list(settled(entries)), damaged)
+            self._named = {path for entry in entries for path in entry.parts}
         return self._state[1], self._state[2]
 
     def __repr__(self) -> str:
@@ -326,6 +333,7 @@ class TraceDataset:
         read = self._read()
         events = sum(entry.rows("events") for entry in read)
         counts = {"trace": len(read), "run": len({entry.run for entry in read}), "event": events}
-        counts["problem"] = len(self.problems)
+        ids = self.problems["problem"]
+        counts["problem"] = int((ids != "dataset_file_of_others").sum())
         shown = ", ".join(f"{count:,} {noun}{'s' * (count != 1)}" for noun, count in counts.items())
         return f"<TraceDataset {str(self.path)!r}: {shown}>"

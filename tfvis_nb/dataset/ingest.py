@@ -12,18 +12,20 @@ from typing import Any, NamedTuple
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.output_path import UNFINISHED, whole
-from tfvis_nb.dataset import levels, manifest
-from tfvis_nb.dataset.layout import DETAILS, FORMAT, MANIFEST, key_of, unwritable
+from tfvis_nb.core.plain_files import is_plain, read_plain
+from tfvis_nb.dataset import manifest
+from tfvis_nb.dataset.layout import FORMAT, MANIFEST, key_of, unwritable
 from tfvis_nb.dataset.manifest import OK, Entry, settled
+from tfvis_nb.dataset.own_files import check_folders, intents
 from tfvis_nb.dataset.parts import Reading
 from tfvis_nb.dataset.scheduling import run_all
 from tfvis_nb.dataset.sources import Source, each, find_sources
-from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.reading.sources.remote import Remote
 from tfvis_nb.texts import Text
 
 VERSION = 1
 _CONTENT = json.dumps({"format": "tfvis_nb dataset", "version": VERSION})
+_MOST_BYTES = 1 << 12
 
 
 class Ingested(NamedTuple):
@@ -85,6 +87,7 @@ def prepare(folder: Path) -> None:
     a dataset of another version.
     """
     _check(folder)
+    check_folders(folder)
     file = folder / FORMAT
     try:
         if not file.is_file():
@@ -104,8 +107,8 @@ def _check(folder: Path) -> None:
         check_version(folder)
     elif folder.is_dir():
         # Another process may be working on it, or was interrupted.
-        others = (name for one in folder.iterdir() if (name := one.name) != FORMAT)
-        if any(not name.startswith(UNFINISHED) for name in others):
+        begun = (is_plain(one) and one.name.startswith((UNFINISHED, FORMAT)) for one in folder.iterdir())
+        if not all(begun):
             raise FileExistsError(Text("dataset_not_one", path=str(folder)))
     else:
         there = next(one for one in (folder, *folder.parents) if one.exists())
@@ -116,8 +119,8 @@ def _check(folder: Path) -> None:
 def check_version(folder: Path) -> None:
     """Raise ValueError unless this version can read a dataset."""
     try:
-        version = json.loads((folder / FORMAT).read_text(encoding="utf-8"))["version"]
-    except (ValueError, KeyError, TypeError):
+        version = json.loads(read_plain((folder / FORMAT).resolve(), _MOST_BYTES))["version"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         version = None
     if type(version) is not int:
         raise ValueError(Text("dataset_damaged", path=str(folder / FORMAT), content=_CONTENT))
@@ -156,22 +159,14 @@ def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry], ru
 
 
 def _swept(folder: Path) -> list[Entry]:
-    """Return the entries whose parts all exist, and remove all files without an entry.
-
-    Such files are from interrupted ingests, or parts of damaged entries.
-    """
-    entries, damaged = manifest.read(folder)
-    for file in damaged:
-        file.unlink()
+    """Return the entries whose parts all exist; remove the others, and what interrupted ingests left."""
     kept: list[Entry] = []
-    wanted: set[str] = set()
-    for entry in entries:
+    for entry in manifest.read(folder)[0]:
         if all(_size(folder / path) == part.size for path, part in entry.parts.items()):
             kept.append(entry)
-            wanted |= entry.parts.keys()
         else:
             manifest.remove(entry, folder)
-    _remove_others(folder, wanted)
+    _end_all(folder, kept)
     return kept
 
 
@@ -182,32 +177,21 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield all files of parts, including those that were being written."""
-    for name in (*TABLES, levels.FOLDER, DETAILS):
-        yield from [path for path in (folder / name).rglob("*") if path.is_file()]
-    yield from (folder / MANIFEST).glob(f"{UNFINISHED}*")
-
-
-def _remove_others(folder: Path, wanted: set[str]) -> None:
-    """Remove the files of unwanted parts, and folders that become empty."""
-    for file in _files(folder):
-        if file.relative_to(folder).as_posix() in wanted:
-            continue
-        file.unlink(missing_ok=True)
-        for parent in [*file.parents][: len(file.relative_to(folder).parts) - 2]:
-            with contextlib.suppress(OSError):
-                parent.rmdir()
+def _end_all(folder: Path, kept: Sequence[Entry]) -> None:
+    """End the intents that no running ingest has, except for the parts of some entries."""
+    parts = {path for entry in kept for path in entry.parts}
+    for intent in [*intents(folder)]:
+        intent.end(parts)
 
 
 def _settle(folder: Path) -> list[Entry]:
-    """Drop the sources that repeat steps of others, and all parts without an entry."""
+    """Drop the sources that repeat steps of others, and what failed attempts left."""
     before, _ = manifest.read(folder)
     after = list(settled(before))
     for old, new in zip(before, after, strict=True):
         if new is not old:
             manifest.write(new, folder)
-    _remove_others(folder, {path for entry in after for path in entry.parts})
+    _end_all(folder, after)
     return after
 
 

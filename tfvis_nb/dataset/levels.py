@@ -140,7 +140,12 @@ def write(table: pa.Table, file: Path) -> None:
     texts = [name for name in table.column_names if name not in _NUMBERS]
     encodings = dict.fromkeys(_NUMBERS, "DELTA_BINARY_PACKED")
     with pq.ParquetWriter(
-        file, table.schema, compression="zstd", use_dictionary=texts, column_encoding=encodings
+        file,
+        table.schema,
+        compression="zstd",
+        use_dictionary=texts,
+        column_encoding=encodings,
+        write_page_checksum=True,
     ) as writer:
         for start, end in pairwise([*heads, len(table)]):
             writer.write_table(table.slice(start, end - start))

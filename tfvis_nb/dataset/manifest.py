@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any
 
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.output_path import whole
+from tfvis_nb.core.plain_files import delete_plain, is_plain, read_plain
 from tfvis_nb.dataset.layout import DETAILS, MANIFEST, key_of, part_folder, unwritable
+from tfvis_nb.dataset.own_files import MOST_BYTES, Intent, begin, check_parts
 from tfvis_nb.dataset.stored_parts import StoredPart
 from tfvis_nb.texts import Text
 
@@ -73,42 +76,57 @@ def problem_of(reason: str) -> dict[str, Any]:
     return {"words": str(text), "id": text.id, "figures": text.figures}
 
 
-def write(entry: Entry, folder: Path) -> None:
-    """Write the entry of a source into a dataset; OSError if it cannot be written."""
+def write(entry: Entry, folder: Path, intent: Intent | None = None) -> None:
+    """Write the entry of a source into a dataset, and delete the parts that only the entry before it names.
+
+    `intent` names the parts that were written for it. OSError if the entry cannot be written.
+    """
+    path = folder / MANIFEST / f"{entry.key}.json"
     try:
-        with whole(_path(entry, folder)) as file:
+        if os.path.lexists(path) and not is_plain(path):
+            raise FileExistsError(Text("no_plain_file", name=path.name))
+        intent = intent or begin(folder, entry.key, parts_now(folder, entry.key))
+        with whole(path, intent.unfinished) as file:
             file.write_text(json.dumps(asdict(entry), indent=1), encoding="utf-8")
+        intent.end(kept=entry.parts)
     except OSError as error:
         raise unwritable(folder, error) from None
 
 
 def remove(entry: Entry, folder: Path) -> None:
-    """Remove the entry of a source from a dataset."""
-    _path(entry, folder).unlink()
+    """Remove the parts of a source from a dataset, and then its entry."""
+    for part in entry.parts:
+        delete_plain(folder, part)
+    delete_plain(folder, f"{MANIFEST}/{entry.key}.json")
 
 
-def _path(entry: Entry, folder: Path) -> Path:
-    return folder / MANIFEST / f"{entry.key}.json"
+def parts_now(folder: Path, key: str) -> Iterable[str]:
+    """Return the paths of the parts that the entry of a source names now."""
+    entry = _read(folder / MANIFEST / f"{key}.json")
+    return () if entry is None else entry.parts
 
 
 def read(folder: Path) -> tuple[list[Entry], list[Path]]:
     """Return the entries of a dataset, ordered by source, and the files that are not entries."""
-    entries, damaged = [], []
-    for file in sorted((folder / MANIFEST).glob("*.json")):
-        try:
-            entry = _entry(json.loads(file.read_text(encoding="utf-8")), file.stem)
-        except DAMAGED:
-            damaged.append(file)
-        else:
-            entries.append(entry)
+    found = {file: _read(file) for file in sorted((folder / MANIFEST).glob("*.json"))}
+    entries = [entry for entry in found.values() if entry is not None]
+    damaged = [file for file, entry in found.items() if entry is None]
     return sorted(entries, key=lambda entry: (natural(entry.source), entry.source)), damaged
+
+
+def _read(file: Path) -> Entry | None:
+    """Read an entry; None if it is missing, damaged or not an entry."""
+    try:
+        return _entry(json.loads(read_plain(file, MOST_BYTES).decode()), file.stem)
+    except DAMAGED:
+        return None
 
 
 def _entry(found: Any, key: str) -> Entry:
     """Check the values of an entry, which may be damaged."""
     entry = Entry(**found)
     texts = (entry.source, entry.found_by, entry.modified, entry.run, *entry.tasks, *entry.tasks.values())
-    if not all(isinstance(text, str) for text in (*texts, *entry.parts)):
+    if not all(isinstance(text, str) for text in texts):
         raise TypeError("a name that is no text")
     if entry.key != key:
         raise ValueError("the entry of another source")
@@ -118,10 +136,8 @@ def _entry(found: Any, key: str) -> Entry:
         raise TypeError("a number that is none")
     if not all(type(flag) is bool for flag in (entry.again, entry.gone)):
         raise TypeError("a flag that is none")
+    check_parts(entry.parts, key)
     parts = {path: StoredPart(*map(int, figures)) for path, figures in entry.parts.items()}
-    # Only paths made by `layout.part_path`, so that a damaged entry cannot point outside the dataset.
-    if any(".." in path.split("/") or path.startswith("/") or "\\" in path or "\0" in path for path in parts):
-        raise ValueError("a part outside the dataset")
     folders = {path.rpartition("steps=")[0] for path in parts}
     if entry.status == OK and not {part_folder("events", entry.run, task) for task in entry.tasks} <= folders:
         raise ValueError("a task without events")

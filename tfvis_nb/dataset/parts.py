@@ -15,14 +15,14 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.progress import without_progress
-from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import levels, manifest
 from tfvis_nb.dataset.identity import Identity, identified
 from tfvis_nb.dataset.layout import DETAILS, part_path, unwritable
 from tfvis_nb.dataset.manifest import OK, PROBLEM, Entry, problem_of
+from tfvis_nb.dataset.own_files import Intent, begin, check_free, intents
 from tfvis_nb.dataset.sources import Source
-from tfvis_nb.dataset.stored_parts import StoredPart, footer_sum
+from tfvis_nb.dataset.stored_parts import StoredPart, footer_sum, write_part
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import read_with_hosts
@@ -46,9 +46,10 @@ def ingest_source(source: Source, folder: str, reading: Reading) -> Entry:
     The content of a source never raises an error: its entry has the problem. OSError if the dataset cannot
     be written.
     """
-    path = Path(folder)
+    path, intent = Path(folder), None
     try:
-        entry = _written(source, path, reading)
+        trace, identity = _read(source, reading)
+        entry, intent = _written(source, path, trace, identity)
     except TraceFormatError as error:
         entry = failed(source, text_of(error), again=False)
     except Exception as error:
@@ -56,7 +57,7 @@ def ingest_source(source: Source, folder: str, reading: Reading) -> Entry:
         if text_of(error).id == "dataset_unwritable":
             raise
         entry = failed(source, _reason(error, source.url), again=True)
-    manifest.write(entry, path)
+    manifest.write(entry, path, intent)
     return entry
 
 
@@ -70,12 +71,14 @@ def _reason(error: Exception, url: str) -> str:
     if isinstance(error, FileNotFoundError):
         return Text("source_is_dangling" if os.path.islink(url) else "source_vanished")  # noqa: PTH114 - a URL
     known = text_of(error)
+    if known.id in ("dataset_part_in_the_way", "dataset_folder_in_the_way"):
+        return known
     if isinstance(error, OSError):
         return Text("source_unreadable", reason=known if known.id else (error.strerror or str(error)).lower())
     return Text("source_failed", error=type(error).__name__, reason=known)
 
 
-def _written(source: Source, folder: Path, reading: Reading) -> Entry:
+def _read(source: Source, reading: Reading) -> tuple[Trace, Identity]:
     path = Path(source.url)
     # Reading a named pipe may never end.
     if not is_url(source.url) and path.exists() and not (path.is_file() or path.is_dir()):
@@ -85,39 +88,60 @@ def _written(source: Source, folder: Path, reading: Reading) -> Entry:
         raise TraceFormatError(Text("large_files_left_out", files=name))
     with without_progress():
         trace, hosts = read_with_hosts(source.url, None, **reading._asdict())
-    trace, identity = identified(trace, source.names, hosts)
+    return identified(trace, source.names, hosts)
+
+
+def _written(source: Source, folder: Path, trace: Trace, identity: Identity) -> tuple[Entry, Intent]:
     url, found_by, size, modified = source[:4]
     entry = Entry(
         url, found_by, size, modified, OK, run=identity.run, tasks=identity.tasks, steps=tuple(identity.steps)
     )
-    parts = {path: _write(table, folder, path) for path, table in _parts(trace, identity, entry.key)}
-    return Entry(**{**vars(entry), "parts": parts, "version": manifest.VERSION})
+    spans = _spans(trace, identity)
+    paths = [
+        part_path(name, entry.key, identity.run, task, span)
+        for name in (*TABLES, levels.FOLDER)
+        for task, span in spans.items()
+    ]
+    paths.append(f"{DETAILS}/{entry.key}.parquet")
+    own = {*manifest.parts_now(folder, entry.key)}
+    own.update(*(intent.parts for intent in intents(folder) if intent.key == entry.key))
+    for part in paths:
+        check_free(folder, part, own)
+    try:
+        intent = begin(folder, entry.key, [*paths, *(own - {*paths})])
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    tables = _tables(trace, identity)
+    parts = {part: _write(table, folder, part, intent) for part, table in zip(paths, tables, strict=True)}
+    return Entry(**{**vars(entry), "parts": parts, "version": manifest.VERSION}), intent
 
 
-def _parts(trace: Trace, identity: Identity, key: str) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the path and the rows of each part: those of a table that belong to one task."""
+def _spans(trace: Trace, identity: Identity) -> dict[str, list[int]]:
+    """Return the numbers of the steps of each task."""
+    numbers = np.array(identity.steps, np.int64)
+    present = trace.events.loc[trace.events["step"] != NO_STEP, ["task", "step"]].drop_duplicates()
+    return {
+        task: numbers[present.loc[present["task"] == recorded, "step"].to_numpy()].tolist()
+        for task, recorded in identity.tasks.items()
+    }
+
+
+def _tables(trace: Trace, identity: Identity) -> Iterator[pa.Table]:
+    """Yield the rows of each part: those of a table that belong to one task."""
     numbers = np.array([*identity.steps, NO_STEP], np.int64)
-    present = trace.events[["task", "step"]].drop_duplicates()
-    for name, make in TABLES.items():
+    for make in TABLES.values():
         table = make(trace)
         if "step" in table.column_names:
             # Steps count from 0 in a trace; the last number is for events outside steps.
             step = pa.array(numbers[table["step"].to_numpy()].astype(np.int32))
             at = table.column_names.index("step")
             table = table.set_column(at, table.schema.field(at), step)
-        for task, recorded in identity.tasks.items():
-            rows = table.filter(pc.equal(table["task"], recorded)).drop_columns("task")
-            steps = present["step"][
-                (present["task"] == recorded).to_numpy() & (present["step"] != NO_STEP).to_numpy()
-            ]
-            yield part_path(name, key, identity.run, task, numbers[steps].tolist()), rows
-    for task, recorded in identity.tasks.items():
+        for recorded in identity.tasks.values():
+            yield table.filter(pc.equal(table["task"], recorded)).drop_columns("task")
+    for recorded in identity.tasks.values():
         own = np.flatnonzero((trace.events["task"] == recorded).to_numpy())
-        step = numbers[trace.events["step"].to_numpy()[own]]
-        present_steps = distinct_numbers(step[step != NO_STEP])
-        path = part_path(levels.FOLDER, key, identity.run, task, present_steps.tolist())
-        yield path, levels.level_table(trace, own, step)
-    yield f"{DETAILS}/{key}.parquet", _details(trace)
+        yield levels.level_table(trace, own, numbers[trace.events["step"].to_numpy()[own]])
+    yield _details(trace)
 
 
 def _details(trace: Trace) -> pa.Table:
@@ -130,18 +154,16 @@ def _details(trace: Trace) -> pa.Table:
     return rest.append_column("event", pa.array(np.arange(len(trace.events))))
 
 
-def _write(table: pa.Table, folder: Path, part: str) -> StoredPart:
+def _write(table: pa.Table, folder: Path, part: str, intent: Intent) -> StoredPart:
     """Write a part."""
-    import pyarrow.parquet as pq
-
     path = folder / part
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as file:
+        with whole(path, intent.unfinished) as file:
             if levels.KEY in (table.schema.metadata or {}):
                 levels.write(table, file)
             else:
-                pq.write_table(table, file, compression="zstd", row_group_size=levels.ROW_GROUP)
+                write_part(table, file, levels.ROW_GROUP)
         return StoredPart(table.num_rows, path.stat().st_size, footer_sum(path))
     except OSError as error:
         raise unwritable(folder, error) from None

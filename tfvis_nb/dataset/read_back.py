@@ -15,7 +15,7 @@ from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.dataset.layout import DETAILS, part_folder
 from tfvis_nb.dataset.manifest import Entry
-from tfvis_nb.dataset.stored_parts import check_part, unreadable_part
+from tfvis_nb.dataset.stored_parts import naming_part, read_part
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.reading.parquet import KEY, NESTED, from_table
@@ -63,21 +63,24 @@ def _of_source(folder: Path, chosen: Chosen) -> tuple[Trace, list[int]]:
         table.append_column("task", pa.array([entry.tasks[task]] * table.num_rows, pa.string()))
         for task in tasks
         for table in (_part(folder, entry, path) for path in parts_of(entry, "events", task))
-    ).sort_by("event")
+    )
+    part = f"{DETAILS}/{entry.key}.parquet"
+    details = _part(folder, entry, part)
     steps = list(entry.steps)
-    if wanted is not None:
-        events = events.filter(pc.is_in(events["step"], pa.array([*wanted], pa.int32())))
-    details = _part(folder, entry, f"{DETAILS}/{entry.key}.parquet")
-    if events.num_rows < details.num_rows:
-        details = details.take(events["event"])
-    # Back to the numbers of the trace, which are in the same order as those of the dataset.
-    number = events["step"].to_numpy()
-    local = np.searchsorted(np.array(steps, np.int64), number).astype(np.int32)
-    columns = {name: events[name] for name in event_table.COLUMNS}
-    columns["step"] = pa.array(np.where(number == NO_STEP, NO_STEP, local).astype(np.int32))
-    columns |= {name: details[name] for name in details.column_names if name.startswith(NESTED)}
-    table = pa.table(columns, metadata={KEY: details.schema.metadata[KEY]})
-    trace = from_table(table, entry.source, Budget(MOST).of_file(0))
+    with naming_part(folder / part):
+        events = events.sort_by("event")
+        if wanted is not None:
+            events = events.filter(pc.is_in(events["step"], pa.array([*wanted], pa.int32())))
+        if events.num_rows < details.num_rows:
+            details = details.take(events["event"])
+        # Back to the numbers of the trace, which are in the same order as those of the dataset.
+        number = events["step"].to_numpy()
+        local = np.searchsorted(np.array(steps, np.int64), number).astype(np.int32)
+        columns = {name: events[name] for name in event_table.COLUMNS}
+        columns["step"] = pa.array(np.where(number == NO_STEP, NO_STEP, local).astype(np.int32))
+        columns |= {name: details[name] for name in details.column_names if name.startswith(NESTED)}
+        table = pa.table(columns, metadata={KEY: details.schema.metadata[KEY]})
+        trace = from_table(table, entry.source, Budget(MOST).of_file(0))
     if wanted is None:
         return trace, steps
     kept = sorted({*number.tolist()} - {NO_STEP})
@@ -91,13 +94,7 @@ def parts_of(entry: Entry, table: str, task: str) -> list[str]:
 
 
 def _part(folder: Path, entry: Entry, path: str) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    check_part(folder / path, entry.parts[path])
-    try:
-        return pq.read_table(folder / path, partitioning=None)
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable_part(folder / path, error) from None
+    return read_part(folder / path, None, entry.parts[path])
 
 
 def _only(trace: Trace, steps: Sequence[int]) -> Trace:

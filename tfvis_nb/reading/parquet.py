@@ -97,7 +97,7 @@ def from_table(table: pa.Table, label: str, allowance: Allowance) -> Trace:
             run_metadata=[unpacked(step) for step in head.get("run_metadata", [])],
             notes=[*notes_from_json(head), *lost, *also_lost, *unreadable],
             sources=[unpacked(source) for source in head["sources"]],
-            title=head["title"],
+            title=_title(head["title"]),
             step_labels={_step(step): str(label) for step, label in head["step_labels"]},
             # Files written before clocks were stored lack them.
             clock_bounds=from_json(head.get("clocks")),
@@ -155,6 +155,12 @@ def _counters(packed: Any, unpacked: Callable[[str], bytes]) -> pd.DataFrame:
     numbers = {"time_ns": np.int64, "value": np.float64}
     columns |= {name: np.frombuffer(unpacked(packed[name]), dtype) for name, dtype in numbers.items()}
     return counters.build(columns)
+
+
+def _title(text: Any) -> str:
+    if not isinstance(text, str):
+        raise TypeError("a title that is no text")
+    return text
 
 
 def _step(number: Any) -> int:

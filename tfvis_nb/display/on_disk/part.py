@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tfvis_nb.analysis.events.bar_categories import categorise
 from tfvis_nb.dataset.levels import BAR_BOUNDS, EVENT_BOUNDS, KEY
-from tfvis_nb.dataset.stored_parts import unreadable_part
+from tfvis_nb.dataset.stored_parts import naming_part, unreadable_part
 from tfvis_nb.display.on_disk.row_groups import Columns, Rows, Shared, codes_of
 from tfvis_nb.texts import Text
 
@@ -37,10 +37,8 @@ class Part:
         self._levels_meta = _metadata(levels)
         self.task = task
         self.groups_read = 0
-        try:
+        with naming_part(levels):
             self._describe()
-        except (KeyError, OverflowError, TypeError, ValueError) as error:
-            raise unreadable_part(levels, error) from None
 
     def _describe(self) -> None:
         self.described: dict[str, Any] = json.loads(self._levels_meta.metadata[KEY])
@@ -120,9 +118,10 @@ class Part:
         if found is None:
             table = self._read(self._levels, self._levels_meta, group, None, ["name", "op"])
             texts = ("name", "op")
-            columns = {name: table[name].to_numpy() for name in table.column_names if name not in texts}
-            self._check_bounds(self._levels, group, columns)
-            found = self._rows(columns, table)
+            with naming_part(self._levels):
+                columns = {name: table[name].to_numpy() for name in table.column_names if name not in texts}
+                self._check_bounds(self._levels, group, columns)
+                found = self._rows(columns, table)
             self._shared.cache.put(key, found)
         return found
 
@@ -131,21 +130,22 @@ class Part:
         key = (self.events, group)
         found = self._shared.cache.get(key)
         if found is None:
-            table = self.table(group, _DRAWN)
-            start, wait = table["start_ns"].to_numpy(), table["waited_ns"].to_numpy()
-            columns = {
-                "lane": self.lane_of(table),
-                "row": table["row"].to_numpy(),
-                "start_ns": start,
-                "duration_ns": table["duration_ns"].to_numpy(),
-                "end_ns": start + table["duration_ns"].to_numpy(),
-                "event": self.first_of(group) + np.arange(len(start), dtype="u4"),
-                "step": table["step"].to_numpy(),
-                "category": categorise(table.select([*_PLACES, "kind", "op"]).to_pandas()),
-                "wait_ns": wait if wait.any() else np.broadcast_to(np.int64(0), len(wait)),
-            }
-            self._check_bounds(self.events, group, columns)
-            found = self._rows(columns, table)
+            with naming_part(self.events):
+                table = self.table(group, _DRAWN)
+                start, wait = table["start_ns"].to_numpy(), table["waited_ns"].to_numpy()
+                columns = {
+                    "lane": self.lane_of(table),
+                    "row": table["row"].to_numpy(),
+                    "start_ns": start,
+                    "duration_ns": table["duration_ns"].to_numpy(),
+                    "end_ns": start + table["duration_ns"].to_numpy(),
+                    "event": self.first_of(group) + np.arange(len(start), dtype="u4"),
+                    "step": table["step"].to_numpy(),
+                    "category": categorise(table.select([*_PLACES, "kind", "op"]).to_pandas()),
+                    "wait_ns": wait if wait.any() else np.broadcast_to(np.int64(0), len(wait)),
+                }
+                self._check_bounds(self.events, group, columns)
+                found = self._rows(columns, table)
             self._shared.cache.put(key, found)
         return found
 
@@ -185,11 +185,14 @@ class Part:
     ) -> pa.Table:
         self.groups_read += 1
         self._check(path)
-        try:
-            with pq.ParquetFile(path, metadata=meta, read_dictionary=texts) as file:
-                table = file.read_row_group(group, columns=columns)
-        except (OSError, pa.ArrowException) as error:
-            raise unreadable_part(path, error) from None
+        with (
+            naming_part(path),
+            pq.ParquetFile(
+                path, metadata=meta, read_dictionary=texts, page_checksum_verification=True
+            ) as file,
+        ):
+            table = file.read_row_group(group, columns=columns)
+            table.validate(full=True)
         if len(table) != self._bounds[path]["rows"][group]:
             raise unreadable_part(path, ValueError("a row group without some of its rows"))
         return table
@@ -224,10 +227,8 @@ class Part:
 
 
 def _metadata(path: str) -> pq.FileMetaData:
-    try:
+    with naming_part(path):
         return pq.read_metadata(path)
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable_part(path, error) from None
 
 
 def _version(path: str) -> tuple[int, int, int]:

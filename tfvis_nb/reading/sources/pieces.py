@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import psutil
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.trace import Trace
@@ -25,7 +26,7 @@ from tfvis_nb.texts import Text, text_of
 MESSAGES = ("RunMetadata", "StepStats")
 
 
-_LARGE = 1 << 22
+_LARGE, _GREAT = 1 << 22, 1 << 30
 _TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
 """Iterables that hold no traces."""
 
@@ -196,7 +197,7 @@ def _content(path: Path) -> Data:
         size = os.fstat(file.fileno()).st_size
         if size < _LARGE:
             return file.read()
-        view = np.empty(size, np.uint8).data
+        view = _allocated(size, path)
         half = size // 2
         # The system can copy for two threads at once.
         with path.open("rb", buffering=0) as other, ThreadPoolExecutor(1) as pool:
@@ -205,6 +206,18 @@ def _content(path: Path) -> Data:
             before = _fill(file, view[:half])
     # The file has become shorter.
     return view[: before + (behind.result() if before == half else 0)]
+
+
+def _allocated(size: int, path: Path) -> memoryview:
+    """Return memory for a whole file; TraceFormatError if there is not enough.
+
+    A sparse file may have any size. The system would grant more memory than it has, and end the process when
+    that is used.
+    """
+    if size > _GREAT and size > psutil.virtual_memory().available + psutil.swap_memory().free:
+        raise TraceFormatError(Text("no_memory", label=path))
+    with gate(str(path)):
+        return np.empty(size, np.uint8).data
 
 
 def _fill(file: io.FileIO, view: memoryview) -> int:
