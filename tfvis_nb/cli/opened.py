@@ -7,8 +7,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from tfvis_nb.core.plain_files import open_plain
+
 KEPT_S = 3600
 """How long a page is kept: long after the browser has read it, so that it can be reloaded."""
+
+_HEAD = 1 << 16
+"""Bytes in which the page has its own names, behind its title."""
 
 _MOST_STEM = 40
 """Letters have up to four bytes each; a file name has at most 255 bytes."""
@@ -47,8 +52,14 @@ def _remove_old(folder: Path) -> None:
     before = time.time() - KEPT_S
     for page in folder.glob("*.html"):
         try:
-            if page.lstat().st_mtime < before:
+            if page.lstat().st_mtime < before and _is_page(page):
                 page.unlink()
         except OSError:
             # Another call removed it, or a browser on Windows has it open: the next call tries again.
             continue
+
+
+def _is_page(path: Path) -> bool:
+    """Return whether a file is a page of ours, because users may keep other files there."""
+    with os.fdopen(open_plain(path), "rb") as file:
+        return b"tfvis-root" in file.read(_HEAD)

@@ -10,6 +10,7 @@ import atexit
 import errno
 import logging
 import os
+import shutil
 import sqlite3
 import tempfile
 import threading
@@ -200,7 +201,7 @@ class TracingServer:
             If it cannot be written.
         """
         from tfvis_nb.compat.merge_sessions import keep_newest
-        from tfvis_nb.core.output_path import writable
+        from tfvis_nb.core.output_path import whole, writable
 
         target = writable(filename).absolute()
         if not self.session.path.exists():
@@ -208,11 +209,11 @@ class TracingServer:
         beside = target.with_name(f"{target.name}-wal")
         if beside.exists() or (target.exists() and target.samefile(self.session.path)):
             raise FileExistsError(Text("save_over_recording", filename=str(filename)))
-        # In the same folder, so that an incomplete copy never has the final name.
-        with tempfile.TemporaryDirectory(prefix=".tfvis_nb-", dir=target.parent) as folder:
+        with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder:
             copy = self.session.save(Path(folder, target.name))
             keep_newest(copy, self._keep)
-            copy.replace(target)
+            with whole(target) as new:
+                shutil.copy(copy, new)
 
     def load_session(self, filename: str | Path, gziped: bool | None = None) -> None:  # noqa: ARG002 - tftracer's
         """Add the runs and traces of a saved session to this one; the log lists anything unreadable.

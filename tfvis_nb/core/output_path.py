@@ -5,6 +5,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 from tfvis_nb.texts import Text
@@ -41,14 +42,19 @@ def writable(path: str | Path) -> Path:
 def whole(path: Path, unfinished: str | None = None) -> Iterator[Path]:
     """Yield a new file next to `path`; it replaces `path` when it is complete.
 
-    Until then, and after a failure, the old file stays. Links keep their target. Anything but a plain file,
-    and any file in a folder where no file can be created, is written in place. `unfinished` is the name of
-    the new file, by default one that no other file has.
+    Until then, and after a failure, the old file stays. Links keep their target. A pipe or a device is
+    written in place. `unfinished` is the name of the new file, by default one that no other file has.
     """
     target = path.resolve()
-    beside = _created_beside(target, unfinished or f"{UNFINISHED}{uuid.uuid4().hex}")
-    if beside is None:
+    if target.exists() and not target.is_file():
         yield path
+        return
+    beside = target.with_name(unfinished or f"{UNFINISHED}{uuid.uuid4().hex}")
+    try:
+        beside.touch(exist_ok=False)
+    except PermissionError:
+        with _elsewhere(path) as new:
+            yield new
         return
     try:
         yield beside
@@ -60,12 +66,27 @@ def whole(path: Path, unfinished: str | None = None) -> Iterator[Path]:
         raise
 
 
-def _created_beside(target: Path, name: str) -> Path | None:
-    if target.exists() and not target.is_file():
-        return None
-    beside = target.with_name(name)
-    try:
-        beside.touch(exist_ok=False)
-    except PermissionError:
-        return None
-    return beside
+@contextmanager
+def _elsewhere(path: Path) -> Iterator[Path]:
+    """Yield a new temporary file, whose content then replaces that of a file in a read-only folder."""
+    with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
+        new = Path(folder, path.name)
+        yield new
+        content = new.read_bytes()
+    # Without a buffer, which would keep what cannot be written.
+    with path.open("r+b", buffering=0) as file:
+        old = file.read()
+        try:
+            _put(content, file)
+        except BaseException:
+            # The old content has its space on the disk already.
+            _put(old, file)
+            raise
+
+
+def _put(content: bytes, file: FileIO) -> None:
+    file.seek(0)
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
+    file.truncate()

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,8 @@ from pathlib import Path
 
 from tfvis_nb.core.folder_lock import lock_folder
 from tfvis_nb.core.output_path import whole
-from tfvis_nb.run_history.summary import Cell, Summary, from_line, to_line
+from tfvis_nb.core.plain_files import is_plain, open_plain
+from tfvis_nb.run_history.summary import LINE_START, Cell, Summary, from_line, to_line
 from tfvis_nb.texts import Text
 
 VARIABLE = "TFVIS_NB_HISTORY"
@@ -34,8 +34,8 @@ _LARGEST_FILE = 2 << 20
 """Larger files were not written by this package."""
 
 _SUFFIX = ".jsonl"
-_OURS = re.compile(r"[0-9a-f]{32}\.jsonl(\.damaged-[0-9]+)?|\.tfvis-nb-[0-9a-f]{32}")
-"""Also matches files that were moved aside or left incomplete by a killed process."""
+_OURS = re.compile(r"[0-9a-f]{32}\.jsonl|\.tfvis-nb-[0-9a-f]{32}")
+"""Also matches files that a killed process left incomplete. Those that were moved aside stay."""
 
 
 def history_folder() -> Path | None:
@@ -106,10 +106,9 @@ def _locked(folder: Path) -> Iterator[None]:
 def _read(path: Path) -> tuple[list[Summary], bool]:
     """Return the runs in a file, and whether it contains nothing else."""
     try:
-        if not stat.S_ISREG(path.lstat().st_mode):
+        if os.path.lexists(path) and not is_plain(path):
             return [], False
-        # Another kind of file put there in between must not block this.
-        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+        opened = open_plain(path)
     except FileNotFoundError:
         return [], True
     with os.fdopen(opened, "rb") as file:
@@ -124,11 +123,21 @@ def _read(path: Path) -> tuple[list[Summary], bool]:
 
 
 def _remove_oldest(folder: Path) -> None:
-    found = [(path.lstat(), path) for path in folder.iterdir() if _OURS.fullmatch(path.name)]
+    found = [(path.lstat(), path) for path in folder.iterdir() if _is_own(path)]
     total = sum(status.st_size for status, _ in found)
-    for status, path in sorted(found, key=lambda entry: entry[0].st_mtime_ns):
+    for _, path in sorted(found, key=lambda entry: entry[0].st_mtime_ns):
         if total <= MOST_BYTES:
             return
-        if not stat.S_ISDIR(status.st_mode):
-            path.unlink(missing_ok=True)
-            total -= status.st_size
+        total -= path.lstat().st_size
+        path.unlink(missing_ok=True)
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether a file was written here, by its name and its first line, which may be cut short."""
+    if not _OURS.fullmatch(path.name):
+        return False
+    try:
+        with os.fdopen(open_plain(path), "rb") as file:
+            return file.read(len(LINE_START)) == LINE_START
+    except OSError:
+        return False

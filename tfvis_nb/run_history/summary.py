@@ -5,7 +5,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from statistics import median_low
 from typing import Any
@@ -122,6 +122,10 @@ def _busy_share(trace: Trace, steps: list[int]) -> float | None:
 def _peak_bytes(trace: Trace) -> int | None:
     curve = trace.memory
     return None if why_not(curve) or curve.empty else int(curve["bytes"].max())
+
+
+LINE_START = f'{{"{fields(Summary)[0].name}":'.encode()
+"""The first bytes of each line."""
 
 
 def to_line(summary: Summary) -> str:

@@ -1,11 +1,14 @@
 """Write a trace to a file in the format of its suffix."""
 
 import gzip
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tfvis_nb.core.options import near
 from tfvis_nb.core.output_path import whole, writable
+from tfvis_nb.core.plain_files import is_plain
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, text_of
 
@@ -125,11 +128,34 @@ def _save_messages(trace: Trace, path: Path) -> list[Path]:
     named += [
         (f".part{number}" * (len(profiles) > 1), profile, True) for number, profile in enumerate(profiles)
     ]
-    paths = []
-    for number, message, is_profile in named:
-        suffix, content = message_file(message, ending, is_profile=is_profile)
-        # A single one has the given name, because a file with another name may exist.
-        paths.append(path.with_name(f"{stem}{number}{suffix}") if len(named) > 1 else path)
-        with whole(paths[-1]) as file:
+    contents = [message_file(message, ending, is_profile=is_profile) for _, message, is_profile in named]
+    # A single one has the given name, because a file with another name may exist.
+    paths = [path]
+    if len(named) > 1:
+        paths = [
+            path.with_name(f"{stem}{number}{suffix}")
+            for (number, *_), (suffix, _) in zip(named, contents, strict=True)
+        ]
+        _check_free(paths)
+    for target, (_, content) in zip(paths, contents, strict=True):
+        with whole(target) as file:
             file.write_bytes(content)
     return paths
+
+
+def _check_free(paths: Sequence[Path]) -> None:
+    """Raise ValueError if a file that was not named by the caller exists, and is no trace."""
+    from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
+
+    for path in paths:
+        if not os.path.lexists(path):
+            continue
+        try:
+            if is_plain(path):
+                read_trace(path)
+                continue
+        except EmptyTraceError:
+            continue
+        except (OSError, TraceFormatError):
+            pass
+        raise ValueError(Text("step_in_the_way", path=str(path)))
