@@ -14,12 +14,17 @@ export function isFocusLost(): boolean {
   return !document.activeElement || document.activeElement === document.body;
 }
 
-/** Call `instead` where an element of `box` had the focus before this render and nothing has it afterwards. */
-export function useKeptFocus(box: () => HTMLElement | null, instead: () => void): void {
+/**
+ * Call `instead` where an element of `box` had the focus before this render and nothing has it afterwards; it hears
+ * whether the user goes by the keyboard.
+ */
+export function useKeptFocus(box: () => HTMLElement | null, instead: (isByKeys: boolean) => void): void {
   const before = focusIn(box());
+  const isByKeys = before?.matches(":focus-visible") ?? false;
   useLayoutEffect(() => {
     // What is disabled keeps the focus until the next frame.
-    if (before && (isFocusLost() || (before === focusIn(box()) && before.matches(":disabled")))) instead();
+    if (before && (isFocusLost() || (before === focusIn(box()) && before.matches(":disabled"))))
+      instead(isByKeys);
   });
 }
 
@@ -35,7 +40,7 @@ export interface Lost {
 export function keepFocus(root: HTMLElement, signal: AbortSignal, { gained, instead }: Partial<Lost>): void {
   const shadow = root.getRootNode() as ShadowRoot;
   let held: HTMLElement | null = null;
-  const isUsable = () => held!.isConnected && !held!.matches(":disabled") && held!.checkVisibility();
+  const isUsable = () => held!.isConnected && !held!.matches(":disabled") && !held!.closest("[hidden]");
   const focused = ({ target }: FocusEvent) => {
     // Popovers give the focus back themselves.
     held = (target as HTMLElement).closest("[popover]") ? null : (target as HTMLElement);

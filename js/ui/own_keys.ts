@@ -71,6 +71,8 @@ export function ownKeys(
     const target = event.composedPath()[0];
     // Menus, dialogs and the help have the keys to themselves.
     if (event.altKey || !(target instanceof Element) || target.closest("[popover]")) return false;
+    // The browser closes one that has not got the focus yet.
+    if (event.key === "Escape" && root.querySelector("[popover=auto]:popover-open")) return false;
     const where = whereOf(target);
     if (!isShortcut(event)) {
       if (where === "field" || (where === "control" && MOVING.test(event.key))) return false;

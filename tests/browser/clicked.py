@@ -38,6 +38,8 @@ def timeline_places(timeline: Timeline) -> Iterator[tuple[str, Act]]:
     yield "the label of a lane", root.locator(".label .text").first.click
     yield "the label of a group", root.locator("button.group").first.click
     yield "the label of a group again", root.locator("button.group").first.click
+    yield "the lane that it hides", root.locator(".label").first.get_by_role("button", name="Hide").click
+    yield "the hidden lanes", root.get_by_role("button", name="hidden").click
     legend = root.get_by_role("group", name="Legend").get_by_role("button").first
     yield "the legend", legend.click
     yield "the legend again", legend.click

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 import tfvis_nb
@@ -25,6 +26,7 @@ def test_keys_work_after_a_click_anywhere(exported: OpenExported, tmp_path: Path
         assert zooms(timeline), name
 
 
+@pytest.mark.thorough
 def test_keys_of_the_timeline_work_in_its_tabs(
     exported_dashboard: OpenDashboard, dashboard_page: Path, page: Page
 ) -> None:
@@ -35,6 +37,7 @@ def test_keys_of_the_timeline_work_in_its_tabs(
         assert zooms(shown.timeline), name
 
 
+@pytest.mark.thorough
 def test_keys_work_anywhere_around_a_comparison(
     exported_dashboard: OpenDashboard, tmp_path: Path, page: Page
 ) -> None:
@@ -109,3 +112,27 @@ def test_a_held_key_ends_where_the_focus_has_gone(exported: OpenExported, tmp_pa
     for _ in range(5):
         page.evaluate(DRAWN)
     assert timeline.host.evaluate(view) == before
+
+
+def test_a_choice_by_the_pointer_gives_the_focus_back(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = exported(real_trace(DATA / STEPS).to_html(tmp_path / "page.html")).wait()
+    colour = timeline.root.get_by_role("combobox", name="Colour")
+    colour.click()
+    colour.select_option("op")
+    expect(timeline.lanes).to_be_focused()
+    # By the keyboard it stays, and letters are the choice's.
+    colour.focus()
+    timeline.page.keyboard.press("ArrowDown")
+    expect(colour).to_have_value("device")
+    expect(colour).to_be_focused()
+
+
+def test_escape_closes_a_menu_before_it_has_the_focus(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = exported(real_trace(DATA / STEPS).to_html(tmp_path / "page.html")).wait()
+    export = timeline.root.get_by_role("button", name="Export")
+    export.click()
+    expect(timeline.root.get_by_role("menuitem").first).to_be_focused()
+    export.focus()
+    timeline.page.keyboard.press("Escape")
+    expect(export).to_have_attribute("aria-expanded", "false")
+    expect(export).to_be_focused()

@@ -169,7 +169,8 @@ export function LaneFilter({ store, actions }: { store: Store; actions: Actions 
   const input = useRef<HTMLInputElement>(null);
   useKeptFocus(
     () => input.current?.parentElement ?? null,
-    () => input.current?.focus(),
+    // Somebody who clicked does not want to type next.
+    (isByKeys) => (isByKeys ? input.current?.focus() : actions.focusLanes()),
   );
   return (
     <>

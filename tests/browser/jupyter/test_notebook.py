@@ -136,29 +136,6 @@ def test_a_reopened_notebook_shows_the_timeline_of_its_kernel(notebook: OpenNote
 
 
 @pytest.mark.thorough
-def test_keys_stay_in_the_timeline(notebook: OpenNotebook) -> None:
-    book, timeline = opened(notebook)
-    before = book.cells
-    timeline.lanes.focus()
-    for key in ("a", "b", "d", "d", "x", "w", "s", "m", "n", "z", "f", "0", "Enter", "Shift+M", "Backspace"):
-        book.page.keyboard.press(key)
-    timeline.search_box.focus()
-    book.page.keyboard.type("add b")
-    expect(timeline.search_box).to_have_value("add b")
-    timeline.root.get_by_role("button", name="Fit").focus()
-    for key in ("a", "b", "d", "d"):
-        book.page.keyboard.press(key)
-    assert book.cells == before
-    # But the notebook can be saved.
-    saved = book.path.stat().st_mtime_ns
-    timeline.lanes.focus()
-    book.page.keyboard.press("Control+s")
-    book.wait_until(lambda: book.path.stat().st_mtime_ns > saved)
-    book.page.keyboard.press("a")
-    assert book.cells == before
-
-
-@pytest.mark.thorough
 def test_the_theme_is_followed_live(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     expect(timeline.root).to_have_attribute("data-theme", "light")

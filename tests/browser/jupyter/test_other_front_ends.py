@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import nbformat
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.clicked import corner
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import READY, save
 from tests.browser.probe import ALONE, CELL, works
@@ -39,10 +40,11 @@ def run_in_classic(page: Page, _: str) -> None:
     page.evaluate("Jupyter.notebook.execute_all_cells()")
 
 
-def test_notebook_7_and_its_dark_theme(page: Page, jupyter: JupyterServer) -> None:
+def test_notebook_7_its_dark_theme_and_keys(page: Page, jupyter: JupyterServer) -> None:
     page.goto(f"{jupyter.url}/{write(jupyter, 'seven.ipynb')}")
     run_in_seven(page, "seven.ipynb")
     timeline = works(page.locator(".tfvis-nb"), page.locator(".jp-OutputArea .widget-label"))
+    keys_stay(timeline, page.locator(".jp-Notebook .jp-Cell"))
     page.get_by_role("menuitem", name="Settings", exact=True).click()
     page.locator(".lm-Menu-item:visible", has_text="Theme").first.click()
     page.locator(".lm-Menu-item:visible", has_text="JupyterLab Dark").first.click()
@@ -53,13 +55,18 @@ def test_nbclassic_whose_keys_stay_the_timelines(page: Page, jupyter: JupyterSer
     page.goto(f"{jupyter.url}/nbclassic/{write(jupyter, 'classic.ipynb')}")
     run_in_classic(page, "classic.ipynb")
     timeline = works(page.locator(".tfvis-nb"), page.locator(".output_area .widget-label"))
-    # In a notebook "b" inserts a cell, and "d" twice deletes one.
-    cells = page.locator("#notebook-container .cell")
+    keys_stay(timeline, page.locator("#notebook-container .cell"))
+
+
+def keys_stay(timeline: Timeline, cells: Locator) -> None:
+    """Press keys that insert and delete cells of a notebook, in several places of a timeline."""
     before = cells.count()
-    timeline.lanes.focus()
-    for key in ("b", "d", "d", "a"):
-        page.keyboard.press(key)
-    expect(cells).to_have_count(before)
+    fit = timeline.root.get_by_role("button", name="Fit", exact=True)
+    for click in (timeline.lanes.focus, fit.click, corner(timeline.root.locator(".toolbar"))):
+        click()
+        for key in ("b", "d", "d", "a", "x"):
+            timeline.page.keyboard.press(key)
+        expect(cells).to_have_count(before)
 
 
 @pytest.mark.thorough
