@@ -34,7 +34,7 @@ export type LinkMessage =
   | { kind: "hover"; name: string | null; op?: string }
   /** How wide the labels are (CSS length) and whether details are open: of two timelines, lanes stand above each other. */
   | { kind: "frame"; panelOpen: boolean; labels: string }
-  /** A key was pressed that means nothing where it was; who knows it prevents what the browser would do. */
+  /** A key without a use where it was pressed. A view that runs it prevents the browser's default. */
   | { kind: "key"; event: KeyboardEvent }
   /** A new member asks for the view. */
   | { kind: "ask" };

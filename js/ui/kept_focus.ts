@@ -15,8 +15,8 @@ export function isFocusLost(): boolean {
 }
 
 /**
- * Call `instead` where an element of `box` had the focus before this render and nothing has it afterwards; it hears
- * whether the user goes by the keyboard.
+ * Call `instead` if an element of `box` had the focus before this render and nothing has it afterwards. It is told
+ * whether the focus was moved by keys.
  */
 export function useKeptFocus(box: () => HTMLElement | null, instead: (isByKeys: boolean) => void): void {
   const before = focusIn(box());
@@ -28,15 +28,15 @@ export function useKeptFocus(box: () => HTMLElement | null, instead: (isByKeys: 
   });
 }
 
-/** What is done about a focus that gets lost. */
+/** How a lost focus is replaced. */
 export interface Lost {
-  /** Something has the focus. */
+  /** Called with each element that gets the focus. */
   gained: (target: HTMLElement) => void;
-  /** It was removed, hidden or disabled. */
+  /** Called when that element is removed, hidden or disabled. */
   instead: () => void;
 }
 
-/** Do something where what has the focus in `root` can no longer have it: the browser would give it to nothing. */
+/** Watch the element of `root` that has the focus. If it can no longer have it, browsers leave the focus nowhere. */
 export function keepFocus(root: HTMLElement, signal: AbortSignal, { gained, instead }: Partial<Lost>): void {
   const shadow = root.getRootNode() as ShadowRoot;
   let held: HTMLElement | null = null;

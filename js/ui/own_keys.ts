@@ -1,31 +1,31 @@
 /**
- * The keys and the focus of a view that may be a guest in another page: a key works wherever in the view the user has
- * clicked, and only Ctrl and Cmd reach the page around it.
+ * Keys and focus of a view inside another page, such as a notebook. Keys work after a click anywhere in the view, and
+ * only shortcuts with Ctrl or Cmd reach the page.
  */
 
 import { joinLink, type LinkMessage } from "../host/channel";
 import { isFocusLost, keepFocus, type Lost } from "./kept_focus";
 
-/** Where a key is pressed: at the view's home, at one of its controls, or in a text field. */
+/** Where the focus is: at the view's home, at one of its controls, or in a text field. */
 export type Where = "home" | "control" | "field";
 
-/** What a view does with keys. Owners set it once they know. */
+/** How a view uses keys. Views set these once they are drawn. */
 export interface OwnKeys {
-  /** Returns what gets the focus where no control has it. */
+  /** Returns the element that gets the focus if no control has it. */
   home: () => HTMLElement;
-  /** Runs the command of a key; false if there is none. Plain keys in text fields do not come here. */
+  /** Runs the command of a key; false if it has none. Not called for plain keys in text fields. */
   press: (event: KeyboardEvent, where: Where) => boolean;
-  /** Whether the page has no other use for keys that are pressed outside all views. */
+  /** Whether keys pressed outside all views of the page are for this one. */
   isMain: boolean;
 }
 
-/** JupyterLab runs no command while the focused element, which it sees only from outside, has this. */
+/** JupyterLab runs no commands while the focused element has this. It sees the host of the shadow as focused. */
 const SUPPRESS = "data-lm-suppress-shortcuts";
-/** What controls use themselves, and what scrolls the panes around them. */
+/** Keys that controls use themselves, and keys that scroll the panes around them. */
 const MOVING = /^(Enter| |Tab|ContextMenu|Arrow(Left|Right|Up|Down)|Home|End|PageUp|PageDown)$/;
-/** Letters and digits choose an option of a select. */
+/** Letters and digits choose an option in a select. */
 const CHOOSING = /^[\p{L}\p{N}]$/u;
-/** With Ctrl or Cmd these edit text here, but in JupyterLab 4 they select, merge, restore and move cells. */
+/** With Ctrl or Cmd these edit text, but JupyterLab 4 selects, merges, restores and moves cells with them. */
 const EDITING = /^([amz]|Backspace|Delete|Arrow\w+)$/i;
 const QUIETLY = { preventScroll: true };
 const NO_TEXT = /^(checkbox|radio|range|button|submit|reset|color|file|image)$/;
@@ -39,7 +39,7 @@ export function isTextField(target: EventTarget): boolean {
   );
 }
 
-/** Whether a key is held down that makes another one a shortcut of the browser or of the page. */
+/** Whether a key may be a shortcut of the browser or the page. */
 export function isShortcut({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
   return ctrlKey || metaKey || altKey;
 }
@@ -48,7 +48,7 @@ function isTextSelected(): boolean {
   return `${getSelection() ?? ""}` !== "";
 }
 
-/** Give keys and focus to the view that `root` holds, in the shadow of `element`, until `signal` aborts. */
+/** Give the view in `root`, in the shadow of `element`, its keys and focus until `signal` aborts. */
 export function ownKeys(
   element: HTMLElement,
   root: HTMLElement,
@@ -64,14 +64,14 @@ export function ownKeys(
   const whereOf = (target: EventTarget): Where => {
     if (isTextField(target)) return "field";
     const home = keys.home();
-    // A view without a home scrolls by the keys that would move something there.
+    // Without a home, moving keys scroll the view.
     return home !== root && [root, home, document.body].includes(target as HTMLElement) ? "home" : "control";
   };
   const run = (event: KeyboardEvent): boolean => {
     const target = event.composedPath()[0];
-    // Menus, dialogs and the help have the keys to themselves.
+    // Menus, dialogs and the help handle their own keys.
     if (event.altKey || !(target instanceof Element) || target.closest("[popover]")) return false;
-    // The browser closes one that has not got the focus yet.
+    // The browser closes an open menu, even if it does not have the focus yet.
     if (event.key === "Escape" && root.querySelector("[popover=auto]:popover-open")) return false;
     const where = whereOf(target);
     if (!isShortcut(event)) {
@@ -80,7 +80,7 @@ export function ownKeys(
     }
     return keys.press(event, where);
   };
-  // Before JupyterLab, which listens at the document.
+  // Runs before the listener of JupyterLab, which is at the document.
   const first = (event: KeyboardEvent) => {
     if (!isOwn(event)) return;
     const isPlain = !event.ctrlKey && !event.metaKey;
@@ -96,7 +96,7 @@ export function ownKeys(
   const pressed = (event: KeyboardEvent) => {
     if (!isOwn(event)) return;
     if (event.ctrlKey || event.metaKey) {
-      // The browser would bring back what was typed in a field before.
+      // The browser would undo what was typed in a field earlier.
       const isUndo = event.key.toLowerCase() === "z" && !isTextField(event.composedPath()[0]);
       if (isUndo) event.preventDefault();
       return;
@@ -111,16 +111,17 @@ export function ownKeys(
   root.addEventListener("keydown", pressed, { signal });
   document.addEventListener("keydown", (event) => keys.isMain && pressed(event), { signal });
 
-  // Whatever has no focus of its own gives it to the element around it, and that would be a notebook's cell.
+  // A click on something that cannot have the focus gives it to the closest element that can. Without this, that is
+  // the notebook's cell, where D D deletes it.
   root.tabIndex = -1;
-  /** Where the pointer was pressed last; null once a key was. */
+  /** The target of the last press of the pointer; null once a key was pressed. */
   let pointed: EventTarget | null = null;
   let isPressed = false;
   const pressedPointer = (event: PointerEvent) => {
     const path = event.composedPath();
     pointed = path[0];
     isPressed = true;
-    // The focus follows the mouse's events, which the browser leaves out then.
+    // The browser moves the focus on mousedown, which it then does not send.
     if (event.defaultPrevented)
       (focusableIn(path.slice(0, path.indexOf(root))) ?? keys.home()).focus(QUIETLY);
   };
@@ -130,10 +131,10 @@ export function ownKeys(
   };
   root.addEventListener("pointerdown", pressedPointer, { signal });
   for (const kind of ["pointerup", "pointercancel"]) window.addEventListener(kind, released, { signal });
-  // While text is being selected, Chromium would forget it.
+  // Chromium drops a text selection if the focus moves while it starts.
   root.addEventListener("focus", () => !isPressed && keys.home() !== root && goHome(), { signal });
   root.addEventListener("keydown", () => (pointed = null), { capture: true, signal });
-  // Whoever chooses with the pointer goes on with the keys of the view.
+  // After a choice by the pointer, letters are commands again.
   root.addEventListener("change", ({ target }) => isSelect(target) && target === pointed && goHome(), {
     signal,
   });
@@ -145,7 +146,7 @@ export function ownKeys(
   return keys;
 }
 
-/** Run the keys that are pressed in linked views, such as the tabs of a timeline. */
+/** Run keys that are pressed in linked views, such as the tabs of a timeline. */
 export function followKeys(link: string, keys: OwnKeys, signal: AbortSignal): void {
   const hear = (message: LinkMessage) => {
     if (message.kind === "key" && keys.press(message.event, "home")) message.event.preventDefault();
@@ -153,7 +154,7 @@ export function followKeys(link: string, keys: OwnKeys, signal: AbortSignal): vo
   joinLink(link, hear, signal);
 }
 
-/** What a view does with keys that a linked one has to run. */
+/** Returns a `press` that lets linked views run the key. */
 export function passOn(publish: (message: LinkMessage) => void): OwnKeys["press"] {
   return (event) => {
     if (!isShortcut(event)) publish({ kind: "key", event });
