@@ -57,7 +57,7 @@ def timeline_places(timeline: Timeline) -> Iterator[tuple[str, Act]]:
 
 def zooms(timeline: Timeline) -> bool:
     """Whether the keys for everything, to zoom in and to go back do that."""
-    views = []
+    views: list[str] = []
     for key in ("0", "w", "Backspace"):
         timeline.page.keyboard.press(key)
         timeline.page.evaluate(DRAWN)
