@@ -3,6 +3,8 @@
  * `tfvis-nb serve` (serve.ts). Times are epoch milliseconds of the machine that has the file, durations nanoseconds.
  */
 
+import type { Notes } from "../host/notes";
+
 /** Contents of the session's file at one time. */
 export interface MonitorState {
   path: string;
@@ -30,6 +32,8 @@ export interface MonitorState {
   /** Newest first, not more than some. */
   traces: TraceRow[];
   traces_total: number;
+  /** How many traces made by rules the last job keeps of each signature; null for all. */
+  keep: number | null;
   /** False where nothing can be ordered: the file cannot be written, or is not there. */
   controllable: boolean;
 }
@@ -104,7 +108,8 @@ export interface TraceRow {
 export type Command =
   | { do: "trace_next" | "cancel_requests"; signature: number | null }
   | RuleCommand
-  | { do: "delete"; traces: number[] };
+  | { do: "delete"; traces: number[] }
+  | { do: "keep"; trace: number };
 
 export type RuleCommand =
   | { do: "trace_every"; n: number; signature: number | null }
@@ -140,6 +145,13 @@ export interface MonitorHost {
   watch(changed: () => void, signal: AbortSignal): void;
   command(command: Command): Promise<void>;
   open(trace: number): Promise<Opened>;
+  /** Annotations and views that the session has of a trace. */
+  notes(trace: number): Promise<Notes>;
+  annotate(trace: number, notes: Notes): Promise<void>;
+  /** The traces that a view of this monitor showed before. */
+  opened(): number[];
+  /** Remember the traces that are shown. */
+  remember(opened: number[]): void;
   download(trace: number, format: DownloadFormat): Promise<NamedFile>;
   /** A copy of the whole session. */
   save(): Promise<NamedFile>;

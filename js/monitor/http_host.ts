@@ -1,6 +1,7 @@
 /** The monitor's session, served by `tfvis-nb serve`. */
 
 import { nameIn, pauseAfter } from "../host/http";
+import type { Notes } from "../host/notes";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
 
 const SERVER_LOST_MESSAGE =
@@ -8,6 +9,9 @@ const SERVER_LOST_MESSAGE =
 
 /** Stored by the page at the printed address. Local storage is per port; cookies are shared by all ports. */
 const KEY = localStorage.getItem("tfvis-nb-key") ?? "none";
+
+/** The storage of a tab outlives a reload, and is not that of other tabs. */
+const OPENED = "tfvis-nb-opened";
 
 export class HttpMonitorHost implements MonitorHost {
   readonly source = "server";
@@ -42,11 +46,7 @@ export class HttpMonitorHost implements MonitorHost {
   async command(command: Command): Promise<void> {
     this.#commands++;
     try {
-      const answer = await this.#ask("api/command", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(command),
-      });
+      const answer = await this.#post("api/command", command);
       this.#take((await answer.json()) as MonitorState, answer);
     } finally {
       this.#commands++;
@@ -57,6 +57,22 @@ export class HttpMonitorHost implements MonitorHost {
     const part = async (name: string) =>
       new Uint8Array(await (await this.#ask(`api/trace/${trace}/${name}`)).arrayBuffer());
     return { drawn: await part("drawn"), details: () => part("details") };
+  }
+
+  async notes(trace: number): Promise<Notes> {
+    return (await (await this.#ask(`api/trace/${trace}/notes`)).json()) as Notes;
+  }
+
+  async annotate(trace: number, { annotations, views }: Notes): Promise<void> {
+    await this.#post(`api/trace/${trace}/annotate`, { annotations, views });
+  }
+
+  opened(): number[] {
+    return JSON.parse(sessionStorage.getItem(OPENED) ?? "[]") as number[];
+  }
+
+  remember(opened: number[]): void {
+    sessionStorage.setItem(OPENED, JSON.stringify(opened));
   }
 
   download(trace: number, format: DownloadFormat): Promise<NamedFile> {
@@ -103,6 +119,11 @@ export class HttpMonitorHost implements MonitorHost {
     this.#state = state;
     this.#tag = answer.headers.get("ETag") ?? "";
     this.#changed();
+  }
+
+  #post(address: string, content: object): Promise<Response> {
+    const headers = { "Content-Type": "application/json" };
+    return this.#ask(address, { method: "POST", headers, body: JSON.stringify(content) });
   }
 
   async #ask(address: string, init: RequestInit = {}): Promise<Response> {

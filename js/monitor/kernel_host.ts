@@ -2,6 +2,7 @@
 
 import type { AnyModel } from "@anywidget/types";
 import { type Reply, requestKernel } from "../host/kernel_messages";
+import type { Notes } from "../host/notes";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
 
 /** How often the kernel hears that the monitor is open; without that it stops reading the file. */
@@ -62,6 +63,24 @@ export class KernelMonitorHost implements MonitorHost {
   async open(trace: number): Promise<Opened> {
     const { buffers } = await this.#ask("open", { trace });
     return { drawn: buffers[0], details: async () => buffers[1] };
+  }
+
+  async notes(trace: number): Promise<Notes> {
+    const { reply } = await this.#ask("notes", { trace });
+    return reply as unknown as Notes;
+  }
+
+  async annotate(trace: number, { annotations, views }: Notes): Promise<void> {
+    await this.#ask("annotate", { trace, annotations, views });
+  }
+
+  opened(): number[] {
+    return this.model.get("_opened") ?? [];
+  }
+
+  remember(opened: number[]): void {
+    this.model.set("_opened", opened);
+    this.model.save_changes();
   }
 
   download(trace: number, format: DownloadFormat): Promise<NamedFile> {

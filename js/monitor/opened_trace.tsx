@@ -13,10 +13,11 @@ import { fullMoment } from "./relative_time";
 import type { MonitorStore } from "./store";
 import { batchText, comparedText, SLOWS, tracingText } from "./tracing_cost";
 
-/** Tells the monitor of annotations and named views. */
+/** Has the monitor store annotations and named views. */
 class TraceHost extends StaticHost {
   constructor(
     readonly store: MonitorStore,
+    readonly trace: number,
     payload: Payload,
     options: Partial<Options>,
   ) {
@@ -25,7 +26,7 @@ class TraceHost extends StaticHost {
 
   override set<K extends keyof Options>(key: K, value: Options[K]): void {
     super.set(key, value);
-    if (key === "annotations" || key === "views") this.store.emit();
+    if (key === "annotations" || key === "views") this.store.storeNotes(this.trace);
   }
 }
 
@@ -42,6 +43,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
   const section = useRef<HTMLElement>(null);
   const stage = useRef<HTMLDivElement>(null);
   const held = useRef<StaticHost | null>(null);
+  const options = useRef<Partial<Options>>({});
   const [opened, setOpened] = useState<Opened | null>(null);
   const [error, setError] = useState<string | null>(null);
   const { host, signal } = store;
@@ -50,7 +52,8 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
     section.current?.scrollIntoView({ block: "nearest" });
     store.attempt(`open ${row.trace}`, "The trace could not be opened", async () => {
       try {
-        const answer = await host.open(row.trace);
+        const [answer, known] = await Promise.all([host.open(row.trace), store.optionsOf(row.trace)]);
+        options.current = known;
         if (isWanted) setOpened(answer);
       } catch (problem) {
         // The error appears in place of the timeline.
@@ -67,6 +70,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
     const { drawn, details } = opened;
     const trace = new TraceHost(
       store,
+      row.trace,
       {
         drawn: async () => drawn,
         details,
@@ -77,7 +81,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
           return { name, bytes: new Uint8Array(await content.arrayBuffer()) };
         },
       },
-      { ...store.options.get(row.trace), height },
+      { ...options.current, height },
     );
     store.options.set(row.trace, trace.options);
     held.current = Object.assign(trace, { fills });

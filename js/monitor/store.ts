@@ -42,8 +42,10 @@ export class MonitorStore {
   opened: TraceRow[] = [];
   /** How traces that were opened are shown, and what was added to them, for when they are opened again. */
   readonly options = new Map<number, Options>();
-  /** The notes of those that were exported, as the latest page has them. */
-  readonly #exported = new Map<number, string>();
+  /** The notes of those that were opened, as the session or the latest exported page has them. */
+  readonly #stored = new Map<number, string>();
+  /** Traces whose notes are being stored. */
+  readonly #storing = new Set<number>();
   /** Traces that arrived after they were requested. */
   readonly arrived = new Set<number>();
   notice: Notice | null = null;
@@ -55,6 +57,7 @@ export class MonitorStore {
   readonly #listeners = new Set<() => void>();
   #askedSince: number | null = null;
   #wasInTrouble = false;
+  #hasReopened = false;
 
   constructor(
     readonly host: MonitorHost,
@@ -123,12 +126,48 @@ export class MonitorStore {
 
   open(row: TraceRow): void {
     this.notice = null;
-    if (!this.opened.some((each) => each.trace === row.trace)) this.opened = [row, ...this.opened];
+    if (!this.opened.some((each) => each.trace === row.trace)) this.#show([row, ...this.opened]);
+    // Where that is not possible, nobody records either.
+    if (this.isControllable) this.host.command({ do: "keep", trace: row.trace }).catch(() => {});
     this.emit();
   }
 
   close(trace: number): void {
-    this.opened = this.opened.filter((row) => row.trace !== trace);
+    this.#show(this.opened.filter((row) => row.trace !== trace));
+    this.emit();
+  }
+
+  #show(opened: TraceRow[]): void {
+    this.opened = opened;
+    this.host.remember(opened.map((row) => row.trace));
+  }
+
+  /** Options of a trace that is being opened: as it was left here, or else with the notes that the session has. */
+  async optionsOf(trace: number): Promise<Partial<Options>> {
+    const known = this.options.get(trace);
+    if (known) return known;
+    const notes = await this.host.notes(trace);
+    this.#stored.set(trace, notesOf([notes]));
+    return { annotations: notes.annotations, views: notes.views };
+  }
+
+  /** Store the notes of a trace, which have changed, in the session. */
+  async storeNotes(trace: number): Promise<void> {
+    this.emit();
+    if (this.#storing.has(trace)) return;
+    this.#storing.add(trace);
+    try {
+      // What is added meanwhile is stored next.
+      while (this.withUnsavedNotes.includes(trace)) {
+        const { annotations, views } = this.options.get(trace)!;
+        const stored = notesOf([{ annotations, views }]);
+        await this.host.annotate(trace, { annotations, views });
+        this.#stored.set(trace, stored);
+      }
+    } catch (error) {
+      this.failure = `The annotations are not in the session yet: ${(error as Error).message}`;
+    }
+    this.#storing.delete(trace);
     this.emit();
   }
 
@@ -137,7 +176,7 @@ export class MonitorStore {
     const { name, content } = await this.host.download(trace, "html");
     const page = new Uint8Array(await content.arrayBuffer());
     const notes = this.options.get(trace)!;
-    this.#exported.set(trace, notesOf([notes]));
+    this.#stored.set(trace, notesOf([notes]));
     this.emit();
     return { name, bytes: withNotes(page, notes) };
   }
@@ -145,7 +184,7 @@ export class MonitorStore {
   /** Traces with annotations or named views that no exported page has. */
   get withUnsavedNotes(): number[] {
     return [...this.options]
-      .filter(([trace, notes]) => notesOf([notes]) !== (this.#exported.get(trace) ?? NO_NOTES))
+      .filter(([trace, notes]) => notesOf([notes]) !== (this.#stored.get(trace) ?? NO_NOTES))
       .map(([trace]) => trace);
   }
 
@@ -214,6 +253,7 @@ export class MonitorStore {
     const state = this.host.state();
     if (state && state !== before) {
       this.state = state;
+      if (!this.#hasReopened && state.signatures.length > 0) this.#reopen(state);
       this.clock.seen(state.now_ms, isNew);
       this.rate.seen(state);
       this.runTimes.seen(state);
@@ -222,6 +262,13 @@ export class MonitorStore {
       else this.#askedSince ??= Date.now();
     }
     this.emit();
+  }
+
+  /** Show the traces that were shown before the cell ran again or the page was loaded again. */
+  #reopen(state: MonitorState): void {
+    this.#hasReopened = true;
+    const before = this.host.opened();
+    this.opened = before.flatMap((trace) => state.traces.find((row) => row.trace === trace) ?? []);
   }
 
   #tell(before: MonitorState | null, state: MonitorState): void {

@@ -124,6 +124,11 @@ function Heading({ store, state, listed, late }: HeadingProps) {
           ? `${formatCount(listed)} of ${formatCount(whole)}, among the newest ${formatCount(state.traces.length)}`
           : formatCount(listed)}
       </span>
+      {state.keep !== null && whole > 0 && (
+        <span class="count" title="Requested, opened and annotated traces stay">
+          rules keep the newest {formatCount(state.keep)} per signature
+        </span>
+      )}
       {listed > 0 && <span class="count">tracing slows runs down</span>}
       {late > 0 && (
         <span class="count late" role="status">

@@ -246,6 +246,9 @@ def test_who_may_only_read_commands_no_job_and_limited_memory(tmp_path: Path) ->
             assert told["view"] == "monitor"
             refused = await view.ask({"kind": "command", "command": {"do": "delete", "traces": [1]}})
             assert "not change them" in refused["error"]
+            notes = {"annotations": [], "views": []}
+            refused = await view.ask({"kind": "annotate", "trace": 1, **notes})
+            assert "not change them" in refused["error"]
             opened = await view.ask({"kind": "open", "trace": 1})
             assert opened["buffers"], opened
         view, told = await View.open(server, "large.pb")

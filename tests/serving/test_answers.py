@@ -291,6 +291,8 @@ def test_no_run_of_an_ended_job_can_be_requested(server: MonitorServer, path: Pa
 def test_a_file_that_is_replaced(server: MonitorServer, path: Path) -> None:
     assert ask(server, "/api/trace/1/drawn").status == 200
     path.unlink()
+    # It notices that and lets go of the companions, which would be in the way of the second file.
+    assert command(server, do="stop_tracing").error == Text("no_file_yet", name="run.tfvis")
     write_session(path, traces=3)
     assert command(server, do="stop_tracing").json["traces_total"] == 3
     assert ask(server, "/api/trace/3/drawn").status == 200

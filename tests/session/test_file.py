@@ -73,23 +73,6 @@ def test_deleting_makes_the_file_smaller(path: Path) -> None:
     assert path.stat().st_size < size / 3
 
 
-def test_counts_of_a_killed_process_are_taken_in(path: Path) -> None:
-    code = (
-        "import os, sys; from pathlib import Path; from tfvis_nb.session.file.writer import *\n"
-        "writer = Writer(Path(sys.argv[1]), None)\n"
-        "number, slot = writer.add_signature(Signature('session', 'train'))\n"
-        "writer.count(slot, Counts(41, 1, 410, 20, 5, 6))\n"
-        "os.kill(os.getpid(), 9)"
-    )
-    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
-    ledger = Path(f"{path}-counts1")
-    assert ledger.exists()
-    with tv.open_session(path) as session:
-        assert session.signatures[["runs", "failed"]].iloc[0].tolist() == [41, 1]
-        assert session.processes["end"].notna().all()
-    assert not ledger.exists()
-
-
 def test_a_request_is_met_once_by_each_process_that_runs_it(path: Path) -> None:
     writers = [Writer(path, keep=None) for _ in range(2)]
     (number,) = {writer.add_signature(Signature("session", "train"))[0] for writer in writers}

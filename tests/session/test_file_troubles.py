@@ -70,7 +70,7 @@ def test_without_a_ledger_the_process_tells(path: Path, change: dict[str, Any], 
     path.with_name("run.tfvis-counts1").rename(path.with_name("moved"))
     row = {"host": socket.gethostname(), "pid": os.getpid(), "started_ns": time.time_ns(), **change}
     with tv.open_session(path) as session:
-        with session.connected() as connection, Transaction(connection):
+        with session.writing() as connection, Transaction(connection):
             connection.execute("UPDATE writers SET host = :host, pid = :pid, started_ns = :started_ns", row)
         assert session.processes["end"].notna().tolist() == [has_ended]
     writer.close({})

@@ -52,20 +52,59 @@ def test_files_of_somebody_else_stay(tmp_path: Path) -> None:
     for name in users:
         (tmp_path / name).write_text("somebody's")
     filled(path, traces=1)
-    path.unlink()
-    (tmp_path / "model-counts7").write_text("somebody's")
-    filled(path, traces=1)
-    for name in (*users, "model-counts7"):
+    for name in users:
         assert (tmp_path / name).read_text() == "somebody's"
 
 
-@pytest.mark.parametrize(
-    ("beside", "key"), [("-wal", "in_the_way"), ("-shm", "in_the_way"), ("-counts1", "counts_in_the_way")]
-)
-def test_files_of_somebody_else_are_not_written(path: Path, beside: str, key: str) -> None:
-    users = path.with_name(path.name + beside)
+WAL = b"\x37\x7f\x06\x82" + bytes(28)
+"""The log of a user's database whose file is elsewhere."""
+
+
+@pytest.mark.parametrize("beside", ["-wal", "-shm", "-journal", "-counts1", "-counts7"])
+@pytest.mark.parametrize("content", [b"somebody's", b"", WAL], ids=["text", "empty", "log"])
+@pytest.mark.parametrize("is_there", [False, True], ids=["no file", "empty file"])
+def test_new_session_is_refused_beside_companions(
+    tmp_path: Path, beside: str, content: bytes, is_there: bool
+) -> None:
+    users = tmp_path / f"model{beside}"
+    users.write_bytes(content)
+    path = tmp_path / "model"
+    if is_there:
+        path.touch()
+    before = sorted(tmp_path.iterdir())
+    with raises_id(FileExistsError, "in_the_way", path=str(users)):
+        Writer(path, None)
+    assert (users.read_bytes(), sorted(tmp_path.iterdir())) == (content, before)
+
+
+@pytest.mark.tensorflow
+def test_job_goes_on_where_its_session_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    users = tmp_path / "model-wal"
     users.write_text("somebody's")
-    with raises_id(FileExistsError, key):
+    with tv.TraceSession(tmp_path / "model") as recorded:
+        assert "in the way of a new session" in recorded.problem
+    assert "in the way of a new session" in caplog.text
+    assert [file.name for file in tmp_path.iterdir()] == ["model-wal"]
+    assert users.read_text() == "somebody's"
+
+
+@pytest.mark.parametrize("beside", ["-wal", "-shm", "-journal"])
+def test_copy_is_refused_beside_companions(path: Path, beside: str) -> None:
+    filled(path, traces=1)
+    users = path.with_name(f"copy{beside}")
+    users.write_text("somebody's")
+    with tv.open_session(path) as session, raises_id(FileExistsError, "in_the_way", path=str(users)):
+        session.save(path.with_name("copy"))
+    assert users.read_text() == "somebody's"
+    assert not path.with_name("copy").exists()
+
+
+def test_log_of_somebody_else_beside_a_session_stays(path: Path) -> None:
+    filled(path, traces=1)
+    users = path.with_name("run.tfvis-wal")
+    users.write_text("somebody's")
+    assert opened(path) == "DamagedSessionError"
+    with raises_id(tv.TraceFormatError, "session_damaged"):
         Writer(path, None)
     assert users.read_text() == "somebody's"
 

@@ -72,9 +72,11 @@ def test_a_killed_process_has_ended_where_that_cannot_be_written(folder: Path, h
             state = SessionWatch(session).changed()
         assert state is not None
         assert [process["end_ms"] for process in state["processes"]] == [6e-6]
-    with tv.open_session(path) as session:  # and here it can
-        assert session.processes["end"].notna().all()
+    Writer(path, None).close({})  # and here it can
     assert names(folder) == ["run.tfvis"]
+    with tv.open_session(path) as session:
+        assert session.processes["end"].iloc[0] == pd.Timestamp(6)
+        assert session.signatures[["runs", "failed"]].iloc[0].tolist() == [41, 1]
 
 
 def test_orders_where_nothing_can_be_written(folder: Path) -> None:

@@ -55,6 +55,7 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
         "runs_total": 4,
         "total_ns": 80,
         "traces_total": 2,
+        "keep": None,
         "controllable": True,
     }
     assert first.pop("feeds") == [f"name{number}" for number in range(50)]
@@ -193,6 +194,9 @@ def test_orders_are_for_the_file_that_is_there(path: Path) -> None:
         if label == "first":
             session = tv.open_session(path)
             path.unlink()
+            # It notices that and lets go of the companions, which would be in the way of the second file.
+            with pytest.raises(FileNotFoundError):
+                session.trace_next()
     session.trace_next("second")
     with tv.open_session(path) as other:
         assert other.signatures["requested"].tolist() == [1]

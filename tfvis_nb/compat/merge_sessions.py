@@ -9,6 +9,7 @@ from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.rows import last_number
+from tfvis_nb.session.file.schema import has_kept
 from tfvis_nb.session.session import SavedSession, open_session
 
 _RECORDED = ("run", "start_ns", "duration_ns", *OF_TRACED_RUN)
@@ -35,14 +36,23 @@ _DELETE_OLDEST = """DELETE FROM main.traces WHERE id IN (
             SELECT id, row_number() OVER (PARTITION BY signature ORDER BY start_ns DESC, id DESC) AS place
             FROM main.traces)
         WHERE place > ?)"""
+_ADD_KEPT = "INSERT INTO main.kept SELECT trace + :traces, annotations, views FROM added.kept"
+_FORGET = "DELETE FROM main.kept WHERE trace NOT IN (SELECT id FROM main.traces)"
 
 
 def keep_newest(path: Path, keep: int) -> None:
     """Delete all but the newest `keep` traces of each signature from a session file."""
     with closing(connect(path)) as connection:
         with Transaction(connection):
-            connection.execute(_DELETE_OLDEST, (keep,))
+            _delete_oldest(connection, keep)
         connection.executescript("PRAGMA incremental_vacuum")
+
+
+def _delete_oldest(connection: Guarded, keep: int) -> None:
+    """Delete all but the newest traces, requested ones as well: this is how tftracer's server keeps them."""
+    connection.execute(_DELETE_OLDEST, (keep,))
+    if has_kept(connection):
+        connection.execute(_FORGET)
 
 
 def add_session(session: SavedSession, source: str | Path, keep: int) -> int:
@@ -58,7 +68,7 @@ def add_session(session: SavedSession, source: str | Path, keep: int) -> int:
 
 
 def _add(session: SavedSession, copy: Path, keep: int) -> int:
-    with session.connected() as connection:
+    with session.writing() as connection:
         connection.execute("ATTACH ? AS added", (str(copy),))
         try:
             with Transaction(connection):
@@ -75,5 +85,7 @@ def _copied(connection: Guarded, keep: int) -> int:
         columns |= {name: ", ".join(kept), f"added_{name}": selected(connection, kept, "added")}
     for statement in _STATEMENTS:
         connection.execute(statement.format(**columns), after)
-    connection.execute(_DELETE_OLDEST, (keep,))
+    if has_kept(connection) and has_kept(connection, "added"):
+        connection.execute(_ADD_KEPT, after)
+    _delete_oldest(connection, keep)
     return int(connection.execute("SELECT count(*) FROM added.writers").fetchone()[0])

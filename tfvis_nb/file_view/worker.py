@@ -179,8 +179,9 @@ def _reason(error: BaseException, most_bytes: int) -> str:
 
 def _handle(widget: Any, message: dict[str, Any], pipe: _Pipe, *, writable: bool) -> None:
     content = message.get("content")
-    if not writable and isinstance(content, dict) and content.get("kind") == "command":
-        refused = {"kind": "command", "id": content.get("id"), "error": Text("file_view_read_only")}
+    content = content if isinstance(content, dict) else {}
+    if not writable and (kind := content.get("kind")) in ("command", "annotate"):
+        refused = {"kind": kind, "id": content.get("id"), "error": Text("file_view_read_only")}
         pipe.send({"method": "custom", "content": refused})
         return
     try:

@@ -22,6 +22,8 @@ from tfvis_nb.texts import Text
 
 LARGEST_BODY = 64_000
 """Maximum bytes of a command."""
+LARGEST_NOTES = 8_000_000
+"""Maximum bytes of the annotations and views of a trace."""
 
 _DIGITS = 19
 _PIECE = 1 << 18
@@ -65,6 +67,8 @@ def application(site: Site) -> Application:
             (r"/api/state", StateHandler, shared),
             (r"/api/command", CommandHandler, shared),
             (r"/api/trace/([0-9]{1,18})/(drawn|details)", PartHandler, shared),
+            (r"/api/trace/([0-9]{1,18})/notes", NotesHandler, shared),
+            (r"/api/trace/([0-9]{1,18})/annotate", AnnotateHandler, shared),
             (r"/api/trace/([0-9]{1,18})/download", DownloadHandler, shared),
             (r"/api/save", SaveHandler, shared),
         ],
@@ -81,6 +85,8 @@ class Handler(RequestHandler):
 
     method = "GET"
     """The HTTP method of its address."""
+
+    largest_body = LARGEST_BODY
 
     lets_in_by_cookie = False
 
@@ -103,8 +109,8 @@ class Handler(RequestHandler):
         self.settings["trust"](self.request)
         declared = self.request.headers.get("Content-Length", "")
         # Python rejects numbers with thousands of digits.
-        if declared.isdecimal() and (len(declared) >= _DIGITS or int(declared) > LARGEST_BODY):
-            raise _too_large()
+        if declared.isdecimal() and (len(declared) >= _DIGITS or int(declared) > self.largest_body):
+            raise _too_large(self.largest_body)
 
     def check_token(self) -> None:
         """Reject requests without the token."""
@@ -113,8 +119,8 @@ class Handler(RequestHandler):
     def data_received(self, chunk: bytes) -> None:
         """Store a piece of the body."""
         self.body += chunk
-        if len(self.body) > LARGEST_BODY and not self._finished:
-            self.send_error(413, exc_info=(Refusal, _too_large(), None))
+        if len(self.body) > self.largest_body and not self._finished:
+            self.send_error(413, exc_info=(Refusal, _too_large(self.largest_body), None))
 
     def on_connection_close(self) -> None:
         """Stop responding, because the client has gone."""
@@ -171,6 +177,13 @@ class Handler(RequestHandler):
         else:
             self.finish_json({"error": refusal.sentence})
 
+    def given(self) -> dict[str, Any]:
+        """Return the body, which has to be a JSON object."""
+        kind = self.request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Refusal(415, Text("command_not_json_type"))
+        return _parsed(bytes(self.body))
+
     def finish_json(self, value: object) -> None:
         """Respond with JSON."""
         self.set_header("Content-Type", "application/json")
@@ -215,8 +228,8 @@ class Handler(RequestHandler):
                 return
 
 
-def _too_large() -> Refusal:
-    return Refusal(413, Text("command_too_large", most=LARGEST_BODY))
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, Text("command_too_large", most=most))
 
 
 class NothingHandler(Handler):
@@ -289,10 +302,7 @@ class CommandHandler(Handler):
 
     async def post(self) -> None:
         """Respond with the state after it."""
-        kind = self.request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise Refusal(415, Text("command_not_json_type"))
-        command = _parsed(bytes(self.body))
+        command = self.given()
         state = await self.made(self.site.quick, lambda: self.site.service.execute_command(command))
         self.set_header("Content-Type", "application/json")
         self.set_header("ETag", state.tag)
@@ -306,6 +316,27 @@ class PartHandler(Handler):
         """Answer."""
         opened = await self.made(self.site.slow, lambda: self.site.service.opened(int(number)))
         await self.finish_file(f"{file_stem(opened.title)}.{part}.gz", getattr(opened, part))
+
+
+class NotesHandler(Handler):
+    """Sends the annotations and views of a trace."""
+
+    async def get(self, number: str) -> None:
+        """Answer."""
+        self.finish_json(await self.made(self.site.slow, lambda: self.site.service.notes(int(number))))
+
+
+class AnnotateHandler(Handler):
+    """Stores the annotations and views of a trace."""
+
+    method = "POST"
+    largest_body = LARGEST_NOTES
+
+    async def post(self, number: str) -> None:
+        """Store them."""
+        notes = self.given()
+        await self.made(self.site.slow, lambda: self.site.service.annotate(int(number), notes))
+        self.finish_json({})
 
 
 class DownloadHandler(Handler):

@@ -120,6 +120,22 @@ class MonitorService:
             self._opened.popitem(last=False)
         return self._opened[key]
 
+    def notes(self, number: int) -> dict[str, Any]:
+        """Return the annotations and views of a trace."""
+        from tfvis_nb.display.monitor.trace_files import stored_notes
+
+        self._place_of(number)
+        with self._there():
+            return stored_notes(self._session, number)
+
+    def annotate(self, number: int, notes: Mapping[str, Any]) -> None:
+        """Store the annotations and views of a trace in the session."""
+        from tfvis_nb.display.monitor.trace_files import store_notes
+
+        self._place_of(number)
+        with self._there():
+            store_notes(self._session, number, notes.get("annotations"), notes.get("views"))
+
     def download(self, number: int, form: str) -> tuple[str, bytes]:
         """Return a trace as a file: its name and content."""
         from tfvis_nb.display.monitor.trace_files import export_trace

@@ -21,8 +21,9 @@ def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
     `command` has its name as ``do``, and its arguments: the commands are the methods of
     `tfvis_nb.SavedSession`, ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_slow``
     (``factor``), ``cancel_requests``, ``stop_tracing``, each with a ``signature`` (a number; None or left out
-    for all), and ``delete`` with a list of numbers, ``traces``. ValueError if there is no such command, an
-    argument is missing, unknown or out of range, or a next run is requested after all processes have ended.
+    for all), ``delete`` with a list of numbers, ``traces``, and ``keep`` with a number, ``trace``. ValueError
+    if there is no such command, an argument is missing, unknown or out of range, or a next run is requested
+    after all processes have ended.
     """
     if not isinstance(command, Mapping):
         raise ValueError(Text("command_without_name", command=_shown(command)))  # noqa: TRY004
@@ -31,7 +32,7 @@ def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
         hint = near(name[:100], _COMMANDS) if isinstance(name, str) else ""
         raise ValueError(Text("no_such_command", command=_shown(name), hint=hint))
     needed, do = _COMMANDS[name]
-    allowed = {"do", *needed, *(() if name == "delete" else ("signature",))}
+    allowed = {"do", *needed, *(() if name in ("delete", "keep") else ("signature",))}
     for key in command:
         if key not in allowed:
             raise ValueError(
@@ -99,6 +100,10 @@ def _delete(session: SavedSession, command: Mapping[str, Any]) -> None:
     session.delete([_whole(trace, "a trace") for trace in traces])
 
 
+def _keep(session: SavedSession, command: Mapping[str, Any]) -> None:
+    session.keep(_whole(command["trace"], "a trace"))
+
+
 _COMMANDS: dict[str, tuple[tuple[str, ...], Callable[[SavedSession, Mapping[str, Any]], None]]] = {
     "trace_next": ((), _trace_next),
     "trace_every": (("n",), _trace_every),
@@ -107,6 +112,7 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], Callable[[SavedSession, Mapping[str,
     "cancel_requests": ((), _cancel_requests),
     "stop_tracing": ((), _stop_tracing),
     "delete": (("traces",), _delete),
+    "keep": (("trace",), _keep),
 }
 
 

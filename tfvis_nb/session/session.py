@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,10 +22,21 @@ from tfvis_nb.session.file import rows
 from tfvis_nb.session.file.companions import file_at
 from tfvis_nb.session.file.connection import QUERY_S, Guarded
 from tfvis_nb.session.file.copy import write_copy
-from tfvis_nb.session.file.database import Transaction, connect
-from tfvis_nb.session.file.dead_writers import take_in_ended
-from tfvis_nb.session.file.errors import damage_named, in_words
-from tfvis_nb.session.file.schema import EVERY, check_schema
+from tfvis_nb.session.file.creation import remove_companions
+from tfvis_nb.session.file.database import Transaction, connect, connect_reader
+from tfvis_nb.session.file.dead_writers import Writers, take_in_ended, unended_writers
+from tfvis_nb.session.file.errors import DamagedSessionError, damage_named, in_words
+from tfvis_nb.session.file.kept import (
+    Notes,
+    forget_traces,
+    keep_trace,
+    kept_traces,
+    prepare_kept,
+    put_notes,
+    read_notes,
+)
+from tfvis_nb.session.file.left_files import close_unchanged, state_of
+from tfvis_nb.session.file.schema import EVERY, check_schema, has_kept
 from tfvis_nb.session.jobs import job_table
 from tfvis_nb.session.orders import request_trace, signature_id
 from tfvis_nb.session.stored_trace import StoredTrace, stored_row
@@ -43,20 +57,20 @@ class SavedSession:
         self.path = validate.file_path(path)
         self._lock = threading.RLock()
         self._reader: Guarded | None = None
+        self._release: Callable[[], object] = int
         self._schema = 0
         self._file: tuple[int, int] | None = None
-        self._ended: Mapping[int, int] = {}
+        self._copied: tuple[object, ...] | None = None
+        self._to_keep: set[int] = set()
+        self._writers = Writers({}, recording=False)
 
     def _connected(self) -> Guarded:
-        if self._reader is not None and not self._reader.in_transaction and file_at(self.path) != self._file:
-            # It was deleted or replaced: nobody would read requests in this file.
-            self._reader.close()
-            self._reader = None
+        self._check_reader()
         if self._reader is None:
             self._file = file_at(self.path)
-            self._reader = connect(self.path)
-            self._reader.reads_only = True
-            self._reader.execute("PRAGMA query_only = ON")
+            self._reader, self._copied = connect_reader(self.path)
+            # Also at the end of the process, when nobody has closed this.
+            self._release = weakref.finalize(self, _release, self._reader, self.path, os.getpid())
         self._reader.allow(QUERY_S)
         version = self._reader.execute("PRAGMA schema_version").fetchone()[0]
         if version != self._schema:  # the tables were changed since
@@ -64,18 +78,49 @@ class SavedSession:
             self._schema = version
         return self._reader
 
+    def _check_reader(self) -> None:
+        """Close the reader of a file that was deleted, replaced or changed since it was copied."""
+        if file_at(self.path) != self._file:
+            used_logs = self._reader is not None and self._copied is None
+            self._forget_reader()
+            if used_logs:
+                # SQLite leaves them, and they would be in the way of the next session.
+                remove_companions(self.path)
+        elif self._copied and state_of(self.path) != self._copied:
+            self._forget_reader()
+
+    def _forget_reader(self) -> None:
+        self._release()
+        self._reader = self._copied = None
+
     @contextmanager
     def connected(self) -> Iterator[Guarded]:
-        """Yield the open file, exclusively for this thread during the block."""
+        """Yield the open file to read, exclusively for this thread during the block."""
         with self._lock, damage_named(self.path):
             connection = self._connected()
-            self._ended = take_in_ended(connection, self.path)
-            yield connection
+            self._writers = unended_writers(connection, self.path)
+            if self._writers.ended and not self._writers.recording and not self._copied:
+                # Killed while it was read. Other connections of this process may keep it from being copied.
+                self._forget_reader()
+                connection = self._connected()
+                self._writers = unended_writers(connection, self.path)
+            self._keep_traces(connection)
+            yield self._connected()
+
+    @contextmanager
+    def writing(self) -> Iterator[Guarded]:
+        """Yield the file opened to write, with the last counts of killed processes."""
+        with self._lock, damage_named(self.path):
+            self._check_reader()
+            with closing(connect(self.path)) as connection:
+                connection.allow(QUERY_S)
+                take_in_ended(connection, self.path)
+                yield connection
 
     @property
     def ended(self) -> Mapping[int, int]:
-        """Killed processes that cannot be recorded as ended, with their last runs in epoch ns."""
-        return self._ended
+        """Killed processes that the file has as running, with their last runs in epoch ns."""
+        return self._writers.ended
 
     def _table(self, made: Callable[[Guarded], pd.DataFrame]) -> pd.DataFrame:
         with self.connected() as connection:
@@ -127,12 +172,13 @@ class SavedSession:
         is when the process started recording.
         """
         with self.connected() as connection:
-            return job_table(connection, tables.counts_by_writer(connection, self.path), self.traces)
+            counted = tables.counts_by_writer(connection, self.path)
+            return job_table(connection, counted, tables.trace_table(connection))
 
     @property
     def processes(self) -> pd.DataFrame:
         """One row for each recording of a process: host, pid, start and end (UTC; NaT while it records)."""
-        return self._table(lambda db: tables.writer_table(db, self._ended))
+        return self._table(lambda db: tables.writer_table(db, self.ended))
 
     def __iter__(self) -> Iterator[Trace]:
         """Yield the traces one by one, ordered by number."""
@@ -142,7 +188,7 @@ class SavedSession:
         """Return a trace by its number in `traces`.
 
         Its ``sources`` or, for a profile, its ``profiles`` have TensorFlow's original message; a run that ran
-        out of memory has none.
+        out of memory has none. It has the annotations that were added to it in the monitor.
 
         Raises
         ------
@@ -158,9 +204,56 @@ class SavedSession:
         number = validate.trace(trace)
         with self.connected() as connection:
             row = stored_row(connection, number)
+            annotations, _ = read_notes(connection, number) if row else ([], [])
         if row is None:
             raise KeyError(Text("no_such_trace", number=trace, path=str(self.path)))
-        return StoredTrace.unpacked(row)
+        return replace(StoredTrace.unpacked(row), annotations=annotations)
+
+    def notes(self, trace: int) -> Notes:
+        """Return the stored annotations and views of a trace; see `tfvis_nb.session.file.kept.Notes`."""
+        with self.connected() as connection:
+            return read_notes(connection, validate.trace(trace))
+
+    def put_notes(self, trace: int, notes: Notes) -> None:
+        """Store annotations and views of a trace, which is kept then.
+
+        Raises
+        ------
+        ValueError
+            If there is no such trace, or the file has no place for them.
+        OSError
+            If the file cannot be written.
+        """
+        number = validate.trace(trace)
+
+        def put(connection: Guarded) -> None:
+            with Transaction(connection):
+                if not prepare_kept(connection):
+                    raise ValueError(Text("notes_without_place", path=str(self.path)))
+                if not put_notes(connection, number, notes):
+                    raise ValueError(Text("trace_gone", trace=number))
+
+        self._write(put)
+
+    def keep(self, trace: int) -> None:
+        """Keep a trace whatever the limit of a job, if the file can be written.
+
+        The files of a killed job, and files of earlier versions, are not changed for this alone. Once another
+        job records, its file is.
+        """
+        with self._lock:
+            self._to_keep.add(validate.trace(trace))
+            with self.connected() as connection:
+                self._keep_traces(connection)
+
+    def _keep_traces(self, connection: Guarded) -> None:
+        if not self._to_keep or self._copied or not has_kept(connection):
+            return
+        wanted, self._to_keep = self._to_keep - kept_traces(connection), set()
+        if wanted and connection.file:
+            with suppress(sqlite3.OperationalError, OSError), self.writing() as written, Transaction(written):
+                for trace in wanted:
+                    keep_trace(written, trace)
 
     def trace_next(self, signature: int | str | None = None) -> None:
         """Request a trace of the next run of a signature, or of any signature.
@@ -234,12 +327,10 @@ class SavedSession:
                 for number in numbers:
                     if not 1 <= number <= last:
                         raise ValueError(Text("no_such_trace", number=number, path=str(self.path)))
-                connection.executemany("DELETE FROM traces WHERE id = ?", [(number,) for number in numbers])
+                forget_traces(connection, numbers)
             connection.allow(math.inf)
             # It frees a page per step, and `execute` runs only one step of a statement without rows.
-            connection.executescript(
-                "PRAGMA query_only = OFF; PRAGMA incremental_vacuum; PRAGMA query_only = ON"
-            )
+            connection.executescript("PRAGMA incremental_vacuum")
 
         self._write(remove)
 
@@ -271,9 +362,7 @@ class SavedSession:
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         with self._lock:
-            if self._reader is not None:
-                self._reader.close()
-                self._reader = None
+            self._forget_reader()
 
     def __enter__(self) -> Self:
         return self
@@ -287,7 +376,7 @@ class SavedSession:
     def _write(self, write: Callable[[Guarded], None]) -> None:
         """Write a request to the session; OSError with the file name if that fails."""
         try:
-            with self.connected() as connection:
+            with self.writing() as connection:
                 write(connection)
         except sqlite3.OperationalError as error:
             raise OSError(in_words(error, self.path)) from None
@@ -304,6 +393,18 @@ class SavedSession:
     def _rule(self, kind: str, value: float, signature: int | str | None) -> None:
         put = "INSERT OR REPLACE INTO rules(signature, kind, value) VALUES (?, ?, ?)"
         self._order(signature, lambda connection, number: connection.execute(put, (number, kind, value)))
+
+
+def _release(reader: Guarded, path: Path, process: int) -> None:
+    """Close a reader, which leaves the files of a killed process as they are."""
+    if os.getpid() != process:
+        return  # the file and its locks belong to the parent
+    with suppress(sqlite3.Error, OSError, DamagedSessionError):
+        reader.allow(QUERY_S)
+        writers = unended_writers(reader, path)
+        if reader.file and writers.ended and not writers.recording:
+            close_unchanged(reader, path)
+    reader.close()
 
 
 def open_session(path: str | Path) -> SavedSession:

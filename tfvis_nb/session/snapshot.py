@@ -17,7 +17,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.session.file import rows as stored_rows
 from tfvis_nb.session.file.columns import OF_TRACED_RUN, selected
 from tfvis_nb.session.file.counters import Counts, ledger_content, ledger_path
-from tfvis_nb.session.file.rows import count, trace_format, validate_rows, whole
+from tfvis_nb.session.file.rows import count, count_or_none, trace_format, validate_rows, whole
 from tfvis_nb.session.file.schema import EVERY
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.tables import (
@@ -127,6 +127,7 @@ class SessionWatch:
             **counted,
             "traces": self._traces,
             "traces_total": sum(kept.values()),
+            "keep": self._limit(connection),
             "controllable": _writable(self._session.path),
         }
         self._mark = mark
@@ -219,6 +220,11 @@ class SessionWatch:
             "total_ns": sum(total.total_ns for total in totals.values()),
         }
 
+    def _limit(self, connection: sqlite3.Connection) -> int | None:
+        """Return how many traces of a signature the last process keeps besides chosen ones; None for all."""
+        query = f"SELECT {selected(connection, ['keep'])} FROM writers ORDER BY id DESC LIMIT 1"  # noqa: S608
+        return next((row[0] for row in validate_rows(connection.execute(query), count_or_none)), None)
+
     def _stopped(self) -> str:
         """Why the recording has stopped on its own, if this process records."""
         return str(getattr(self._session, "problem", ""))
@@ -267,6 +273,7 @@ def _empty(path: Path) -> dict[str, Any]:
         "total_ns": 0,
         "traces": [],
         "traces_total": 0,
+        "keep": None,
         "controllable": False,
     }
 

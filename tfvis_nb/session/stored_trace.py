@@ -1,8 +1,10 @@
 """One trace of a session, as TensorFlow's message and as a Trace."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from tfvis_nb.core.annotations import from_json
 from tfvis_nb.core.metadata import TRACING_COST, table_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.session.compression import decompress
@@ -50,6 +52,7 @@ class StoredTrace:
     - `layers`: The layers of the model that ran, None if unknown; see `Recording`.
     - `untraced_ns`, `untraced_runs`: The median of earlier untraced runs, and their number; None if unknown.
     - `duration_ns`: The duration of the run.
+    - `annotations`: As `tfvis_nb.core.annotations.to_json` writes them.
     """
 
     message: bytes
@@ -62,6 +65,7 @@ class StoredTrace:
     untraced_ns: int | None = None
     untraced_runs: int = 0
     duration_ns: int = 0
+    annotations: Sequence[Any] = ()
 
     @classmethod
     def unpacked(cls, row: tuple[Any, ...]) -> Self:
@@ -81,6 +85,13 @@ class StoredTrace:
 
     def read(self) -> Trace:
         """Read the trace, which keeps the message."""
+        trace = self._read()
+        if self.annotations:
+            trace.annotations, notes = from_json(list(self.annotations), trace.events)
+            trace.notes += notes
+        return trace
+
+    def _read(self) -> Trace:
         from tfvis_nb.analysis.model_layers.put import put_stored_layers
         from tfvis_nb.reading import read_trace
         from tfvis_nb.reading.xspace.epoch import on_the_clock

@@ -60,6 +60,7 @@ export function state(values: Partial<MonitorState>): MonitorState {
     name: "run.tfvis",
     now_ms: 0,
     rule: "",
+    keep: null,
     requested: 0,
     problem: "",
     waiting: "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -207,3 +208,48 @@ def test_a_cell_run_again_and_a_page_opened_again(
     assert book.ask("shown.close()") == ""
     expect(monitor.region).to_have_count(0)
     book.wait_until(lambda: book.ask(count) == "0")
+
+
+NOTEBOOK = Path(__file__).parents[3] / "notebooks" / "monitor.ipynb"
+
+
+@pytest.mark.thorough
+def test_example_notebook_leaves_a_live_monitor(notebook: OpenNotebook) -> None:
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    (shown,) = [number for number, source in enumerate(sources) if "tv.monitor(" in source]
+    book = notebook([source.replace("seconds = 60", "seconds = 600") for source in sources])
+    book.run_all()
+    monitor = book.monitor(shown)
+    expect(monitor.recording).to_contain_text("Recording")
+    monitor.expect_growth("train")
+    count = monitor.traces.count()
+    monitor.order("Trace next run of train")
+    expect(monitor.traces).to_have_count(count + 1)
+
+
+ANNOTATED = """
+import tfvis_nb as tv
+from pathlib import Path
+from tests.support.session_files import filled
+path = Path("annotated.tfvis")
+filled(path)
+shown = tv.monitor(path)
+"""
+
+
+def test_rerun_cell_shows_opened_traces_and_their_notes(notebook: OpenNotebook) -> None:
+    book = notebook([ANNOTATED, "shown"])
+    book.run_all()
+    monitor = book.monitor(1)
+    monitor.traces.first.click()
+    timeline = monitor.opened()
+    timeline.lanes.press("ArrowRight")
+    timeline.lanes.press("n")
+    book.page.keyboard.type("why?")
+    book.page.keyboard.press("Enter")
+    names = "print([name for trace in shown.session for name in trace.annotations['name']])"
+    book.wait_until(lambda: book.ask(names) == "['why?']")
+    book.run(1)
+    timeline = book.monitor(1).opened()
+    expect(timeline.root.get_by_role("list", name="Annotations in view")).to_contain_text("why?")

@@ -5,14 +5,19 @@ Nothing is kept in memory, because a long job has many traces.
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
+from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.annotations import to_json
 from tfvis_nb.core.format import format_file_size
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.display.pages.page import file_stem, html_page
+from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.shaping.views import check_named
 from tfvis_nb.display.timeline.delivery import MOST_HELD
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.drawn import MOST_LANES, drawn
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.stored_trace import PARQUET, StoredTrace
 from tfvis_nb.texts import Text
@@ -37,6 +42,35 @@ def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, 
         raise ValueError(Text("trace_too_large_to_send", events=len(found.events), call=call))
     shown = compress_gaps(found)
     return found.title, drawn(shown, title=found.title), details(shown)
+
+
+def stored_notes(session: SavedSession, trace: object) -> dict[str, Any]:
+    """Return the annotations and views that a session has of a trace, for the front end."""
+    number = _number(trace)
+    rows, views = session.notes(number)
+    drawn: list[Any] = []
+    if rows:
+        found = _stored(session, number).read()
+        drawn = drawn_annotations(found, compress_gaps(found))
+    try:
+        check_named(views)
+    except (TypeError, ValueError):  # damaged
+        views = []
+    return {"annotations": drawn, "views": views}
+
+
+def store_notes(session: SavedSession, trace: object, annotations: object, views: object) -> None:
+    """Store annotations and views of the front end; ValueError or TypeError if they do not fit the trace."""
+    number = _number(trace)
+    if not isinstance(annotations, list) or not isinstance(views, list):
+        raise ValueError(Text("notes_no_lists"))  # noqa: TRY004 - of a message
+    check_named(views)
+    rows = []
+    if annotations:
+        found = _stored(session, number).read()
+        lanes = order_lanes(found.events, at_most=MOST_LANES)
+        rows = to_json(recorded_annotations(annotations, found, compress_gaps(found), lanes))
+    session.put_notes(number, (rows, views))
 
 
 def export_trace(session: SavedSession, trace: object, form: object) -> tuple[str, bytes]:
@@ -75,10 +109,15 @@ def export_session(session: SavedSession) -> tuple[str, bytes]:
         return session.path.name, session.save(Path(folder) / "copy.tfvis").read_bytes()
 
 
+def _number(trace: object) -> int:
+    if isinstance(trace, bool) or not isinstance(trace, int) or abs(trace) >= 2**63:
+        raise ValueError(Text("trace_not_a_number", trace=str(trace)[:60]))
+    return trace
+
+
 def _stored(session: SavedSession, trace: object) -> StoredTrace:
-    if isinstance(trace, bool) or not isinstance(trace, int):
-        raise ValueError(Text("trace_not_a_number", trace=str(trace)[:60]))  # noqa: TRY004 - of a message
+    number = _number(trace)
     try:
-        return session.stored(trace)
+        return session.stored(number)
     except (KeyError, OverflowError):
         raise ValueError(Text("trace_gone", trace=trace)) from None

@@ -64,6 +64,8 @@ class MonitorWidget(StoredWidget):
 
     height = timeline_options.Height(HEIGHT).tag(sync=True)
     _state = traitlets.Unicode("").tag(sync=True, echo_update=False)
+    _opened = traitlets.List(traitlets.Int()).tag(sync=True)
+    """The traces that are shown as timelines, for views of a cell that runs again."""
 
     def __init__(self, session: SavedSession, *, height: int = HEIGHT) -> None:
         # First the state for `close`, which is also called for a widget that could not be made.
@@ -123,7 +125,7 @@ class MonitorWidget(StoredWidget):
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a message of the front end; in JupyterLab on a separate thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
-        if kind not in ("watch", "command", "open", "download", "save"):
+        if kind not in ("watch", "command", "open", "notes", "annotate", "download", "save"):
             return
         answer_message(self, content, lambda: self._send_reply(kind, content))
 
@@ -142,6 +144,12 @@ class MonitorWidget(StoredWidget):
         if kind == "open":
             title, *parts = trace_files.timeline_payload(self.session, content.get("trace"))
             return {"title": title}, parts
+        if kind == "notes":
+            return trace_files.stored_notes(self.session, content.get("trace")), []
+        if kind == "annotate":
+            given = (content.get(name) for name in ("trace", "annotations", "views"))
+            trace_files.store_notes(self.session, *given)
+            return {}, []
         if kind == "download":
             name, data = trace_files.export_trace(self.session, content.get("trace"), content.get("format"))
         else:

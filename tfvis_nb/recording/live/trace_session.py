@@ -50,7 +50,8 @@ class TraceSession(SavedSession):
         The file, usually ``*.tfvis``. An existing one is continued. None creates ``run-DATE-TIME-PID.tfvis``
         in the current folder.
     keep
-        How many of the newest traces to keep for each signature; None keeps all.
+        How many of the newest traces to keep for each signature, besides those that were requested, opened in
+        the monitor or annotated; None keeps all.
     level
         Trace level of session runs, as in `tfvis_nb.trace`.
     partition_graphs
@@ -259,8 +260,8 @@ class TraceSession(SavedSession):
         """Drop the parent's handles in a child process; a connection must not even be closed."""
         if self._book is not None:
             self._book.forget()
-        _of_parents.append((self._book, self._reader))
-        self._reader = None
+        _of_parents.append((self._book, self._reader, self._release))
+        self._reader, self._release = None, int
 
 
 def record_process(path: str | Path | None = None, **options: Any) -> TraceSession:

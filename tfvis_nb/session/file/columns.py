@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from tfvis_nb.session.file.rows import count, count_or_none
-from tfvis_nb.session.file.schema import BEFORE_LAYERS, BEFORE_TRACED_RUNS
+from tfvis_nb.session.file.schema import BEFORE_KEPT, BEFORE_LAYERS, BEFORE_TRACED_RUNS
 
 OF_TRACED_RUN = {
     "tracing_ns": count_or_none,
@@ -15,7 +15,7 @@ OF_TRACED_RUN = {
 """Columns about a traced run other than its time, and their checks."""
 
 _UNKNOWN = dict.fromkeys(("traced", "traced_ns", "untraced_runs"), "0")
-_UNKNOWN |= dict.fromkeys(("tracing_ns", "untraced_ns", "batch", "layers"), "NULL")
+_UNKNOWN |= dict.fromkeys(("tracing_ns", "untraced_ns", "batch", "layers", "keep"), "NULL")
 """Replacements in queries of files that lack them."""
 
 
@@ -33,6 +33,8 @@ def selected(connection: sqlite3.Connection, columns: Iterable[str], schema: str
 
 def _lacked(connection: sqlite3.Connection, schema: str = "main") -> frozenset[str]:
     version = connection.execute(f"PRAGMA {schema}.user_version").fetchone()[0]
-    return {BEFORE_TRACED_RUNS: frozenset(_UNKNOWN), BEFORE_LAYERS: frozenset({"layers"})}.get(
-        version, frozenset()
-    )
+    return {
+        BEFORE_TRACED_RUNS: frozenset(_UNKNOWN),
+        BEFORE_LAYERS: frozenset({"layers", "keep"}),
+        BEFORE_KEPT: frozenset({"keep"}),
+    }.get(version, frozenset())

@@ -10,6 +10,9 @@ from tfvis_nb.texts import Text
 OWNER_ONLY = 0o600
 """The permissions of a new session, regardless of the umask, because traces name data and machines."""
 
+LOG_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+"""The first bytes of SQLite's logs."""
+
 _LOGS = ("-wal", "-shm")
 _JOURNAL = "-journal"
 
@@ -46,21 +49,27 @@ def read_plain(path: Path, most: int) -> bytes:
         return file.read(most)
 
 
+def is_log(head: bytes) -> bool:
+    """Whether a file with these first bytes is SQLite's log, or empty."""
+    return not head or head.startswith(LOG_MAGIC)
+
+
 def check_beside(path: Path) -> None:
     """Check the files that SQLite opens with a session.
 
-    DamagedSessionError if one is not a plain file, or is a journal: sessions have no journal, but SQLite
-    would apply it.
+    DamagedSessionError if one is not a plain file, if the log is no log, which SQLite would overwrite, or if
+    there is a journal: sessions have none, but SQLite would apply it.
     """
     path = Path(os.path.realpath(path))
     for name in (*_LOGS, _JOURNAL):
         beside = path.with_name(path.name + name)
         try:
             status = beside.lstat()
+            _check_plain(beside, status)
+            is_foreign = name == _JOURNAL or (name == "-wal" and not is_log(read_plain(beside, 4)))
         except FileNotFoundError:
             continue
-        _check_plain(beside, status)
-        if name == _JOURNAL and status.st_size:
+        if is_foreign and status.st_size:
             raise DamagedSessionError(damage(Text("companion_of_others", name=beside.name)).named(path))
 
 

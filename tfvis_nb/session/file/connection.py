@@ -3,10 +3,16 @@
 import math
 import sqlite3
 import sys
+import threading
 import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from tfvis_nb.session.file.companions import file_at
 
 QUERY_S = 60.0
 """How long a query of a session may take before it is cancelled."""
@@ -30,13 +36,19 @@ _CHANGES = {
 """Actions that our statements never take on the tables of a session."""
 
 
+opening = threading.RLock()
+"""Held while a connection is opened, and while a file is read that must have no connection meanwhile."""
+
+
 class Guarded(sqlite3.Connection):
     """A connection that only runs our own statements: none from the file, and none without end."""
+
+    file: tuple[int, int] | None = None
+    """The file that it locks."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._until = math.inf
-        self.reads_only = False
         # Before the first access to the tables.
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
             self.execute(f"PRAGMA {pragma}").fetchall()
@@ -55,20 +67,48 @@ class Guarded(sqlite3.Connection):
         """Cancel statements that exceed this time, with the error code ``SQLITE_INTERRUPT``."""
         self._until = time.monotonic() + seconds
 
+    @contextmanager
+    def unguarded(self) -> Iterator[None]:
+        """Allow changes of the tables."""
+        self.set_authorizer(None)
+        try:
+            yield
+        finally:
+            self.set_authorizer(_authorized)
+
+    def close(self) -> None:
+        """Close the file."""
+        super().close()
+        self.file = None
+
     def _is_late(self) -> bool:
         return time.monotonic() > self._until
 
 
 def opened(path: Path, mode: str, patience_s: float) -> Guarded:
     """Open the database at `path`, in a mode of SQLite's URIs."""
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
-        uri=True,
-        timeout=patience_s,
-        isolation_level=None,
-        check_same_thread=False,
-        factory=Guarded,
-    )
+    with opening:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=patience_s,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=Guarded,
+        )
+        if "immutable" not in mode:
+            connection.file = file_at(path)
+            _locking.add(connection)
+        return connection
+
+
+def is_locked_here(path: Path) -> bool:
+    """Whether this process has a connection to the file, whose locks closing any other handle would drop."""
+    file = file_at(path)
+    return any(connection.file == file for connection in list(_locking))
+
+
+_locking: weakref.WeakSet[Guarded] = weakref.WeakSet()
 
 
 def _authorized(action: int, *named: str | None) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tfvis_nb.session.file.connection import Guarded, opened
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.creation import check_new
 from tfvis_nb.session.file.database import PATIENCE_S, Transaction, make_private
 from tfvis_nb.session.file.run_counts import save_counts
 from tfvis_nb.session.file.schema import check_schema
@@ -13,8 +14,10 @@ from tfvis_nb.session.file.schema import check_schema
 def write_copy(connection: Guarded, counted: Mapping[int, Mapping[int, Counts]], path: Path) -> None:
     """Write the content of a session to a new file, which is removed on failure.
 
-    `counted` has its counts, including those not yet in the file.
+    `counted` has its counts, including those not yet in the file. FileExistsError if there is a file with the
+    name of one of its companions.
     """
+    check_new(path)
     make_private(path)
     try:
         copy = opened(path, "rw", PATIENCE_S)

@@ -8,6 +8,7 @@ ledger of a killed one.
 """
 
 import os
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,6 +66,15 @@ class Counts(NamedTuple):
 def ledger_path(path: Path, writer: int) -> Path:
     """Return the ledger path of the process with the number `writer`."""
     return path.with_name(f"{path.name}-counts{writer}")
+
+
+def ledgers_beside(path: Path) -> list[Path]:
+    """Return the files with the names of ledgers of the session at `path`, of whatever content."""
+    name = re.compile(re.escape(path.name) + "-counts[0-9]+")
+    try:
+        return sorted(beside for beside in path.parent.iterdir() if name.fullmatch(beside.name))
+    except OSError:  # nobody can list the folder
+        return []
 
 
 def is_ledger(head: bytes) -> bool:
@@ -174,7 +184,7 @@ def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
 
 @contextmanager
 def abandoned(path: Path) -> Iterator[bool | None]:
-    """Yield whether the process that wrote the ledger has ended; if so, hold the ledger.
+    """Yield whether the process that wrote the ledger has ended.
 
     None if unknown: the ledger does not exist or cannot be opened.
     """
@@ -188,8 +198,9 @@ def abandoned(path: Path) -> Iterator[bool | None]:
         return
     try:
         try:
-            # The kernel unlocks it when the process ends for any reason.
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The kernel unlocks it when the process ends for any reason. Shared, because to others that look
+            # at the same time, this process would seem to record.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             gone: bool | None = path.exists()
         except BlockingIOError:
             gone = False

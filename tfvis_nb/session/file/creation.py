@@ -3,6 +3,9 @@
 A file has a temporary name until it is complete. A process that creates a file holds a lock on the folder, so
 earlier files with such names belong to no running process. A file is only removed if it has such a name and
 content written by this package or SQLite.
+
+Nothing is created at a path next to which there are companions of a session: SQLite would take them for those
+of the new one, and they may be a user's.
 """
 
 import os
@@ -12,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tfvis_nb.core.folder_lock import lock_folder
-from tfvis_nb.session.file.companions import read_plain
-from tfvis_nb.session.file.counters import NEW_LEDGER, is_ledger
+from tfvis_nb.session.file.companions import is_log, read_plain
+from tfvis_nb.session.file.counters import NEW_LEDGER, is_ledger, ledgers_beside
 from tfvis_nb.session.file.errors import DamagedSessionError
 from tfvis_nb.session.file.schema import begins_as_session
+from tfvis_nb.texts import Text
 
 NEW = ".new-"
 """The suffix of a session that is being created."""
@@ -26,17 +30,12 @@ _COUNTS = re.compile(r"-counts[0-9]+")
 _LOG, _SHARED = "-wal", "-shm"
 
 _HEAD = 100
-_LOG_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 _SHARED_VERSION = 3_007_000
 
 
 @contextmanager
 def making_files(path: Path) -> Iterator[None]:
-    """Create files of the session at `path`, after removing unfinished ones of killed processes.
-
-    Without a session, files next to its path belong to a deleted one and are also removed: SQLite would take
-    the old log for that of the new session.
-    """
+    """Create files of the session at `path`, after removing unfinished ones of killed processes."""
     try:
         folder = os.open(path.parent, os.O_RDONLY)
     except OSError:  # creating files reports this better
@@ -44,23 +43,31 @@ def making_files(path: Path) -> Iterator[None]:
         return
     try:
         if lock_folder(folder):
-            _remove_left(path)
+            _remove_left(path, deleted=False)
         yield
     finally:
         os.close(folder)
 
 
-def in_the_way(path: Path) -> list[Path]:
-    """Return foreign files that SQLite would take for companions of a new session, and overwrite."""
+def remove_companions(path: Path) -> None:
+    """Remove what a deleted session left that this process had open, unless there is a new one."""
+    with making_files(path):
+        if not path.exists():
+            _remove_left(path, deleted=True)
+
+
+def check_new(path: Path) -> None:
+    """Check that no file has the name of a companion of a new session; FileExistsError if one has."""
     beside = [path.with_name(path.name + rest) for rest in (_LOG, _SHARED, "-journal")]
-    return [each for each in beside if os.path.lexists(each)]
+    for each in (*beside, *ledgers_beside(path)):
+        if os.path.lexists(each):
+            raise FileExistsError(Text("in_the_way", path=str(each)))
 
 
-def _remove_left(path: Path) -> None:
+def _remove_left(path: Path, *, deleted: bool) -> None:
     """Remove leftovers; if that is not permitted, nothing can be created either."""
     name = path.name
     try:
-        deleted = not path.exists()
         for each in path.parent.iterdir():
             if each.name.startswith(name) and _is_left(each, each.name[len(name) :], deleted=deleted):
                 each.unlink(missing_ok=True)
@@ -81,7 +88,7 @@ def _is_left(path: Path, rest: str, *, deleted: bool) -> bool:
     except (OSError, DamagedSessionError):
         return False
     if rest == _LOG:
-        return not head or head.startswith(_LOG_MAGIC)
+        return is_log(head)
     if rest == _SHARED:
         return int.from_bytes(head[:4], "little") == _SHARED_VERSION or not any(head)
     if _NEW_SESSION.fullmatch(rest):

@@ -12,8 +12,9 @@ from pathlib import Path
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.session.file.companions import OWNER_ONLY, check_beside, file_at
 from tfvis_nb.session.file.connection import Guarded, opened
-from tfvis_nb.session.file.creation import NEW, in_the_way, making_files
+from tfvis_nb.session.file.creation import NEW, check_new, making_files
 from tfvis_nb.session.file.errors import DamagedSessionError
+from tfvis_nb.session.file.left_files import is_left, log_of, open_copy, state_of
 from tfvis_nb.session.file.schema import check_schema, new_session
 from tfvis_nb.texts import Text
 
@@ -25,40 +26,68 @@ _LOOKS = 5
 
 
 def connect(path: Path, *, create: bool = False) -> Guarded:
-    """Open the session at `path`, or create one if there is no file.
+    """Open the session at `path` to write, or create one if there is no file.
 
     FileNotFoundError if there is no file and none should be created, or no folder; FileExistsError if other
     programs' files have the names of its companions; IsADirectoryError for a folder; TraceFormatError if it
     is another kind of file, or damaged: then it is not written.
     """
-    if path.is_dir():
-        raise IsADirectoryError(Text("session_is_folder", path=str(path)))
-    if path.exists() and not path.is_file():
-        raise TraceFormatError(Text("session_is_device", path=path))
-    if not create and not path.exists():
-        raise FileNotFoundError(Text("no_such_session", path=str(path)))
+    _check_file(path, create=create)
     if create and not path.parent.is_dir():
         raise FileNotFoundError(Text("no_folder_for_session", folder=str(path.parent), name=path.name))
     if create and file_at(path) is None:
         _put_new(path)
-    elif path.stat().st_size == 0:
-        raise TraceFormatError(Text("session_empty", path=path))
     check_beside(path)
-    whole = file_at(_log(path)) is None
-    try:
-        _look(path)
-        connection = opened(path, "rw", PATIENCE_S)
+    _look(path)
+    return _connected(path)
+
+
+def connect_reader(path: Path) -> tuple[Guarded, tuple[object, ...] | None]:
+    """Open the session at `path` to read.
+
+    Return the connection and, if it has a private copy because a killed process left files, the state of the
+    original. Errors are those of `connect`.
+    """
+    _check_file(path, create=False)
+    check_beside(path)
+    copied = open_copy(path) if is_left(path) else None
+    connection, state = copied or (None, None)
+    if connection is None:
+        whole = file_at(log_of(path)) is None
         try:
+            _look(path)
+            connection = _connected(path)
+        except sqlite3.OperationalError:
+            if not whole:
+                raise
+            # In a read-only folder or on a full disk, there can be no companion files and no writers.
+            connection = opened(path, "ro&immutable=1", PATIENCE_S)
             check_schema(connection, path)
-        except BaseException:
-            connection.close()
-            raise
-    except sqlite3.OperationalError:
-        if create or not whole:
-            raise
-        # In a read-only folder or on a full disk, there can be no companion files and no writers.
-        connection = opened(path, "ro&immutable=1", PATIENCE_S)
+    connection.execute("PRAGMA query_only = ON")
+    return connection, state
+
+
+def _check_file(path: Path, *, create: bool) -> None:
+    """Check that a path is that of a file, which is not empty unless a session may be created there."""
+    if path.is_dir():
+        raise IsADirectoryError(Text("session_is_folder", path=str(path)))
+    if path.exists() and not path.is_file():
+        raise TraceFormatError(Text("session_is_device", path=path))
+    if create:
+        return
+    if not path.exists():
+        raise FileNotFoundError(Text("no_such_session", path=str(path)))
+    if path.stat().st_size == 0:
+        raise TraceFormatError(Text("session_empty", path=path))
+
+
+def _connected(path: Path) -> Guarded:
+    connection = opened(path, "rw", PATIENCE_S)
+    try:
         check_schema(connection, path)
+    except BaseException:
+        connection.close()
+        raise
     # Not for every transaction: a crash of the machine may lose the last ones, but never the file.
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
@@ -68,13 +97,13 @@ def _look(path: Path) -> None:
     """Check the file read-only: opening it for writing would merge its companion files."""
     for look in range(_LOOKS):
         # Without a log it has no writers, and reading it needs no companion files.
-        alone, before = file_at(_log(path)) is None, _state(path)
+        alone, before = file_at(log_of(path)) is None, state_of(path)
         connection = opened(path, "ro&immutable=1" if alone else "ro", PATIENCE_S)
         try:
             check_schema(connection, path)
         except DamagedSessionError:
             # Unless a job has started and ended since.
-            if look == _LOOKS - 1 or _state(path) == before:
+            if look == _LOOKS - 1 or state_of(path) == before:
                 raise
         else:
             return
@@ -82,25 +111,20 @@ def _look(path: Path) -> None:
             connection.close()
 
 
-def _log(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _state(path: Path) -> tuple[object, ...]:
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns, file_at(_log(path))
-
-
 def _put_new(path: Path) -> None:
     """Create a new session atomically, because other processes may wait for the file."""
     with making_files(path):
         if file_at(path) is not None:
             return
+        try:
+            check_new(path)
+        except FileExistsError:
+            if file_at(path) is None:
+                raise
+            return  # those of the session of a faster process
         if path.exists():  # an empty file, such as those of `tempfile`
             path.write_bytes(new_session())
             return
-        for beside in in_the_way(path):
-            raise FileExistsError(Text("in_the_way", path=str(beside)))
         new = path.with_name(f"{path.name}{NEW}{uuid.uuid4().hex}")
         try:
             _write_new(new)
@@ -129,32 +153,17 @@ def make_private(path: Path) -> None:
 
 
 class Transaction:
-    """A transaction that may write from its start; an exception rolls it back.
-
-    A connection that only reads otherwise writes in the meantime.
-    """
+    """A transaction that may write from its start; an exception rolls it back."""
 
     def __init__(self, connection: Guarded) -> None:
         self._connection = connection
 
     def __enter__(self) -> Guarded:
-        self._query_only("OFF")
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self._query_only("ON")
-            raise
+        self._connection.execute("BEGIN IMMEDIATE")
         return self._connection
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        try:
-            if kind is None:
-                self._connection.execute("COMMIT")
-            elif self._connection.in_transaction:  # a full disk has already ended it
-                self._connection.execute("ROLLBACK")
-        finally:
-            self._query_only("ON")
-
-    def _query_only(self, value: str) -> None:
-        if self._connection.reads_only:
-            self._connection.execute(f"PRAGMA query_only = {value}")
+        if kind is None:
+            self._connection.execute("COMMIT")
+        elif self._connection.in_transaction:  # a full disk has already ended it
+            self._connection.execute("ROLLBACK")

@@ -2,17 +2,25 @@
 
 import os
 import socket
-import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
 from tfvis_nb.session.file.connection import Guarded
-from tfvis_nb.session.file.counters import Counts, abandoned, ledger_path, read_ledger
+from tfvis_nb.session.file.counters import (
+    Counts,
+    abandoned,
+    is_ledger,
+    ledger_content,
+    ledger_path,
+    read_ledger,
+)
 from tfvis_nb.session.file.database import Transaction
-from tfvis_nb.session.file.rows import count, text, validate_rows, whole
+from tfvis_nb.session.file.rows import count, running_writers, text, validate_rows, whole
 from tfvis_nb.session.file.run_counts import end_writer, save_counts
 
 OPENED_WITHIN_NS = 60_000_000_000
@@ -26,13 +34,39 @@ MOST_AT_ONCE = 1000
 """How many processes of a file are checked at a time; others are checked the next time."""
 
 
-def take_in_ended(connection: Guarded, path: Path) -> dict[int, int]:
-    """Write the last counts of killed processes to the database, and delete their ledgers.
+class Writers(NamedTuple):
+    """The processes that have not reported their end.
 
-    Return the processes for which this fails, for example in a read-only folder, with the epoch nanoseconds
-    of their last run, or of their start.
+    - `ended`: Those that have ended all the same, with the epoch nanoseconds of their last run, or of their
+      start.
+    - `recording`: Whether there are others.
     """
-    unwritten = {}
+
+    ended: dict[int, int]
+    recording: bool
+
+
+def unended_writers(connection: Guarded, path: Path) -> Writers:
+    """Find out which of the processes that have not reported their end have ended."""
+    ended = {writer: last_ns for writer, last_ns, _ in _ended(connection, path)}
+    return Writers(ended, len(running_writers(connection)) > len(ended))
+
+
+def take_in_ended(connection: Guarded, path: Path) -> None:
+    """Write the last counts of killed processes to the database, and delete their ledgers."""
+    for writer, last_ns, counts in list(_ended(connection, path)):
+        with Transaction(connection):
+            save_counts(connection, writer, counts)
+            end_writer(connection, writer, last_ns)
+        ledger = ledger_path(path, writer)
+        # Another process may have the same right and be faster; a file of somebody else stays.
+        with suppress(OSError):
+            if is_ledger(ledger_content(ledger)):
+                ledger.unlink()
+
+
+def _ended(connection: Guarded, path: Path) -> Iterator[tuple[int, int, dict[int, Counts]]]:
+    """Yield killed processes with their last times, and their counts by signature."""
     query = "SELECT id, host, pid, started_ns FROM writers WHERE ended_ns IS NULL ORDER BY id LIMIT ?"
     running = list(validate_rows(connection.execute(query, (MOST_AT_ONCE,)), count, text, whole, count))
     for writer, host, pid, started_ns in running:
@@ -40,27 +74,15 @@ def take_in_ended(connection: Guarded, path: Path) -> dict[int, int]:
         with abandoned(ledger) as let_go:
             if not (_is_gone(host, pid, started_ns, ledger) if let_go is None else let_go):
                 continue
-            try:
-                slots = read_ledger(ledger)
-            except OSError:
-                slots = {}  # of another user
-            query = "SELECT slot, signature, last_ns FROM counts WHERE writer = ?"
-            rows = list(validate_rows(connection.execute(query, (writer,)), whole, whole, count))
-            counts = {signature: slots[slot] for slot, signature, _ in rows if slot in slots}
-            began = [saved for *_, saved in rows] + [values.last_ns for values in counts.values()]
-            last_ns = max(began, default=0) or started_ns
-            try:
-                _take_in(connection, writer, counts, last_ns)
-                ledger.unlink(missing_ok=True)
-            except (sqlite3.OperationalError, OSError):
-                unwritten[writer] = last_ns  # the counts in the ledger are shown anyway
-    return unwritten
-
-
-def _take_in(connection: Guarded, writer: int, counts: Mapping[int, Counts], last_ns: int) -> None:
-    with Transaction(connection):
-        save_counts(connection, writer, counts)
-        end_writer(connection, writer, last_ns)
+        try:
+            slots = read_ledger(ledger)
+        except OSError:
+            slots = {}  # of another user
+        query = "SELECT slot, signature, last_ns FROM counts WHERE writer = ?"
+        rows = list(validate_rows(connection.execute(query, (writer,)), whole, whole, count))
+        counts = {signature: slots[slot] for slot, signature, _ in rows if slot in slots}
+        began = [saved for *_, saved in rows] + [values.last_ns for values in counts.values()]
+        yield writer, max(began, default=0) or started_ns, counts
 
 
 def _is_gone(host: str, pid: int, started_ns: int, ledger: Path) -> bool:

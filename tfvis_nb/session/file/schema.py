@@ -10,11 +10,13 @@ from tfvis_nb.session.file.errors import DamagedSessionError, damage, is_damage
 from tfvis_nb.texts import Text, text_of
 
 APPLICATION = 0x74667673
-VERSION = 3
+VERSION = 4
 BEFORE_TRACED_RUNS = 1
 """The version of files that do not distinguish traced runs; they are read and continued unchanged."""
 BEFORE_LAYERS = 2
 """The version of files that do not keep the layers of models."""
+BEFORE_KEPT = 3
+"""The version of files that neither list traces to be kept nor have a place for annotations."""
 
 EVERY = 0
 """Stands for all signatures."""
@@ -27,17 +29,24 @@ _OF_TRACED_RUN = """
         tracing_ns INTEGER, untraced_ns INTEGER, untraced_runs INTEGER NOT NULL DEFAULT 0,
         batch INTEGER,"""
 _LAYERS = " layers TEXT,"
-_ADDED = {BEFORE_TRACED_RUNS: (_TRACED_RUNS, _OF_TRACED_RUN, _LAYERS), BEFORE_LAYERS: (_LAYERS,)}
-"""The columns that files of a version lack."""
+# As ALTER TABLE writes it.
+_KEEP = ", keep INTEGER"
+_KEPT = "CREATE TABLE kept(trace INTEGER PRIMARY KEY, annotations TEXT NOT NULL, views TEXT NOT NULL)"
+_ADDED = {
+    BEFORE_TRACED_RUNS: (_TRACED_RUNS, _OF_TRACED_RUN, _LAYERS, _KEEP, _KEPT),
+    BEFORE_LAYERS: (_LAYERS, _KEEP, _KEPT),
+    BEFORE_KEPT: (_KEEP, _KEPT),
+}
+"""The columns and tables that files of a version lack."""
 
 TABLES = (
     """CREATE TABLE signatures(
         id INTEGER PRIMARY KEY, kind TEXT NOT NULL, label TEXT NOT NULL, fetches TEXT NOT NULL,
         targets TEXT NOT NULL, feeds TEXT NOT NULL, options TEXT NOT NULL,
         UNIQUE(kind, fetches, targets, feeds, options))""",
-    """CREATE TABLE writers(
+    f"""CREATE TABLE writers(
         id INTEGER PRIMARY KEY AUTOINCREMENT, host TEXT NOT NULL, pid INTEGER NOT NULL,
-        started_ns INTEGER NOT NULL, ended_ns INTEGER)""",
+        started_ns INTEGER NOT NULL, ended_ns INTEGER{_KEEP})""",
     f"""CREATE TABLE counts(
         writer INTEGER NOT NULL, signature INTEGER NOT NULL, slot INTEGER NOT NULL,
         runs INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
@@ -54,6 +63,7 @@ TABLES = (
         signature INTEGER PRIMARY KEY, kind TEXT NOT NULL, value REAL NOT NULL)""",
     """CREATE TABLE requests(
         id INTEGER PRIMARY KEY AUTOINCREMENT, signature INTEGER NOT NULL, writer INTEGER)""",
+    _KEPT,
     f"PRAGMA application_id = {APPLICATION}",
 )
 
@@ -81,6 +91,25 @@ def new_session() -> bytes:
     # lack.
     content[18:20] = b"\2\2"
     return bytes(content)
+
+
+def has_kept(connection: sqlite3.Connection, schema: str = "main") -> bool:
+    """Whether a session lists the traces that are kept whatever the limit."""
+    return bool(connection.execute(f"PRAGMA {schema}.user_version").fetchone()[0] > BEFORE_KEPT)
+
+
+def add_kept(connection: Guarded) -> bool:
+    """Make a session one that `has_kept`, as part of a transaction in which nobody else records into it.
+
+    False for files of the first two versions, which also lack columns in the middle of a table.
+    """
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == BEFORE_KEPT:
+        with connection.unguarded():
+            connection.execute(f"ALTER TABLE writers ADD COLUMN {_KEEP.removeprefix(', ')}")
+            connection.execute(_KEPT)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+    return bool(version >= BEFORE_KEPT)
 
 
 def begins_as_session(head: bytes) -> bool:

@@ -16,13 +16,15 @@ from tfvis_nb.session.file.columns import OF_TRACED_RUN, stored
 from tfvis_nb.session.file.companions import file_at
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import SLOTS, Counts, Ledger, ledger_path
-from tfvis_nb.session.file.creation import making_files
+from tfvis_nb.session.file.creation import making_files, remove_companions
 from tfvis_nb.session.file.database import PATIENCE_S, Transaction, connect
+from tfvis_nb.session.file.dead_writers import take_in_ended
 from tfvis_nb.session.file.entries import Orders, Recording, Signature
-from tfvis_nb.session.file.errors import damage_named, deleted
+from tfvis_nb.session.file.errors import DamagedSessionError, damage_named, deleted
+from tfvis_nb.session.file.kept import forget_traces, keep_trace, kept_traces, prepare_kept
 from tfvis_nb.session.file.rows import count, factor, rule, validate_rows, whole, whole_or_none
 from tfvis_nb.session.file.run_counts import end_writer, save_counts
-from tfvis_nb.session.file.schema import check_schema
+from tfvis_nb.session.file.schema import check_schema, has_kept
 from tfvis_nb.session.file.write_ahead_log import HeldError, WriteAheadLog, is_held
 
 MORE = "runs of more signatures"
@@ -49,7 +51,8 @@ MOST_ORDERS = 10_000
 class Writer:
     """One process's connection to a session, which is created if there is none.
 
-    `keep` is the number of traces to keep per signature; None for all.
+    `keep` is the number of traces to keep per signature besides those that were requested, opened or
+    annotated; None for all.
     """
 
     def __init__(self, path: Path, keep: int | None) -> None:
@@ -64,15 +67,21 @@ class Writer:
         self._delete_at = 0
         self._schema = -1
         self._wait_s = PATIENCE_S
+        self._requested: set[int] = set()
         self._connection = connect(path, create=True)
-        self._recorded = stored(self._connection, _RECORDED)
         self._file = file_at(path)
         self._log = WriteAheadLog(path, self._connection)
         try:
+            # Also because an earlier version of the file can only be changed while nobody records.
+            self._take_in_ended()
             with Transaction(self._connection) as connection:
-                started = "INSERT INTO writers(host, pid, started_ns) VALUES (?, ?, ?) RETURNING id"
-                row = connection.execute(started, (socket.gethostname(), os.getpid(), time.time_ns()))
-                self.number: int = row.fetchone()[0]
+                prepare_kept(connection)
+                row = {"host": socket.gethostname(), "pid": os.getpid(), "started_ns": time.time_ns()}
+                row |= dict.fromkeys(stored(connection, ["keep"]), keep)
+                started = f"INSERT INTO writers({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"  # noqa: S608
+                number = connection.execute(f"{started} RETURNING id", tuple(row.values()))
+                self.number: int = number.fetchone()[0]
+            self._recorded = stored(self._connection, _RECORDED)
             with making_files(path):
                 mode = stat.S_IMODE(path.stat().st_mode)
                 self._ledger = Ledger(ledger_path(path, self.number), mode)
@@ -185,13 +194,16 @@ class Writer:
         row = {"signature": signature, "writer": self.number, "size": len(recording.data), "data": data}
         row |= {name: getattr(recording, name) for name in self._recorded}
         with self._lock, self._transaction() as connection:
-            connection.execute(
+            number = connection.execute(
                 f"INSERT INTO traces({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",  # noqa: S608 - constants
                 tuple(row.values()),
-            )
-            if request is not None:
+            ).lastrowid
+            if request is not None and number is not None:
                 connection.execute("DELETE FROM requests WHERE id = ?", (request,))
-            if self._keep is not None:
+                self._requested.add(number)
+                if has_kept(connection):
+                    keep_trace(connection, number)
+            elif self._keep is not None:
                 self._grown.add(signature)
                 self._grown_bytes += len(data)
                 self._grown_traces += 1
@@ -204,12 +216,15 @@ class Writer:
 
     def _delete_oldest(self, connection: Guarded) -> None:
         """Delete traces beyond those to keep; part of a transaction."""
-        for signature in self._grown:
-            connection.execute(
-                "DELETE FROM traces WHERE signature = ?1 AND id <="
-                " (SELECT id FROM traces WHERE signature = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
-                (signature, self._keep),
-            )
+        if self._grown:
+            # Files of earlier versions do not list what others asked for or opened.
+            of_all = has_kept(connection)
+            kept = kept_traces(connection) if of_all else self._requested
+            query = "SELECT id FROM traces WHERE signature = ? AND (? OR writer = ?) ORDER BY id DESC"
+            for signature in self._grown:
+                found = connection.execute(query, (signature, of_all, self.number))
+                others = [number for (number,) in validate_rows(found, count) if number not in kept]
+                forget_traces(connection, others[self._keep :])
         self._grown.clear()
         self._grown_bytes = self._grown_traces = 0
         self._delete_at = time.monotonic_ns() + DELETE_NS
@@ -246,8 +261,18 @@ class Writer:
             except BaseException:
                 self.abandon()
                 raise
+            self._take_in_ended()
+            self.wait(RUN_S)
+            with suppress(sqlite3.Error):
+                # A reader that has the file open keeps SQLite from doing so.
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             self._connection.close()
             self._ledger.remove()
+
+    def _take_in_ended(self) -> None:
+        """Take in the counts of killed processes, unless their files are in no order."""
+        with suppress(sqlite3.Error, OSError, DamagedSessionError):
+            take_in_ended(self._connection, self.path)
 
     def abandon(self) -> None:
         """Release everything without writing; the ledger has the counts."""
@@ -260,8 +285,7 @@ class Writer:
             if not there:  # and no session takes it in
                 with suppress(OSError):
                     self._ledger.remove()
-                with making_files(self.path):
-                    pass  # this removes all leftovers, unless there is another session
+                remove_companions(self.path)
             else:
                 self._ledger.close()
 
