@@ -20,7 +20,7 @@ from tfvis_nb.dataset.own_files import check_folders, intents
 from tfvis_nb.dataset.parts import Reading
 from tfvis_nb.dataset.scheduling import run_all
 from tfvis_nb.dataset.sources import Source, each, find_sources
-from tfvis_nb.reading.sources.remote import Remote
+from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.texts import Text
 
 VERSION = 1

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from tfvis_nb.dataset.identity import Named, named
 from tfvis_nb.dataset.layout import FORMAT, brief_name
+from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.reading.sources.files import find
-from tfvis_nb.reading.sources.remote import Remote, is_url, listed
+from tfvis_nb.reading.sources.remote import is_url, listed
 from tfvis_nb.texts import Text
 
 

@@ -114,7 +114,7 @@ def read_with_hosts(
     """Like `read_trace`, but also return the names of the hosts whose profiles were read."""
     from tfvis_nb.reading.collect import collect
     from tfvis_nb.reading.gate import gate
-    from tfvis_nb.reading.sources.remote import Remote
+    from tfvis_nb.reading.sources.drivers import Remote
     from tfvis_nb.reading.sources.unpacking import Budget
     from tfvis_nb.reading.xspace.reader import RecordedHost
 

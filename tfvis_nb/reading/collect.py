@@ -9,9 +9,9 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.formats import Read, read_piece
 from tfvis_nb.reading.horovod.overlay import is_horovod_timeline
 from tfvis_nb.reading.horovod.ranks import by_rank
+from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.reading.sources.files import listed
 from tfvis_nb.reading.sources.pieces import Piece, Remark, Skipped, pieces, skipped
-from tfvis_nb.reading.sources.remote import Remote
 from tfvis_nb.reading.sources.unpacking import Budget
 from tfvis_nb.reading.step_names import Repeats, name_steps
 from tfvis_nb.texts import Text

@@ -18,8 +18,9 @@ from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.archive import is_tar, members
 from tfvis_nb.reading.sources.damage import briefly
+from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.reading.sources.files import find
-from tfvis_nb.reading.sources.remote import Remote, is_url, remote_files
+from tfvis_nb.reading.sources.remote import is_url, remote_files
 from tfvis_nb.reading.sources.unpacking import Allowance, Budget, unpack
 from tfvis_nb.texts import Text, text_of
 
@@ -140,11 +141,11 @@ def _of_files(path: Path, budget: Budget) -> Iterator[Piece | Skipped | Remark]:
 
 def _of_url(url: str, budget: Budget, remote: Remote) -> Iterator[Piece | Skipped | Remark]:
     """Yield the pieces of a file of another file system, or of the files of its folder or pattern."""
-    found = remote_files(url, remote)
+    found = remote_files(url, remote, budget)
     yield from map(Remark, found.notes)
     for file in found.files:
         try:
-            if isinstance(file.data, OSError):
+            if isinstance(file.data, (OSError, TraceFormatError)):
                 raise file.data
             piece = _unpacked(file.url, file.data, budget, file.name, url if found.several else "")
             yield from _members(piece)

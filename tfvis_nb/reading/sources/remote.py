@@ -7,21 +7,22 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.sources import drivers
+from tfvis_nb.reading.sources.drivers import Opened, Remote, Transfer, check_kind, opened, within
 from tfvis_nb.reading.sources.files import Found, check_count, choose, order
-from tfvis_nb.texts import Text
+from tfvis_nb.reading.sources.unpacking import Budget
+from tfvis_nb.texts import Text, text_of
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 # A drive of Windows has one letter; "simplecache::s3://bucket" is a chain of two.
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(?:://|::)", re.IGNORECASE)
-_HTTP = re.compile(r"(?:^|::)https?://", re.IGNORECASE)
 _PACKAGE = re.compile(r"install\W+([\w-]+)", re.IGNORECASE)
 _CREDENTIALS = re.compile("credential|auth|permission|forbidden|accessdenied", re.IGNORECASE)
 _AHEAD = 4
@@ -29,19 +30,12 @@ _AHEAD = 4
 _LONGEST = 200
 
 
-class Remote(NamedTuple):
-    """How URLs are opened: the options of their file system, and whether HTTP is allowed."""
-
-    options: Mapping[str, Any]
-    http: bool
-
-
 class RemoteFile(NamedTuple):
     """A file: its URL, name and content, or the reason why it cannot be read."""
 
     url: str
     name: str
-    data: bytes | OSError
+    data: bytes | OSError | TraceFormatError
 
 
 class ListedFile(NamedTuple):
@@ -79,7 +73,7 @@ def is_url(source: object) -> bool:
     return isinstance(source, str) and _URL.match(source) is not None
 
 
-def remote_files(url: str, remote: Remote) -> RemoteFiles:
+def remote_files(url: str, remote: Remote, budget: Budget) -> RemoteFiles:
     """Return the files of a URL, selected like those of a local folder or pattern; they are fetched later.
 
     Raises
@@ -87,18 +81,18 @@ def remote_files(url: str, remote: Remote) -> RemoteFiles:
     OSError
         If the file system has no driver or cannot be reached, or the file does not exist.
     TraceFormatError
-        If a folder has no files, or too many.
+        If a folder has no files, or too many, or an archive is too large.
     ValueError
-        If the URL needs HTTP, and that is not allowed.
+        If the URL needs HTTP, and that is not allowed, or has layers that are not read.
     """
-    system, path, is_pattern = _opened(url, remote)
+    place, is_pattern = _opened(url, remote, budget)
     with _driver(url):
-        found = _found(system, path, is_pattern=is_pattern, every=False)
+        found = within(drivers.LISTING_S, _found, place, is_pattern, False)
     if found is None:
-        return RemoteFiles(False, [], _fetched(system, [path]))
+        return RemoteFiles(False, [], _fetched(place, [place.path]))
     _check_any(found, url, is_pattern=is_pattern)
     check_count(url, found.files)
-    return RemoteFiles(True, found.notes, _fetched(system, [str(file) for file in found.files]))
+    return RemoteFiles(True, found.notes, _fetched(place, [str(file) for file in found.files]))
 
 
 def listed(url: str, remote: Remote) -> ListedFiles:
@@ -106,12 +100,13 @@ def listed(url: str, remote: Remote) -> ListedFiles:
 
     Errors are those of `remote_files`.
     """
-    system, path, is_pattern = _opened(url, remote)
+    place, is_pattern = _opened(url, remote, Budget())
+    system, path = place.system, place.path
     with _driver(url):
-        found = _found(system, path, is_pattern=is_pattern, every=True)
+        found = within(drivers.LISTING_S, _found, place, is_pattern, True)
         names = [path] if found is None else [str(file) for file in found.files]
         # The listing is now cached.
-        infos = [system.info(name) for name in names]
+        infos = within(drivers.LISTING_S, lambda: [system.info(name) for name in names])
     if found is not None:
         _check_any(found, url, is_pattern=is_pattern)
     files = [
@@ -127,26 +122,20 @@ def _modified(info: Mapping[str, Any]) -> str:
     return next((str(info[name]) for name in names if info.get(name)), "")
 
 
-def _opened(url: str, remote: Remote) -> tuple[AbstractFileSystem, str, bool]:
-    """Return the file system of a URL, its path there, and whether that is a pattern and no file's name."""
-    if _HTTP.search(url) and not remote.http:
-        raise ValueError(Text("http_not_allowed", url=url))
+def _opened(url: str, remote: Remote, budget: Budget) -> tuple[Opened, bool]:
+    """Return the file system of a URL, and whether its path there is a pattern and no file's name."""
     with _driver(url):
-        from fsspec.core import url_to_fs
-
-        system, path = url_to_fs(url, **remote.options)
-        # Drivers cache listings, but jobs keep writing.
-        system.invalidate_cache()
-        is_pattern = any(letter in path for letter in "*?[") and not system.exists(path)
-    return system, path, is_pattern
+        place = opened(url, remote, budget)
+        wild = any(letter in place.path for letter in "*?[")
+        return place, wild and not within(drivers.PATIENCE_S, place.system.exists, place.path)
 
 
-def _found(
-    system: AbstractFileSystem, path: str, *, is_pattern: bool, every: bool
-) -> Found[PurePosixPath] | None:
+def _found(place: Opened, is_pattern: bool, every: bool) -> Found[PurePosixPath] | None:
     """Return the files of a pattern or folder; None for a file."""
+    system, path, *_ = place
     if is_pattern:
         return _of_pattern(system, path, every=every)
+    check_kind(system, path)
     return _of_folder(system, path, every=every) if system.info(path)["type"] == "directory" else None
 
 
@@ -167,33 +156,36 @@ def _of_pattern(system: AbstractFileSystem, pattern: str, *, every: bool) -> Fou
 
 
 def _of_folder(system: AbstractFileSystem, folder: str, *, every: bool) -> Found[PurePosixPath]:
-    sizes = {PurePosixPath(name): info["size"] for name, info in system.find(folder, detail=True).items()}
+    sizes = {
+        PurePosixPath(name): info["size"]
+        for name, info in system.find(folder, detail=True).items()
+        if info["type"] == "file"
+    }
     root = PurePosixPath(folder)
     shown = [file for file in sizes if not any(part.startswith(".") for part in file.relative_to(root).parts)]
     return choose(root, shown, lambda file: sizes[file] or 0, root.parts, every=every)
 
 
-def _fetched(system: AbstractFileSystem, paths: Sequence[str]) -> Iterator[RemoteFile]:
+def _fetched(place: Opened, paths: Sequence[str]) -> Iterator[RemoteFile]:
     """Yield files in order, while the next ones are fetched."""
-    with ThreadPoolExecutor(_AHEAD) as pool:
-        ahead: deque[tuple[str, Future[bytes]]] = deque()
-        try:
-            for path in [*paths, *[""] * _AHEAD]:
-                if path:
-                    ahead.append((path, pool.submit(system.cat_file, path)))
-                if ahead and (not path or len(ahead) > _AHEAD):
-                    yield _arrived(system, *ahead.popleft())
-        finally:
-            for _, one in ahead:
-                one.cancel()
+    ahead: deque[tuple[str, Transfer]] = deque()
+    try:
+        for path in [*paths, *[""] * _AHEAD]:
+            if path:
+                ahead.append((path, place.fetch(path, str(place.system.unstrip_protocol(path)))))
+            if ahead and (not path or len(ahead) > _AHEAD):
+                yield _arrived(place.system, *ahead.popleft())
+    finally:
+        for _, one in ahead:
+            one.given_up = True
 
 
-def _arrived(system: AbstractFileSystem, path: str, content: Future[bytes]) -> RemoteFile:
+def _arrived(system: AbstractFileSystem, path: str, transfer: Transfer) -> RemoteFile:
     url, name = str(system.unstrip_protocol(path)), path.rpartition("/")[2]
     try:
         with _driver(url):
-            return RemoteFile(url, name, content.result())
-    except OSError as error:
+            return RemoteFile(url, name, transfer.content())
+    except (OSError, TraceFormatError) as error:
         return RemoteFile(url, name, error)
 
 
@@ -202,8 +194,12 @@ def _driver(url: str) -> Iterator[None]:
     """Convert any error of a driver to an OSError that names the URL."""
     try:
         yield
+    except (TraceFormatError, MemoryError):
+        raise
     except FileNotFoundError as error:
-        # fsspec 2026.9 raises this for an HTTP server that does not answer.
+        # fsspec 2026.9 raises this for an HTTP server that does not answer, or too much.
+        if isinstance(error.__cause__, TraceFormatError):
+            raise error.__cause__ from None
         if isinstance(error.__cause__, OSError):
             raise OSError(errno.EIO, Text("remote_failed", reason=_briefly(error.__cause__)), url) from None
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from None
@@ -214,7 +210,13 @@ def _driver(url: str) -> Iterator[None]:
         install = "'tfvis-nb[remote]'" if package == "fsspec" else package
         missing = Text("remote_driver_missing", package=package, install=install)
         raise OSError(errno.ENODEV, missing, url) from None
-    except Exception as error:  # noqa: BLE001 - each driver has errors of its own
+    except Exception as error:
+        # Each driver has errors of its own.
+        said = text_of(error)
+        if isinstance(error, ValueError) and said.id:
+            raise
+        if isinstance(error, OSError) and said.id:
+            raise OSError(error.errno or errno.EIO, said, url) from None
         reason = _briefly(error)
         if isinstance(error, PermissionError) or _CREDENTIALS.search(type(error).__name__):
             raise PermissionError(errno.EACCES, Text("remote_no_access", reason=reason), url) from None
