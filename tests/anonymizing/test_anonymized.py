@@ -27,116 +27,113 @@ JOB = f"/job:{SECRET}/replica:0/task:1"
 GPU = f"{JOB}/device:GPU:0"
 
 
-def secret_trace() -> Trace:
+def secret_trace(secret: str = SECRET) -> Trace:
     """A trace of two steps with a secret in every part that has a text."""
+    job = f"/job:{secret}/replica:0/task:1"
+    gpu = f"{job}/device:GPU:0"
     graph = message_class("GraphDef")()
-    node = graph.node.add(name=f"{SECRET}/MatMul".encode(), op=b"MatMul", device=GPU.encode())
-    node.input.append(f"{SECRET}/weights".encode())
-    attributes = (("T", "type", 1), ("label", "s", f"{SECRET}.csv".encode()), (f"{SECRET}_rate", "f", 0.5))
+    node = graph.node.add(name=f"{secret}/MatMul".encode(), op=b"MatMul", device=gpu.encode())
+    node.input.append(f"{secret}/weights".encode())
+    attributes = (("T", "type", 1), ("label", "s", f"{secret}.csv".encode()), (f"{secret}_rate", "f", 0.5))
     for key, kind, value in attributes:
         setattr(node.attr.add(key=key.encode()).value, kind, value)
     constant = graph.node.add(name=b"Const", op=b"Const").attr.add(key=b"value").value.tensor
-    constant.string_val.append(SECRET.encode())
-    constant.tensor_content = SECRET.encode()
-    graph.library.function.add().signature.name = f"__inference_{SECRET}_7".encode()
+    constant.string_val.append(secret.encode())
+    constant.tensor_content = secret.encode()
+    graph.library.function.add().signature.name = f"__inference_{secret}_7".encode()
     whole = message_class("RunMetadata")()
     whole.partition_graphs.add().ParseFromString(graph.SerializeToString())
-    whole.cost_graph.node.add(name=f"{SECRET}/MatMul".encode(), device=GPU.encode(), compute_cost=7)
-    whole.session_metadata.name = SECRET.encode()
+    whole.cost_graph.node.add(name=f"{secret}/MatMul".encode(), device=gpu.encode(), compute_cost=7)
+    whole.session_metadata.name = secret.encode()
     builder = StackBuilder()
     number = builder.stack(  # noqa: PD013 - not of pandas
-        [Frame(f"/home/{SECRET}/train.py", 3, f"run_{SECRET}", f"{SECRET}()")]
+        [Frame(f"/home/{secret}/train.py", 3, f"run_{secret}", f"{secret}()")]
     )
-    builder.file(f"/home/{SECRET}/train.py", f"import {SECRET}\n")
+    builder.file(f"/home/{secret}/train.py", f"import {secret}\n")
     table = events.build(
         {
             "step": [0, 0, 1, 1, 1],
             "start_ns": [10**18 + 10**6 * i for i in range(5)],
             "duration_ns": [900_000] * 5,
-            "task": [JOB] * 5,
-            "device": [GPU] * 5,
-            "lane": ["ops", "stream:1", "recv", f"{SECRET}-thread/7", "ops"],
+            "task": [job] * 5,
+            "device": [gpu] * 5,
+            "lane": ["ops", "stream:1", "recv", f"{secret}-thread/7", "ops"],
             "kind": ["op", "kernel", "transfer", "host", "op"],
-            "op": ["MatMul", "MatMul", "RecvTensor", f"{SECRET}Call", f"{SECRET.title()}Op"],
-            "name": [f"{SECRET}/MatMul", f"{SECRET}/MatMul", f"edge_9_{SECRET}", SECRET, f"{SECRET}/x_1"],
-            "source": ["", "", f"/job:{SECRET}/replica:0/task:0/device:CPU:0", "", ""],
-            "destination": ["", "", GPU, "", ""],
-            "tensor": ["", "", f"edge_9_{SECRET}", "", ""],
+            "op": ["MatMul", "MatMul", "RecvTensor", f"{secret}Call", f"{secret.title()}Op"],
+            "name": [f"{secret}/MatMul", f"{secret}/MatMul", f"edge_9_{secret}", secret, f"{secret}/x_1"],
+            "source": ["", "", f"/job:{secret}/replica:0/task:0/device:CPU:0", "", ""],
+            "destination": ["", "", gpu, "", ""],
+            "tensor": ["", "", f"edge_9_{secret}", "", ""],
             "bytes": [None, None, 512, None, None],
             "detail": [
-                f"{SECRET}/MatMul = MatMul({SECRET}/weights, ^{SECRET}_S3)",
-                f"void its{SECRET}::fused<float>(int) regs:16 grid:2,1,1 block:64,1,1",
-                f"[512B] edge_9_{SECRET} from /job:{SECRET}/task:0/device:CPU:0 to {GPU}",
-                f"tf_function_call=traced {SECRET}=1 note={SECRET}",
-                f"{SECRET}/x_1 = {SECRET.title()}Op()",
+                f"{secret}/MatMul = MatMul({secret}/weights, ^{secret}_S3)",
+                f"void its{secret}::fused<float>(int) regs:16 grid:2,1,1 block:64,1,1",
+                f"[512B] edge_9_{secret} from /job:{secret}/task:0/device:CPU:0 to {gpu}",
+                f"tf_function_call=traced {secret}=1 note={secret}",
+                f"{secret}/x_1 = {secret.title()}Op()",
             ],
         }
     )
-    change = {"argument": SECRET, "kind": "value", "before": f"'{SECRET}'", "after": "3"}
-    tracing = {"function": SECRET, "source": f"{SECRET}.py:3", "nodes": 3, "changes": [change]}
-    memory = [{"allocator": f"{SECRET}_bfc", "records": [{"micros": 10**15 + 1, "bytes": 64}]}]
+    change = {"argument": secret, "kind": "value", "before": f"'{secret}'", "after": "3"}
+    tracing = {"function": secret, "source": f"{secret}.py:3", "nodes": 3, "changes": [change]}
+    memory = [{"allocator": f"{secret}_bfc", "records": [{"micros": 10**15 + 1, "bytes": 64}]}]
     nested = pa.table(
         {
             "stack": pa.array([number, number, None, None, None], pa.int32()),
             "tracing": pa.array([None, None, None, tracing, None], TYPE),
-            "layer": [SECRET, SECRET, None, None, SECRET],
+            "layer": [secret, secret, None, None, secret],
             "memory": [memory, None, None, None, None],
-            "unknown_to_us": [[SECRET]] * 5,
+            "unknown_to_us": [[secret]] * 5,
         }
     )
     failed = {
         "time_ns": 10**18,
-        "node": f"{SECRET}/MatMul",
-        "text": f"out of {SECRET}",
-        "file": f"{SECRET}.py",
+        "node": f"{secret}/MatMul",
+        "text": f"out of {secret}",
+        "file": f"{secret}.py",
     }
-    program = {"subject": "op", "name": f"{SECRET}*", "factor": 2.0}
+    program = {"subject": "op", "name": f"{secret}*", "factor": 2.0}
     trace = Trace(
         table,
         nested=nested,
         graphs=[[graph.SerializeToString()]] * 2,
         run_metadata=[whole.SerializeToString()] * 2,
         notes=[
-            SECRET,
-            Text("part_of_run", events=2, whole=5, ends=f"{SECRET} to 3 ms").named(f"{SECRET}.pb"),
+            secret,
+            Text("part_of_run", events=2, whole=5, ends=f"{secret} to 3 ms").named(f"{secret}.pb"),
         ],
-        sources=[SECRET.encode()],
-        profiles=[SECRET.encode()],
-        title=f"{SECRET}.pb",
-        step_labels={0: f"{SECRET} 0", 1: f"{SECRET} 1"},
-        clock_bounds={JOB: (0, 0)},
+        sources=[secret.encode()],
+        profiles=[secret.encode()],
+        title=f"{secret}.pb",
+        step_labels={0: f"{secret} 0", 1: f"{secret} 1"},
+        clock_bounds={job: (0, 0)},
         stacks=builder.table(),
         metadata={
-            "devices": metadata.table_of("devices", [{"device": GPU, "vendor": "Nvidia", "model": "H200"}]),
+            "devices": metadata.table_of("devices", [{"device": gpu, "vendor": "Nvidia", "model": "H200"}]),
             "out_of_memory": metadata.table_of("out_of_memory", [failed]),
             "prediction": metadata.table_of("prediction", [program]),
         },
         recorded_counters=counters.build(
-            {"task": [JOB], "counter": [f"{SECRET} bytes"], "time_ns": [10**18], "value": [3.0]}
+            {"task": [job], "counter": [f"{secret} bytes"], "time_ns": [10**18], "value": [3.0]}
         ),
     )
-    trace.annotations = [{"event": 0, "name": SECRET, "text": f"{SECRET} is slow"}]
+    trace.annotations = [{"event": 0, "name": secret, "text": f"{secret} is slow"}]
     return trace
 
 
-def written(folder: Path) -> dict[str, str]:
+def written(folder: Path, secret: str = SECRET) -> dict[str, str]:
     """Everything that is made of the secret trace, as text."""
-    trace = secret_trace()
+    trace = secret_trace(secret)
     shared = trace.anonymized()
-    options: dict[str, Any] = {"lane_filter": SECRET}
+    options: dict[str, Any] = {"lane_filter": secret}
     pages: dict[str, str] = {
         "page": trace.to_html(anonymize=True, time_range=(10**18, 10**18 + 10**7), **options),
         "widget": tv.show_timeline(trace, selection=[2], **options).to_html(anonymize=True),
         "dashboard": tv.show_dashboard(trace, against=trace, **options).to_html(anonymize=True),
         "comparison": tv.show_comparison(trace, steps=(0, 1), **options).to_html(anonymize=True),
     }
-    source = folder / SECRET
-    source.mkdir()
-    for run in range(2):
-        trace.to_parquet(source / f"{SECRET}{run}.parquet")
-    dataset = tv.open_traces(source, folder / f"{SECRET}-dataset")
-    pages["fleet"] = tv.show_fleet(dataset, since=(f"{SECRET}1", 0)).to_html(anonymize=True)
     files = (shared.to_parquet(folder / "a.parquet"), shared.to_chrome_trace(folder / "a.json"))
+    pages["picture"] = shared.to_svg()
     return {name: page_text(page) for name, page in pages.items()} | {
         path.name: file_text(path) for path in files
     }
@@ -145,11 +142,29 @@ def written(folder: Path) -> dict[str, str]:
 def test_secrets_are_nowhere_in_what_is_written(tmp_path: Path) -> None:
     for name, text in written(tmp_path).items():
         assert SECRET not in text.lower(), name
-        assert "job1/MatMul" in text, name
-    # The timelines of the fleet are in it.
-    assert 'id="tfvis-drawn-2"' in tv.show_fleet(tmp_path / f"{SECRET}-dataset").to_html(anonymize=True)
+        assert "job1/MatMul" in text or name == "picture", name
     # What a page without anonymizing has.
     assert SECRET in page_text(secret_trace().to_html())
+
+
+def test_secrets_are_nowhere_in_a_fleet(tmp_path: Path) -> None:
+    source = tmp_path / SECRET
+    source.mkdir()
+    for run in range(2):
+        secret_trace().to_parquet(source / f"{SECRET}{run}.parquet")
+    dataset = tv.open_traces(source, tmp_path / f"{SECRET}-dataset")
+    page = tv.show_fleet(dataset, since=(f"{SECRET}1", 0)).to_html(anonymize=True)
+    assert SECRET not in page_text(page).lower()
+    assert "job1/MatMul" in page_text(page)
+    # The timelines of the fleet are in it.
+    assert 'id="tfvis-drawn-2"' in page
+
+
+def test_addresses_are_in_no_output(tmp_path: Path) -> None:
+    addresses = ("10.20.30.40", "ip-172-31-5-6", "2001:db8::ff00:42:8329")
+    for name, text in written(tmp_path, "_".join(addresses)).items():
+        assert [one for one in (*addresses, "30.40", "31-5-6", "ff00") if one in text.lower()] == [], name
+        assert "host1_host2_host3/MatMul" in text or name == "picture", name
 
 
 def test_a_name_is_the_same_one_everywhere() -> None:
@@ -200,6 +215,25 @@ def test_an_empty_trace_has_nothing_to_replace() -> None:
     assert (
         len(Trace(events.build({"start_ns": [], "duration_ns": []}), title=SECRET).anonymized().events) == 0
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("10.1.2.3.xplane.pb", "host1.op1.op2"),
+        ("ip-172-31-5-6.ec2.internal and 172.31.5.6:80", "host1.op1.op2 and host1:80"),
+        ("ip-ac1f0506 ip_172_31_5_6", "host1 host2"),
+        ("/job:10.0.0.5/replica:0/task:0/device:CPU:0", "/job:host1/replica:0/task:0/device:CPU:0"),
+        ("10.20.30.40/MatMul", "host1/MatMul"),
+        ("/job:fd00::1/task:0 [2001:DB8::ff00:42:8329]:6009", "/job:host1/task:0 [host2]:6009"),
+        ("events.out.1600000000.10.1.2.3.v2 node10.1.2.3", "op1.op2.1600000000.host1.op3 op4host1"),
+        ("52-1-2-3 02:42:ac:11:00:02 ::ffff:10.1.2.3", "host1 host2 host3"),
+        ("its::fd00::1::fused 300.10.1.2.3.400: fd00::2: 1:2", "op1::host1::op2 300.host2.400: host3: 1:2"),
+        ("12:30:45 1.2.3 2026-01-02 3-3-640-64 a::b /device:GPU:0", None),
+    ],
+)
+def test_addresses_of_hosts_are_replaced(text: str, other: str | None) -> None:
+    assert Names().replaced(text, "op") == (text if other is None else other)
 
 
 @pytest.mark.parametrize(

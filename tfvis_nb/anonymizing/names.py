@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from ipaddress import AddressValueError, IPv6Address
 
 from tfvis_nb.anonymizing.public_names import is_kernel_part, is_public_part, public
 from tfvis_nb.core.phases import is_optimizer
@@ -25,6 +26,17 @@ _NAME = rf"{_LETTER}+(?:-{_LETTER}+)*"
 _TOKEN = re.compile(rf"(?P<kept>(?:{_PHRASES})(?==)|{_ENUMERATIONS})|{_NAME}")
 _FACT = re.compile(r"[\"']?\s?[=:](?!:)")
 _WORD = re.compile(rf"{_LETTER}+")
+_BYTE = r"(?:25[0-5]|2[0-4]\d|[01]?\d?\d)"
+_ADDRESS = re.compile(
+    rf"(?<!\d)(?:{_BYTE}\.){{3,}}{_BYTE}(?!\d)"
+    rf"|(?<![A-Za-z\d])ip[-_](?:[0-9a-f]{{8}}|(?:{_BYTE}[-_]){{3}}{_BYTE})(?![A-Za-z\d])"
+    rf"|(?<!\d)(?<!\d-)(?:{_BYTE}-){{3}}{_BYTE}(?!-?\d)"
+    r"|(?<![A-Za-z\d])(?:[0-9a-f]{1,4}|(?<!:):)(?::[0-9a-f]{0,4}){0,6}:[0-9a-f]{1,4}"
+    rf"(?:(?:\.{_BYTE}){{3}})?(?!:?[A-Za-z\d])"
+    r"|(?<![A-Za-z\d])(?:[0-9a-f]{1,4}-){7}[0-9a-f]{1,4}(?![A-Za-z\d])",
+    re.IGNORECASE,
+)
+"""Addresses of hosts, and the names that clouds make of them: ``10.1.2.3``, ``ip-10-1-2-3``, ``fd00::1``."""
 _PREFIX = re.compile(r"__(?:inference|forward|backward)_")
 _NUMBERED = re.compile(r"(?:_\d+)+$")
 _MANGLED = re.compile(r"(S\d*_|T\d*_|L[a-z]n?\d+E)|(\d+)")
@@ -87,7 +99,13 @@ class Names:
             of = "file" if text[end : end + 3] == ".py" else of
             return _WORD.sub(lambda word: self._identifier(word[0], of, known, kernel=kernel), token)
 
-        return _TOKEN.sub(other, text)
+        made, at, after = "", 0, 0
+        while address := _ADDRESS.search(text, after):
+            after = address.start() + 1
+            if host := _host(address[0]):
+                made += _replaced_tokens(text, at, address.start(), other) + self._part(host, "host")
+                at = after = address.end()
+        return made + _replaced_tokens(text, at, len(text), other)
 
     def _identifier(self, name: str, role: str, known: frozenset[str], *, kernel: bool) -> str:
         if name.isascii() and (name.isdigit() or len(name) == 1):
@@ -147,6 +165,30 @@ class Names:
             found += f"{len(word)}{word}"
             at += length
         return found + name[at:]
+
+
+def _replaced_tokens(text: str, start: int, end: int, other: Callable[[re.Match[str]], str]) -> str:
+    made = ""
+    for token in _TOKEN.finditer(text, start, end):
+        made += text[start : token.start()] + other(token)
+        start = token.end()
+    return made + text[start:end]
+
+
+def _host(text: str) -> str:
+    """Return the same text for all forms of an address; an empty one for what only looks like an address.
+
+    >>> _host("ip-10-1-2-3"), _host("10.1.2.3"), _host("12:30:45")
+    ('10.1.2.3', '10.1.2.3', '')
+    """
+    text = text.lower()
+    if ":" not in text:
+        return ".".join(re.findall("[0-9a-f]+", text.removeprefix("ip")))
+    try:
+        is_address = bool(IPv6Address(text)) and any(letter.isdigit() for letter in text)
+    except AddressValueError:
+        is_address = re.fullmatch("(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", text) is not None
+    return text if is_address else ""
 
 
 def is_public(text: str) -> bool:
