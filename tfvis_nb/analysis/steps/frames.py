@@ -164,8 +164,8 @@ def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray
     shown = np.flatnonzero(np.isin(lane, distinct_numbers(lane[rows])))
     numbers, first = np.unique(lane[shown], return_index=True)
     top = np.zeros(int(lane.max(initial=0)) + 1, np.int64)
-    for at, event in zip(numbers.tolist(), shown[first].tolist(), strict=True):
-        where = ("" if pd.isna(text) else str(text) for text in events[columns].iloc[event])
+    lanes = events[columns].iloc[shown[first]].astype(object).fillna("")
+    for at, *where in zip(numbers.tolist(), *(lanes[name] for name in columns), strict=True):
         top[at] = found.frame(0, at, lane_label(*where) or NO_NAME)
     outer = parents(events)
     label, texts = np.zeros(len(events), np.int64), [""]
