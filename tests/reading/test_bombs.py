@@ -11,6 +11,7 @@ import tarfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +19,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import tfvis_nb as tv
-from tests.protobuf_bytes import field, varint
+from tests.protobuf_bytes import field, number, varint
 from tests.reading.test_tensorboard import record
 from tests.real_traces import DATA
 from tests.support.apart import apart, refusal
 from tests.support.examples import sample
 from tests.support.step_stats import one_op
 from tests.support.texts import raises_id, says
+from tfvis_nb.reading.pickles.run_metadata import pickled
+from tfvis_nb.reading.sources.unpacking import FEW_PARTS, PART, SMALL, _next
 from tfvis_nb.session.compression import compress, decompress
 
 pytestmark = pytest.mark.slow
@@ -197,11 +200,48 @@ def test_as_many_records_as_a_trace_has_are_read() -> None:
     assert len(tv.read_trace(rows(60_000, row)).events) == 60_000
 
 
-@pytest.mark.thorough
-def test_a_file_of_very_many_empty_runs(tmp_path: Path) -> None:
-    path = tmp_path / "events.out.tfevents"
-    path.write_bytes(record(field(3, b"brain.Event:2")) + record(field(8, field(1, b"a"))) * 50_001)
-    assert says(refused(path), "too_many_runs", most=50_000)
+def plane(name: bytes) -> bytes:
+    """A plane of one line with one event."""
+    event = field(4, number(1, 1) + number(2, 5) + number(3, 7))
+    names = field(4, number(1, 1) + field(2, number(1, 1) + field(2, b"a")))
+    return field(1, field(2, name) + names + field(3, field(2, b"t") + event))
+
+
+ONE_RUN = field(1, one_op())
+PARTS: dict[str, Callable[[int], bytes]] = {
+    "planes of a profile": lambda count: plane(b"/host:CPU") * count,
+    "runs of an event file": lambda count: (
+        record(field(3, b"brain.Event:2")) + record(field(8, field(1, b"a") + field(2, ONE_RUN))) * count
+    ),
+    "runs of a pickle": lambda count: b"\x80\x03](" + pickled(ONE_RUN)[2:-1] * count + b"e.",
+    "files of an archive": lambda count: tar({f"{number}.pb": one_op() for number in range(count)}),
+}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_packed_files_hold_few_parts(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "step.xz"
+    path.write_bytes(lzma.compress(PARTS[kind](9000)))
+    assert path.stat().st_size < PART * FEW_PARTS
+    assert says(refused(path), "too_many_parts", most=FEW_PARTS, size=path.stat().st_size)
+    # Few are read, and more in a larger file.
+    assert len(tv.read_trace(PARTS[kind](9)).events) == 9
+
+
+def test_members_after_a_bomb_are_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked = []
+
+    def counted(*given: Any) -> tuple[bytes, int]:
+        piece, at = _next(*given)
+        unpacked.append(len(piece))
+        return piece, at
+
+    monkeypatch.setattr("tfvis_nb.reading.sources.unpacking._next", counted)
+    member = lzma.compress(bytes(60 << 20), preset=0)
+    with pytest.raises(tv.TraceFormatError):
+        tv.read_trace(lzma.compress(tar({f"step{number}.pb.xz": member for number in range(100)})))
+    assert max(unpacked) <= 1 << 20
+    assert sum(unpacked) <= SMALL + (1 << 20)
 
 
 @pytest.mark.parametrize("name", sample(BOMBS, {"step.pb.gz", "steps.tar.xz", "empty members.gz"}))

@@ -47,9 +47,11 @@ def _read_text(data: Data, label: str) -> RecordedStep:
 FORMATS = (
     Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read, ("allowance",), titled=True),
     Format("Chrome trace events", chrome.is_json, chrome.read),
-    Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read),
-    Format("an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read, ("threadpool",)),
-    Format("a TensorBoard event file", tensorboard.is_event_file, tensorboard.read),
+    Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read, ("allowance",)),
+    Format(
+        "an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read, ("threadpool", "allowance")
+    ),
+    Format("a TensorBoard event file", tensorboard.is_event_file, tensorboard.read, ("allowance",)),
     Format("text RunMetadata or StepStats", textproto.is_text, _read_text),
     Format("binary RunMetadata or StepStats", lambda data: not unrecognised.describe(data), decode),
 )

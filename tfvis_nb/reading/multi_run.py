@@ -4,16 +4,13 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
-
-MOST = 50_000
-"""Maximum runs in a file; a session of a long job keeps a few thousand."""
 
 
 class RunBytes(NamedTuple):
@@ -36,8 +33,6 @@ def read_runs(
     empty = 0
     named: dict[int, str] = {}
     for part, name in zip(parts, chain(labels, repeat("")), strict=False):
-        if len(steps) + empty >= MOST:
-            raise TraceFormatError(Text("too_many_runs", label=part.label, most=MOST))
         try:
             steps.append(decode(part.data, part.label, part.message))
             named[len(steps) - 1] = name

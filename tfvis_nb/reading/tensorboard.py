@@ -12,6 +12,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.multi_run import RunBytes, read_runs
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data, text
+from tfvis_nb.reading.sources.unpacking import Allowance
 from tfvis_nb.texts import Text
 
 _HEAD = 12
@@ -75,7 +76,7 @@ def records(data: Data, label: str, notes: list[str]) -> Iterator[Record]:
         return
 
 
-def read(data: Data, label: str) -> Trace:
+def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
     """Read the run metadata in an event file: each tag is a step, named for the tag."""
     notes: list[str] = []
     parts: list[RunBytes] = []
@@ -92,6 +93,7 @@ def read(data: Data, label: str) -> Trace:
             parts.append(RunBytes(f"{label}, tag {tag[:80]!r}", content))
     held = ", ".join(f"{count} of {what}" for what, count in other.items()) or "none"
     nothing = Text("event_file_without_runs", label=label, events=held)
+    allowance.take_parts(len(parts), label)
     return read_runs(parts, notes, nothing, tags)
 
 

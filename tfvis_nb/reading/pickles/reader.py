@@ -11,6 +11,7 @@ from tfvis_nb.reading.pickles.opcodes import load
 from tfvis_nb.reading.pickles.restricted_vm import Global, Object
 from tfvis_nb.reading.pickles.tftracer import SESSION, SavedRun, kept_traces, saved_runs
 from tfvis_nb.reading.protobuf.wire import Data
+from tfvis_nb.reading.sources.unpacking import Allowance
 from tfvis_nb.texts import Text
 
 _MESSAGES = {
@@ -39,13 +40,14 @@ def is_pickle(data: Data) -> bool:
     return bool(_CERTAIN.match(head)) or (known and bytes(data[-64:]).rstrip(b"\n").endswith(b"."))
 
 
-def read(data: Data, label: str) -> Trace:
+def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
     """Read a pickle of one RunMetadata, of a list of them, or of a tftracer session.
 
     Nothing named in the pickle is imported or called; see `tfvis_nb.reading.pickles.restricted_vm`.
     """
     notes: list[str] = []
     parts = messages(data, label, notes)
+    allowance.take_parts(len(parts), label)
     return read_runs(parts, notes, Text("pickle_without_runs", label=label))
 
 

@@ -170,6 +170,7 @@ def _members(piece: Piece) -> Iterator[Piece | Skipped]:
         inside = members(piece.data, piece.label)
     if not inside:
         raise TraceFormatError(Text("tar_empty", label=piece.label))
+    piece.allowance.take_parts(len(inside), piece.label)
     for member in inside:
         label = f"{piece.label}: {member.name}"
         found_in = piece.found_in or piece.label

@@ -22,10 +22,17 @@ RATIO = 128
 SMALL = 1 << 26
 """Bytes that any file may unpack to, regardless of its ratio."""
 
+FEW_PARTS = 2000
+"""Files, runs and planes that any file may have; each takes up to a millisecond."""
+
+PART = 64
+"""Bytes, as stored, for each part of a larger file; those of traces have hundreds."""
+
 _XZ = b"\xfd7zXZ\x00"
 _GZIP = b"\x1f\x8b\x08"
 _GZIP_WINDOW = 31  # zlib's 15-bit window, plus 16 for a gzip header
 _PIECE = 1 << 14
+_MOST_PIECE = 1 << 20
 _MOST_MEMBERS = 100_000
 _XZ_MEMORY = 1 << 28
 """In bytes; the strongest setting of xz needs a quarter of this to unpack."""
@@ -59,6 +66,14 @@ class Allowance:
         self._budget = budget
         self.size = size
         self._unpacked = 0
+        self._parts = 0
+
+    def take_parts(self, count: int, label: str) -> None:
+        """Count files of an archive, runs or planes, which take time whatever their size."""
+        self._parts += count
+        most = max(FEW_PARTS, self.size // PART)
+        if self._budget.limited and self._parts > most:
+            raise TraceFormatError(Text("too_many_parts", label=label, most=most, size=self.size))
 
     def take(self, count: int, label: str, *, read: int | None = None) -> None:
         """Count bytes before or while unpacking them; TraceFormatError if there are too many.
@@ -79,7 +94,7 @@ class _Decompressor(Protocol):
     def eof(self) -> bool: ...
     @property
     def unused_data(self) -> bytes: ...
-    def decompress(self, data: Data, /) -> bytes: ...
+    def decompress(self, data: Data, max_length: int, /) -> bytes: ...
 
 
 def unpack(data: Data, label: str, allowance: Allowance | None = None) -> Data:
@@ -92,6 +107,8 @@ def unpack(data: Data, label: str, allowance: Allowance | None = None) -> Data:
     if not kind:
         return data
     allowance = allowance or Budget().of_file(len(data))
+    # Unpacking a piece of each of many members would take long after the limit is reached.
+    allowance.take(0, label)
     view = memoryview(data)
     made = io.BytesIO()
     at = members = 0
@@ -116,9 +133,12 @@ def inflate(data: bytes, label: str, allowance: Allowance) -> bytes:
     """Decompress a zlib stream."""
     stream = zlib.decompressobj()
     made = io.BytesIO()
+    view, at = memoryview(data), 0
     try:
-        for at in range(0, len(data), _PIECE):
-            piece = stream.decompress(data[at : at + _PIECE])
+        while not stream.eof:
+            piece, at = _next(stream, view, at)
+            if not piece and not stream.eof and at >= len(view):
+                break
             allowance.take(len(piece), label)
             made.write(piece)
     except zlib.error as error:
@@ -139,13 +159,22 @@ def _unpacked_member(
     )
     whole = len(view) == allowance.size
     while not stream.eof:
-        if at >= len(view):
+        piece, at = _next(stream, view, at)
+        if not piece and not stream.eof and at >= len(view):
             raise EOFError
-        piece = stream.decompress(view[at : at + _PIECE])
-        at = min(at + _PIECE, len(view))
         allowance.take(len(piece), label, read=at if whole else None)
         made.write(piece)
     return at - len(stream.unused_data)
+
+
+def _next(stream: _Decompressor, view: memoryview, at: int) -> tuple[bytes, int]:
+    """Return the next unpacked bytes, at most `_MOST_PIECE`, and the position behind the packed ones."""
+    # zlib keeps packed bytes for which there was no room here, xz keeps them inside.
+    fed: Data = getattr(stream, "unconsumed_tail", b"")
+    if not fed and getattr(stream, "needs_input", True):
+        fed = view[at : at + _PIECE]
+        at += len(fed)
+    return stream.decompress(fed, _MOST_PIECE), at
 
 
 def _behind_zeros(view: memoryview, at: int) -> int:

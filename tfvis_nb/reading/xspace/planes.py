@@ -103,6 +103,11 @@ class Plane:
         return pa.ListArray.from_arrays(pa.array([0, len(self.own_stats)], pa.int32()), self.own_stats)
 
 
+def count_planes(data: Data) -> int:
+    """Return the number of planes without decoding them."""
+    return sum(part.number == 1 for part in wire.fields(data))
+
+
 def planes(data: Data) -> list[Plane]:
     """Find the planes of an XSpace with events; raise if `data` is not an XSpace.
 

@@ -16,13 +16,14 @@ from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
+from tfvis_nb.reading.sources.unpacking import Allowance, Budget
 from tfvis_nb.reading.stepstats.crowding import Room
 from tfvis_nb.reading.xspace.counters import LINE, counter_values, recorded_counters
 from tfvis_nb.reading.xspace.devices import devices
 from tfvis_nb.reading.xspace.events import Events, decode, portions
 from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
 from tfvis_nb.reading.xspace.host import host_rows
-from tfvis_nb.reading.xspace.planes import Plane, doubled_planes, hostnames, planes
+from tfvis_nb.reading.xspace.planes import Plane, count_planes, doubled_planes, hostnames, planes
 from tfvis_nb.reading.xspace.profile_options import left_out, profile_options
 from tfvis_nb.reading.xspace.programs import Programs
 from tfvis_nb.reading.xspace.reports import GPU, reports
@@ -71,14 +72,17 @@ class RecordedHost:
         return trace
 
 
-def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
-    """Read one serialised XSpace.
+def read(
+    data: Data, label: str, *, threadpool: bool = False, allowance: Allowance | None = None
+) -> RecordedHost:
+    """Read one serialised XSpace; by default, its limits are those of a file.
 
     `threadpool` keeps events that thread pools record about themselves, about half of a host's events.
     """
     try:
         room = Room(len(data), label)
         room.take_message(data, "XSpace")
+        (allowance or Budget().of_file(len(data))).take_parts(count_planes(data), label)
         found = planes(data)
         programs = Programs(found)
         parts, counters, notes = _parts(data, found, programs, room)
