@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import pytest
 
 from tests.support.apart import apart, execute
 from tests.support.examples import sample
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis import flame_graph
+from tfvis_nb.reading.xspace.events import Line
+from tfvis_nb.reading.xspace.lanes import thread_lanes
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +90,34 @@ for show in (trace.to_html, lambda: show_timeline(trace)):
 assert trace.lanes["lane"].tolist() == lanes
 """,
 }
+
+
+GROWING: dict[str, Callable[[int], object]] = {
+    "lanes of a flame graph": lambda count: flame_graph(one_event_each(count), by="thread"),
+    "lines of equal names": lambda count: thread_lanes([("/host:CPU", dict.fromkeys(range(count), THREAD))]),
+}
+THREAD = Line(7, "python")
+
+
+def one_event_each(tasks: int) -> Trace:
+    names = [f"/job:w/task:{number}" for number in range(tasks)]
+    return Trace(
+        events.build(
+            {"start_ns": [*range(tasks)], "duration_ns": [9] * tasks, "task": names, "kind": ["op"] * tasks}
+        )
+    )
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_time_grows_with_the_size(kind: str) -> None:
+    def taken(count: int) -> float:
+        begin = time.process_time()
+        GROWING[kind](count)
+        return time.process_time() - begin
+
+    taken(10)
+    # With the square of the size it would be 256 times as long.
+    assert taken(32_000) < 100 * max(taken(2000), 0.001)
 
 
 TAKE_LONG = {"equal bars of a thread", "collectives that few of many tasks share", "tasks of one event each"}

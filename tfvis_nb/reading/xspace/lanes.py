@@ -21,11 +21,12 @@ def thread_lanes(parts: Sequence[tuple[str, dict[int, Line]]]) -> list[list[str]
     pools: dict[tuple[str, str], int] = {}
     taken: dict[str, tuple[str, int]] = {}
     named: dict[tuple[str, int], str] = {}
+    last: dict[str, int] = {}
     for plane, lines in parts:
         for number, line in lines.items():
             if (plane, number) in named:
                 continue
-            named[plane, number] = _free(_short(plane, line, pools), (plane, number), taken)
+            named[plane, number] = _free(_short(plane, line, pools), (plane, number), taken, last)
     return [
         [named.get((plane, number), "") for number in range(max(lines, default=-1) + 1)]
         for plane, lines in parts
@@ -43,12 +44,18 @@ def _short(plane: str, line: Line, pools: dict[tuple[str, str], int]) -> str:
     return name or f"line {line.id}"
 
 
-def _free(name: str, owner: tuple[str, int], taken: dict[str, tuple[str, int]]) -> str:
-    """Return `name`, with a number if another line of the host has the same name."""
+def _free(name: str, owner: tuple[str, int], taken: dict[str, tuple[str, int]], last: dict[str, int]) -> str:
+    """Return `name`, with a number if another line of the host has the same name.
+
+    `last` has the highest number of each name.
+    """
     # Lanes of devices are distinguished by their device.
     scope = "" if owner[0].startswith("/host:") else owner[0]
-    number, free = 1, name
+    wanted = f"{scope}\0{name}"
+    number = last.get(wanted, 1)
+    free = name if number == 1 else f"{name} ({number})"
     while taken.setdefault(f"{scope}\0{free}", owner) != owner:
         number += 1
         free = f"{name} ({number})"
+    last[wanted] = number
     return free
