@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import sys
@@ -99,6 +100,37 @@ def test_a_worker_without_a_profile_is_named_with_the_reason(
         tv.capture(address, seconds=0.1, tries=1)
     told = Text(reason, address=address, port="", reason="\0").partition("\0")[0]
     assert told in str(raised.value)
+
+
+def test_escape_codes_of_a_worker_reach_no_terminal(tmp_path: Path) -> None:
+    def answer(_request: bytes) -> bytes:
+        raise RuntimeError("\x1b]0;owned\x07\x1b[2J\u202ereason")
+
+    with served(answer) as address:
+        with pytest.raises(ConnectionError, match="reason") as raised:
+            tv.capture(address, seconds=0.1, tries=1)
+        done = tfvis_nb_here("capture", address, "--seconds", "0.1", "-o", tmp_path / "a.html", cwd=tmp_path)
+    for text in (str(raised.value), done.stdout, done.stderr):
+        assert all(letter.isprintable() for letter in text.replace("\n", ""))
+
+
+def test_pipes_and_links_in_the_folder_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.pb").write_bytes(XSPACE[1].read_bytes())
+
+    def answer(request: bytes) -> bytes:
+        (folder,) = (
+            Path(request[one.start : one.end].decode()) for one in fields(request) if one.number == 5
+        )
+        os.mkfifo(folder / "a.xplane.pb")
+        (folder / "b.xplane.pb").symlink_to(tmp_path / "secret.pb")
+        (folder / "c.xplane.pb").symlink_to("/dev/zero")
+        return b""
+
+    with served(answer) as address, raises_id(ConnectionError, "no_worker_recorded") as raised:
+        tv.capture(address, seconds=0.1, tries=1)
+    assert Text("worker_keeps_profile", address=address, port="", reason="").partition(address)[0] in str(
+        raised.value
+    )
 
 
 def test_an_unknown_host_and_the_port_of_another_program_are_told_apart(

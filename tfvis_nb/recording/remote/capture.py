@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.labels import printable
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.progress import progress_after
 from tfvis_nb.reading.sources.damage import briefly
@@ -201,6 +202,6 @@ def _count(found: dict[str, Answer]) -> int:
 
 def _why(address: str, answer: Answer) -> str:
     port = address.rpartition(":")[2]
-    return Text(
-        answer.outcome.value, address=address, port=port, reason=" ".join(answer.reason.split())[:_LONGEST]
-    )
+    # A worker may send escape codes for terminals.
+    reason = printable(" ".join(answer.reason.split()), _LONGEST)
+    return Text(answer.outcome.value, address=address, port=port, reason=reason)

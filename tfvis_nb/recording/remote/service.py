@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -86,8 +87,23 @@ def answered(response: bytes, folder: Path) -> Answer:
     if any(found.get(_EMPTY_TRACE, b"")):
         return Answer(Outcome.EMPTY)
     # Only workers on this machine write to this disk.
-    written = next(folder.rglob("*.xplane.pb"), None)
-    return Answer(Outcome.KEPT) if written is None else Answer(Outcome.RECORDED, written.read_bytes())
+    for path in folder.rglob("*.xplane.pb"):
+        if (content := _regular(path)) is not None:
+            return Answer(Outcome.RECORDED, content)
+    return Answer(Outcome.KEPT)
+
+
+def _regular(path: Path) -> bytes | None:
+    """Return the content of a file; None for a pipe, a device or a link, whose content may never end."""
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except OSError:
+        return None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
 def ask(address: str, seconds: float, options: TraceOptions, folder: Path) -> Answer:
