@@ -3,6 +3,7 @@
 import ast
 import copy
 import json
+import os
 import pickle
 from collections.abc import Iterator
 from functools import cache
@@ -140,3 +141,12 @@ def test_other_words_have_no_id() -> None:
 
 if __name__ == "__main__":
     GOLDEN.write_text(golden(), "utf-8")
+
+
+def test_errors_can_be_encoded(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"\xff.pb")
+    path.write_bytes(b"no trace")
+    with pytest.raises(tfvis_nb.TraceFormatError) as raised:
+        tfvis_nb.read_trace(path)
+    assert "\\udcff.pb" in str(raised.value).encode().decode()
+    assert json.dumps(text_of(raised.value).figures, ensure_ascii=False).encode()

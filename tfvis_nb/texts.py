@@ -54,7 +54,7 @@ class Text(str):
     @classmethod
     def stored(cls, words: str, key: str, figures: dict[str, Any]) -> Self:
         """Return a text with the words rendered earlier."""
-        text = str.__new__(cls, words)
+        text = str.__new__(cls, _encodable(words))
         text.id = key
         text.figures = {name: _plain(value) for name, value in figures.items()}
         return text
@@ -126,8 +126,15 @@ class _Formatter(Formatter):
 _FORMATTER = _Formatter()
 
 
+def _encodable(text: str) -> str:
+    """Return a text that can be printed and stored: names of files and JSON may have halves of characters."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _plain(value: Any) -> Any:
     """Return a figure as a JSON value, because errors and arrays would be kept alive and cannot be stored."""
+    if isinstance(value, str) and not isinstance(value, Text):
+        return _encodable(value)
     if isinstance(value, (str, int, float)) or value is None:
         return value
     if isinstance(value, (list, tuple)):
