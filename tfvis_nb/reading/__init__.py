@@ -50,12 +50,13 @@ def read_trace(
         host's events.
     max_unpacked_bytes
         The total number of bytes that packed files (xz, gzip, tar, Parquet) may unpack to. None for 8 GiB,
-        where each file may unpack to 128 times its size or 64 MiB, whichever is larger.
+        where each file may unpack to 128 times its size or 64 MiB, whichever is larger. Also what a URL may
+        send without stating a size; None for 64 MiB.
     storage_options
         Options that fsspec passes to the file system of a URL, such as ``{"anon": True}`` for a public
         bucket.
     allow_http
-        Whether URLs may start with ``http://`` or ``https://``.
+        Whether URLs may use HTTP, such as ``https://``, ``webhdfs://`` and ``zip://a.pb::https://``.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def read_trace(
     TypeError
         If `source` has an unsupported type, or `max_unpacked_bytes` is not a number.
     ValueError
-        If `max_unpacked_bytes` is negative, or a URL needs `allow_http`.
+        If `max_unpacked_bytes` is negative, or a URL needs `allow_http` or has layers that are not read.
     OSError
         If a file cannot be read, or the file system of a URL has no driver or no credentials.
 
