@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tfvis_nb.file_view import process
+from tfvis_nb.file_view.handler import memory_left
 from tfvis_nb.file_view.process import MOST_WAITING, MOST_WAITING_BYTES, FileProcess
 
 PIPE_HOLDS = 1 << 20
@@ -68,3 +69,12 @@ def test_the_messages_that_wait_are_bounded_in_bytes(monkeypatch: pytest.MonkeyP
             view.kill()
 
     asyncio.run(test())
+
+
+def test_views_together_take_no_more_than_the_limit() -> None:
+    taken: list[int] = []
+    for _ in range(8):
+        taken.append(memory_left(16_000, 8, taken))
+    assert taken == [9000, *[1000] * 7]
+    # The memory of a closed view is free again.
+    assert memory_left(16_000, 8, taken[1:]) == 9000

@@ -232,7 +232,7 @@ def test_who_may_only_read_commands_no_job_and_limited_memory(tmp_path: Path) ->
     )
     os.environ["PYTHONPATH"] = f"{tmp_path}"
     try:
-        options = ("--ServerApp.authorizer_class=readers.Readers", "--TraceFiles.most_bytes=300000000")
+        options = ("--ServerApp.authorizer_class=readers.Readers", "--TraceFiles.most_bytes=600000000")
         server = Server(tmp_path, *options)
     finally:
         del os.environ["PYTHONPATH"]

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import psutil
@@ -34,12 +35,24 @@ class TraceFiles(Configurable):
     most_bytes = Integer(
         psutil.virtual_memory().total // 2,
         min=0,
-        help="Memory that one process may take for its file, in bytes; half of the machine's unless given.",
+        help="Memory of all open files together, in bytes; half of the machine's unless given.",
     ).tag(config=True)
     most_seconds = Integer(
         300, min=1, help="How long one process may take to read a file, or to answer a question."
     ).tag(config=True)
     most_views = Integer(8, min=0, help="Files that may be open at a time.").tag(config=True)
+
+
+def memory_left(most_bytes: int, most_views: int, taken: Sequence[int]) -> int:
+    """Return the memory for another view, in bytes, so that all views together never exceed `most_bytes`.
+
+    Each view that may still be opened keeps half of an equal share.
+
+    >>> memory_left(1600, 8, []), memory_left(1600, 8, [900]), memory_left(1600, 8, [100] * 7)
+    (900, 100, 900)
+    """
+    others = most_views - len(taken) - 1
+    return max(most_bytes - sum(taken) - others * most_bytes // (2 * most_views), 0)
 
 
 def add_handler(server: Any) -> None:
@@ -59,6 +72,7 @@ class FileHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
         """Store the configuration; tornado calls this for each request."""
         self._limits = limits
         self._process: FileProcess | None = None
+        self.memory_bytes = 0
         self._clock: PeriodicCallback | None = None
 
     def set_default_headers(self) -> None:
@@ -98,9 +112,11 @@ class FileHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
         except Refusal as refusal:
             self._refuse(refusal.sentence)
             return
+        taken = [view.memory_bytes for view in self._views]
+        self.memory_bytes = memory_left(self._limits.most_bytes, self._limits.most_views, taken)
         self._views.add(self)
         self._process = FileProcess(self._pass_on, self._lost)
-        limits = {"most_bytes": self._limits.most_bytes, "writable": self._writable}
+        limits = {"most_bytes": self.memory_bytes, "writable": self._writable}
         self._process.give({"path": str(path), **limits})
         self._clock = PeriodicCallback(self._look, _LOOK_MS)
         self._clock.start()
