@@ -31,7 +31,7 @@ async def client(
 
     Answers stay packed, because `unpack` has limits and aiohttp has none.
     """
-    defaults = {
+    defaults: dict[str, Any] = {
         "response_class": partial(_Answer, limits),
         "auto_decompress": False,
         "timeout": aiohttp.ClientTimeout(None, connect=limits.patience_s, sock_read=limits.patience_s),

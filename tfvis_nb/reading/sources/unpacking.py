@@ -137,14 +137,12 @@ def inflate(data: bytes, label: str, allowance: Allowance) -> bytes:
     try:
         while not stream.eof:
             piece, at = _next(stream, view, at)
-            if not piece and not stream.eof and at >= len(view):
-                break
             allowance.take(len(piece), label)
             made.write(piece)
+    except EOFError:
+        raise TraceFormatError(ends_early(label, "a zlib stream", len(data))) from None
     except zlib.error as error:
         raise TraceFormatError(Text("zlib_damaged", label=label, reason=error)) from None
-    if not stream.eof:
-        raise TraceFormatError(ends_early(label, "a zlib stream", len(data)))
     return made.getvalue()
 
 
@@ -160,21 +158,25 @@ def _unpacked_member(
     whole = len(view) == allowance.size
     while not stream.eof:
         piece, at = _next(stream, view, at)
-        if not piece and not stream.eof and at >= len(view):
-            raise EOFError
         allowance.take(len(piece), label, read=at if whole else None)
         made.write(piece)
     return at - len(stream.unused_data)
 
 
 def _next(stream: _Decompressor, view: memoryview, at: int) -> tuple[bytes, int]:
-    """Return the next unpacked bytes, at most `_MOST_PIECE`, and the position behind the packed ones."""
+    """Return the next unpacked bytes, at most `_MOST_PIECE`, and the position behind the packed ones.
+
+    EOFError if the stream is cut off.
+    """
     # zlib keeps packed bytes for which there was no room here, xz keeps them inside.
     fed: Data = getattr(stream, "unconsumed_tail", b"")
     if not fed and getattr(stream, "needs_input", True):
         fed = view[at : at + _PIECE]
         at += len(fed)
-    return stream.decompress(fed, _MOST_PIECE), at
+    piece = stream.decompress(fed, _MOST_PIECE)
+    if not fed and not piece and not stream.eof:
+        raise EOFError
+    return piece, at
 
 
 def _behind_zeros(view: memoryview, at: int) -> int:
