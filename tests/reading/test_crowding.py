@@ -92,11 +92,11 @@ assert trace.lanes["lane"].tolist() == lanes
 }
 
 
+THREAD = Line(7, "python")
 GROWING: dict[str, Callable[[int], object]] = {
     "lanes of a flame graph": lambda count: flame_graph(one_event_each(count), by="thread"),
     "lines of equal names": lambda count: thread_lanes([("/host:CPU", dict.fromkeys(range(count), THREAD))]),
 }
-THREAD = Line(7, "python")
 
 
 def one_event_each(tasks: int) -> Trace:
