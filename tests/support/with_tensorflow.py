@@ -12,6 +12,7 @@ import os
 import runpy
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -128,6 +129,7 @@ def _become(asked: dict[str, Any]) -> None:
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["environment"])
+    tempfile.tempdir = None  # found by the variables
     how, what, *arguments = asked["words"]
     sys.argv = [what if how == "-m" else how, *arguments]
     if how == "-m":

@@ -8,7 +8,6 @@ import socket
 import sqlite3
 import ssl
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.open import shown
 from tfvis_nb.cli.parameters import FILE
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.access import validate_token
 from tfvis_nb.texts import Text, text_of
@@ -122,11 +122,11 @@ def _as_session(path: Path) -> Iterator[Path]:
         if not path.is_file() or not may_be_tftracers(path):
             yield path
             return
-        folder = tempfile.TemporaryDirectory(prefix="tfvis-nb-")
+        folder = TemporaryFolder()
     except OSError as error:
         raise unreadable(path, error) from None
     with folder:
-        session = Path(folder.name, f"{path.name}.tfvis")
+        session = folder.path / f"{path.name}.tfvis"
         try:
             notes = converted(path, session)
         except TraceFormatError as error:
@@ -218,8 +218,8 @@ def _say(server: MonitorServer, path: Path, arguments: SimpleNamespace) -> None:
 def _show(server: MonitorServer) -> None:
     """Show it in a browser, and wait until it ends."""
     # Through a private file that redirects there, because all users can see a browser's arguments.
-    with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
-        page = Path(folder, "monitor.html")
+    with TemporaryFolder() as folder:
+        page = folder.path / "monitor.html"
         page.write_text(_ONWARD.format(url=html.escape(server.url)), encoding="utf-8")
         if not shown(page):
             note(Text("browser_for_address"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -63,10 +63,10 @@ def tftracer_traces(path: Path) -> list[Trace]:
 
     if not path.is_file() or not may_be_tftracers(path):
         return []
-    with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
+    with TemporaryFolder() as folder:
         try:
-            notes = converted(path, Path(folder, "converted.tfvis"))
-            traces = session_traces(Path(folder, "converted.tfvis"), keep_messages=True)
+            notes = converted(path, folder.path / "converted.tfvis")
+            traces = session_traces(folder.path / "converted.tfvis", keep_messages=True)
         except (TraceFormatError, Failure):
             return []  # read like any other file, which identifies its format
     traces[0].notes += notes

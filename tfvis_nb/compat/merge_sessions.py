@@ -1,9 +1,9 @@
 """Add the content of one session to another, and keep only the newest traces."""
 
-import tempfile
 from contextlib import closing
 from pathlib import Path
 
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.session.file.columns import OF_TRACED_RUN, selected, stored
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import Counts
@@ -63,8 +63,8 @@ def add_session(session: SavedSession, source: str | Path, keep: int) -> int:
     nothing is added.
     """
     # A copy, because the counts of recording processes are not in the database.
-    with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder, open_session(source) as other:
-        return _add(session, other.save(Path(folder) / "added.tfvis"), keep)
+    with TemporaryFolder() as folder, open_session(source) as other:
+        return _add(session, other.save(folder.path / "added.tfvis"), keep)
 
 
 def _add(session: SavedSession, copy: Path, keep: int) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.options import only_known_options
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.recording.live.trace_session import TraceSession
 from tfvis_nb.texts import Text
 
@@ -245,10 +246,10 @@ class TracingServer:
 
         source = Path(filename).expanduser()
         notes: list[str] = []
-        with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder:
+        with TemporaryFolder() as folder:
             if not _is_session(source):
-                notes = converted(source, Path(folder, "loaded.tfvis"))
-                source = Path(folder, "loaded.tfvis")
+                notes = converted(source, folder.path / "loaded.tfvis")
+                source = folder.path / "loaded.tfvis"
             if not self.session.path.exists():
                 connect(self.session.path, create=True).close()
                 self._made_for_loading = True

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.display.refusals import Refusal
 from tfvis_nb.session.commands import execute_command
 from tfvis_nb.session.session import SavedSession
@@ -57,7 +57,7 @@ class Opened:
 class MadeFile:
     """A file in its own folder, which is removed when the file has been sent."""
 
-    folder: TemporaryDirectory[str]
+    folder: TemporaryFolder
     path: Path
 
 
@@ -153,13 +153,13 @@ class MonitorService:
         from tfvis_nb.display.pages.page import file_stem
 
         path = self._session.path
-        folder = TemporaryDirectory(prefix="tfvis-nb-")
+        folder = TemporaryFolder()
         try:
             # A separate session object, so that nobody waits for the copy.
             with self._there(), SavedSession(path) as session:
-                copy = session.save(Path(folder.name, "copy.tfvis"))
+                copy = session.save(folder.path / "copy.tfvis")
         except BaseException:
-            folder.cleanup()
+            folder.close()
             raise
         return f"{file_stem(path.stem)}.tfvis", MadeFile(folder, copy)
 

@@ -3,13 +3,13 @@
 Nothing is kept in memory, because a long job has many traces.
 """
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.annotations import to_json
 from tfvis_nb.core.format import format_file_size
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.display.pages.page import file_stem, html_page
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
@@ -92,8 +92,8 @@ def export_trace(session: SavedSession, trace: object, form: object) -> tuple[st
         return name, html_page(found).encode()
     if form == "json":
         return name, chrome_trace_text(found).encode()
-    with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
-        return name, found.to_parquet(Path(folder) / "trace.parquet").read_bytes()
+    with TemporaryFolder() as folder:
+        return name, found.to_parquet(folder.path / "trace.parquet").read_bytes()
 
 
 def export_session(session: SavedSession) -> tuple[str, bytes]:
@@ -105,8 +105,8 @@ def export_session(session: SavedSession) -> tuple[str, bytes]:
     size = session.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)
     if size > MOST_COPIED:
         raise ValueError(Text("session_too_large", size=format_file_size(size), path=str(session.path)))
-    with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
-        return session.path.name, session.save(Path(folder) / "copy.tfvis").read_bytes()
+    with TemporaryFolder() as folder:
+        return session.path.name, session.save(folder.path / "copy.tfvis").read_bytes()
 
 
 def _number(trace: object) -> int:

@@ -3,14 +3,13 @@
 import contextlib
 import dataclasses
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.metadata import Metadata
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.out_of_memory import is_out_of_memory, out_of_memory
 from tfvis_nb.recording.patches import Replacements
@@ -40,8 +39,8 @@ def with_failure(recording: Recording, failure: Metadata, label: str) -> Recordi
         trace = _trace_of(recording, label)
         trace.metadata |= failure
         trace.notes.insert(0, Text("ended_out_of_memory", failure=ended(trace)))
-        with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
-            data = trace.to_parquet(Path(folder) / "trace.parquet").read_bytes()
+        with TemporaryFolder() as folder:
+            data = trace.to_parquet(folder.path / "trace.parquet").read_bytes()
         return dataclasses.replace(recording, format=PARQUET, data=data, epoch_ns=0, layers=None)
     return None
 

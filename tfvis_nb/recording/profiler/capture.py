@@ -1,6 +1,5 @@
 """A TensorFlow profile, from its start to its XSpace, through a temporary folder."""
 
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tfvis_nb.core.progress import progress_after
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.recording.profiler.log_filter import without_profiler_log
 from tfvis_nb.texts import Text
 
@@ -45,7 +45,7 @@ class Profile:
     def __init__(self, levels: Mapping[str, int]) -> None:
         from tensorflow.python.profiler.internal import _pywrap_profiler
 
-        self._folder = tempfile.TemporaryDirectory(prefix="tfvis_nb-", ignore_cleanup_errors=True)
+        self._folder = TemporaryFolder()
         # Not through tf.profiler.experimental, whose running profile belongs to the user.
         self._session: Any = _pywrap_profiler.ProfilerSession()
         options = {name: _Level(level) for name, level in levels.items()}
@@ -53,9 +53,9 @@ class Profile:
             with without_profiler_log():
                 # TensorFlow reads the clock before it prepares the GPU.
                 self._epoch_ns = time.time_ns()
-                self._session.start(self._folder.name, options)
+                self._session.start(str(self._folder.path), options)
         except BaseException:
-            self._folder.cleanup()
+            self._folder.close()
             raise
 
     def stop(self) -> XSpace:
@@ -67,11 +67,11 @@ class Profile:
             # It takes about as long as the profiled code, if that ran many thousands of ops per second.
             with progress_after("TensorFlow is writing its profile"), without_profiler_log():
                 session.export_to_tb()
-            return written(Path(self._folder.name), self._epoch_ns)
+            return written(self._folder.path, self._epoch_ns)
         except errors.OpError as error:
             raise OSError(error.message) from error
         finally:
-            self._folder.cleanup()
+            self._folder.close()
 
 
 def written(folder: Path, epoch_ns: int) -> XSpace:

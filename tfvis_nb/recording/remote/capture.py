@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import io
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral, Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.progress import progress_after
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.reading.sources.damage import briefly
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.remote.service import Answer, Outcome, ask
@@ -176,8 +175,8 @@ def _recorded(
 
 def _ask(address: str, seconds: float, options: TraceOptions) -> Answer:
     """Record a worker; a profile without events counts as none."""
-    with tempfile.TemporaryDirectory(prefix="tfvis-nb-capture-") as folder:
-        answer = ask(address, seconds, options, Path(folder))
+    with TemporaryFolder() as folder:
+        answer = ask(address, seconds, options, folder.path)
     return _checked(address, answer) if len(answer.profile) < _SMALL else answer
 
 
