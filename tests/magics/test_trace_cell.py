@@ -239,6 +239,20 @@ def test_a_cell_that_runs_out_of_memory_says_why(shell: Any) -> None:
     assert says(shell.user_ns["t"].notes[0], "ended_out_of_memory")
 
 
+def test_cell_whose_error_fails_itself_keeps_its_trace(shell: Any) -> None:
+    cell = """%%trace -q t
+class E(Exception):
+    def fails(self): raise ZeroDivisionError
+    __str__ = __repr__ = __bool__ = __len__ = fails
+session.run(total)
+raise E
+"""
+    ran = Ran(shell, cell)
+    assert isinstance(ran.error, CellFailed)
+    assert text_of(ran.error).figures == {"error": "E"}
+    assert len(shell.user_ns["t"].steps) == 1
+
+
 def test_a_cell_that_fails_before_any_run_shows_only_its_error(shell: Any) -> None:
     for code in ("1 / 0", "not python"):
         ran = Ran(shell, f"%%trace t\n{code}")

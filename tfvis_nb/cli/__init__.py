@@ -103,7 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         code = _run(arguments)
-        if sys.stdout is not None:  # for example if the shell has closed it
+        # The output of a script belongs to Python. A shell may have closed it.
+        if sys.stdout is not None and arguments[:1] != ["run"]:
             sys.stdout.flush()
     except BrokenPipeError:
         _write_no_more()  # the reader closed the pipe

@@ -1,5 +1,6 @@
 """Failures of commands, and how they are written to the error output."""
 
+import contextlib
 import sys
 
 import click
@@ -27,5 +28,6 @@ def one_line(message: str) -> str:
 
 def note(message: str) -> None:
     """Write one line on the error output, under the name of the program."""
-    sys.stderr.write(f"tfvis-nb: {one_line(message)}\n")
-    sys.stderr.flush()
+    with contextlib.suppress(Exception):  # scripts may close or replace it
+        sys.stderr.write(f"tfvis-nb: {one_line(message)}\n")
+        sys.stderr.flush()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import io
 import os
 import sys
-import traceback
+import threading
 import types
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,12 @@ from tfvis_nb.cli import INTERRUPTED, verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import in_options
 from tfvis_nb.cli.parameters import FILE, together
+from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.recording.imports import Imports, is_imported
 from tfvis_nb.recording.options import DEVICE_LEVELS, FRAMEWORKS, LEVELS, MODES, TraceOptions
 from tfvis_nb.recording.recorder import Recorder
+from tfvis_nb.recording.sigterm import finish_at_sigterm, no_longer
+from tfvis_nb.recording.thread_frames import pools_allowed
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.save import SUFFIXES, check_target
 
@@ -105,28 +109,29 @@ def command(
     framework = options["framework"]
     options |= {"partition_graphs": not no_partition_graphs, "source": not no_source}
     try:
-        recorder = Recorder(TraceOptions(**options))
+        recorder = Recorder(TraceOptions(**options), encloses=True)
     except ValueError as error:
         raise click.UsageError(text_of(error)) from None
-    recording = WhenImported(recorder, FRAMEWORKS if framework is None else (framework,))
-    recording.install()
+    process = os.getpid()
+    traced = ScriptTrace(script, outputs, recorder, FRAMEWORKS if framework is None else (framework,))
+    traced.begin()
     _call_the_process_python()
     try:
-        failure = None
-        try:
-            status, failure = run_script(script, code, args)
-        finally:
-            complaint = recording.end(failure)
-        if complaint is None and recording.trace is not None:
-            complaint = write(recording.trace, outputs)
+        status, failure = run_script(script, code, args)
+        if os.getpid() != process:
+            return status  # forked by the script; the trace belongs to the parent
+        wait_for_threads()
+        traced.end(failure)
+        # What the script does at exit comes first.
+        atexit._run_exitfuncs()  # noqa: SLF001 - as multiprocessing does
+        complete = traced.write()
     except KeyboardInterrupt:
         # The first Ctrl-C ends the script, another one the work after it.
         note(f"{script}: {Text('interrupted_again')}")
         return INTERRUPTED
-    if complaint is None:
-        return status
-    note(f"{script}: {complaint}")
-    return status or 1
+    finally:
+        traced.close()
+    return status if complete else status or 1
 
 
 def _call_the_process_python() -> None:
@@ -168,73 +173,128 @@ def run_script(
     try:
         exec(code, vars(main))  # noqa: S102 - what was asked for
     except SystemExit as error:
-        return _exit_code(error.code), None
-    except KeyboardInterrupt as error:
-        _show(error)
-        return INTERRUPTED, error
+        return _exit_code(error), None
     except BaseException as error:  # noqa: BLE001 - whatever ends a script, its trace is written
-        _show(error)
-        return 1, error
+        return _shown(error), error
     return 0, None
 
 
-def _exit_code(code: object) -> int:
+def _exit_code(error: SystemExit) -> int:
     """Return the exit code of Python for a SystemExit; a text is printed."""
+    code = error.code
     if code is None:
         return 0
-    if isinstance(code, int):
-        return code & 0xFF
-    sys.stderr.write(f"{code}\n")
+    if issubclass(type(code), int):  # asking for its class may run its code
+        return code & 0xFF if abs(code) <= sys.maxsize else 0xFF
+    with suppress(BaseException):  # the text of any object, on any stream
+        sys.stderr.write(f"{code}")
+    _print("")
     return 1
 
 
-def _show(error: BaseException) -> None:
+def _shown(error: BaseException) -> int:
+    """Show the error of a script as Python does; return the exit code."""
     # The first frame belongs to run_script, not to the script.
-    shown = error.with_traceback(error.__traceback__.tb_next if error.__traceback__ else None)
-    if sys.excepthook is sys.__excepthook__:
-        traceback.print_exception(shown)
-    else:
+    first = error.__traceback__
+    shown = BaseException.with_traceback(error, first.tb_next if first else None)
+    sys.last_type, sys.last_value, sys.last_traceback = type(shown), shown, shown.__traceback__
+    try:
         sys.excepthook(type(shown), shown, shown.__traceback__)
+    except SystemExit as end:
+        return _exit_code(end)
+    except BaseException as other:  # noqa: BLE001 - a hook of the script
+        _print("Error in sys.excepthook:")
+        sys.__excepthook__(type(other), other, other.__traceback__)
+        _print("\nOriginal exception was:")
+        sys.__excepthook__(type(shown), shown, shown.__traceback__)
+    return INTERRUPTED if issubclass(type(error), KeyboardInterrupt) else 1
 
 
-class WhenImported:
-    """Starts recording once TensorFlow or JAX is imported, so that a script can set their variables first.
+def _print(line: str) -> None:
+    with suppress(Exception):
+        sys.stderr.write(f"{line}\n")
 
-    After `end`, ``trace`` is the recording, or None if nothing was recorded.
+
+def wait_for_threads() -> None:
+    """Wait for the threads that Python waits for when a script ends, and for the work of pools."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
+    except KeyboardInterrupt as error:
+        _print(f"Exception ignored in: {threading!r}")  # Python's words
+        sys.__excepthook__(type(error), error, error.__traceback__)
+
+
+class ScriptTrace:
+    """The trace of a script, and the files it is written to.
+
+    Recording starts once TensorFlow or JAX is imported, so that the script can set their variables first. If
+    SIGTERM ends the process, the trace is written before.
     """
 
-    def __init__(self, recorder: Recorder, frameworks: Sequence[str]) -> None:
-        self.trace: RecordedTrace | None = None
+    def __init__(
+        self, script: Path, outputs: Sequence[Path], recorder: Recorder, frameworks: Sequence[str]
+    ) -> None:
+        self._script = script
+        self._outputs = outputs
         self._recorder = recorder
-        self._imports = Imports(dict.fromkeys(frameworks, self._begin))
-        self._stack = ExitStack()
-        self._began: RecordedTrace | None = None
+        self._imports = Imports(dict.fromkeys(frameworks, self._imported))
+        self._process = os.getpid()
+        self._trace: RecordedTrace | None = None
+        self._complaint: str | None = None
+        # SIGTERM ends the script in a thread of its own.
+        self._writing = threading.Lock()
+        self._complete: bool | None = None
 
-    def install(self) -> None:
+    def begin(self) -> None:
         """Wait for the import."""
+        finish_at_sigterm(self._finish)
         self._imports.watch()
 
-    def _begin(self) -> None:
+    def _imported(self) -> None:
         """Start recording, unless another framework imports this one, as TensorFlow imports JAX."""
-        if all(is_imported(name) for name in FRAMEWORKS if name in sys.modules):
+        if os.getpid() == self._process and all(
+            is_imported(name) for name in FRAMEWORKS if name in sys.modules
+        ):
             self._imports.end()
-            self._began = self._stack.enter_context(self._recorder)
+            self._trace = self._recorder.__enter__()
 
-    def end(self, failure: BaseException | None) -> str | None:
-        """End the recording, given the error of the script; return why there is no trace, or None."""
-        from tfvis_nb.core.errors import EmptyTraceError
+    def end(self, failure: BaseException | None) -> None:
+        """End the recording, given the error of the script."""
+        self._end(
+            lambda: self._recorder.__exit__(type(failure) if failure is not None else None, failure, None)
+        )
 
+    def _end(self, end: Callable[[], None]) -> None:
         self._imports.end()
-        if self._began is None:
-            return Text("script_without_framework")
+        if self._trace is None:
+            self._complaint = Text("script_without_framework")
+            return
         try:
-            self._stack.__exit__(type(failure) if failure else None, failure, None)
+            end()
         except EmptyTraceError as error:
-            return text_of(error)
-        if not self._began.ready:
-            return Text("nothing_recorded", reason=self._began.reason)
-        self.trace = self._began
-        return None
+            self._complaint = text_of(error)
+
+    def write(self) -> bool:
+        """Write the files, and report them; return whether everything was written."""
+        with self._writing, pools_allowed():
+            if self._complete is None:
+                complaint = self._complaint
+                if self._trace is not None and self._trace.ready:
+                    complaint = write(self._trace, self._outputs)
+                elif self._trace is not None:
+                    complaint = complaint or Text("nothing_recorded", reason=self._trace.reason)
+                if complaint is not None:
+                    note(f"{self._script}: {complaint}")
+                self._complete = complaint is None
+            return self._complete
+
+    def _finish(self) -> None:
+        self._end(self._recorder.end_at_sigterm)
+        self.write()
+
+    def close(self) -> None:
+        """Leave SIGTERM to the script again."""
+        no_longer(self._finish)
 
 
 def write(trace: Trace, outputs: Sequence[Path]) -> str | None:
@@ -259,6 +319,8 @@ def write(trace: Trace, outputs: Sequence[Path]) -> str | None:
             complaints.append(Text("file_unwritable", path=path, reason=error))
             continue
         for file in written:
-            # Separate from the output of the script.
+            # Separate from the output of the script, and after it.
+            with suppress(Exception):
+                sys.stdout.flush()
             note(Text("files_written", files=os.path.relpath(file)))
     return "; ".join(complaints) or None

@@ -78,4 +78,6 @@ def _screen() -> TextIO | None:
     # Notebooks keep blanked output, which for standard error is a red strip.
     if type(sys.stdout).__module__.partition(".")[0] == "ipykernel":
         return sys.stdout
-    return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
+    with contextlib.suppress(Exception):  # the program may have closed or replaced it
+        return sys.stderr if sys.stderr.isatty() else None
+    return None

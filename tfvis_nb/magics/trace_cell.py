@@ -15,6 +15,7 @@ from tfvis_nb.magics.results import Results
 from tfvis_nb.recording import Recorder, trace
 from tfvis_nb.recording.options import FRAMEWORKS, LEVELS, MODES
 from tfvis_nb.recording.step_times import StepTimes, put_tracing_cost
+from tfvis_nb.recording.user_errors import type_name
 from tfvis_nb.run_history.cell import running_cell
 from tfvis_nb.texts import Text, text_of
 
@@ -165,9 +166,10 @@ class TraceMagic:
         silent = self._shell.displayhook.semicolon_at_end_of_expression(cell)
         with self._numbered(self._above(line, cell), "\npass" if silent else ""):
             result = self._shell.run_cell(cell, store_history=False)
-        error = result.error_before_exec or result.error_in_exec
+        before = result.error_before_exec
+        error = result.error_in_exec if before is None else before
         if error is not None:
-            raise CellFailed(Text("cell_failed", error=type(error).__name__)) from error
+            raise CellFailed(Text("cell_failed", error=type_name(error))) from error
 
     def _above(self, line: str, cell: str) -> str:
         """Return the lines above the code in the cell, as Python: the magic's line, and blank lines."""

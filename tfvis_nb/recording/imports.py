@@ -27,15 +27,15 @@ class Imports(importlib.abc.MetaPathFinder):
     def watch(self) -> None:
         """Call the functions of imported packages, and wait for the others."""
         for name in [name for name in self._waiting if is_imported(name)]:
-            self._waiting.pop(name)()
+            if name in self._waiting:  # one of the functions may end the waiting
+                self._waiting.pop(name)()
         if self._waiting:
             sys.meta_path.insert(0, self)
 
     def end(self) -> None:
         """Stop waiting."""
         self._waiting.clear()
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
 
     def find_spec(
         self,
@@ -55,7 +55,7 @@ class Imports(importlib.abc.MetaPathFinder):
         execute = loader.exec_module
 
         def executed(module: types.ModuleType) -> None:
-            del loader.exec_module
+            vars(loader).pop("exec_module", None)  # once, if several recordings wait
             try:
                 execute(module)
             except BaseException:

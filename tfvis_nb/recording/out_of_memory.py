@@ -17,6 +17,7 @@ from tfvis_nb.recording.imports import is_imported
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles
+from tfvis_nb.recording.user_errors import cause_of, message_of
 
 _DEEPEST = 32
 """How many errors of a chain of causes are checked."""
@@ -34,7 +35,7 @@ def out_of_memory(
     no code is kept.
     """
     exhausted = next(filter(is_out_of_memory, _causes(error)), None)
-    message = str(exhausted)
+    message = message_of(exhausted)
     asked = parsed(message)
     if exhausted is None or asked is None:
         return {}
@@ -65,7 +66,8 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
     # TensorFlow has no error type for a constant that does not fit, or for a copy to a full GPU.
     kinds = (errors.ResourceExhaustedError, errors.InvalidArgumentError, errors.InternalError, MemoryError)
-    return isinstance(error, kinds) and parsed(str(error)) is not None
+    # Accessing __class__ may run code of the error; its type does not.
+    return issubclass(type(error), kinds) and parsed(message_of(error)) is not None
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -73,7 +75,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         if error is None:
             return
         yield error
-        error = error.__cause__ or error.__context__
+        error = cause_of(error, context=True)
 
 
 def _is_host(asked: dict[str, Any], message: str) -> bool:
@@ -93,7 +95,7 @@ def _put_code(
     """Add op types and the user's lines to rows; the first row is the failed one."""
     files = SourceFiles()
     nodes = GraphNodes(functions)
-    called = eager_op(str(error))
+    called = eager_op(message_of(error))
     first = [functions[called]] if called in functions else []
     own_graph = getattr(getattr(error, "op", None), "graph", None)
     every = [own_graph, *first, *graphs, *reversed(functions.values())]

@@ -1,5 +1,6 @@
 """Replace attributes of TensorFlow during a recording, and restore them afterwards."""
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,3 +64,13 @@ def _relink(owner: Any, name: str, old: Any, new: Any) -> None:
             before = layer.replacement
             layer.original, layer.replacement = new, layer.make(new)
             _relink(owner, name, before, layer.replacement)
+
+
+def _forked() -> None:
+    """Make a new lock in a child process: a thread of its parent may hold the old one."""
+    global _LOCK  # noqa: PLW0603
+    _LOCK = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

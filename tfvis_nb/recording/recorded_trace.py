@@ -43,6 +43,10 @@ class RecordedTrace(Trace):
         """Why nothing was recorded; empty while the block runs and if something was recorded."""
         return self._reason
 
+    def give_up(self, reason: str) -> None:
+        """Remember why nothing will be recorded."""
+        self._reason = reason
+
     def fill(
         self,
         tensorflow: TensorFlowTracer | None,
@@ -81,7 +85,7 @@ class RecordedTrace(Trace):
         if trace is None:
             nothing = "nothing_ran" if tensorflow or jax else "nothing_imported"
             reason = "; ".join(remarks) or Text("no_session_ran" if options.mode == "session" else nothing)
-            self._reason = reason
+            self.give_up(reason)
             raise EmptyTraceError(Text("nothing_recorded", reason=reason))
         trace.metadata |= failure or {}
         # Take over all attributes of the Trace.

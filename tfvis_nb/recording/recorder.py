@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import threading
 import traceback
+from collections.abc import Sequence
 from contextlib import ContextDecorator
 from pathlib import Path
 from types import FrameType, TracebackType
 
 from tfvis_nb.core.errors import EmptyTraceError
-from tfvis_nb.core.labels import printable
 from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.frameworks import to_record
@@ -21,18 +22,23 @@ from tfvis_nb.recording.jax.tracer import JaxTracer
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.out_of_memory import out_of_memory
 from tfvis_nb.recording.recorded_trace import RecordedTrace
+from tfvis_nb.recording.sigterm import finish_at_sigterm, no_longer
 from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
 from tfvis_nb.recording.thread_errors import ThreadErrors
-from tfvis_nb.recording.thread_frames import frames_of_threads
+from tfvis_nb.recording.thread_frames import frames_of_threads, module_of, pools_allowed, unfinished_work
+from tfvis_nb.recording.user_errors import add_note, in_a_line
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.save import check_target, save
 
 _switching = threading.Lock()
 _active: Recorder | None = None
-_latest: RecordedTrace | None = None
+_enclosing: Recorder | None = None
+"""The recorder of a whole program, which goes on around the blocks of the program."""
 
-_LONGEST_ERROR = 300
-"""Maximum number of characters of an error in a note."""
+_of_parents: list[object] = []
+"""What a forked process must not even delete, because its parent is recording with it."""
+
+_latest: RecordedTrace | None = None
 
 SUSPENDABLE = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 """Code flags of frames that can leave every stack and still continue later."""
@@ -44,9 +50,11 @@ class Recorder(ContextDecorator):
     Made by `trace`, which describes it.
     """
 
-    def __init__(self, options: TraceOptions, path: Path | None = None) -> None:
+    def __init__(self, options: TraceOptions, path: Path | None = None, *, encloses: bool = False) -> None:
+        """Prepare a recording; one that `encloses` others goes on around them, with what they recorded."""
         self._options = options
         self._path = path
+        self._encloses = encloses
         self._begin()
 
     def _begin(self) -> None:
@@ -56,28 +64,42 @@ class Recorder(ContextDecorator):
         self._threads, self._dumps = ThreadErrors(), HeapDumps()
         self._trace = RecordedTrace()
         self._owner: FrameType | None = None
+        self._earlier_threads: list[threading.Thread] = []
         self._remarks: list[str] = []
+        self._suspended = False
+        # SIGTERM ends the recording in a thread of its own.
+        self._ending = threading.Lock()
+        self._ended = False
 
     def __enter__(self) -> RecordedTrace:
-        global _active
+        global _active, _enclosing  # noqa: PLW0603
         frameworks = to_record(self._options.framework)
         with _switching:
             remarks: list[str] = []
-            if _active is not None:
+            if _active is not None and not self._encloses:
                 if _active._is_wanted():  # noqa: SLF001
                     raise RuntimeError(Text("already_tracing"))
                 _active._stop()  # noqa: SLF001
                 remarks.append(Text("trace_left_open"))
             self._begin()
-            _active, self._owner, self._remarks = self, _caller(), remarks
+            self._owner, self._remarks = _caller(), remarks
+            self._earlier_threads = threading.enumerate()
             begin = {"tensorflow": self._record_tensorflow, "jax": self._record_jax}
             try:
+                if self._encloses:
+                    _enclosing, self._suspended = self, _active is not None
+                else:
+                    _active = self
+                    if _enclosing is not None:
+                        _enclosing._suspend()
                 # Keras may import its backend, and the block may import both.
                 wanted = {name: begin[name] for name in frameworks}
                 self._imports = Imports(wanted | {"keras": self._mark_batches})
                 self._imports.watch()
                 self._threads.install()
                 self._dumps.install()
+                if self._path is not None:
+                    finish_at_sigterm(self.end_at_sigterm)
             except BaseException:  # an interrupt here would leave TensorFlow patched
                 self._stop()
                 raise
@@ -86,40 +108,86 @@ class Recorder(ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        remarks = unfinished_work(self._earlier_threads)
+        if error is None:
+            self._end(None, remarks)
+            return
+        # The user's exception is more useful than ours.
+        try:
+            self._end(error, remarks)
+        except EmptyTraceError:
+            pass
+        except Exception as failure:  # noqa: BLE001
+            add_note(error, failure)
+
+    def end_at_sigterm(self) -> None:
+        """End the recording because the process is about to end."""
+        self._end(None, [Text("ended_by_sigterm")])
+
+    def _end(self, error: BaseException | None, remarks: Sequence[str]) -> None:
+        """End the recording, unless it has ended or belongs to the process that this one was forked from."""
+        with self._ending:
+            if self._ended:
+                return
+            self._ended = True
+            self._remarks += remarks
+            try:
+                with _switching:
+                    self._stop()
+                with pools_allowed():
+                    self._fill(error)
+            finally:
+                self._dumps.close()
+                no_longer(self.end_at_sigterm)
+
+    def _fill(self, error: BaseException | None) -> None:
         global _latest  # noqa: PLW0603 - what `tfvis_nb.last_trace` shows
-        with _switching:
-            self._stop()
         tensorflow, jax = self._tensorflow, self._jax
         self._tensorflow = self._jax = None
-        try:
-            failure, of_thread = self._failures(tensorflow, error)
-            if error is not None and not failure:
-                self._remarks.append(Text("ended_by_error", error=_in_a_line(error)))
-            self._trace.fill(
-                tensorflow, jax, self._options, self._remarks, failure or of_thread, in_thread=bool(of_thread)
-            )
-        except EmptyTraceError:
-            # The user's exception is more useful than the message that nothing ran.
-            if error is None:
-                raise
-        else:
-            _latest = self._trace
-            self._write(error)
-        finally:
-            self._dumps.close()
+        failure, of_thread = self._failures(tensorflow, error)
+        if error is not None and not failure:
+            self._remarks.append(Text("ended_by_error", error=in_a_line(error)))
+        self._trace.fill(
+            tensorflow, jax, self._options, self._remarks, failure or of_thread, in_thread=bool(of_thread)
+        )
+        _latest = self._trace
+        if self._path is not None:
+            save(self._trace, self._path)
 
     def _record_tensorflow(self) -> None:
         self._tensorflow = TensorFlowTracer(self._options)
-        self._tensorflow.install()
+        self._tensorflow.watch()
+        if not self._suspended:
+            self._tensorflow.install()
 
     def _record_jax(self) -> None:
         if self._options.mode != "session":
             self._jax = JaxTracer(self._options)
-            self._jax.install()
+            if not self._suspended:
+                self._jax.install()
 
     def _mark_batches(self) -> None:
-        if self._jax is not None:
+        if self._jax is not None and not self._suspended:
             self._jax.mark_batches()
+
+    def _suspend(self) -> None:
+        """Leave the profilers to a recording that begins inside this one."""
+        self._suspended = True
+        for tracer in (self._jax, self._tensorflow):
+            if tracer is not None:
+                tracer.remove()
+
+    def _resume(self, inner: Recorder) -> None:
+        """Go on, with what the recording inside this one has recorded."""
+        self._suspended = False
+        if inner._options != self._options:
+            self._remarks.append(Text("block_with_other_options"))
+        if self._tensorflow is not None:
+            self._tensorflow.take(inner._tensorflow)
+            self._tensorflow.install()
+        if self._jax is not None:
+            self._jax.take(inner._jax)
+            self._jax.install()
 
     def _failures(
         self, tensorflow: TensorFlowTracer | None, error: BaseException | None
@@ -133,25 +201,20 @@ class Recorder(ContextDecorator):
         failure = out_of_memory(error, functions, graphs, self._dumps)
         return failure, {} if failure else out_of_memory(self._threads.error, functions, graphs, self._dumps)
 
-    def _write(self, error: BaseException | None) -> None:
-        if self._path is None:
-            return
-        try:
-            save(self._trace, self._path)
-        except (OSError, ValueError) as failure:
-            if error is None:
-                raise
-            error.add_note(str(failure))
-
     def _recreate_cm(self) -> Recorder:
         """Give each call of a decorated function, even in other threads, its own recorder."""
         return Recorder(self._options, self._path)
 
     def _stop(self) -> None:
-        global _active  # noqa: PLW0603
+        global _active, _enclosing  # noqa: PLW0603
         self._owner = None
-        if _active is self:
-            _active = None
+        resumed = None
+        if _enclosing is self:
+            if _active is not None:
+                _active._stop()  # noqa: SLF001
+            _enclosing = None
+        elif _active is self:
+            _active, resumed = None, _enclosing
         self._imports.end()
         self._threads.remove()
         self._dumps.remove()
@@ -160,8 +223,25 @@ class Recorder(ContextDecorator):
             if self._jax is not None:
                 self._jax.remove()
         finally:
-            if self._tensorflow is not None:
-                self._tensorflow.remove()
+            try:
+                if self._tensorflow is not None:
+                    self._tensorflow.end()
+                    self._tensorflow.remove()
+            finally:
+                if resumed is not None:
+                    resumed._resume(self)  # noqa: SLF001
+
+    def _leave(self) -> None:
+        """Leave the recording to the process that this one was forked from."""
+        self._ending, self._ended = threading.Lock(), True
+        _of_parents.append((self._jax, self._tensorflow))
+        self._imports.end()
+        self._threads.remove()
+        self._dumps.remove()
+        for tracer in (self._jax, self._tensorflow):
+            if tracer is not None:
+                tracer.leave()
+        self._trace.give_up(Text("recorded_by_parent"))
 
     def _is_wanted(self) -> bool:
         """Whether the code that started this recording can still end it."""
@@ -287,14 +367,6 @@ def latest() -> RecordedTrace | None:
     return _latest
 
 
-def _in_a_line(error: BaseException) -> str:
-    """Return the type of an error and the first line of its message."""
-    if type(error).__module__.startswith("tfvis_nb."):
-        error = error.__cause__ or error  # the failure of a cell has the error of the code as its cause
-    first, *_ = str(error).splitlines() or [""]
-    return printable(f"{type(error).__name__}: {first}".removesuffix(": "), _LONGEST_ERROR)
-
-
 def _target(path: str | Path) -> Path:
     """Return the path to write to, relative to the current folder now; ValueError if it is invalid."""
     target = Path(path).expanduser().absolute()
@@ -306,4 +378,18 @@ def _caller() -> FrameType:
     """Return the frame whose ``with`` statement is being entered."""
     inside = (__name__, "contextlib")
     stack = traceback.walk_stack(sys._getframe())  # noqa: SLF001
-    return next(frame for frame, _ in stack if frame.f_globals.get("__name__") not in inside)
+    return next(frame for frame, _ in stack if module_of(frame) not in inside)
+
+
+def _forked() -> None:
+    """Let a child process record for itself."""
+    global _switching, _active, _enclosing  # noqa: PLW0603
+    _switching = threading.Lock()
+    for recorder in (_active, _enclosing):
+        if recorder is not None:
+            recorder._leave()  # noqa: SLF001
+    _active = _enclosing = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,5 +1,7 @@
 """The recorder of TensorFlow: sessions, profiler, and notes on the executed code."""
 
+from __future__ import annotations
+
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.sessions.runs import SessionTracer
@@ -7,25 +9,43 @@ from tfvis_nb.recording.stacks.watch import SourceWatch
 
 
 class TensorFlowTracer:
-    """Records between `install` and `remove`."""
+    """Records between `install` and `remove`, several times if needed."""
 
     def __init__(self, options: TraceOptions) -> None:
         self.profiles = ProfileTracer(options)
         self.sessions = SessionTracer(options, lambda: self.profiles.active)
         self.sources = SourceWatch() if options.source else None
 
-    def install(self) -> None:
-        """Start recording; this imports TensorFlow."""
+    def watch(self) -> None:
+        """Start to note the code that runs, until `end`; this imports TensorFlow."""
         if self.sources is not None:
             self.sources.install()
+
+    def install(self) -> None:
+        """Start or continue recording."""
         self.sessions.install()
         self.profiles.install()
 
     def remove(self) -> None:
-        """End the recording, and restore TensorFlow."""
+        """Stop recording, and restore TensorFlow."""
         try:
             self.sessions.remove()
         finally:
-            if self.sources is not None:
-                self.sources.remove()
             self.profiles.remove()
+
+    def end(self) -> None:
+        """End the notes."""
+        if self.sources is not None:
+            self.sources.remove()
+
+    def take(self, other: TensorFlowTracer | None) -> None:
+        """Add what another tracer has recorded since `remove`."""
+        if other is not None:
+            self.sessions.take(other.sessions)
+            self.profiles.take(other.profiles)
+
+    def leave(self) -> None:
+        """Restore TensorFlow in a forked process, whose parent is recording."""
+        self.sessions.leave()
+        self.profiles.leave()
+        self.end()

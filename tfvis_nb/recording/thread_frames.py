@@ -1,11 +1,22 @@
 """The Python frames of the threads of this process."""
 
+import concurrent.futures.thread
 import gc
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from itertools import accumulate, chain, repeat, starmap, takewhile
 from types import FrameType
 from typing import Any
+
+from tfvis_nb.texts import Text
+
+
+def module_of(frame: FrameType) -> str:
+    """Return the name of the module whose code a frame runs; empty if the program has replaced it."""
+    name = frame.f_globals.get("__name__")
+    return name if type(name) is str else ""
 
 
 def frames_of_threads() -> list[FrameType]:
@@ -34,3 +45,31 @@ def frames_of_threads() -> list[FrameType]:
         if collects:
             gc.enable()
     return [frame for stack in found for frame in stack]
+
+
+def unfinished_work(earlier: Collection[threading.Thread]) -> list[str]:
+    """Return a note on the threads that Python waits for and that started after the `earlier` ones."""
+    tops = sys._current_frames()  # noqa: SLF001
+    known = {id(thread) for thread in (*earlier, threading.current_thread())}
+    going_on = [
+        thread
+        for thread in threading.enumerate()
+        if id(thread) not in known and not thread.daemon and not _is_idle(tops.get(thread.ident or 0))
+    ]
+    return [Text("threads_unfinished", threads=len(going_on))] if going_on else []
+
+
+def _is_idle(top: FrameType | None) -> bool:
+    """Whether a thread waits for work in a pool, as threads of pools do until Python ends."""
+    return top is None or top.f_code is concurrent.futures.thread._worker.__code__  # noqa: SLF001
+
+
+@contextmanager
+def pools_allowed() -> Iterator[None]:
+    """Allow new work in pools, which Python refuses as soon as the main thread has ended."""
+    pools: Any = concurrent.futures.thread
+    refused, pools._shutdown = pools._shutdown, False  # noqa: SLF001
+    try:
+        yield
+    finally:
+        pools._shutdown = refused  # noqa: SLF001

@@ -5,6 +5,8 @@ profiler runs as soon as JAX is imported. TensorFlow also imports JAX if it is i
 one of their profilers has the kernels. So with TensorFlow, the profiler waits until JAX has devices.
 """
 
+from __future__ import annotations
+
 import sys
 import threading
 from typing import Any
@@ -19,7 +21,7 @@ from tfvis_nb.texts import Text
 
 
 class JaxTracer:
-    """Profiles between `install` and `remove`, except while the program itself profiles.
+    """Profiles between `install` and `remove`, several times if needed, except while the program profiles.
 
     ``recorded`` has the profiles in order, ``remarks`` the notes about missing data and data from elsewhere,
     each once.
@@ -73,8 +75,21 @@ class JaxTracer:
         self._keras.remove()
         self._replacements.undo()
         with self._lock:
-            self._open = self._lent = False
+            self._open = self._lent = self._began = False
             self._end()
+
+    def take(self, other: JaxTracer | None) -> None:
+        """Add the profiles of another tracer, which recorded since `remove`."""
+        if other is not None:
+            self.recorded += other.recorded
+            self.remarks |= other.remarks
+
+    def leave(self) -> None:
+        """Restore everything in a forked process, whose profile must not end."""
+        self._lock = threading.RLock()
+        self._open = self._lent = False
+        self._keras.remove()
+        self._replacements.undo()
 
     def lend(self) -> None:
         """End the profile, because one that the program starts needs the profiler."""

@@ -12,7 +12,7 @@ import traceback
 from types import FrameType
 from typing import Protocol
 
-from tfvis_nb.recording.thread_frames import frames_of_threads
+from tfvis_nb.recording.thread_frames import frames_of_threads, module_of
 
 LOOK_S = 1.0
 """How often to check whether phases still run; code that needs the profiler checks immediately."""
@@ -63,7 +63,7 @@ def forget(phases: Phases) -> None:
 def running_function() -> FrameType | None:
     """Return the Keras function that called this one, if the Keras functions are known."""
     for frame, _ in traceback.walk_stack(sys._getframe()):  # noqa: SLF001
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        package = module_of(frame).partition(".")[0]
         if frame.f_code.co_name in _FUNCTIONS and package in _PACKAGES:
             return frame
     return None

@@ -6,6 +6,8 @@ such a run holds a lock. A run that cannot get it is traced at ``SOFTWARE_TRACE`
 only misses GPU rows. A profile recorded together with the runs holds the same lock, and has those rows.
 """
 
+import contextlib
+import os
 import sys
 import threading
 import time
@@ -73,7 +75,7 @@ class ProfilerSlot:
             yield granted
         finally:
             if held:
-                _PROFILER.release()
+                release_profiler()
 
     def _acquired(self, *, blocking: bool) -> bool:
         if blocking:
@@ -121,10 +123,21 @@ def hold_profiler(wait_s: float) -> bool:
 
 def release_profiler() -> None:
     """Allow full traces again."""
-    _PROFILER.release()
+    with contextlib.suppress(RuntimeError):  # a process forked meanwhile has a new lock
+        _PROFILER.release()
 
 
 def profiler_active() -> bool:
     """Whether the user's own code has started ``tf.profiler``."""
     modules = ("tensorflow.python.profiler.profiler_v2", "tensorflow.python.eager.profiler")
     return any(getattr(sys.modules.get(name), "_profiler", None) is not None for name in modules)
+
+
+def _forked() -> None:
+    """Forget the parent's profiler in a child process."""
+    global _PROFILER  # noqa: PLW0603
+    _PROFILER = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

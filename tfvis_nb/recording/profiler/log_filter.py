@@ -39,7 +39,8 @@ class _Filter:
         if self._target != _STDERR:
             yield
             return
-        sys.stderr.flush()
+        with contextlib.suppress(Exception):  # the program may have closed or replaced it
+            sys.stderr.flush()
         target = self._target = os.dup(_STDERR)
         os.dup2(self._writing, _STDERR)
         try:

@@ -5,6 +5,8 @@ and the two exclude each other. While it runs, sessions are traced at ``SOFTWARE
 their kernels.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from typing import Any
@@ -27,7 +29,7 @@ PATIENCE_S = 0.5
 
 
 class ProfileTracer:
-    """Profiles between the first eager call after `install` and `remove`.
+    """Profiles between the first eager call after `install` and `remove`, several times if needed.
 
     ``recorded`` has the profiles in order, ``graphs`` the graphs of instantiated functions, ``remarks`` the
     notes about missing data and data from elsewhere, each once.
@@ -80,7 +82,21 @@ class ProfileTracer:
                 self._end()
             finally:
                 self._release()
-                self.graphs = self._functions.taken()
+                self.graphs += self._functions.taken()
+
+    def take(self, other: ProfileTracer) -> None:
+        """Add the profiles of another tracer, which recorded since `remove`."""
+        self.recorded += other.recorded
+        self.graphs += other.graphs
+        self.remarks |= other.remarks
+
+    def leave(self) -> None:
+        """Restore everything in a forked process, whose profile must not end."""
+        self._lock = threading.RLock()
+        self._open = self._lent = self._holds = False
+        self._calls.end()
+        self._keras.remove()
+        self._replacements.undo()
 
     def lend(self) -> None:
         """End the profile, because one that the user's code starts needs the profiler."""

@@ -6,11 +6,13 @@ initialisers and ``MonitoredSession`` all end in one method,
 replaced; hooks and a wrapped ``run`` would each miss some of these.
 """
 
+from __future__ import annotations
+
 import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfvis_nb.recording.options import TraceOptions
@@ -80,6 +82,20 @@ class SessionTracer:
                 self.missed["runs_unfinished"] += self._running
         self._replacements.undo()
         self._callables.release()
+
+    def take(self, other: SessionTracer) -> None:
+        """Add the runs of another tracer, which recorded since `remove`."""
+        for run in other.runs:
+            self._runs.append(replace(run, number=next(self._numbers)))
+        self.missed += other.missed
+        self.slot.lowered += other.slot.lowered
+        self.slot.beside += other.slot.beside
+
+    def leave(self) -> None:
+        """Restore TensorFlow's methods in a forked process."""
+        self._lock = threading.Lock()
+        self._open = False
+        self._replacements.undo()
 
     @property
     def active(self) -> bool:
