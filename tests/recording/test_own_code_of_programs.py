@@ -35,12 +35,12 @@ def hostile() -> Exception:
     """Return an error all of whose own code fails."""
 
     class Type(type):
-        __name__ = __module__ = property(fails)  # type: ignore[assignment]
+        __name__ = __module__ = property(fails)
 
     class Hostile(Exception, metaclass=Type):  # noqa: N818
-        __str__ = __repr__ = __bool__ = __len__ = __eq__ = add_note = fails  # type: ignore[assignment]
+        __str__ = __repr__ = __bool__ = __len__ = __eq__ = add_note = fails
         __hash__ = None  # type: ignore[assignment]
-        __class__ = __cause__ = __context__ = property(fails)  # type: ignore[assignment]
+        __class__ = __cause__ = __context__ = property(fails)
 
     return Hostile()
 
@@ -103,16 +103,16 @@ def test_unwritable_file_becomes_a_note_of_the_users_error(total: Any, tmp_path:
 
 def test_globals_of_programs_are_not_asked(total: Any) -> None:
     class Name:
-        __eq__ = __str__ = fails  # type: ignore[assignment]
+        __eq__ = __str__ = fails
         __hash__ = None  # type: ignore[assignment]
 
     variables = {"__name__": Name(), "tv": tv, "total": total}
     exec("with tv.trace() as t:\n    total.eval()", variables)
-    assert len(variables["t"].steps) == 1  # type: ignore[attr-defined]
+    assert len(variables["t"].steps) == 1
 
 
 def test_error_hook_of_threads_gets_failing_errors(total: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    got = []
+    got: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", got.append)
 
     def work() -> None:

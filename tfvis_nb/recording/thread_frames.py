@@ -5,7 +5,7 @@ import gc
 import sys
 import threading
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import accumulate, chain, repeat, starmap, takewhile
 from types import FrameType
 from typing import Any
@@ -51,12 +51,14 @@ def unfinished_work(earlier: Collection[threading.Thread]) -> list[str]:
     """Return a note on the threads that Python waits for and that started after the `earlier` ones."""
     tops = sys._current_frames()  # noqa: SLF001
     known = {id(thread) for thread in (*earlier, threading.current_thread())}
-    going_on = [
-        thread
-        for thread in threading.enumerate()
-        if id(thread) not in known and not thread.daemon and not _is_idle(tops.get(thread.ident or 0))
-    ]
-    return [Text("threads_unfinished", threads=len(going_on))] if going_on else []
+    with suppress(Exception):  # threads of the program may have code of their own
+        going_on = [
+            thread
+            for thread in threading.enumerate()
+            if id(thread) not in known and not thread.daemon and not _is_idle(tops.get(thread.ident or 0))
+        ]
+        return [Text("threads_unfinished", threads=len(going_on))] if going_on else []
+    return []
 
 
 def _is_idle(top: FrameType | None) -> bool:
