@@ -181,7 +181,7 @@ def run_script(
 
 def _exit_code(error: SystemExit) -> int:
     """Return the exit code of Python for a SystemExit; a text is printed."""
-    code = error.code
+    code: Any = error.code
     if code is None:
         return 0
     if issubclass(type(code), int):  # asking for its class may run its code
