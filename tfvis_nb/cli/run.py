@@ -185,7 +185,8 @@ def _exit_code(error: SystemExit) -> int:
     if code is None:
         return 0
     if issubclass(type(code), int):  # asking for its class may run its code
-        return code & 0xFF if abs(code) <= sys.maxsize else 0xFF
+        number = int.__int__(code)
+        return number & 0xFF if abs(number) <= sys.maxsize else 0xFF
     with suppress(BaseException):  # the text of any object, on any stream
         sys.stderr.write(f"{code}")
     _print("")
