@@ -25,11 +25,13 @@ from tests.support.apart import apart
 from tests.support.changing_calls import changing_calls
 from tests.support.texts import raises_id
 from tfvis_nb import events
-from tfvis_nb.cli import main, opened
+from tfvis_nb.cli import main, opened, run
 from tfvis_nb.compat.tfvis_timeline import Timeline
 from tfvis_nb.core.output_path import UNFINISHED
+from tfvis_nb.display.pages.page import PageTooLargeError
 from tfvis_nb.run_history import files as history
 from tfvis_nb.session.file.schema import new_session
+from tfvis_nb.texts import Text
 from tfvis_nb.writing.save import save
 
 TABLE = {
@@ -55,6 +57,7 @@ TABLE = {
     "session/file/counters.py": "tests/session/test_files_beside_sessions.py",
     "session/file/creation.py": "tests/session/test_files_beside_sessions.py",
     "session/file/database.py": "tests/session/test_files_beside_sessions.py",
+    "session/file/left_files.py": "a copy in a temporary folder of its own: tests/session/test_killed_jobs.py",
     "session/file/dead_writers.py": "tests/session/test_files_beside_sessions.py",
 }
 """The modules that create, replace or delete files by themselves, and where each is tried.
@@ -252,6 +255,20 @@ def test_steps_replace_only_traces(kind: str, tmp_path: Path) -> None:
     shutil.rmtree(path) if kind == "folder" else path.unlink()
     for _ in range(2):
         assert len(save(of_messages(MESSAGE, MESSAGE), tmp_path / "run.pb")) == 2
+
+
+def test_a_table_in_place_of_a_page_replaces_only_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*_: object, **__: object) -> None:
+        raise PageTooLargeError("too large")
+
+    monkeypatch.setattr(tv.Trace, "to_html", too_large)
+    (tmp_path / "run.parquet").write_text("mine")
+    assert Text("step_in_the_way", path=str(tmp_path / "run.parquet")) in str(
+        run.write(TRACE, [tmp_path / "run.html"])
+    )
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("run.parquet", "mine")]
 
 
 def test_the_history_deletes_only_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,11 @@ def test_saving(made: Callable[..., TracingServer], session: Any, tmp_path: Path
         session.run("loss:0")
         server.save_session(copy)
         session.run("loss:0")
-        server.save_session(str(copy))
+        link = tmp_path / "link.pickle"
+        link.symlink_to(copy)
+        server.save_session(str(link))
+        assert link.is_symlink()
+        link.unlink()
         for taken in (server.session.path, tmp_path / "run.tfvis"):
             with raises_id(FileExistsError, "save_over_recording"):
                 server.save_session(taken)

@@ -304,7 +304,7 @@ def write(trace: Trace, outputs: Sequence[Path]) -> str | None:
     A page too large for a browser is written as a table instead, so that the run is not lost.
     """
     from tfvis_nb.display.pages.page import PageTooLargeError
-    from tfvis_nb.writing.save import save
+    from tfvis_nb.writing.save import check_free, save
 
     complaints = []
     for path in outputs:
@@ -312,7 +312,9 @@ def write(trace: Trace, outputs: Sequence[Path]) -> str | None:
             try:
                 written = save(trace, path)
             except PageTooLargeError as error:
-                written = save(trace, path.with_suffix(".parquet"))
+                table = path.with_suffix(".parquet")
+                check_free([table])
+                written = save(trace, table)
                 complaints.append(
                     Text("written_as_table", reason=in_options(text_of(error)), file=written[0])
                 )

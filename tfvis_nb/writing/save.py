@@ -136,15 +136,15 @@ def _save_messages(trace: Trace, path: Path) -> list[Path]:
             path.with_name(f"{stem}{number}{suffix}")
             for (number, *_), (suffix, _) in zip(named, contents, strict=True)
         ]
-        _check_free(paths)
+        check_free(paths)
     for target, (_, content) in zip(paths, contents, strict=True):
         with whole(target) as file:
             file.write_bytes(content)
     return paths
 
 
-def _check_free(paths: Sequence[Path]) -> None:
-    """Raise ValueError if a file that was not named by the caller exists, and is no trace."""
+def check_free(paths: Sequence[Path]) -> None:
+    """Raise ValueError if there is something else than a trace at a path that the user did not name."""
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
 
     for path in paths:
