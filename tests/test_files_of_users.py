@@ -57,7 +57,7 @@ TABLE = {
     "session/file/counters.py": "tests/session/test_files_beside_sessions.py",
     "session/file/creation.py": "tests/session/test_files_beside_sessions.py",
     "session/file/database.py": "tests/session/test_files_beside_sessions.py",
-    "session/file/left_files.py": "a copy in a temporary folder of its own: tests/session/test_killed_jobs.py",
+    "session/file/left_files.py": "a temporary folder: tests/session/test_killed_jobs.py",
     "session/file/dead_writers.py": "tests/session/test_files_beside_sessions.py",
 }
 """The modules that create, replace or delete files by themselves, and where each is tried.
