@@ -84,8 +84,8 @@ def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np
     if trace.nested is not None and "instance" in trace.nested.column_names:
         instance = trace.nested["instance"].to_pandas().to_numpy()[rows]
         numbered = ~pd.isna(instance)
-        table.loc[numbered, "name"] = [f"\0{int(number)}" for number in instance[numbered]]
-        table.loc[numbered, "step"] = NO_STEP
+        table.loc[numbered, "name"] = [str(int(number)) for number in instance[numbered]]
+        table.loc[numbered, "step"] = NO_STEP - 1  # where no events have these names
     table = table[table["task"] >= 0]
     table["turn"] = table.groupby(["step", "name", "task"]).cumcount()
     counts = table.groupby(["step", "name", "task"]).size()
