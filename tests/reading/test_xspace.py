@@ -54,7 +54,7 @@ def test_steps_are_calls_where_the_program_marks_none(data: Path) -> None:
 
 def test_lanes_and_kinds(data: Path) -> None:
     trace = tv.read_trace(data / WORKERS[0])
-    of_device = trace.lanes.groupby("device", observed=True)["lane"].agg(list)
+    of_device = trace.lanes.groupby("device", observed=True)["lane"].apply(list)
     assert of_device["/device:GPU:0"] == ["stream:13", "memcpy D2D", "memcpy D2H", "memcpy H2D", "memset"]
     assert {"python3", "tf_Compute/1", "tf_Compute/2", "collective_ops/1"} <= set(of_device["/device:CPU:0"])
     kinds = trace.events.groupby("kind", observed=True).size().to_dict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
 from functools import cache
 from typing import Any
 
@@ -60,17 +61,19 @@ def _replace_fields(message: Any, names: Names, *, kernel: bool) -> None:
         _replace_fields(message.value, names, kernel=kernel)
         return
     for field, value in message.ListFields():
+        # `FieldDescriptor.is_repeated` came with protobuf 6.31, and `label` went with 7.
+        repeated = isinstance(value, MutableSequence)
         if field.name in _LEFT_OUT or (
             message.DESCRIPTOR.name == "TensorProto" and field.name.endswith("_val")
         ):
             message.ClearField(field.name)
         elif field.type == field.TYPE_MESSAGE:
-            for one in value if field.is_repeated else [value]:
+            for one in value if repeated else [value]:
                 _replace_fields(one, names, kernel=kernel)
         elif field.type == field.TYPE_BYTES:
             # JAX's op names in the metadata of instructions are not names of instructions.
             is_kernel = kernel and field.name != "op_name"
-            if field.is_repeated:
+            if repeated:
                 value[:] = [_replaced_bytes(one, names, kernel=is_kernel) for one in value]
             else:
                 setattr(message, field.name, _replaced_bytes(value, names, kernel=is_kernel))

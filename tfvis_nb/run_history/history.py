@@ -179,7 +179,8 @@ class History:
                 "peak memory": table["peak_bytes"].map(format_bytes, na_action="ignore"),
             }
         )
-        return shown.dropna(axis="columns", how="all").astype(object).fillna(UNKNOWN)
+        shown = shown.dropna(axis="columns", how="all").astype(object)
+        return shown.where(shown.notna(), UNKNOWN)
 
 
 def history(cell: str | None = None) -> History:

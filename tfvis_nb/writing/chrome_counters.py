@@ -28,7 +28,7 @@ def counter_events(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
                 "ph": "C",
                 "cat": category,
                 "name": counter,
-                "pid": process,
+                "pid": processes.of(task, device),
                 "tid": 0,
                 "ts": micros,
                 "args": {series: value},
@@ -38,8 +38,8 @@ def counter_events(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
                 "device": device,
                 "unit": unit,
             }
-            for counter, series, unit, task, device, process, micros, exact, value in zip(
-                *texts, processes.of(table), *numbers, strict=True
+            for counter, series, unit, task, device, micros, exact, value in zip(
+                *texts, *numbers, strict=True
             )
         ]
     return processes.named + events
@@ -60,14 +60,8 @@ class _Processes:
         )
         self._taken = set(pids)
 
-    def of(self, table: pd.DataFrame) -> list[int]:
-        """Return the process of each row of a table of counters."""
-        code, distinct = pd.factorize(pd.MultiIndex.from_frame(table[["task", "device"]].astype(object)))
-        numbers = np.array([self._process(task, device) for task, device in distinct], np.int64)
-        pids: list[int] = numbers[code].tolist()
-        return pids
-
-    def _process(self, task: str, device: str) -> int:
+    def of(self, task: str, device: str) -> int:
+        """Return the process of a task's device."""
         if (task, device) not in self._known:
             process = unique_id(f"{task}\n{device}", self._taken)
             self._known[task, device] = process

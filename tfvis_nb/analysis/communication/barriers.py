@@ -1,6 +1,7 @@
 """Barriers where tasks wait for one another, and the arrival times of tasks."""
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,11 @@ def _rows(
     return pd.DataFrame({**columns, "arrived_ns": arrived_ns})
 
 
+def _keys(first: Iterable[object], second: Iterable[object]) -> list[str]:
+    # pandas 3.0 adds no column of objects to one of texts if it has no rows.
+    return [f"{one} {other}" for one, other in zip(first, second, strict=True)]
+
+
 def _collectives(trace: Trace) -> pd.DataFrame:
     known = trace.collective_waits
     known = known[known["wait_ns"].notna() & (known["step"] != event_table.NO_STEP)]
@@ -141,9 +147,9 @@ def _exchanges(trace: Trace) -> pd.DataFrame:
     moved = moved[buffers & (moved["step"] != event_table.NO_STEP).to_numpy()]
     called = [_ROUND.fullmatch(text) for text in moved["tensor"].fillna("").astype(str)]
     moved = moved[np.array([match is not None for match in called], bool)]
-    exchange = pd.Series([match["exchange"] for match in called if match], moved.index, dtype=object)
+    exchange = [match["exchange"] for match in called if match]
     rows = _rows(
-        moved["step"].astype(str) + " " + exchange,
+        _keys(moved["step"], exchange),
         moved["step"],
         exchange,
         "RecvBuf",
@@ -156,7 +162,7 @@ def _exchanges(trace: Trace) -> pd.DataFrame:
     turn, turns = each.cumcount(), each.transform("size").groupby(rows["key"], sort=False)
     # A tree passes tensors on to some more often than to others.
     rows = rows[(turns.transform("min") == turns.transform("max")).to_numpy()]
-    return rows.assign(key=rows["key"] + " " + turn[rows.index].astype(str))
+    return rows.assign(key=_keys(rows["key"], turn[rows.index]))
 
 
 def _inputs(trace: Trace) -> pd.DataFrame:
@@ -203,8 +209,6 @@ def _ends(trace: Trace) -> pd.DataFrame:
     names = [str(name) for name in events["task"].cat.categories]
     task = np.array([*names, ""], object)[rows["code"]]
     job = np.array([*(_job(name) for name in names), ""], object)[rows["code"]]
-    found = _rows(
-        rows["step"].astype(str) + " " + job, rows["step"], job, "", task, rows.index.to_numpy(), rows["end"]
-    )
+    found = _rows(_keys(rows["step"], job), rows["step"], job, "", task, rows.index.to_numpy(), rows["end"])
     named: pd.DataFrame = found[job != ""]
     return named

@@ -85,7 +85,8 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     ...                       "kind": ["op", "kernel", "memcpy"], "scheduled_ns": [0, 10, 30],
     ...                       "device": ["CPU:0", "GPU:0", "GPU:0"]})
     >>> found = utilisation(Trace(table)).set_index("device")
-    >>> found.loc["GPU:0", ["busy_ns", "idle_ns", "parallelism", "queueing_ns", "hta_kernel_ns"]].tolist()
+    >>> columns = ["busy_ns", "idle_ns", "parallelism", "queueing_ns", "hta_kernel_ns"]
+    >>> found.loc["GPU:0", columns].map(float).tolist()
     [40.0, 60.0, 1.5, 10.0, 40.0]
     """
     here = step_devices(trace)
