@@ -169,6 +169,24 @@ def test_a_terminal_of_another_encoding(data: Path) -> None:
     assert "worker 1 ? CPU:0 ? ops" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [
+        ('raise ImportError("pyarrow requires\\nNumPy 2.0")', "ImportError: pyarrow requires NumPy 2.0"),
+        ('open("no/such/file")', "FileNotFoundError: [Errno 2] No such file or directory: 'no/such/file'"),
+        ("raise AssertionError", "AssertionError"),
+    ],
+)
+def test_unexpected_error_is_one_line(code: str, named: str, data: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "pyarrow.py"
+    broken.write_text(code)
+    words, path = ("info", data / "local_mlp_step1.pb"), os.pathsep.join([str(tmp_path), *sys.path])
+    said = complaint(tfvis_nb(*words, PYTHONPATH=path), 1)
+    assert said == Text("unexpected_error", error=named, file=str(broken), line=1)
+    developing = tfvis_nb(*words, PYTHONPATH=path, PYTHONDEVMODE="1")
+    assert developing.stderr.startswith("Traceback")
+
+
 def test_an_error_is_one_line(tmp_path: Path) -> None:
     folder = tmp_path / "two\nlines\x1b[31m"
     folder.mkdir()

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from tfvis_nb.cli.errors import Failure, note
+from tfvis_nb.cli.errors import Failure, note, unexpected
 from tfvis_nb.core.options import near
 from tfvis_nb.texts import Text
 
@@ -116,14 +116,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Failure as error:
         note(error.message)
         return FAILED
-    except OSError as error:
-        if error.filename is not None:
-            raise  # no output's
-        _write_no_more()
-        note(Text("output_unwritable", reason=(error.strerror or str(error)).lower()))
-        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is None:
+            _write_no_more()
+            note(Text("output_unwritable", reason=(error.strerror or str(error)).lower()))
+            return FAILED
+        if sys.flags.dev_mode:
+            raise
+        note(unexpected(error))
+        return FAILED
     return code
 
 

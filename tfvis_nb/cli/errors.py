@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import traceback
 
 import click
 
@@ -18,6 +19,13 @@ def unreadable(path: object, error: OSError) -> Failure:
     # Messages of the system start with a capital letter.
     reason = reason if isinstance(reason, Text) else reason.lower()
     return Failure(Text("file_unreadable", path=path, reason=reason))
+
+
+def unexpected(error: Exception) -> Text:
+    """Describe an error that nobody has foreseen, with the line of code that raised it."""
+    said = "".join(traceback.format_exception_only(error)).strip()
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return Text("unexpected_error", error=said, file=frame.filename, line=frame.lineno or 0)
 
 
 def one_line(message: str) -> str:
