@@ -46,6 +46,28 @@ def findings(found: Probe, **changes: object) -> dict[str, doctor.Check]:
     return {one.about: one for one in doctor.tensorflow(changed)}
 
 
+def test_unfit_versions_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, number, *needs in (
+        ("pyarrow", "26.0.1"),
+        ("numpy", "1.26.4"),
+        ("protobuf", "5.29.6"),
+        ("tfvis_nb", "9.9", "numpy>=1.26", "protobuf>=4.25", "no-package>=2", "wheel<0.1; extra == 'x'"),
+        ("tensorflow", "2.15.1", "protobuf<5,>=3", "numpy<2.0.0", "wheel<0.1"),
+    ):
+        (tmp_path / f"{name}-{number}.dist-info").mkdir()
+        lines = [f"Name: {name}", f"Version: {number}", *(f"Requires-Dist: {need}" for need in needs)]
+        (tmp_path / f"{name}-{number}.dist-info" / "METADATA").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = {one.found: one.mend for one in doctor.combinations()}
+    expected = {
+        "tfvis-nb 9.9 needs no-package>=2; installed: none": "pip install 'no-package>=2'",
+        "tensorflow 2.15.1 needs protobuf<5,>=3; installed: 5.29.6": "pip install 'protobuf<5,>=3'",
+        "pyarrow 26.0.1 needs numpy>=2; installed: 1.26.4": "pip install 'pyarrow<26'",
+    }
+    assert expected.items() <= found.items()
+    assert not any("extra" in text or "wheel" in text for text in found)
+
+
 @pytest.mark.thorough
 @pytest.mark.tensorflow
 def test_this_machine() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import one_line
@@ -18,6 +20,9 @@ from tfvis_nb.recording.jax.probe import probe as probe_jax
 from tfvis_nb.texts import Text
 
 _GPUS = ("gpu", "cuda", "rocm")
+_FRAMEWORKS = ("tensorflow", "tensorflow-cpu", "jax")
+_UNDECLARED = (("pyarrow", ">=26", "numpy>=2", "pyarrow<26"),)
+"""Releases of a package, a requirement that they do not declare, and what to install instead of them."""
 _OLDEST = (2, 15)
 _OLDEST_LAB = 4
 _LOADED_BY_LAB = ("anywidget", "@jupyter-widgets/jupyterlab-manager")
@@ -57,9 +62,56 @@ def packages() -> list[Check]:
     """Check tfvis_nb and Python."""
     version = importlib.metadata.version("tfvis-nb")
     python = sys.version.split()[0]
-    return [
-        Check("tfvis_nb", Text("package_found", version=version, python=python, executable=sys.executable))
+    found = Text("package_found", version=version, python=python, executable=sys.executable)
+    return [Check("tfvis_nb", found), *combinations()]
+
+
+def combinations() -> list[Check]:
+    """Check the versions of what tfvis_nb needs against each other, and against those of the frameworks."""
+    needs = [("tfvis-nb", need, str(need)) for need in _requirements("tfvis-nb")]
+    shared = {need.name for _, need, _ in needs}
+    for name in _FRAMEWORKS:
+        needs += [(name, need, str(need)) for need in _requirements(name) if need.name in shared]
+    needs += [
+        (name, Requirement(need), instead)
+        for name, releases, need, instead in _UNDECLARED
+        if _fits(name, SpecifierSet(releases))
     ]
+    return [
+        Check(
+            need.name,
+            Text(
+                "package_unfit",
+                name=name,
+                version=_version_of(name),
+                need=str(need),
+                present=_version_of(need.name) or "none",
+            ),
+            f"pip install '{instead}'",
+        )
+        for name, need, instead in needs
+        if not _fits(need.name, need.specifier)
+    ]
+
+
+def _fits(name: str, releases: SpecifierSet) -> bool:
+    version = _version_of(name)
+    return version is not None and releases.contains(version, prereleases=True)
+
+
+def _requirements(name: str) -> list[Requirement]:
+    """Return what a package needs here, without its extras; nothing if it is not installed."""
+    if _version_of(name) is None:
+        return []
+    found = [Requirement(text) for text in importlib.metadata.requires(name) or []]
+    return [one for one in found if one.marker is None or one.marker.evaluate({"extra": ""})]
+
+
+def _version_of(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def front_end() -> Check:
@@ -93,9 +145,8 @@ def _bundles(folder: Path) -> list[str]:
 
 def jupyterlab(prefix: Path | None = None) -> Check:
     """Check whether JupyterLab of this environment, or of `prefix`, finds the files that load the widget."""
-    try:
-        version = importlib.metadata.version("jupyterlab")
-    except importlib.metadata.PackageNotFoundError:
+    version = _version_of("jupyterlab")
+    if version is None:
         return Check("JupyterLab", Text("lab_absent"))
     if int(version.partition(".")[0]) < _OLDEST_LAB:
         found = Text("lab_too_old", version=version, oldest=_OLDEST_LAB)

@@ -1,7 +1,6 @@
 """Record TensorFlow or JAX as a Trace. Only this folder imports them, and only when a recording starts."""
 
-from tfvis_nb.recording.live.trace_session import TraceSession, record_process
-from tfvis_nb.recording.recorded_trace import RecordedTrace
-from tfvis_nb.recording.recorder import Recorder, latest, trace
+import lazy_loader
 
-__all__ = ["RecordedTrace", "Recorder", "TraceSession", "latest", "record_process", "trace"]
+# `tfvis-nb doctor` imports a part of this package even if pyarrow cannot be imported.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
