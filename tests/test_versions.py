@@ -1,0 +1,26 @@
+"""The quick tests with other versions of packages: the lowest, the newest, and those beside a TensorFlow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from tests.support.environments import ROOT
+from tests.support.versions import SETS, python_of
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.mark.parametrize("versions", SETS)
+def test_quick_tests_pass(versions: str) -> None:
+    python = python_of(versions)
+    outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
+    environment = {name: value for name, value in os.environ.items() if name not in outer}
+    # Both are there, though perhaps older than what they are made of.
+    made = ("-o", ".venv/installed", "-o", "tfvis_nb/static/bundles.json")
+    command = ["make", "--no-print-directory", *made, "quick", f"PY={python}"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    print(done.stdout.splitlines()[-1])  # noqa: T201
