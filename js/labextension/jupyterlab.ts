@@ -31,7 +31,7 @@ interface FileType {
   displayName: string;
   extensions: string[];
   fileFormat: "base64" | "text";
-  icon: unknown;
+  icon?: unknown;
 }
 
 interface FactoryOptions {

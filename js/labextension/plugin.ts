@@ -6,24 +6,22 @@ import type { SaveNotes } from "./view";
 
 const MODEL = "tfvis-nb";
 
-/** A name of an extension may have several parts; the longest that fits decides. */
+/**
+ * A name of an extension may have several parts; the longest that fits decides. Any .pb opens in a timeline: JupyterLab
+ * itself cannot show one, and the timeline says what a SavedModel is.
+ */
 const TYPES = {
   "tfvis-nb-trace": {
     displayName: "Trace",
-    extensions: [
-      ".xplane.pb",
-      ".xplane.pb.gz",
-      ".xplane.pb.xz",
-      ".trace.json",
-      ".trace.json.gz",
-      ".tfvis.parquet",
-    ],
+    extensions: [".pb", ".pb.gz", ".pb.xz", ".trace.json", ".trace.json.gz", ".tfvis.parquet"],
   },
   "tfvis-nb-session": { displayName: "Trace session", extensions: [".tfvis"] },
-  // These may hold anything, and open in a timeline only if the user wants it.
+  // These may hold anything, and open in a timeline only if the user wants it. So they keep JupyterLab's icon.
   "tfvis-nb-perhaps": {
-    displayName: "Trace",
-    extensions: [".pb", ".pb.gz", ".pb.xz", ".pbtxt", ".json.gz", ".parquet"],
+    displayName: "Data",
+    extensions: [".pbtxt", ".json.gz", ".parquet"],
+    // JupyterLab 4.6 logs an error when its editor opens a file of a type without one.
+    mimeTypes: ["text/plain"],
   },
 };
 
@@ -52,8 +50,12 @@ export function plugin(packages: Packages, viewAddress: string) {
 function activate(app: App, restorer: Restorer | null, packages: Packages, viewAddress: string): void {
   const { docRegistry } = app;
   const icon = new packages.icons.LabIcon({ name: "tfvis-nb:timeline", svgstr: ICON });
+  const opened = VIEWS.flatMap(({ defaultFor }) => defaultFor);
   for (const [name, type] of Object.entries(TYPES))
-    docRegistry.addFileType({ name, ...type, fileFormat: "base64", icon });
+    docRegistry.addFileType({
+      ...{ name, ...type, fileFormat: "base64" },
+      ...(opened.includes(name) && { icon }),
+    });
   docRegistry.addModelFactory(modelFactory(packages));
   for (const view of VIEWS) {
     const tracker = new packages.apputils.WidgetTracker({ namespace: view.defaultFor[0] });

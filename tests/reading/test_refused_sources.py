@@ -16,6 +16,9 @@ from tests.support.texts import raises_id, says
 from tfvis_nb.session.file.database import connect
 from tfvis_nb.texts import Text
 
+GRAPH = field(1, field(1, b"dense/kernel") + field(2, b"Const")) + field(4, number(1, 1882))
+SAVED_MODEL = number(1, 1) + field(2, field(1, field(4, b"serve")) + field(2, GRAPH))
+
 
 @pytest.mark.parametrize(
     ("source", "key", "figures"),
@@ -27,6 +30,8 @@ from tfvis_nb.texts import Text
         (b"\x80\x04\x95" + bytes(20) + b".", "pickle_instruction", {"byte": 11}),
         (b"ctensorflow.core.protobuf.config_pb2\nRunMetadata\n.", "pickle_of_other", {"type": "Global"}),
         (field(1, number(8, 5) + number(10, 1)), "foreign_format", {"what": Text("is_perfetto")}),
+        (SAVED_MODEL, "foreign_format", {"what": Text("is_saved_model")}),
+        (GRAPH, "foreign_format", {"what": Text("is_graph")}),
         (b"hello, this is a log\n", "foreign_format", {"what": Text("is_text", start="hello,")}),
         ("# Änderungen …\n".encode(), "foreign_format", {"what": Text("is_text", start="#")}),
         (b"node {\n  name: 'a'\n}", "foreign_format", {"what": Text("is_text", start="node")}),

@@ -17,11 +17,15 @@ from tests.browser.monitor import Monitor
 from tests.browser.timeline import Timeline, asks_before_it_goes
 from tests.browser.watched import Watched
 from tests.file_view.server import workers
+from tests.reading.test_refused_sources import SAVED_MODEL
 from tests.real_traces import DATA
 from tests.serving.conftest import write_session
 from tfvis_nb import read_trace
+from tfvis_nb.texts import Text
 
 XSPACE, METADATA, SESSION, DAMAGED = "jax.xplane.pb", "step.pb", "run.tfvis", "damaged.trace.json"
+MODEL, TEXT, TABLE = "saved_model.pb", "stats.pbtxt", "rows.parquet"
+ICON = "[data-icon='tfvis-nb:timeline']"
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +33,9 @@ def files(jupyter: JupyterServer) -> Path:
     shutil.copy(DATA / "cpu_jax.xplane.pb", jupyter.root / XSPACE)
     shutil.copy(DATA / "local_mlp_step1.pb", jupyter.root / METADATA)
     write_session(jupyter.root / SESSION)
+    (jupyter.root / MODEL).write_bytes(SAVED_MODEL)
+    shutil.copy(DATA / "simple_stepstats.pbtxt", jupyter.root / TEXT)
+    (jupyter.root / TABLE).write_bytes(b"PAR1")
     (jupyter.root / DAMAGED).write_text('{"traceEvents": [{"name": "<img src=x onerror=alert(1)>", ')
     return jupyter.root
 
@@ -88,7 +95,12 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     assert "<li>slow</li>" in Path(saved.value.path()).read_text()
     expect(unsaved).to_have_count(0)
 
-    browser.open_with(METADATA, "Timeline")
+    # The icon says that a double click opens the file here.
+    for name in (XSPACE, METADATA, SESSION, MODEL):
+        expect(browser.file(name).locator(ICON)).to_have_count(1)
+    for name in (TEXT, TABLE):
+        expect(browser.file(name).locator(ICON)).to_have_count(0)
+    browser.open(METADATA)
     # Until its tab is in front, the first file is the one that is shown.
     expect(page.locator(".lm-TabBar-tab.lm-mod-current", has_text=METADATA)).to_be_visible()
     second = Timeline(browser.shown.locator(".tfvis-nb")).wait()
@@ -124,7 +136,16 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     expect(problem).to_contain_text(f"{DAMAGED} cannot be shown")
     expect(problem.locator("img")).to_have_count(0)
 
-    for name in (DAMAGED, SESSION, METADATA):
+    browser.open(MODEL)
+    expect(page.locator(".lm-TabBar-tab.lm-mod-current", has_text=MODEL)).to_be_visible()
+    expect(browser.shown.get_by_role("alert")).to_contain_text(Text("is_saved_model"))
+    browser.open(TEXT)
+    expect(page.locator(".jp-FileEditor:visible")).to_contain_text("dev_stats")
+    browser.open_with(TEXT, "Timeline")
+    Timeline(browser.shown.locator(".tfvis-nb")).wait()
+    for tab_of_text in page.locator(".lm-TabBar-tab", has_text=TEXT).all()[::-1]:
+        tab_of_text.locator(".lm-TabBar-tabCloseIcon").click()
+    for name in (MODEL, DAMAGED, SESSION, METADATA):
         page.locator(".lm-TabBar-tab", has_text=name).locator(".lm-TabBar-tabCloseIcon").click()
     wait_until(page, lambda: len(workers(jupyter.process.pid)) == 1)
     # A reload brings back the tab, once JupyterLab has saved its layout.
@@ -155,6 +176,6 @@ def test_files_open_in_notebook_7(page: Page, jupyter: JupyterServer, files: Pat
         browser.open(XSPACE)
     Timeline(opened.value.locator(".tfvis-nb-file .tfvis-nb")).wait()
     with page.expect_popup() as opened:
-        browser.open_with(METADATA, "Timeline")
+        browser.open(METADATA)
     Timeline(opened.value.locator(".tfvis-nb-file .tfvis-nb")).wait()
     assert (files / METADATA).read_bytes() == (DATA / "local_mlp_step1.pb").read_bytes()

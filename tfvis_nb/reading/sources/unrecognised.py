@@ -27,6 +27,11 @@ _MAGIC = (
 
 _OF_PACKETS = {(8, wire.VARINT), (10, wire.VARINT)}
 """Number and type of ``timestamp`` and ``trusted_packet_sequence_id``."""
+_SAVED_MODEL = [(1, wire.VARINT), (2, wire.LENGTH)]
+"""Number and type of ``saved_model_schema_version`` and ``meta_graphs``."""
+_NODE = [(1, wire.LENGTH), (2, wire.LENGTH)]
+"""Number and type of a node's ``name`` and ``op``."""
+_OP_TYPE = re.compile(rb"[A-Z_][A-Za-z0-9_.>]*")
 
 
 def describe(data: Data) -> str:
@@ -39,6 +44,8 @@ def describe(data: Data) -> str:
             return Text(what)
     if _is_perfetto(data):
         return Text("is_perfetto")
+    if message := _model(data):
+        return Text(message)
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if re.match(rb"<(?:!doctype|html|svg|\?xml)", text, re.IGNORECASE):
         return Text("is_web_page")
@@ -61,3 +68,21 @@ def _is_perfetto(data: Data) -> bool:
         # The first field of a StepStats or an XSpace starts with a message or a name of field 1 or 2.
         return bool(found & _OF_PACKETS) and not found & {(1, wire.LENGTH), (2, wire.LENGTH)}
     return False
+
+
+def _model(data: Data) -> str:
+    """Identify a SavedModel, and a GraphDef by its first node, which has a name and an op type."""
+    with suppress(wire.DamageError):
+        first = list(islice(wire.fields(data), 2))
+        if _kinds(first) == _SAVED_MODEL:
+            return "is_saved_model"
+        if _kinds(first[:1]) == _NODE[:1]:
+            inside = list(islice(wire.fields(data, first[0].start, first[0].end), 2))
+            # In a StepStats this is a device, whose field 2 is a message: its bytes are not a name.
+            if _kinds(inside) == _NODE and _OP_TYPE.fullmatch(data, inside[1].start, inside[1].end):
+                return "is_graph"
+    return ""
+
+
+def _kinds(fields: list[wire.WireField]) -> list[tuple[int, int]]:
+    return [(field.number, field.wire_type) for field in fields]
