@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tfvis_nb.display.dashboard.widget import Dashboard, show_dashboard
     from tfvis_nb.display.fleet.widget import Fleet, show_fleet
     from tfvis_nb.display.monitor.widget import MonitorWidget, monitor
+    from tfvis_nb.display.timeline.runs_of_cells import earlier_traces
     from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, TraceSession, record_process, trace
@@ -67,6 +68,7 @@ __all__ = [
     "analysis",
     "assert_trace",
     "capture",
+    "earlier_traces",
     "history",
     "hook_inject",
     "last_trace",
@@ -104,6 +106,7 @@ _HOMES = {
     "TracingServer": "tfvis_nb.compat.tftracer_server",
     "assert_trace": "tfvis_nb.analysis.gates.check",
     "capture": "tfvis_nb.recording.remote.capture",
+    "earlier_traces": "tfvis_nb.display.timeline.runs_of_cells",
     "history": "tfvis_nb.run_history.history",
     "hook_inject": "tfvis_nb.compat.tftracer_server",
     "record_process": "tfvis_nb.recording",

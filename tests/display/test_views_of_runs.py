@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -67,18 +68,27 @@ def test_the_next_run_of_a_cell_shows_what_the_last_one_did() -> None:
     assert after.view["hidden"] == []
 
 
-def test_a_cell_that_runs_again_shows_its_timelines_as_they_were_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    trace = real_trace(TRACE)
+Run = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs a cell which shows some widgets."""
     request: dict[str, Any] = {}
+    notebook = uuid.uuid4().hex
     monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(get_parent=lambda: request))
 
-    def run(*shown: Any, cell: str) -> list[Any]:
-        request.update(metadata={"cellId": cell}, header={"msg_id": uuid.uuid4().hex})
+    def run_cell(*shown: Any, cell: str) -> list[Any]:
+        request.update(metadata={"cellId": f"{notebook} {cell}"}, header={"msg_id": uuid.uuid4().hex})
         for each in shown:
             each._repr_mimebundle_()
         return list(shown)
+
+    return run_cell
+
+
+def test_a_cell_that_runs_again_shows_its_timelines_as_they_were_left(run: Run) -> None:
+    trace = real_trace(TRACE)
 
     def some(**options: Any) -> TimelineWidget:
         return show_timeline(trace, **options)

@@ -29,5 +29,5 @@ def test_every_public_name_is_in_the_reference() -> None:
     ]
     listed = re.findall(r"^   (\w+)$", API, re.MULTILINE)
     extension = {"load_ipython_extension", "unload_ipython_extension"}
-    others = {"__version__", "analysis", "last_trace"}
+    others = {"__version__", "analysis", "earlier_traces", "last_trace"}
     assert sorted(listed) == sorted([*of_analysis, *set(tfvis_nb.__all__) - extension - others])

@@ -126,6 +126,42 @@ def carried(tables: Iterable[pd.DataFrame], events: pd.DataFrame) -> pd.DataFram
     return from_json([row for table in tables for row in to_json(table)], events)[0]
 
 
+def divided(rows: list[Row], before: pd.DataFrame, events: pd.DataFrame) -> tuple[list[Row], list[Row]]:
+    """Divide annotations of the events `before` into those that fit other events and those that do not.
+
+    An annotation of an event fits if there is one with its lane, start and name. The others fit if both event
+    tables are of the same recording, and have their lanes and times.
+
+    >>> from tfvis_nb import events
+    >>> columns = {"start_ns": [5], "duration_ns": [3], "kind": ["op"]}
+    >>> table, renamed = (events.build({**columns, "name": [name]}) for name in ("MatMul", "Relu"))
+    >>> rows = to_json(build([{"event": 0, "name": "slow"}], table))
+    >>> [[len(part) for part in divided(rows, table, other)] for other in (table, renamed)]
+    [[1, 0], [0, 1]]
+    """
+    known, is_same = _Known(events), _are_same(before, events)
+    fitting: list[Row] = []
+    others: list[Row] = []
+    for number, row in enumerate(rows):
+        try:
+            made = known.checked(row, number)
+        except ValueError:
+            others.append(row)
+            continue
+        fits = is_same if row["event"] is None else made["event"] is not None
+        (fitting if fits else others).append(made if fits else row)
+    return fitting, others
+
+
+def _are_same(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    """Return whether events are of one recording: the first and the last of the smaller table are in both."""
+    smaller, larger = sorted((one, other), key=len)
+    known = _Known(larger)
+    ends = [smaller.iloc[row] for row in (0, -1)] if len(smaller) else []
+    found = [known.found(int(each["start_ns"]), [_place(each)], str(each["name"]), None) for each in ends]
+    return bool(found) and None not in found
+
+
 def to_json(table: pd.DataFrame) -> list[Row]:
     """Return annotations as plain values: whole numbers, texts, lists and None.
 
@@ -197,7 +233,7 @@ class _Known:
         start, end = _whole(given, "start_ns", row), _whole(given, "end_ns", row)
         if start is not None and (given.get("event_name") is not None or kind == "event") and event != -1:
             # The table may come from another reading of the file.
-            event = self._found(start, made["lanes"], made["event_name"], event)
+            event = self.found(start, made["lanes"], made["event_name"], event)
         if event is not None:
             made |= self._facts(event, row)
         elif start is None:
@@ -210,7 +246,7 @@ class _Known:
         made["id"] = self._unused(_text(given, "id", MOST_ID, row))
         return made
 
-    def _found(self, start: int, lanes: list[Any], name: str, event: int | None) -> int | None:
+    def found(self, start: int, lanes: list[Any], name: str, event: int | None) -> int | None:
         """Return the event with this start, lane and name; if there are several, the one with this number."""
         first, last = np.searchsorted(self._start, [start, start + 1])
         found = [row for row in range(int(first), int(last)) if self._is_it(row, lanes, name)]

@@ -127,6 +127,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         self.recorded_counters = recorded_counters
         self.programs = dict(programs or {})
         self._annotations = annotation_table.EMPTY
+        self._by_hand: set[str] = set()
 
     @property
     def events(self) -> pd.DataFrame:
@@ -164,6 +165,31 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         for watcher, changed in _WATCHERS.get(self, []):
             if (alive := watcher()) is not None:
                 changed(alive)
+
+    def annotate_by_hand(self, values: Any) -> None:
+        """Set `annotations` as changed in a timeline; those that differ count as made by hand."""
+        before = {row["id"]: row for row in annotation_table.to_json(self._annotations)}
+        self.annotations = values
+        after = annotation_table.to_json(self._annotations)
+        self._by_hand |= {row["id"] for row in after if before.get(row["id"]) != row}
+
+    def take_over_annotations(self, other: Trace) -> list[str]:
+        """Add the annotations that were made by hand on another reading of this trace.
+
+        Code that runs again sets its own again. Returns the names of those that do not fit.
+        """
+        rows = annotation_table.to_json(other._annotations)
+        rows = [row for row in rows if row["id"] in other._by_hand]
+        if other is self or not rows:
+            return []
+        fitting, others = annotation_table.divided(rows, other.events, self.events)
+        if fitting:
+            ids = {row["id"] for row in fitting}
+            kept = [row for row in annotation_table.to_json(self._annotations) if row["id"] not in ids]
+            room = annotation_table.MOST - len(kept)
+            self.annotate_by_hand([*kept, *fitting[:room]])
+            others += fitting[room:]
+        return [row["name"] for row in others]
 
     def watch_annotations(self, watcher: Any, changed: Callable[[Any], object]) -> None:
         """Call ``changed(watcher)`` whenever `annotations` is set, as long as `watcher` exists."""

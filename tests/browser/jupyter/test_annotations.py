@@ -1,6 +1,7 @@
 """Annotations between the timeline in JupyterLab and Python, and in the notebook's file."""
 
 import json
+import re
 
 from playwright.sync_api import expect
 
@@ -11,6 +12,12 @@ SHOW = f"""
 import tfvis_nb as tv
 widget = tv.show_timeline({str(DATA / "local_mlp_step1.pb")!r}, height=420)
 widget
+"""
+
+
+READ = f"""
+import tfvis_nb as tv
+trace = tv.read_trace(globals().get("path", {str(DATA / "local_mlp_step1.pb")!r}))
 """
 
 
@@ -72,3 +79,31 @@ widget.annotations = [*table.to_dict('records'), {'start_ns': start, 'name': 'th
     assert "the start" in stored
     assert "zoomed in" in stored
     assert "phases" in stored
+
+
+def test_they_survive_run_all(notebook: OpenNotebook) -> None:
+    book = notebook([READ, "tv.show_timeline(trace, height=420)"])
+    book.run_all()
+    timeline = book.timeline(1)
+    timeline.find("op:Relu")
+    timeline.lanes.focus()
+    book.page.keyboard.press("n")
+    book.page.keyboard.type("slow")
+    book.page.keyboard.press("Enter")
+    book.wait_until(lambda: book.ask("print(*trace.annotations['name'])") == "slow")
+    for _ in range(2):
+        book.run_all()
+        flags = book.timeline(1).root.get_by_role("list", name="Annotations in view")
+        expect(flags.get_by_role("listitem")).to_have_text(["slow"])
+        assert book.ask("print(*trace.annotations['name'])") == "slow"
+    # Another trace, such as one that was recorded anew.
+    book.ask(f"path = {str(DATA / 'gpu_tf221_mlp.pb.xz')!r}")
+    book.run(0)
+    book.run(1)
+    flags = book.timeline(1).root.get_by_role("list", name="Annotations in view")
+    expect(flags.get_by_role("listitem")).to_have_count(0)
+    output = book.output(1)
+    expect(output).to_contain_text("1 annotation of the last run does not fit this trace: slow.")
+    code = re.findall(r"tfvis_nb.show_timeline\(.*\)", output.inner_text())[0]
+    shown = f"import tfvis_nb\nshown = {code}\nprint(*shown.annotations['name'])"
+    assert book.ask(shown) == "slow"

@@ -1,6 +1,6 @@
 """Two traces, or two steps of one, as timelines above each other that move together."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import ipywidgets
@@ -26,6 +26,7 @@ from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.side import Compared, compared, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
+from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.display.timeline.widget import as_trace
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
@@ -40,6 +41,10 @@ class _ComparedTimeline(LinkedTimeline):
     """One of two timelines above each other, with aligned times."""
 
     _pair = traitlets.Dict().tag(sync=True)
+
+    def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:  # noqa: ARG002
+        """Have the annotations of another timeline; the view, which both share, opens anew."""
+        self._take_over_annotations(other)
 
     def pair(self, *, side: int, link: str, common: dict[str, Any]) -> None:
         """Make it the upper (0) or lower one (1) of two that share a link.
@@ -202,6 +207,8 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         return f"<{type(self).__name__} {' / '.join(lines)}>{headline}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        for timeline in (self.a, self.b):
+            timeline.show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         after_cell(self.panels.start_first)
         for timeline in (self.a, self.b):

@@ -31,8 +31,10 @@ from tfvis_nb.display.shaping.views import Shown
 from tfvis_nb.display.stored_output import KEPT_BYTES
 from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
+from tfvis_nb.display.timeline.runs_of_cells import take_over_annotations
 from tfvis_nb.display.timeline.tracked import TrackedTimeline
 from tfvis_nb.display.timeline.view import checked_options
+from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
@@ -157,6 +159,15 @@ class TimelineWidget(TrackedTimeline, PictureExport):
     def annotations(self, values: Any) -> None:
         self._trace.annotations = values
 
+    def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
+        """Show what another timeline shows, and have its annotations."""
+        super().take_over(other, but=but)
+        self._take_over_annotations(other)
+
+    def _take_over_annotations(self, other: ViewedTimeline) -> None:
+        if isinstance(other, TimelineWidget):
+            take_over_annotations(self._trace, other.trace)
+
     def _show_annotations(self) -> None:
         """Show the annotations of the trace, which this timeline or other code has changed."""
         self.set_trait("_annotations", drawn_annotations(self._trace, self._shown, self._lanes))
@@ -207,7 +218,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
             table = recorded_annotations(values, self._trace, self._shown, self._lanes)
         except ValueError as error:
             raise traitlets.TraitError(text_of(error)) from error
-        self._trace.annotations = table
+        self._trace.annotate_by_hand(table)
         return drawn_annotations(self._trace, self._shown, self._lanes)
 
     def _exported(self, form: Any) -> tuple[str, str]:
