@@ -63,6 +63,19 @@ def test_the_widget_is_sent_before_what_takes_longer(show: str, data: Path) -> N
     assert later.index("comm_msg") < later.index("update_display_data")
 
 
+def test_a_dashboard_keeps_its_tabs_once_they_are_computed(data: Path) -> None:
+    show = f"import tfvis_nb as tv\nshown = tv.show_dashboard({str(data / 'local_mlp_step1.pb')!r})\nshown"
+    sent: list[dict[str, Any]] = []
+    outputs(show, "shown.panels.start()\nshown.panels._worker.join()", sent=sent)
+    updates = [
+        each["content"]["data"]["text/html"] for each in sent if each["msg_type"] == "update_display_data"
+    ]
+    hint = "Run the cell again to see them."
+    assert ["tfvis-tabs" in each for each in updates] == [False, True]
+    assert [hint in each for each in updates] == [True, False]
+    assert len(updates[1]) < 2_000_000
+
+
 @pytest.mark.thorough
 def test_a_large_timeline_is_kept_only_if_asked_for() -> None:
     stored, _ = outputs(LARGE, "tv.show_timeline(source)")

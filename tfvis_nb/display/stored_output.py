@@ -5,11 +5,12 @@ of that output. So the picture is in a separate output, which is hidden as long 
 """
 
 import html
+import threading
 import uuid
 from collections.abc import Callable
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 import anywidget
 import traitlets
@@ -27,6 +28,14 @@ KEPT_BYTES = 2_000_000
 """Limit for the page in the frame, code included: each cell of a notebook may have one."""
 
 
+class KeptPage(NamedTuple):
+    """The page for the frame, empty for no frame; its height in CSS pixels, and a sentence below it."""
+
+    text: str
+    height: int
+    hint: str = ""
+
+
 class StoredWidget(anywidget.AnyWidget):
     """A widget whose picture stays in the notebook after its kernel has ended."""
 
@@ -37,29 +46,32 @@ class StoredWidget(anywidget.AnyWidget):
     def _new_name(self) -> str:
         return uuid.uuid4().hex
 
-    _kept: tuple[Callable[[], str], Callable[[], str] | None] | None = None
+    _kept: tuple[Callable[[], str], Callable[[], KeptPage] | None] | None = None
 
-    def store(self, still: Callable[[], str], page: Callable[[], str] | None = None) -> str:
+    def store(self, still: Callable[[], str], page: Callable[[], KeptPage] | None = None) -> str:
         """Publish the stored part; return the HTML for the widget's own output: outside notebooks, `still`.
 
-        `page` returns the page for the frame, or an empty text for no frame. Both are called after the cell:
-        they take longer than drawing the widget, which is published after its HTML is returned.
+        `still`, and `page` for the frame, are called after the cell: they take longer than drawing the
+        widget, which is published after its HTML is returned.
         """
         if not hasattr(get_ipython(), "kernel"):
             return still()
         self._kept = (still, page)
+        self._storing = threading.Lock()
         # No HTML yet: for the first one, JupyterLab 4.6 loads MathJax, and the view is drawn after that.
         self._publish("")
         after_cell(self.store_again)
         return ""
 
     def store_again(self) -> None:
-        """Update the stored part, if there is one."""
+        """Update the stored part, if there is one; may be called on any thread."""
         if self._kept is None:
             return
         still, page = self._kept
-        text = stored_html(self._stored, still(), page() if page is not None else "", height=self.height)
-        self._publish(text, update=True)
+        with self._storing:
+            kept = KeptPage("", self.height) if page is None else page()
+            text = stored_html(self._stored, still(), kept.text, height=kept.height, hint=kept.hint)
+            self._publish(text, update=True)
 
     def _publish(self, text: str, *, update: bool = False) -> None:
         # A text-only front end shows the widget's own text.
@@ -67,7 +79,8 @@ class StoredWidget(anywidget.AnyWidget):
         _publish(data, transient={"display_id": f"tfvis-{self._stored}"}, update=update)
 
 
-def stored_html(name: str, still: str, page: str, *, height: int) -> str:
+def stored_html(name: str, still: str, page: str, *, height: int, hint: str = "") -> str:
     """Return what a notebook's file stores for the widget of that name: `page` in a frame, else `still`."""
     frame = _FRAME.substitute(id=name, page=html.escape(page)) if page else ""
+    frame += f"<p>{html.escape(hint)}</p>" if hint else ""
     return _OUTPUT.substitute(id=name, height=height, still=still, frame=frame)

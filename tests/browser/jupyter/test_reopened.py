@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Lab
+from tests.browser.dashboard import MEMORY
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook, OpenNotebook
 from tests.real_traces import DATA
@@ -77,6 +78,29 @@ def test_the_timeline_is_there_without_its_kernel(
     book.run(0)
     expect(book.timeline(0).root).to_be_visible()
     expect(output.locator("iframe")).to_be_hidden()
+
+
+def test_a_dashboard_is_there_with_its_tabs(notebook: OpenNotebook, lab: Lab, jupyter: JupyterServer) -> None:
+    book = notebook([f"import tfvis_nb as tv\nshown = tv.show_dashboard({str(TRACE)!r}, height=300)\nshown"])
+    book.run_all()
+    book.dashboard(0).wait()
+    frame = book.output(0).locator("iframe")
+    # The page with the tabs comes when they are computed.
+    book.wait_until(lambda: "tfvis-tabs" in (frame.get_attribute("srcdoc") or ""))
+    book.command("docmanager:save")
+    output = opened_again(book, jupyter)
+    expect(output.get_by_text(NOT_FOUND)).to_have_count(1)
+    lab.shown[-1].forget()
+    page = output.frame_locator("iframe")
+    page.get_by_role("tab", name="Memory").click()
+    expect(page.get_by_role("img", name=MEMORY)).to_have_attribute("data-drawn", "true")
+    page.get_by_role("tab", name="Ops").click()
+    rows = page.get_by_role("table", name="By op type").locator("tbody tr")
+    rows.first.locator("td").nth(3).click(force=True)
+    expect(page.get_by_role("complementary", name="Details")).to_be_visible()
+    box = output.locator("iframe").bounding_box()
+    assert box
+    assert box["height"] == 740
 
 
 @pytest.mark.thorough

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import anywidget
@@ -38,6 +39,9 @@ class ComputedTabs(anywidget.AnyWidget):
     _link = traitlets.Unicode().tag(sync=True)
     _bokeh = traitlets.Unicode().tag(sync=True)
     _errors = traitlets.Dict().tag(sync=True, echo_update=False)
+
+    finished: Callable[[], object] | None = None
+    """Called on the computing thread when all tabs are computed; set by the container."""
 
     def __init__(self, titles: list[str], *, link: str, height: int = HEIGHT) -> None:
         # First the state for `close`, which is also called for a widget that could not be created.
@@ -90,6 +94,11 @@ class ComputedTabs(anywidget.AnyWidget):
         """Compute missing tabs, and return all."""
         return [self.tab(title) for title in self._titles]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all tabs are computed."""
+        return len(self._made) == len(self._titles)
+
     def tab(self, title: str) -> dict[str, Any]:
         """Return one tab, computed if it is missing."""
         # One at a time, because two threads would compute the same tables twice.
@@ -119,7 +128,11 @@ class ComputedTabs(anywidget.AnyWidget):
 
     def _push(self, index: int = 0) -> None:
         """Compute the tabs one after the other, starting at `index`."""
-        if self._closing.is_set() or index == len(self._titles):
+        if self._closing.is_set():
+            return
+        if index == len(self._titles):
+            if self.finished is not None and self.is_complete:
+                self.finished()
             return
         try:
             self._show(index)

@@ -16,9 +16,12 @@ from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
 from tfvis_nb.display.pages.page import anonymized_options, with_lanes_of
 from tfvis_nb.display.pages.static_html import overview_html, static_html
+from tfvis_nb.display.stored_output import KeptPage
 from tfvis_nb.display.tabs import tab, tab_names
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.widget import TimelineWidget, as_trace
+
+_WITHOUT_TABS = "This notebook keeps the timeline without its tabs. Run the cell again to see them."
 
 
 class Dashboard(HtmlExport, ipywidgets.VBox):
@@ -64,6 +67,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         # The visible tab comes first, because computing others would delay it.
         self.timeline.before_details = self.panels.wait_for_first
         self.panels.opens = self._show_predicted
+        self.panels.finished = self.timeline.store_again
         self._parts = (self.timeline, self.panels)
         super().__init__(self._parts)
 
@@ -150,7 +154,15 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         self.timeline.send_details_soon()
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.timeline.store(self._still, self.timeline.page_to_keep)}, metadata
+        return {**data, "text/html": self.timeline.store(self._still, self._page_to_keep)}, metadata
+
+    def _page_to_keep(self) -> KeptPage:
+        """Return the page to store in the notebook file, with the computed tabs if it is small."""
+        page = self.timeline.small_page(self._html) if self.panels.is_complete else ""
+        if page:
+            return KeptPage(page, self.timeline.height + self.panels.height)
+        page, height, _ = self.timeline.page_to_keep()
+        return KeptPage(page, height, _WITHOUT_TABS if page else "")
 
     def _still(self) -> str:
         """Return the HTML stored in the notebook file."""

@@ -1,7 +1,7 @@
 """The timeline in a notebook cell: an anywidget with a trace's bytes, options and selection."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, overload
 
@@ -28,7 +28,7 @@ from tfvis_nb.display.shaping.trace_views import TraceViews
 from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS as VIEW_OPTIONS
 from tfvis_nb.display.shaping.views import Shown
-from tfvis_nb.display.stored_output import KEPT_BYTES
+from tfvis_nb.display.stored_output import KEPT_BYTES, KeptPage
 from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.timeline.runs_of_cells import take_over_annotations
@@ -245,13 +245,17 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         kept = self.store(partial(static_html, self._trace, title=self._title), self.page_to_keep)
         return {**data, "text/html": kept}, metadata
 
-    def page_to_keep(self) -> str:
-        """Return the page to store in the notebook file, or an empty text if it would be too large."""
+    def page_to_keep(self) -> KeptPage:
+        """Return the page to store in the notebook file."""
+        return KeptPage(self.small_page(partial(TimelineWidget._html, self)), self.height)
+
+    def small_page(self, write: Callable[..., str]) -> str:
+        """Return the page that `write` writes, or an empty text if it is too large to be kept."""
         # Closed widgets have no drawing.
         if not self._drawn or (self._delivery.rest and not self._keep):
             return ""
         try:
-            page = TimelineWidget._html(self, None, max_bytes=None if self._keep else KEPT_BYTES)
+            page = write(None, max_bytes=None if self._keep else KEPT_BYTES)
         except PageTooLargeError:
             return ""
         return page if self._keep or len(page) <= KEPT_BYTES else ""
