@@ -283,7 +283,7 @@ def _processes(connection: sqlite3.Connection, ended: Mapping[int, int]) -> list
     process = process_numbers(connection)
     found: dict[int, dict[str, Any]] = {}
     for writer, host, pid, started_ns, ended_ns in writer_rows(connection, newest):
-        number = process[writer]
+        number = process.get(writer, writer)  # it may have begun since
         end_ns = ended.get(writer) if ended_ns is None else ended_ns
         end_ms = None if end_ns is None else int(end_ns) / _NS_OF_MS
         if number not in found:

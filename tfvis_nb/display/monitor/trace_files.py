@@ -110,8 +110,10 @@ def export_session(session: SavedSession) -> tuple[str, bytes]:
 
 
 def _number(trace: object) -> int:
-    if isinstance(trace, bool) or not isinstance(trace, int) or abs(trace) >= 2**63:
-        raise ValueError(Text("trace_not_a_number", trace=str(trace)[:60]))
+    if isinstance(trace, bool) or not isinstance(trace, int):
+        raise ValueError(Text("trace_not_a_number", trace=str(trace)[:60]))  # noqa: TRY004 - of a message
+    if abs(trace) >= 2**63:  # more than SQLite has
+        raise ValueError(Text("trace_gone", trace=trace))
     return trace
 
 
