@@ -36,6 +36,7 @@ from tfvis_nb.writing.save import save
 
 TABLE = {
     "core/output_path.py": "`whole` and `writable`: the writers below",
+    "core/temporary_folder.py": "tests/core/test_temporary_folder.py",
     "core/plain_files.py": "tests/dataset/test_foreign_files.py",
     "cli/open.py": "the page that `opened.page_path` made",
     "cli/opened.py": "the deleters below",
@@ -47,10 +48,7 @@ TABLE = {
     "dataset/levels.py": "the file that `parts.py` gives it",
     "dataset/stored_parts.py": "the file that `parts.py` gives it",
     "file_view/worker.py": "its standard output",
-    "recording/heap_dumps.py": "a temporary folder of its own",
-    "recording/profiler/capture.py": "a temporary folder of its own",
     "run_history/files.py": "the deleters below, and tests/run_history/test_files.py",
-    "serving/service.py": "a temporary folder of its own",
     "cli/serve.py": "a temporary folder of its own",
     "session/file/connection.py": "tests/session/test_files_beside_sessions.py",
     "session/file/copy.py": "the writers below",
