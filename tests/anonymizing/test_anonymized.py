@@ -289,3 +289,10 @@ def test_commands_anonymize(tmp_path: Path) -> None:
     assert "ours" in page.read_text()
     refused = tfvis_nb_here("export", source, "-o", tmp_path / "a.pb", "--anonymize", cwd=tmp_path)
     assert refused.returncode == 2
+
+
+def test_labels_inside_notes_are_replaced() -> None:
+    table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"], "name": [SECRET]})
+    (found,) = anonymized([Trace(table, notes=[Text("step_of_run", first=0, label=SECRET)])])
+    assert [note.id for note in found.notes if isinstance(note, Text)] == ["step_of_run"]
+    assert SECRET not in found.notes[0]

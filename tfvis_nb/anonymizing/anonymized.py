@@ -187,9 +187,11 @@ def _notes(notes: Sequence[str], names: Names) -> list[str]:
 
 
 def _note(note: Text, names: Names) -> Text:
-    figures = {name: _figure(value, names) for name, value in note.figures.items() if name != "label"}
-    again = Text(note.id, **figures)
-    return again.named(_figure(note.figures["label"], names)) if "label" in note.figures else again
+    figures = {name: _figure(value, names) for name, value in note.figures.items()}
+    if "label" not in figures or "{label" in catalogue()[note.id]:
+        return Text(note.id, **figures)
+    label = figures.pop("label")
+    return Text(note.id, **figures).named(label)
 
 
 def _figure(value: Any, names: Names) -> Any:
