@@ -200,6 +200,8 @@ def _driver(url: str) -> Iterator[None]:
         # fsspec 2026.9 raises this for an HTTP server that does not answer, or too much.
         if isinstance(error.__cause__, TraceFormatError):
             raise error.__cause__ from None
+        if isinstance(error.__cause__, TimeoutError):
+            raise OSError(errno.ETIMEDOUT, Text("remote_too_slow"), url) from None
         if isinstance(error.__cause__, OSError):
             raise OSError(errno.EIO, Text("remote_failed", reason=_briefly(error.__cause__)), url) from None
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from None
@@ -217,6 +219,8 @@ def _driver(url: str) -> Iterator[None]:
             raise
         if isinstance(error, OSError) and said.id:
             raise OSError(error.errno or errno.EIO, said, url) from None
+        if isinstance(error, TimeoutError):
+            raise OSError(errno.ETIMEDOUT, Text("remote_too_slow"), url) from None
         reason = _briefly(error)
         if isinstance(error, PermissionError) or _CREDENTIALS.search(type(error).__name__):
             raise PermissionError(errno.EACCES, Text("remote_no_access", reason=reason), url) from None
