@@ -40,7 +40,7 @@ def names(shown: Any) -> list[str]:
 @pytest.mark.parametrize("show", [tv.show_timeline, tv.show_dashboard])
 def test_annotations_go_along_to_the_same_trace(show: Any, run: Run, capsys: Any) -> None:
     (before,) = run(show(read_again()), cell="a")
-    timeline = getattr(before, "timeline", before)
+    timeline: Any = getattr(before, "timeline", before)
     range_ns = {"kind": "range", "start": 10, "end": 2500, "lanes": [0]}
     timeline._annotations = [
         made(id="range", name="range", **range_ns),
@@ -50,11 +50,12 @@ def test_annotations_go_along_to_the_same_trace(show: Any, run: Run, capsys: Any
     assert after.annotations.equals(before.annotations)
     assert after.annotations is not before.annotations
     # They stay with the second rerun, and edited ones stay as they were edited.
-    shown = getattr(after, "timeline", after)
+    shown: Any = getattr(after, "timeline", after)
     shown._annotations = [{**each, "name": "renamed"} for each in shown._annotations]
     (last,) = run(show(read_again()), cell="a")
     assert names(last) == ["renamed", "renamed"]
-    assert [each["name"] for each in getattr(last, "timeline", last)._annotations] == ["renamed"] * 2
+    shown = getattr(last, "timeline", last)
+    assert [each["name"] for each in shown._annotations] == ["renamed"] * 2
     assert capsys.readouterr().out == ""
 
 
