@@ -25,23 +25,26 @@ trace.to_html("anonymous.html", anonymize=True)
 """
 
 
-def make_pages(versions: str, folder: Path) -> None:
-    if versions != ESTIMATOR:
-        run(python_of(versions), "-c", MAKE, str(TRACE), cwd=folder)
+@pytest.fixture(scope="module", params=[*SETS, ESTIMATOR])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pages made with a set of versions."""
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param != ESTIMATOR:
+        run(python_of(request.param), "-c", MAKE, str(TRACE), cwd=folder)
     elif base := older_tensorflow.interpreter():
         python = older_tensorflow.python_with_estimator(base)
         run(python, "-m", "tests.estimator.cell", str(folder), cwd=folder)
     else:
         pytest.skip("not run: tf.estimator needs a Python 3.11")
+    return folder
 
 
-@pytest.mark.parametrize("versions", [*SETS, ESTIMATOR])
-def test_page_and_dashboard_are_drawn(
-    versions: str, tmp_path: Path, exported: OpenExported, exported_dashboard: OpenDashboard
-) -> None:
-    make_pages(versions, tmp_path)
-    for page in tmp_path.glob("[pa]*.html"):
-        exported(page).wait()
-    shown = exported_dashboard(tmp_path / "dashboard.html").wait()
+@pytest.mark.parametrize("name", ["page.html", "anonymous.html"])
+def test_page_is_drawn(name: str, folder: Path, exported: OpenExported) -> None:
+    exported(folder / name).wait()
+
+
+def test_dashboard_is_drawn(folder: Path, exported_dashboard: OpenDashboard) -> None:
+    shown = exported_dashboard(folder / "dashboard.html").wait()
     expect(shown.table("Ops", "By op type").locator("tbody tr").first).to_be_visible()
     assert shown.chart("Memory", MEMORY).locator("canvas").count() > 0
