@@ -69,7 +69,7 @@ describe("History", () => {
   const [a, b, c] = [0, 1, 2].map((start) => ({ start, end: start + 10 }));
 
   it("goes back and forth between windows left and the present one", () => {
-    const history = new History();
+    const history = new History<Viewport>();
     history.push(a, "wheel 1");
     history.push(b, "wheel 2");
     expect(history.back(c)).toEqual(b);
@@ -81,14 +81,14 @@ describe("History", () => {
   });
 
   it("keeps the first window of a gesture only", () => {
-    const history = new History();
+    const history = new History<Viewport>();
     for (const v of [a, b, b, b]) history.push(v, "wheel 1");
     expect(history.back(c)).toEqual(a);
     expect(history.back(a)).toBeNull();
   });
 
   it("forgets undone views when the user moves on, and the oldest after 200", () => {
-    const history = new History();
+    const history = new History<Viewport>();
     history.push(a, "drag 1");
     history.back(b);
     history.push(a, "drag 1");

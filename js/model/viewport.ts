@@ -55,14 +55,14 @@ export function xAt(v: Viewport, t: number, width: number): number {
 
 const REMEMBERED = 200;
 
-/** The windows a user has left, to go back to and forth again. */
-export class History {
-  #left: Viewport[] = [];
-  #undone: Viewport[] = [];
+/** The views a user has left, to go back to and forth again. */
+export class History<View> {
+  #left: View[] = [];
+  #undone: View[] = [];
   #gesture: string | null = null;
 
-  /** Remember `v`, the window that is being left. Only the first window of a gesture is kept. */
-  push(v: Viewport, gesture: string): void {
+  /** Remember `v`, the view that is being left. Only the first view of a gesture is kept. */
+  push(v: View, gesture: string): void {
     if (gesture === this.#gesture) return;
     this.#gesture = gesture;
     this.#undone = [];
@@ -70,17 +70,17 @@ export class History {
     if (this.#left.length > REMEMBERED) this.#left.shift();
   }
 
-  /** The window left last, or null; `present` is where `forward` will return to. */
-  back(present: Viewport): Viewport | null {
+  /** The view left last, or null; `present` is where `forward` will return to. */
+  back(present: View): View | null {
     return this.#step(this.#left, this.#undone, present);
   }
 
-  /** The window `back` was called from, or null. */
-  forward(present: Viewport): Viewport | null {
+  /** The view `back` was called from, or null. */
+  forward(present: View): View | null {
     return this.#step(this.#undone, this.#left, present);
   }
 
-  #step(from: Viewport[], to: Viewport[], present: Viewport): Viewport | null {
+  #step(from: View[], to: View[], present: View): View | null {
     this.#gesture = null;
     const v = from.pop();
     if (v === undefined) return null;

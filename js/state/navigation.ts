@@ -4,7 +4,7 @@ import { GROUP_HEIGHT, laneKey, ROW_HEIGHT } from "../model/lanes/layout";
 import { entryOfEvent } from "../model/lod/merged";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
 import { Motion } from "./motion";
-import type { Store } from "./store";
+import type { LeftView, Store } from "./store";
 
 /** Room above a lane that is scrolled to, for the headers of its task and its device (CSS px). */
 const HEADROOM = 2 * GROUP_HEIGHT;
@@ -52,13 +52,22 @@ export class Navigation {
   }
 
   back(): void {
-    const previous = this.store.history.back(this.store.viewport);
-    if (previous) this.motion.glide(previous, null);
+    this.#return(this.store.history.back(this.store.present));
   }
 
   forward(): void {
-    const next = this.store.history.forward(this.store.viewport);
-    if (next) this.motion.glide(next, null);
+    this.#return(this.store.history.forward(this.store.present));
+  }
+
+  #return(view: LeftView | null): void {
+    if (!view) return;
+    const { store } = this;
+    const { start, end, step, isAligned } = view;
+    if (step === store.step && isAligned === store.present.isAligned) this.motion.glide({ start, end }, null);
+    else {
+      store.chooseStep(step, isAligned);
+      store.setViewport({ start, end });
+    }
   }
 
   /** Select one event and bring it into view, without moving more than needed. */

@@ -24,6 +24,12 @@ import { ManyLanes } from "./many_lanes";
 import { Painting } from "./painting";
 import { ShownStep } from "./shown_step";
 
+/** A part of the axis, and the steps that it was the axis of. */
+export interface LeftView extends Viewport {
+  step: number | null;
+  isAligned: boolean;
+}
+
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
 
@@ -51,7 +57,7 @@ export class Store extends ShownStep {
   width = 0;
   height = 0;
   readonly lanes = new LaneChoices(() => this.rearrange());
-  readonly history = new History();
+  readonly history = new History<LeftView>();
   readonly #many: ManyLanes;
   derived!: DerivedRows;
 
@@ -72,8 +78,19 @@ export class Store extends ShownStep {
     return this.derived.rows;
   }
 
-  /** Choose what `showStep` takes: a selection elsewhere is cleared. */
+  /** What `history` keeps of the present view. */
+  get present(): LeftView {
+    return { ...this.viewport, step: this.step, isAligned: this.aligned !== null };
+  }
+
+  /** Choose what `showStep` takes: a selection elsewhere is cleared. Several choices in a row are one step back. */
   setStep(step: number | null, aligned = false): void {
+    this.history.push(this.present, "step");
+    this.chooseStep(step, aligned);
+  }
+
+  /** The same for a view that is gone back to. */
+  chooseStep(step: number | null, aligned: boolean): void {
     const selection = this.host.get("selection");
     const isAll = step === null && !aligned;
     if (!isAll && (this.moment || (selection && !liesIn(this.run, selection, step)))) this.select(null);
@@ -203,7 +220,7 @@ export class Store extends ShownStep {
   }
 
   setViewport(viewport: Viewport, gesture: string | null = null): void {
-    if (gesture !== null) this.history.push(this.viewport, gesture);
+    if (gesture !== null) this.history.push(this.present, gesture);
     this.viewport = clampViewport(viewport, this.bounds);
     this.emit("viewport");
   }

@@ -252,3 +252,27 @@ def test_the_steps_with_twice_the_work_among_sixty(
     trace = real_trace(shared / "h200" / "mlp_60steps.tar.xz")
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     assert marked(timeline, "data-busy") == [13, 33, 53]
+
+
+def test_backspace_returns_to_the_steps_left(exported: OpenExported, tmp_path: Path) -> None:
+    steps = [(4.0, 1.0), (5.0, 1.0), (4.0, 1.0)]
+    timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
+    axis = timeline.host.get_by_role("img", name="Time axis")
+    every = timeline.host.get_by_role("button", name="all 3")
+    every.click()
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("w")
+    closer = axis.get_attribute("aria-label") or ""
+    bars_of(timeline).locator("i").nth(1).click()
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("Backspace")
+    expect(every).to_have_attribute("aria-pressed", "true")
+    expect(axis).to_have_attribute("aria-label", closer)
+    # A second press shows everything; it can be taken back as well.
+    every.click()
+    expect(axis).not_to_have_attribute("aria-label", closer)
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("Backspace")
+    expect(axis).to_have_attribute("aria-label", closer)
+    timeline.page.keyboard.press("Shift+Backspace")
+    expect(axis).not_to_have_attribute("aria-label", closer)
