@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, ViewportSize, expect, sync_playwright
 from playwright.sync_api import TimeoutError as Late
 
 import tfvis_nb
@@ -62,20 +62,25 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+def launched(playwright: Playwright) -> Browser:
+    """Start a chromium."""
+    path = shutil.which("chromium")
+    assert path, "these tests drive a chromium on the PATH"
+    off = f"--disable-features={','.join(FEATURES_OFF)}"
+    # V8's further threads take processor time from the other tests.
+    alone = "--js-flags=--single-threaded"
+    return playwright.chromium.launch(
+        executable_path=path, args=["--no-sandbox", "--disable-gpu", alone, off]
+    )
+
+
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     # For this package only: while playwright is there, its event loop runs, and no other test could run one.
-    path = shutil.which("chromium")
-    assert path, "these tests drive a chromium on the PATH"
     # Notebooks take their time on a busy machine.
     expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
-        off = f"--disable-features={','.join(FEATURES_OFF)}"
-        # V8's further threads take processor time from the other tests.
-        alone = "--js-flags=--single-threaded"
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu", alone, off]
-        )
+        browser = launched(playwright)
         yield browser
         browser.close()
 
@@ -220,6 +225,11 @@ class Lab:
             if self._kept is None or page is not self._kept[0]:
                 page.close()
         self._server.end_kernels(but=self._kernel)
+
+    @property
+    def pages(self) -> list[Page]:
+        """Its open pages."""
+        return self._context.pages
 
     def state(self) -> str:
         """Return what its pages show and its server has, to say where a test has failed."""
