@@ -64,3 +64,16 @@ it("keeps a value that was not sent yet when the kernel echoes an earlier one", 
   model.set("height", 320);
   expect(changes).toEqual([[320, true]]);
 });
+
+it("keeps such a value also of a trait that it does not watch", () => {
+  const { model, view } = made();
+  const { traits } = view();
+  traits.set("_view", 1);
+  vi.runAllTimers();
+  traits.set("_view", 2);
+  model.set("_view", 1);
+  expect(model.get("_view")).toBe(2);
+  vi.runAllTimers();
+  model.set("_view", 3);
+  expect(model.get("_view")).toBe(3);
+});

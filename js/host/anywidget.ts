@@ -41,15 +41,15 @@ let writer: ViewTraits | null = null;
 
 /** The traits of a model as one view sets them: it hears only changes that others make, and who made them. */
 export class ViewTraits {
-  /** Values that the kernel does not have yet. */
-  readonly #unsent = new Map<string, unknown>();
+  /** Values that the kernel does not have yet, and what protects each of them. */
+  readonly #unsent = new Map<string, { value: unknown; protect: () => void }>();
   #timer = 0;
 
   constructor(readonly model: AnyModel) {}
 
   /** Sets a trait at once and sends it to the kernel a little later. */
   set(trait: string, value: unknown): void {
-    this.#unsent.set(trait, value);
+    this.#protect(trait, value);
     this.#write(trait, value);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.send(), SAVE_DELAY_MS) as unknown as number;
@@ -58,6 +58,7 @@ export class ViewTraits {
   /** Sends the kernel what was set last. */
   send(): void {
     clearTimeout(this.#timer);
+    for (const [trait, { protect }] of this.#unsent) this.model.off(`change:${trait}`, protect);
     this.#unsent.clear();
     this.model.save_changes();
   }
@@ -65,13 +66,23 @@ export class ViewTraits {
   /** Calls `changed` when Python, or another view of this model, has set `trait`. */
   watch<T>(trait: string, changed: (value: T, isPython: boolean) => void, signal: AbortSignal): void {
     const listener = () => {
-      if (writer === this) return;
-      // ipywidgets 8 echoes each value that it receives. An echo of an earlier value must not undo a later one.
-      if (!writer && this.#unsent.has(trait)) this.#write(trait, this.#unsent.get(trait));
-      else changed(this.model.get(trait), writer === null);
+      const isEcho = writer === null && this.#unsent.has(trait);
+      if (writer !== this && !isEcho) changed(this.model.get(trait), writer === null);
     };
     this.model.on(`change:${trait}`, listener);
     signal.addEventListener("abort", () => this.model.off(`change:${trait}`, listener));
+  }
+
+  /** ipywidgets 8 echoes each value that it receives: an echo of an earlier value must not undo a later one. */
+  #protect(trait: string, value: unknown): void {
+    const unsent = this.#unsent.get(trait);
+    if (unsent) {
+      unsent.value = value;
+      return;
+    }
+    const entry = { value, protect: () => writer === null && this.#write(trait, entry.value) };
+    this.#unsent.set(trait, entry);
+    this.model.on(`change:${trait}`, entry.protect);
   }
 
   #write(trait: string, value: unknown): void {

@@ -89,7 +89,7 @@ export class Store extends ShownStep {
     this.chooseStep(step, aligned);
   }
 
-  /** The same for a view that is gone back to. */
+  /** The same when the user returns to a view. */
   chooseStep(step: number | null, aligned: boolean): void {
     const selection = this.host.get("selection");
     const isAll = step === null && !aligned;
