@@ -46,9 +46,9 @@ export class DerivedRows {
     return this.#beginsFolded[lane];
   }
 
-  /** How long anything runs in a lane (ns); for lanes that have any events. */
+  /** How long anything runs in a lane (ns). */
   busy(lane: number): number {
-    return busyTime(this.folded(lane));
+    return this.rows[lane].length ? busyTime(this.folded(lane)) : 0;
   }
 
   /** A lane's events as one row; for lanes that have any. */

@@ -2,7 +2,7 @@ import { beforeEach, expect, it, vi } from "vitest";
 import { StaticHost } from "../host/static_host";
 import { Actions } from "../input/actions";
 import { NOWHERE } from "../input/testing/nowhere";
-import { makeDrawn } from "../model/wire/testing/synthetic";
+import { makeDrawn, makeLane } from "../model/wire/testing/synthetic";
 import { Store } from "./store";
 
 beforeEach(() => {
@@ -135,4 +135,25 @@ it("goes through the events that a search finds and then through own bars, and r
   };
   expect([1, 1, 1, 1, 1, 1].map(() => seen(1))).toEqual([0, 1, 2, "a", "b", 0]);
   expect([1, 1, 1].map(() => seen(-1))).toEqual(["b", "a", 2]);
+});
+
+it("sorts lanes by busy time in a step in which some have no events", () => {
+  const device = (at: number) => makeLane("ops", `/job:a/replica:0/task:0/device:GPU:${at}`);
+  const drawn = makeDrawn(
+    [
+      { start: 0, duration: 90, step: 0, lane: 0 },
+      { start: 100, duration: 50, step: 1, lane: 0 },
+      { start: 100, duration: 80, step: 1, lane: 1 },
+    ],
+    [device(0), device(1)],
+  );
+  drawn.steps = [0, 1].map((step) => ({ step, start: 100 * step, end: 100 * step + 90, events: step + 1 }));
+  const host = new StaticHost({ drawn: vi.fn(), details: vi.fn() }, {});
+  const store = new Store(drawn, host, new AbortController().signal);
+  const lanes = () => store.arrangement.items.flatMap((item) => (item.type === "lane" ? [item.lane] : []));
+  store.setStep(1);
+  store.lanes.sortByBusy(true);
+  expect(lanes()).toEqual([1, 0]);
+  store.setStep(0);
+  expect(lanes()).toEqual([0]);
 });

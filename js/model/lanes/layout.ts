@@ -169,7 +169,8 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
       collapsed,
       events,
       lanes: ids,
-      preview: group.sums.length > 0 ? group.sums.map((lane) => lane.id) : ids,
+      preview:
+        group.sums.length > 0 ? group.sums.map(({ id }) => id).filter((id) => rows[id].length > 0) : ids,
       bars: [],
       clock: common === around ? null : common,
     });
