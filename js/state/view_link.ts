@@ -15,6 +15,9 @@ const MOST_LETTERS = 20;
 /** Keys of groups by kind and of tracks; what tracks there are is not known yet when the page opens. */
 const NO_LANE = /^(kind:|own:|(memory|tensors|counter|bars)\0)/;
 
+/** The address that was made here last: the page shows its view, or aligned steps, of which there is no view. */
+let made = "";
+
 /** Why there are no links here; empty where there are. */
 export function whyNoLink({ host }: Store): string {
   // A notebook's frame has no address, and a notebook's own leads to no widget.
@@ -29,6 +32,9 @@ export function followLinks(store: Store, hint: (text: string) => void): void {
   if (whyNoLink(store)) return;
   const { run } = store;
   const follow = () => {
+    const isMade = location.hash === made;
+    made = "";
+    if (isMade) return;
     const view = viewIn(location.hash);
     if (view === undefined) return;
     if (typeof view === "string") {
@@ -74,5 +80,6 @@ function lacks(store: Store, view: SavedView, isHere: (lane: string[]) => boolea
 /** Give the page the address of the present view, and return it. */
 export function addressOfView(store: Store): string {
   location.replace(linkTo(savedView(store)));
+  made = location.hash;
   return location.href;
 }

@@ -288,3 +288,17 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     column = ET.parse(download.value.path()).getroot()
     assert "1 annotation" in [element.text for element in column.iter(f"{SVG}text")]
     assert not [path for path in column.iter(f"{SVG}path") if re.match(r"M0 [\d.]+h2v", path.get("d", ""))]
+
+
+def test_copying_a_link_leaves_steps_aligned(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
+    aligned = timeline.host.get_by_role("button", name="align")
+    aligned.click()
+    expect(aligned).to_have_attribute("aria-pressed", "true")
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("Shift+V")
+    timeline.page.wait_for_function("location.hash !== ''")
+    # The event that the address has changed comes in a later task.
+    timeline.page.evaluate("() => new Promise((done) => setTimeout(done))")
+    expect(aligned).to_have_attribute("aria-pressed", "true")
