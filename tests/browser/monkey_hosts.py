@@ -93,11 +93,11 @@ class Host(ABC):
         """Run the cell again; return how the view differs from before."""
         raise NotImplementedError
 
-    def differs(self, now: dict[str, Any]) -> str:
+    def differs(self, now: dict[str, Any]) -> str:  # noqa: ARG002
         """How what Python reads differs from what is drawn."""
         return ""
 
-    def expects(self, command: str, keys: str) -> bool:
+    def takes(self, keys: str) -> bool:
         """Whether JupyterLab may run a command of its own after these keys."""
         return keys.startswith("Control+")
 
@@ -126,6 +126,12 @@ class PageHost(Host):
         self.page.goto(self._file.as_uri())
         self.element = self.page.locator("body")
         Timeline(self.element).wait()
+
+    def resize(self, wider: float, higher: float) -> None:
+        """Make the window larger by so many pixels."""
+        now = self.page.viewport_size or SIZE
+        size = ViewportSize(width=now["width"] + round(wider), height=now["height"] + round(higher))
+        self.page.set_viewport_size(size)
 
 
 class NotebookHost(Host):
@@ -183,7 +189,16 @@ class NotebookHost(Host):
         self._book.timeline(0)
         self.page.evaluate("() => void window.monkeyCommands.splice(0)")
         after = self._seen()
-        return "" if before == after else f"{before} -> {after}"
+        if not isinstance(before, list) or not isinstance(after, list):
+            return f"{before} -> {after}"
+        # docs/timeline.md: the selection is not kept, nor a filter that matches no lane. Times are rounded.
+        one, other = ({**view, "selection": None} for view, *_ in (before, after))
+        if not other["lane_filter"]:
+            one["lane_filter"] = ""
+        for time in ("start_ns", "end_ns"):
+            if abs(one.get(time, 0) - other.get(time, 0)) <= 1:
+                other[time] = one.get(time, 0)
+        return "" if one | other == one else f"{before[0]} -> {after[0]}"
 
     def differs(self, now: dict[str, Any]) -> str:
         seen = self._seen()
