@@ -77,8 +77,10 @@ def launched(playwright: Playwright) -> Browser:
     off = f"--disable-features={','.join(FEATURES_OFF)}"
     # V8's further threads take processor time from the other tests.
     alone = "--js-flags=--single-threaded"
+    # A page that a key scrolls is where it stays in the next frame.
+    at_once = "--disable-smooth-scrolling"
     return playwright.chromium.launch(
-        executable_path=path, args=["--no-sandbox", "--disable-gpu", alone, off]
+        executable_path=path, args=["--no-sandbox", "--disable-gpu", alone, at_once, off]
     )
 
 
