@@ -636,7 +636,7 @@ def main(arguments: Sequence[str]) -> int:
             except BrokenInvariantError as fault:
                 done += int(re.search(r"gesture (\d+) at", str(fault))[1])  # type: ignore[index]
                 broken.append(fault.invariant)
-                _say(fault)
+                _say(str(fault))
             took = time.monotonic() - began
             _say(f"seed {seed}: {done} gestures, {len(broken)} walks broken, {took:.0f} s")
     _say(f"at most {cut} texts cut and {overlapping} pairs of texts overlapping")
