@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import lzma
+import random
+from collections import Counter
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tfvis_nb as tv
+from tests.real_traces import DATA
+from tests.support.examples import examples
 from tests.support.texts import figures_of
+from tfvis_nb.reading.protobuf import schema
 from tfvis_nb.texts import Text, id_of
 
 PS = "/job:ps/replica:0/task:0"
@@ -197,3 +208,44 @@ def test_every_row_of_a_large_trace_is_accounted_for(shared: Path) -> None:
     assert len(trace.events) == 101_257 - 36_550
     assert trace.notes[0] == Text("aggregate_rows_left_out", rows=36_550)
     assert trace.events["kind"].value_counts().to_dict() == {"kernel": 36_549, "op": 28_157, "memcpy": 1}
+
+
+@pytest.mark.parametrize("name", ["gpu_tf221_mlp", "gpu_tf221_two_logical", "gpu_tf218_two_logical"])
+@settings(max_examples=examples(50))
+@given(order=st.randoms(use_true_random=False))
+def test_order_of_devices_does_not_change_the_table(name: str, order: random.Random) -> None:
+    """TensorFlow up to 1.13 writes ``dev_stats`` in the order of a hash table."""
+    recorded = step_of(name)
+    devices = [*recorded.dev_stats]
+    order.shuffle(devices)
+    shuffled = schema.message_class("StepStats")(dev_stats=devices)
+    assert rows_of(shuffled) == rows_of(recorded)
+
+
+@settings(max_examples=examples(50))
+@given(order=st.randoms(use_true_random=False))
+def test_order_of_devices_does_not_change_a_timeline(order: random.Random) -> None:
+    document = json.loads((DATA / "timeline_tf10_gpu.json").read_text())
+    want = tv.read_trace(json.dumps(document).encode()).events
+    pids = sorted({event["pid"] for event in document["traceEvents"]})
+    order.shuffle(pids)
+    document["traceEvents"].sort(key=lambda event: pids.index(event["pid"]))
+    kernels = want["kind"] == "kernel"
+    trace = tv.read_trace(json.dumps(document).encode())
+    assert Counter(trace.events["kind"]) == Counter(want["kind"])
+    found = trace.events["duration_ns"][trace.events["kind"] == "kernel"]
+    assert sorted(found) == sorted(want["duration_ns"][kernels])
+
+
+@cache
+def step_of(name: str) -> Any:
+    """Return the StepStats of a recorded RunMetadata."""
+    step = schema.message_class("RunMetadata").FromString(
+        lzma.decompress((DATA / f"{name}.pb.xz").read_bytes())
+    )
+    return schema.message_class("StepStats").FromString(step.step_stats.SerializeToString())
+
+
+def rows_of(step: Any) -> Counter[tuple[object, ...]]:
+    table = tv.read_trace(step.SerializeToString()).events.astype(object).fillna("")
+    return Counter(table.itertuples(index=False, name=None))

@@ -21,14 +21,14 @@ def plain(name: str) -> str:
 
 
 def without_repeats(rows: list[Row]) -> list[Row]:
-    """Drop a row of an aggregate lane for each equal row of another lane of the same GPU and block."""
+    """Drop a row of an aggregate lane for each equal row of another lane."""
     available: Counter[Any] = Counter()
     for row in rows:
         if row["_family"] == "gpu" and row["_lane"] not in ("memcpy", "stream:all", "sync"):
-            available[row["_block"], row["_gpu"], row["_raw"]] += 1
+            available[row["_raw"]] += 1
     kept = []
     for row in rows:
-        key = row["_block"], row["_gpu"], row["_raw"]
+        key = row["_raw"]
         if row["_family"] == "gpu" and row["_lane"] in ("memcpy", "stream:all") and available[key]:
             available[key] -= 1
         else:

@@ -67,7 +67,9 @@ def tasks_and_blocks(entries: list[Any]) -> tuple[list[str], list[int]]:
                 tasks[member] = said.most_common(1)[0][0]
             elif scores[best] > scores.get(tasks[member], 0):
                 tasks[member] = best
-    return tasks, blocks
+    # One tracer writes all lanes of a task.
+    order = sorted({tasks[index] for index, block in enumerate(blocks) if block >= 0})
+    return tasks, [order.index(tasks[index]) if block >= 0 else -1 for index, block in enumerate(blocks)]
 
 
 def canonical(device: str) -> str:

@@ -2,7 +2,8 @@
 
 GPU tracers write ``/device:GPU:0/stream:13`` for any task. In the source the lanes of one worker are
 together, directly before that worker's ``/job:...`` entries: this is a *block*. The task of a block is that
-of the entry after it, unless its kernels are named after ops of another task.
+of the entry after it, unless its kernels are named after ops of another task. TensorFlow up to 1.13 writes
+the entries of a worker in the order of a hash table, so lanes of one task may be apart.
 """
 
 import re
@@ -32,6 +33,14 @@ class GpuTasks:
                 members = entries[numbers == block].tolist()
                 self._close(members, _task_behind(source, members, entries.tolist()))
         self._tell_by_names(source, notes)
+        self._join(source)
+
+    def _join(self, source: Source) -> None:
+        """Make one block of all lanes of a task in a step, which one tracer wrote with one clock."""
+        blocks: dict[tuple[int, str], int] = {}
+        for entry in np.flatnonzero(self.number >= 0).tolist():
+            key = int(source.step[entry]), self.task[entry]
+            self.number[entry] = blocks.setdefault(key, len(blocks))
 
     def _close(self, entries: list[int], task: str) -> None:
         for entry in entries:
