@@ -246,7 +246,7 @@ def test_who_may_only_read_commands_no_job_and_limited_memory(tmp_path: Path) ->
             assert told["view"] == "monitor"
             refused = await view.ask({"kind": "command", "command": {"do": "delete", "traces": [1]}})
             assert "not change them" in refused["error"]
-            notes = {"annotations": [], "views": []}
+            notes: dict[str, list[str]] = {"annotations": [], "views": []}
             refused = await view.ask({"kind": "annotate", "trace": 1, **notes})
             assert "not change them" in refused["error"]
             opened = await view.ask({"kind": "open", "trace": 1})

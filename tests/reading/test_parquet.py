@@ -74,7 +74,21 @@ HEAD = [
     *("version", "title", "notes", "note_ids", "nested", "categories", "graphs", "run_metadata", "sources"),
     *("step_labels", "clocks", "metadata", "counters", "programs", "annotations", "stacks"),
 ]
-VALUES = [None, True, -1, 1.5, 2**70, "x", "\ud800", [None], ["a"], [[1, None]], [{}], {}, {"a": None}]
+VALUES: list[object] = [
+    None,
+    True,
+    -1,
+    1.5,
+    2**70,
+    "x",
+    "\ud800",
+    [None],
+    ["a"],
+    [[1, None]],
+    [{}],
+    {},
+    {"a": None},
+]
 
 
 @pytest.mark.parametrize("key", HEAD)

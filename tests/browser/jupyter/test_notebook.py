@@ -1,6 +1,7 @@
 """The timeline as a guest of JupyterLab: several of it, run again, hidden, reopened, in another theme."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -216,10 +217,13 @@ def test_a_click_on_a_narrow_event_keeps_the_view(notebook: OpenNotebook) -> Non
     def shown() -> list[object]:
         return json.loads(book.ask(SHOWN))  # type: ignore[no-any-return]
 
+    def is_selected(event: int) -> bool:
+        return shown()[-1] == [event]
+
     *view, _ = shown()
     for event in (3, 8, 5):
         timeline.click(event)
-        book.wait_until(lambda event=event: shown()[-1] == [event])
+        book.wait_until(partial(is_selected, event))
         expect(twin.title).to_have_text("MatMul")
         timeline.place(event)
         assert shown() == [*view, [event]]

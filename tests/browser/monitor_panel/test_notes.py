@@ -74,10 +74,9 @@ def test_opened_trace_outlives_a_job_and_limit_is_shown(
     writer = Writer(path, 2)
     with tv.open_session(path) as session:
         row = session.traces.loc[number]
-        names = session.signatures.loc[
-            row["signature"], ["kind", "label", "fetches", "targets", "feeds", "options"]
-        ]
-        texts = ["\n".join(each) if isinstance(each, list) else str(each) for each in names.tolist()]
+        columns = ["kind", "label", "fetches", "targets", "feeds", "options"]
+        names = [session.signatures.loc[row["signature"], column] for column in columns]
+        texts = ["\n".join(each) if isinstance(each, list) else str(each) for each in names]
         signature, _ = writer.add_signature(Signature(*texts))
         assert signature == row["signature"]
         for run in range(100, 110):
