@@ -14,7 +14,7 @@ from tests.support.environments import ROOT, kept
 from tests.support.requirements import of_extra, requirements, without_gpus
 
 _EXTRAS = ("fleet", "lab", "pictures", "remote")
-_TOOLS = ("hypothesis", "import-linter", "ipykernel", "pytest", "pytest-xdist")
+_TOOLS = ("aiohttp", "hypothesis", "import-linter", "ipykernel", "pytest", "pytest-xdist")
 SETS = {
     "lowest": ("lowest-direct", []),
     "tensorflow-2.15": ("highest", of_extra("estimator")),
