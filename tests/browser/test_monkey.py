@@ -8,12 +8,26 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext
 
-from tests.browser.monkey import LENGTH, Gesture, shrink, walk
+from tests.browser.monkey import LENGTH, Gesture, replay, shrink, walk
 from tests.browser.monkey_hosts import PageHost, page_file
 
 
 def test_random_gestures_keep_the_invariants(context: BrowserContext, tmp_path: Path) -> None:
     walk(PageHost(context, page_file(tmp_path, "show_timeline")), seed=1, count=100)
+
+
+def test_walks_that_once_failed_pass(context: BrowserContext, tmp_path: Path) -> None:
+    host = PageHost(context, page_file(tmp_path, "show_timeline"))
+    for gestures in (
+        [Gesture("press", role="button", name="4 rows of CPU:0 tf_Compute/1")],
+        [Gesture("key", keys="="), Gesture("press", role="button", name="all 5")],
+        [
+            Gesture("type", role="textbox", name="Search ops, tensors, lanes", keys="op:MatMul|Shift+Enter"),
+            Gesture("double", role="image", name="Activity over time", x=0.472, y=0.877),
+        ],
+    ):
+        host.fresh()
+        assert replay(host, gestures) is None
 
 
 @pytest.mark.thorough

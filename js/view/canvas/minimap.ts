@@ -5,8 +5,14 @@ import type { Store } from "../../state/store";
 import { ACTIVITY_HEIGHT, drawActivity, wholeView } from "./activity";
 import { fitSurface, makeSurface } from "./surface";
 
+/** Clicks that follow each other sooner may be one double click. */
+const DOUBLE_CLICK_MS = 500;
+
 export class Minimap {
   readonly #surface;
+  /** Numbers what is done here, and when it began last. */
+  #gesture = 0;
+  #began = Number.NEGATIVE_INFINITY;
   readonly #brush = document.createElement("div");
   #drag: { mode: "move" | "left" | "right" | "new"; x: number; view: Viewport } | null = null;
 
@@ -21,7 +27,7 @@ export class Minimap {
     element.addEventListener("pointerdown", (event) => this.#begin(event), { signal });
     element.addEventListener("pointermove", (event) => this.#move(event), { signal });
     element.addEventListener("lostpointercapture", () => this.#end(), { signal });
-    element.addEventListener("dblclick", () => store.setViewport(this.#whole, "whole"), { signal });
+    element.addEventListener("dblclick", () => this.#show(this.#whole), { signal });
   }
 
   get #whole(): Viewport {
@@ -60,6 +66,9 @@ export class Minimap {
     if (brush.width > 14 && near(brush.left)) mode = "left";
     else if (brush.width > 14 && near(brush.right)) mode = "right";
     else if (!isWhole && event.clientX >= brush.left && event.clientX <= brush.right) mode = "move";
+    // Both clicks of a double click are one step back.
+    if (event.timeStamp - this.#began > DOUBLE_CLICK_MS) this.#gesture++;
+    this.#began = event.timeStamp;
     this.element.setPointerCapture(event.pointerId);
     this.#drag = { mode, x: this.#time(event), view };
   }
@@ -74,7 +83,11 @@ export class Minimap {
     else if (mode === "right") next = { start: Math.min(view.start, time), end: Math.max(view.start, time) };
     else next = { start: Math.min(x, time), end: Math.max(x, time) };
     if (mode === "new" && next.end - next.start < (this.#whole.end - this.#whole.start) * 0.004) return;
-    this.store.setViewport(clampViewport(next, this.store.bounds), `brush ${x}`);
+    this.#show(clampViewport(next, this.store.bounds));
+  }
+
+  #show(view: Viewport): void {
+    this.store.setViewport(view, `overview ${this.#gesture}`);
   }
 
   /** A click outside the brush centres the view there. */
@@ -83,6 +96,6 @@ export class Minimap {
     this.#drag = null;
     if (drag?.mode !== "new" || this.store.viewport !== drag.view) return;
     const half = (drag.view.end - drag.view.start) / 2;
-    this.store.setViewport({ start: drag.x - half, end: drag.x + half }, "centre");
+    this.#show({ start: drag.x - half, end: drag.x + half });
   }
 }
