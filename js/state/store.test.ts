@@ -157,3 +157,13 @@ it("sorts lanes by busy time in a step in which some have no events", () => {
   store.setStep(0);
   expect(lanes()).toEqual([0]);
 });
+
+it("takes back at once what one action has moved twice", async () => {
+  const { store, actions } = made();
+  const before = store.viewport;
+  actions.show({ start: 100, end: 190 });
+  actions.show({ start: 200, end: 280 });
+  await Promise.resolve();
+  actions.back();
+  expect(store.viewport).toEqual(before);
+});

@@ -58,6 +58,8 @@ export class Store extends ShownStep {
   height = 0;
   readonly lanes = new LaneChoices(() => this.rearrange());
   readonly history = new History<LeftView>();
+  /** Whether the history has the view before the present action. */
+  #isRemembered = false;
   readonly #many: ManyLanes;
   derived!: DerivedRows;
 
@@ -83,9 +85,17 @@ export class Store extends ShownStep {
     return { ...this.viewport, step: this.step, isAligned: this.aligned !== null };
   }
 
+  /** Keep the present view in the history; what one action moves twice is one step back. */
+  #remember(gesture: string): void {
+    if (this.#isRemembered) return;
+    this.#isRemembered = true;
+    queueMicrotask(() => (this.#isRemembered = false));
+    this.history.push(this.present, gesture);
+  }
+
   /** Choose what `showStep` takes: a selection elsewhere is cleared. Several choices in a row are one step back. */
   setStep(step: number | null, aligned = false): void {
-    this.history.push(this.present, "step");
+    this.#remember("step");
     this.chooseStep(step, aligned);
   }
 
@@ -220,7 +230,7 @@ export class Store extends ShownStep {
   }
 
   setViewport(viewport: Viewport, gesture: string | null = null): void {
-    if (gesture !== null) this.history.push(this.present, gesture);
+    if (gesture !== null) this.#remember(gesture);
     this.viewport = clampViewport(viewport, this.bounds);
     this.emit("viewport");
   }

@@ -261,9 +261,12 @@ def test_backspace_returns_to_the_steps_left(exported: OpenExported, tmp_path: P
     every = timeline.host.get_by_role("button", name="all 3")
     every.click()
     timeline.lanes.focus()
+    whole = axis.get_attribute("aria-label") or ""
     timeline.page.keyboard.press("w")
+    expect(axis).not_to_have_attribute("aria-label", whole)
     closer = axis.get_attribute("aria-label") or ""
     bars_of(timeline).locator("i").nth(1).click()
+    expect(every).to_have_attribute("aria-pressed", "false")
     timeline.lanes.focus()
     timeline.page.keyboard.press("Backspace")
     expect(every).to_have_attribute("aria-pressed", "true")
