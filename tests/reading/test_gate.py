@@ -13,16 +13,18 @@ import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
+from tests.protobuf_bytes import field
+from tests.support.examples import sample
 from tests.support.step_stats import one_op
 from tests.support.texts import raises_id
-from tfvis_nb.reading.protobuf import schema
+from tfvis_nb.reading.protobuf import to_arrow
 from tfvis_nb.reading.stepstats import decode
 from tfvis_nb.texts import Text, id_of
 
 
 def _panic() -> object:
     """What a fault in a library written in Rust raises, which is not an Exception."""
-    return schema.handler("DeviceStepStats").array_to_record_batch(pa.array([1]))
+    return to_arrow.handler("DeviceStepStats")._ptars.array_to_record_batch(pa.array([1]))
 
 
 def _raiser(error: BaseException) -> Callable[[], NoReturn]:
@@ -93,6 +95,36 @@ def test_what_fails_when_steps_are_put_together(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("tfvis_nb.reading.stepstats.assemble.assemble", lambda *_: _panic())
     with pytest.raises(tv.TraceFormatError, match=r"step\.pb: .*PanicException"):
         tv.read_trace(path)
+
+
+LENGTHS = [
+    b"\xff" * 9 + b"\x01",
+    b"\xf0" + b"\xff" * 8 + b"\x01",
+    b"\x80\x80\x80\x80\x88" + b"\xff" * 4 + b"\x01",
+]
+ENDLESS = [tag + length for tag in (b"\x0a", b"\x1a", b"\xa2\x06", b"\x82\x80\x01") for length in LENGTHS]
+"""Fields whose length is close to 2**64, in a DeviceStepStats and beside its fields."""
+
+
+@pytest.mark.parametrize("endless", sample(ENDLESS, ENDLESS[:2]))
+def test_endless_lengths_print_nothing(endless: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+    device = field(1, b"/cpu:0")
+    row = field(2, field(1, b"a") + b"\x10\x01\x28\x01" + endless)
+    for damaged in (device + row, device + endless):
+        for data in (field(1, damaged), field(1, field(1, damaged)), field(1, device) + field(1, damaged)):
+            with pytest.raises(tv.TraceFormatError):
+                tv.read_trace(data)
+    assert capfd.readouterr().err == ""
+
+
+def test_names_and_numbers_may_look_like_endless_lengths() -> None:
+    looks = b"\x0a" + b"\xff" * 9 + b"\x01"
+    for name in (looks, b"*" + looks):
+        row = field(2, field(1, name) + b"\x10\x01\x28\x01" + field(8, b"a = NoOp()"))
+        assert len(tv.read_trace(field(1, field(1, field(1, b"/cpu:0") + row * 3))).events) == 3
+    packed = field(12, field(5, (b"\xff" * 9 + b"\x01") * 5))
+    row = field(2, field(1, b"a") + b"\x10\x01\x28\x01" + packed + field(8, b"a = NoOp()"))
+    assert len(tv.read_trace(field(1, field(1, field(1, b"/cpu:0") + row))).events) == 1
 
 
 def test_a_file_that_is_not_there_is_no_damaged_trace(tmp_path: Path) -> None:

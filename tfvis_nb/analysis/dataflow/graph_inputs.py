@@ -10,7 +10,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.nested_columns import GRAPH_INPUTS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.gate import gate
-from tfvis_nb.reading.protobuf.schema import handler
+from tfvis_nb.reading.protobuf.to_arrow import handler
 from tfvis_nb.reading.protobuf.wire import texts
 
 

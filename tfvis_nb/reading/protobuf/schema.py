@@ -13,7 +13,7 @@ as such.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
 PACKAGE = "tfvis_nb.stepstats"
-
-_SMALL = 1 << 18
-"""Smaller messages are decoded together."""
 
 Field = tuple[str, int, str]
 """Name, number and type: a scalar or a message, prefixed with ``*`` if repeated, ``|`` in a oneof."""
@@ -94,32 +91,6 @@ def register(
 def descriptors() -> dict[str, Descriptor]:
     """Return the descriptor of each message of `MESSAGES`."""
     return register(PACKAGE, MESSAGES, {})
-
-
-@cache
-def handler(message: str, package: str = "stepstats") -> Any:
-    """Return the ptars handler that turns serialised messages of a table into Arrow columns."""
-    from ptars import HandlerPool
-
-    descriptor = register(f"tfvis_nb.{package}", messages(package), {})[message]
-    return HandlerPool([descriptor.file]).get_for_message(descriptor)
-
-
-def grouped(sizes: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Group the numbers of neighbouring messages by size, to decode each group together.
-
-    Large messages are alone. For small ones, one call each would cost more than copying them.
-    """
-    groups: list[list[int]] = []
-    room = 0
-    for number, size in sizes:
-        if groups and size < room:
-            groups[-1].append(number)
-            room -= size
-        else:
-            groups.append([number])
-            room = _SMALL - size
-    return groups
 
 
 @cache

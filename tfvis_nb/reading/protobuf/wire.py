@@ -172,7 +172,7 @@ def _walk(
                 if kind.startswith("*"):
                     inner += f"[{counts.get(name, 0)}]"
                     counts[name] = counts.get(name, 0) + 1
-                _check(data, field, kind.lstrip("*"), inner, messages)
+                _check(data, field, kind, inner, messages)
     except DamageError as damage:
         raise DamageError(
             damage.position,
@@ -186,10 +186,12 @@ def _walk(
 def _check(
     data: Data, field: WireField, kind: str, path: str, messages: Mapping[str, tuple[Field, ...]]
 ) -> None:
-    wanted = _SCALARS.get(kind, LENGTH)
-    if field.wire_type != wanted:
+    bare = kind.lstrip("*|")
+    wanted = _SCALARS.get(bare, LENGTH)
+    packed = kind.startswith("*") and field.wire_type == LENGTH  # numbers one after another
+    if field.wire_type != wanted and not packed:
         raise DamageError(
             field.position, Text("wire_type_wrong", wire_type=field.wire_type, wanted=wanted), path
         )
-    if kind in messages:
-        _walk(data, field.start, field.end, kind, path, messages)
+    if bare in messages:
+        _walk(data, field.start, field.end, bare, path, messages)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.reading.protobuf.schema import handler
+from tfvis_nb.reading.protobuf.to_arrow import handler
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text
 

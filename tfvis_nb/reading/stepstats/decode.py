@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
-from tfvis_nb.reading.protobuf import schema, wire
+from tfvis_nb.reading.protobuf import to_arrow, wire
 from tfvis_nb.reading.protobuf.wire import Data, text, texts
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_letters, same_times, without_repeats
@@ -230,11 +230,11 @@ def _step(batches: _Batches, entries: list[_Entry], places: list[Place], parts: 
 
 def _runs(entries: list[_Entry], wanted: set[int]) -> list[list[int]]:
     sizes = [(number, entry.end - entry.start) for number, entry in enumerate(entries)]
-    return schema.grouped((number, size) for number, size in sizes if number in wanted)
+    return to_arrow.grouped((number, size) for number, size in sizes if number in wanted)
 
 
 def _batch(data: Data, entries: list[_Entry], message: str) -> pa.RecordBatch:
-    handler = schema.handler(message)
+    handler = to_arrow.handler(message)
     if len(entries) > 1:
         return handler.list_to_record_batch([bytes(data[one.start : one.end]) for one in entries])
     one = entries[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb.reading.protobuf.schema import grouped, handler
+from tfvis_nb.reading.protobuf.to_arrow import grouped, handler
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.stepstats.crowding import Room
 from tfvis_nb.reading.xspace.planes import Plane, Span, message

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.stacks import Frame
-from tfvis_nb.reading.protobuf.schema import handler
+from tfvis_nb.reading.protobuf.to_arrow import handler
 from tfvis_nb.reading.protobuf.wire import text
 
 MOST_FRAMES = 256

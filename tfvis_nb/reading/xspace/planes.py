@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.reading.protobuf import wire
-from tfvis_nb.reading.protobuf.schema import handler
+from tfvis_nb.reading.protobuf.to_arrow import handler
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.texts import Text

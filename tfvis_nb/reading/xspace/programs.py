@@ -15,7 +15,7 @@ from tfvis_nb.core.nested_columns import BYTES_ACCESSED, FLOPS, HLO_OP, OP_NAME,
 from tfvis_nb.core.phases import phase_of
 from tfvis_nb.core.stacks import PHASE, STACK, StackBuilder, StackTable
 from tfvis_nb.reading.gate import gate
-from tfvis_nb.reading.protobuf.schema import handler
+from tfvis_nb.reading.protobuf.to_arrow import handler
 from tfvis_nb.reading.xspace.hlo_program import Instruction, Program
 from tfvis_nb.reading.xspace.jitted import function_number
 from tfvis_nb.reading.xspace.planes import Plane

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb.reading.protobuf.schema import handler
+from tfvis_nb.reading.protobuf.to_arrow import handler
 from tfvis_nb.reading.protobuf.wire import text
 from tfvis_nb.reading.xspace.planes import Names
 

@@ -1,0 +1,79 @@
+"""Decode serialised messages into Arrow columns with ptars."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from tfvis_nb.reading.protobuf.schema import messages, register
+from tfvis_nb.reading.protobuf.wire import find_damage
+
+_SMALL = 1 << 18
+"""Smaller messages are decoded together."""
+
+_SEARCHED = 1 << 12
+"""In bytes; in larger messages lengths are not searched, because that takes as long as decoding them."""
+
+# The tag of a field, and a length near 2**64: bits 28 to 62 are set. A negative number alone in a packed
+# list of a NodeExecStats looks the same, and is frequent.
+_ENDLESS_LENGTH = re.compile(
+    rb"(?:[\x02\x12\x1a\x22\x2a\x32\x3a\x42\x4a\x52\x5a\x62\x6a\x72\x7a]|(?<![\x2a\x32])\x0a"
+    rb"|[\x82\x8a\x92\x9a\xa2\xaa\xb2\xba\xc2\xca\xd2\xda\xe2\xea\xf2\xfa][\x80-\xff]{0,3}[\x01-\x7f])"
+    rb"[\x80-\xff]{5}\xff{4}[\x01-\x7f]"
+)
+
+
+class Handler:
+    """Decodes the serialised messages of one kind; ValueError if one is damaged."""
+
+    def __init__(self, message: str, package: str) -> None:
+        from ptars import HandlerPool
+
+        self._message, self._messages = message, messages(package)
+        descriptor = register(f"tfvis_nb.{package}", self._messages, {})[message]
+        self._ptars: Any = HandlerPool([descriptor.file]).get_for_message(descriptor)
+
+    def list_to_record_batch(self, contents: list[bytes]) -> pa.RecordBatch:
+        """Decode messages."""
+        for content in contents:
+            self._check(content)
+        return self._ptars.list_to_record_batch(contents)
+
+    def array_to_record_batch(self, contents: pa.Array) -> pa.RecordBatch:
+        """Decode an array of messages without copying them."""
+        if contents.nbytes <= _SEARCHED:
+            for content in contents:
+                self._check(content.as_py() or b"")
+        return self._ptars.array_to_record_batch(contents)
+
+    def _check(self, content: bytes) -> None:
+        """Reject lengths near 2**64: ptars 0.0.25 panics, which Rust prints before it can be caught."""
+        if len(content) > _SEARCHED or not _ENDLESS_LENGTH.search(content):
+            return
+        if damage := find_damage(content, self._message, self._messages):
+            raise ValueError(damage)
+
+
+@cache
+def handler(message: str, package: str = "stepstats") -> Handler:
+    """Return the handler that turns serialised messages of a table into Arrow columns."""
+    return Handler(message, package)
+
+
+def grouped(sizes: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Group the numbers of neighbouring messages by size, to decode each group together.
+
+    Large messages are alone. For small ones, one call each would cost more than copying them.
+    """
+    groups: list[list[int]] = []
+    room = 0
+    for number, size in sizes:
+        if groups and size < room:
+            groups[-1].append(number)
+            room -= size
+        else:
+            groups.append([number])
+            room = _SMALL - size
+    return groups
