@@ -155,13 +155,15 @@ def test_a_folder_that_is_not_there(name: str, data: Path) -> None:
 def test_what_cannot_be_read(data: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.html"
     cut = tmp_path / "cut.pb"
+    os.mkfifo(tmp_path / "pipe.pb")
     cut.write_bytes((data / "local_mlp_step1.pb").read_bytes()[:1000])
     for source, said in (
         (tmp_path / "absent.pb", pattern_of("no_such_trace_file")),
         (tmp_path / "*.nothing", pattern_of("pattern_matches_nothing")),
         (cut, "cut.pb"),
         (data / "README.md", pattern_of("foreign_format")),
-        ("/dev/zero", pattern_of("trace_is_device", path="/dev/zero")),
+        ("/dev/zero", pattern_of("source_no_file")),
+        (tmp_path / "pipe.pb", pattern_of("source_no_file")),
         (data / "cpu_tf221_partition_graphs_only.pb.xz", pattern_of("graphs_without_run", graphs=1)),
     ):
         done = tfvis_nb_here("export", source, "-o", target, cwd=tmp_path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import lzma
 import os
 import shutil
+import socket
 import tarfile
 from pathlib import Path
 
@@ -78,10 +80,29 @@ def test_below_a_folder_what_the_system_makes_up_is_left_out(
     assert trace.notes == [Text("system_folders_left_out", folders=str(tmp_path / "system"))]
 
 
-def test_pipes_are_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pattern", ["", "*.pb"])
+def test_pipes_and_links_to_devices_are_left_out(tmp_path: Path, pattern: str) -> None:
     steps(tmp_path, "step1.pb")
     os.mkfifo(tmp_path / "pipe.pb")
-    assert len(tv.read_trace(tmp_path).steps) == 1
+    os.mkfifo(tmp_path / "editor")
+    (tmp_path / "zero.pb").symlink_to("/dev/zero")
+    trace = tv.read_trace(tmp_path / pattern)
+    assert len(trace.steps) == 1
+    assert trace.notes == [Text("special_files_left_out", files="pipe.pb, zero.pb")]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "link"])
+def test_named_pipes_and_devices_are_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "step.pb"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to("/dev/zero")
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as server:
+        if kind == "socket":
+            server.bind(str(path))
+        with raises_id(OSError, "source_no_file"):
+            tv.read_trace("/dev/zero" if kind == "device" else path)
 
 
 def test_a_folder_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

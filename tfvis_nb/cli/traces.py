@@ -130,9 +130,9 @@ def _sources(path: Source, max_unpacked: int | None, *, keep_messages: bool) -> 
         return [path]
     from tfvis_nb.cli.messages import kept_messages
     from tfvis_nb.cli.sessions import is_session, session_traces, tftracer_traces
+    from tfvis_nb.reading.sources.files import check_local_kind
 
-    if path.is_char_device() or path.is_block_device():
-        raise Failure(Text("trace_is_device", path=path))
+    check_local_kind(path)
     if is_session(path):
         return session_traces(path, keep_messages=keep_messages)
     kept = (tftracer_traces(path) or kept_messages(path, max_unpacked)) if keep_messages else []

@@ -11,6 +11,7 @@ from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles.reader import is_pickle, tftracer_session
 from tfvis_nb.reading.pickles.tftracer import SavedRun
 from tfvis_nb.reading.protobuf.wire import Data
+from tfvis_nb.reading.sources.files import check_local_kind
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.recording.sessions.runs import label_of
 from tfvis_nb.session.file.counters import Counts
@@ -46,6 +47,7 @@ def converted(source: Path, target: Path) -> list[str]:
     their zone, which is derived from the traces, or is that of this machine if there are no traces.
     """
     label = str(source)
+    check_local_kind(source)
     data = unpack(source.read_bytes(), label)
     if not is_pickle(data):
         raise TraceFormatError(Text("neither_session", label=label))

@@ -6,6 +6,7 @@ from pathlib import Path
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles.reader import is_pickle, messages
+from tfvis_nb.reading.sources.files import check_local_kind
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.texts import Text
 
@@ -28,6 +29,7 @@ def pickled(message: bytes) -> bytes:
 def unpickled(path: Path) -> bytes:
     """Return the serialised RunMetadata in a pickle, which may be compressed with gzip or xz."""
     label = str(path)
+    check_local_kind(path)
     data = unpack(path.read_bytes(), label)
     if not is_pickle(data):
         raise TraceFormatError(Text("no_pickle", label=label))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import errno
 import io
-import os
-import stat
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.sources.files import check_local_kind
 from tfvis_nb.reading.sources.unpacking import MOST, SMALL, Allowance, Budget, unpack
 from tfvis_nb.texts import Text
 
@@ -231,6 +231,4 @@ def check_kind(system: AbstractFileSystem, path: str) -> None:
     # A cache has its own file system in this attribute.
     system = getattr(system, "fs", system)
     if protocols(type(system)) & {"file", "local"}:
-        mode = os.stat(path).st_mode  # noqa: PTH116 - a path of the driver
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise OSError(errno.EINVAL, Text("source_no_file"), path)
+        check_local_kind(Path(path))

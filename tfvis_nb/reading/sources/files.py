@@ -68,6 +68,12 @@ def find(path: Path, *, every: bool = False) -> Found[Path] | None:
     return found
 
 
+def check_local_kind(path: Path) -> None:
+    """Raise OSError if a path is a named pipe, a socket or a device: reading one may never end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, Text("source_no_file"), str(path))
+
+
 def check_count(path: PurePath | str, files: Sequence[PurePath]) -> None:
     """Raise TraceFormatError if a folder or pattern has too many files."""
     if len(files) > MOST_FILES:
@@ -79,9 +85,17 @@ def _of_pattern(pattern: Path, *, every: bool) -> Found[Path]:
     matching = set(_matching(pattern))
     folders = (path for path in matching if path.is_dir() and not path.name.startswith("."))
     inside = [_of_folder(folder, every=every) for folder in sorted(folders, key=order)]
+    others = [] if every else [path for path in matching if _is_something_else(path)]
     wanted = {file for file in matching if file.is_file() or (every and _is_something_else(file))}
     files = wanted.union(*(found.files for found in inside), closed_folders(pattern) if every else ())
-    return Found(sorted(files, key=order), [note for found in inside for note in found.notes])
+    notes = [note for found in inside for note in found.notes]
+    return Found(sorted(files, key=order), [*notes, *_left_out(others)])
+
+
+def _left_out(others: Iterable[Path]) -> list[str]:
+    """Return a note on what is named like a trace and is not a file."""
+    named = [path for path in sorted(others, key=order) if named_like_trace(path.name)]
+    return [Text("special_files_left_out", files=listed(named))] if named else []
 
 
 def _of_folder(folder: Path, *, every: bool) -> Found[Path]:
@@ -145,6 +159,7 @@ def _below(folder: Path, *, every: bool) -> tuple[Found[Path], list[Path]]:
     wanted.
     """
     files: list[Path] = []
+    others: list[Path] = []
     seen, most = 0, _MOST_SEEN_OF_ALL if every else _MOST_SEEN
     system = _devices(_SYSTEM) - _devices([Path("/")])
     if _devices([folder]) & system:
@@ -158,13 +173,16 @@ def _below(folder: Path, *, every: bool) -> tuple[Found[Path], list[Path]]:
         shown = [name for name in folders if not name.startswith(".")]
         folders[:] = [name for name in shown if not _devices([Path(parent, name)]) & system]
         left_out += [str(Path(parent, name)) for name in shown if name not in folders]
-        here = (Path(parent, name) for name in names if not name.startswith("."))
-        files += (path for path in here if _is_file(path) or (every and _is_something_else(path)))
+        here = [Path(parent, name) for name in names if not name.startswith(".")]
+        files += filter(_is_file, here)
+        others += filter(_is_something_else, here)
     closed = [Path(error.filename) for error in failed if isinstance(error, PermissionError)]
     if folder in closed and not every:
         raise failed[0]
     notes = [Text("system_folders_left_out", folders=", ".join(sorted(left_out)[:8]))] if left_out else []
-    return Found(files, [*notes]), closed
+    if every:
+        return Found(files + others, [*notes]), closed
+    return Found(files, [*notes, *_left_out(others)]), closed
 
 
 def _is_file(path: Path) -> bool:

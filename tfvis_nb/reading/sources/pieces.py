@@ -19,7 +19,7 @@ from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.archive import is_tar, members
 from tfvis_nb.reading.sources.damage import briefly
 from tfvis_nb.reading.sources.drivers import Remote
-from tfvis_nb.reading.sources.files import find
+from tfvis_nb.reading.sources.files import check_local_kind, find
 from tfvis_nb.reading.sources.remote import is_url, remote_files
 from tfvis_nb.reading.sources.unpacking import Allowance, Budget, unpack
 from tfvis_nb.texts import Text, text_of
@@ -128,6 +128,7 @@ def _of_files(path: Path, budget: Budget) -> Iterator[Piece | Skipped | Remark]:
     """Yield the pieces of a file, or of the files of a folder or pattern."""
     found = find(path)
     if found is None:
+        check_local_kind(path)
         yield from _members(_unpacked(str(path), _content(path), budget, path.name))
         return
     yield from map(Remark, found.notes)
