@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 GIB = 1 << 30
 MOST_S = 5
-"""Of processor time; the longest takes 2.7 s."""
+"""Of processor time."""
 
 
 def refused(path: Path) -> str:
