@@ -195,6 +195,14 @@ def test_very_many_empty_records_are_refused(kind: str, tmp_path: Path) -> None:
     assert says(refused(path), "too_many_records", label=path, bytes=path.stat().st_size)
 
 
+def test_records_of_small_runs_are_counted_together(tmp_path: Path) -> None:
+    path = tmp_path / "runs.pickle.xz"
+    path.write_bytes(lzma.compress(b"\x80\x03](" + pickled(rows(3000))[2:-1] * 2000 + b"e.", preset=0))
+    assert path.stat().st_size < 50_000
+    with raises_id(tv.TraceFormatError, "too_many_records"):
+        tv.read_trace(path)
+
+
 def test_as_many_records_as_a_trace_has_are_read() -> None:
     row = field(2, field(1, b"a") + b"\x10\x01\x28\x01" + field(8, b"a = NoOp()"))
     assert len(tv.read_trace(rows(60_000, row)).events) == 60_000

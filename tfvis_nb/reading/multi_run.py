@@ -8,6 +8,7 @@ from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.stepstats.assemble import assemble
+from tfvis_nb.reading.stepstats.crowding import SMALL, Room
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
@@ -32,9 +33,12 @@ def read_runs(
     steps: list[RecordedStep] = []
     empty = 0
     named: dict[int, str] = {}
+    parts = list(parts)
+    size = sum(len(part.data) for part in parts)
+    room = Room(size, parts[0].label) if size >= SMALL else None
     for part, name in zip(parts, chain(labels, repeat("")), strict=False):
         try:
-            steps.append(decode(part.data, part.label, part.message))
+            steps.append(decode(part.data, part.label, part.message, room))
             named[len(steps) - 1] = name
         except EmptyTraceError:
             empty += 1

@@ -46,13 +46,16 @@ class _Entry(NamedTuple):
     content: int
 
 
-def decode(data: Data, label: str, message: str = "") -> RecordedStep:
-    """Read a serialised RunMetadata or StepStats, recognised by its bytes unless `message` names it."""
+def decode(data: Data, label: str, message: str = "", room: Room | None = None) -> RecordedStep:
+    """Read a serialised RunMetadata or StepStats, recognised by its bytes unless `message` names it.
+
+    `room` is the memory for the records of all runs of a file, if they are shared.
+    """
     message = message or kind_of(data)
     try:
         parts = GraphParts()
         entries = _split(data, message, label, parts)
-        step = _decode_entries(data, entries, parts, label)
+        step = _decode_entries(data, entries, parts, label, room)
     except TraceFormatError:
         raise
     except (wire.DamageError, ValueError) as error:
@@ -160,7 +163,9 @@ def _entries(
     return entries
 
 
-def _decode_entries(data: Data, entries: list[_Entry], parts: GraphParts, label: str) -> RecordedStep:
+def _decode_entries(
+    data: Data, entries: list[_Entry], parts: GraphParts, label: str, room: Room | None
+) -> RecordedStep:
     """Decode the entries, unless there are too many records in them."""
     places = [place(entry.device) for entry in entries]
     totals = {number for number, where in enumerate(places) if where.aggregate}
@@ -173,7 +178,7 @@ def _decode_entries(data: Data, entries: list[_Entry], parts: GraphParts, label:
     with ThreadPoolExecutor(_WORKERS) as pool:
         # ptars releases the GIL; threads only start when a task is submitted.
         run: _Map = pool.map if len(data) > _LARGE else map
-        room = Room(len(data), label) if len(data) >= SMALL else None
+        room = room or (Room(len(data), label) if len(data) >= SMALL else None)
         of_others = _decoded(data, entries, others, "DeviceStepStats", run, room)
         times = _decoded(data, entries, totals, "TimesOnly", run, room)
         step = _step(of_others, entries, places, parts)
