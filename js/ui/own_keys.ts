@@ -140,7 +140,9 @@ export function ownKeys(
   });
   const instead = () => {
     lost.instead?.();
-    if (isFocusLost()) goHome();
+    // What is disabled keeps the focus until the next frame.
+    const { activeElement } = root.getRootNode() as Document | ShadowRoot;
+    if (isFocusLost() || activeElement?.matches(":disabled")) goHome();
   };
   keepFocus(root, signal, { ...lost, instead });
   return keys;

@@ -249,6 +249,14 @@ def node_height(graph: Graph) -> float:
     return box["height"]
 
 
+def test_a_disabled_button_gives_its_focus_to_the_lanes(graph: Graph) -> None:
+    graph.button.click()
+    fewer = graph.pane.get_by_role("button", name="Fewer hops")
+    fewer.click()
+    expect(fewer).to_be_disabled()
+    expect(graph.timeline.lanes).to_be_focused()
+
+
 def test_the_pane_is_made_higher_and_lower(graph: Graph) -> None:
     graph.button.click()
     line = graph.pane.get_by_role("separator", name="Height of the graph")
