@@ -168,7 +168,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "search",
         keys: "/, Ctrl F",
-        label: "search; Enter, Shift Enter: next, previous match; Esc: back to the lanes",
+        label: "search; Enter, Shift Enter: next, previous; Esc: back to the lanes",
         typed: { "/": (actions) => actions.focusSearch() },
         // A second one is the browser's.
         controlled: { f: (actions) => actions.focusSearch() },
@@ -240,7 +240,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       },
       { id: "fold", keys: "click a group", label: "fold it; its activity stays visible" },
       { id: "steps", keys: "Steps", label: "click a bar for one step; all, or aligned" },
-      { id: "step-colours", keys: "orange, violet bars", label: "longer than usual; more work on the GPU" },
+      { id: "step-colours", keys: "orange, violet bars", label: "longer than usual; more GPU work" },
     ],
   },
 ];

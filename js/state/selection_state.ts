@@ -19,7 +19,7 @@ export class SelectionState extends PanelState {
   ) {
     super(signal);
     this.#run = run;
-    host.watch("selection", () => this.emit("selection"), signal);
+    if (HAS_KERNEL) host.watch("selection", () => this.emit("selection"), signal);
   }
 
   /** The drawn data: the run, or its steps aligned. */

@@ -68,6 +68,8 @@ export class Store extends ShownStep {
     this.#many = new ManyLanes(host, this.lanes);
     this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
     this.showStep(isSparse(drawn) ? 0 : null);
+    // Nobody else changes the options of a page.
+    if (!HAS_KERNEL) return;
     host.watch("group_by", () => this.rearrange(), signal);
     host.watch("lane_filter", () => this.#filter(), signal);
     host.watch("annotations", () => this.emit("annotations"), signal);

@@ -88,6 +88,7 @@ export function keepView(store: Store): void {
     known = now;
     host.set("view", view);
   });
+  if (!HAS_KERNEL) return;
   // After a selection that comes with it, which would be revealed elsewhere.
   host.watch("view", (view) => view && queueMicrotask(() => showView(store, view)), store.signal);
   host.watch("views", () => store.emit("panel"), store.signal);

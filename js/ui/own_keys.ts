@@ -58,6 +58,7 @@ export function ownKeys(
   const keys: OwnKeys = { home: () => root, press: () => false, isMain: false };
   const goHome = () => keys.home().focus(QUIETLY);
   const isOwn = (event: Event) => {
+    if (OWNS_PAGE && !HAS_PANELS) return true;
     const path = event.composedPath();
     return path.includes(root) || (keys.isMain && !path.some((each) => roots.has(each)));
   };
@@ -89,6 +90,7 @@ export function ownKeys(
       event.preventDefault();
       event.stopImmediatePropagation();
     }
+    if (OWNS_PAGE) return;
     const isEditing =
       EDITING.test(event.key) || (event.key === "Enter" && isTextField(event.composedPath()[0]));
     element.toggleAttribute(SUPPRESS, isPlain || isTaken || isEditing);
@@ -106,7 +108,7 @@ export function ownKeys(
   };
   roots.add(root);
   signal.addEventListener("abort", () => roots.delete(root));
-  element.toggleAttribute(SUPPRESS, true);
+  if (!OWNS_PAGE) element.toggleAttribute(SUPPRESS, true);
   window.addEventListener("keydown", first, { capture: true, signal });
   root.addEventListener("keydown", pressed, { signal });
   document.addEventListener("keydown", (event) => keys.isMain && pressed(event), { signal });

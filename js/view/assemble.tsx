@@ -151,7 +151,8 @@ function bindInput(find: FindPart, store: Store, actions: Actions, hint: () => v
 
 /** A selection made in Python is brought into view: an outline somewhere off the screen would go unseen. */
 function revealSelectionOfPython(store: Store, actions: Actions): void {
-  store.host.watch("selection", (_, isPython) => isPython && actions.revealSelection(true), store.signal);
+  if (HAS_KERNEL)
+    store.host.watch("selection", (_, isPython) => isPython && actions.revealSelection(true), store.signal);
   if (store.selection && !store.host.get("view")) actions.revealSelection(true);
 }
 

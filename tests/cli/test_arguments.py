@@ -210,7 +210,7 @@ sys.meta_path.insert(0, Interrupting())
 """
 WHILE_ENDING = """
 from tfvis_nb.cli import run
-run.WhenImported.end = lambda self, failure: signal.raise_signal(signal.SIGINT)
+run.ScriptTrace.end = lambda self, failure: signal.raise_signal(signal.SIGINT)
 """
 
 

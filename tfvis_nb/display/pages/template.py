@@ -2,9 +2,9 @@
 
 import base64
 import functools
-import gzip
 import html
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from string import Template
@@ -14,7 +14,8 @@ from tfvis_nb.core.labels import printable
 
 # The page may contact no host, so that it cannot leak a user's graph.
 _PAGE = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
-# Compression halves the size of the code. Browsers too old for it can only run the unpacking code.
+# Compression halves the size of the code. Browsers too old for it can only run the unpacking code, which
+# removes the unpacked script once it has run: a page that is exported again packs its code itself.
 _START = files(__package__).joinpath("unpack.js").read_text(encoding="utf-8")
 
 _MOST_LETTERS = 400
@@ -73,4 +74,6 @@ def _base64(data: bytes) -> str:
 
 @functools.lru_cache(4)
 def _packed(code: str) -> str:
-    return _base64(gzip.compress(code.encode(), mtime=0))
+    # The most memory that zlib can use makes it a little smaller.
+    compressor = zlib.compressobj(9, wbits=31, memLevel=9)
+    return _base64(compressor.compress(code.encode()) + compressor.flush())
