@@ -30,6 +30,9 @@ export class Pointer {
   /** Where the pointer is (CSS px from the left of the lanes); null while it is elsewhere. */
   #x: number | null = null;
   #gesture = 0;
+  /** How many clicks followed each other at one place, and the time of the bar that was there before the first. */
+  #clicks = 0;
+  #target: Viewport | null = null;
 
   constructor(
     readonly element: HTMLElement,
@@ -46,7 +49,9 @@ export class Pointer {
     store.on(["viewport"], () => {
       if (this.#x !== null && !this.#drag) store.setHover(null, timeAt(store.viewport, this.#x, store.width));
     });
-    element.addEventListener("dblclick", (event) => this.#doubleClick(event), { signal });
+    element.addEventListener("mousedown", (event) => this.#count(event), { signal });
+    const zoom = () => (this.#target ? actions.show(this.#target) : actions.whole());
+    element.addEventListener("dblclick", zoom, { signal });
   }
 
   #place(event: MouseEvent): { x: number; y: number } {
@@ -165,7 +170,7 @@ export class Pointer {
       }
       return;
     }
-    if (drag.mode === "pan" && event.button === 1) return;
+    if ((drag.mode === "pan" && event.button === 1) || this.#clicks > 1) return;
     const hit = this.#hit(x, y);
     if (!hit) {
       const item = itemAt(store.arrangement, y + store.scroll)?.item;
@@ -209,18 +214,22 @@ export class Pointer {
     this.element.classList.remove("panning");
   }
 
-  #doubleClick(event: MouseEvent): void {
-    const { x, y } = this.#place(event);
+  /** The first click of a double click may open the details, and then other bars are under the second one. */
+  #count(event: MouseEvent): void {
+    this.#clicks = event.detail;
+    if (event.detail === 1) this.#target = this.#rangeAt(this.#place(event));
+  }
+
+  /** The time of the bar at a position; null where there is none. */
+  #rangeAt({ x, y }: { x: number; y: number }): Viewport | null {
+    const { store } = this;
+    const bar = barAt(store, x, y);
+    if (bar) return rangeOf(bar.track, bar.at);
+    const tensor = tensorAt(store, x, y);
+    if (tensor) return { start: tensor.track.starts[tensor.at], end: endOf(tensor) };
     const hit = this.#hit(x, y);
-    const tensor = hit ? null : tensorAt(this.store, x, y);
-    const bar = barAt(this.store, x, y);
-    if (bar) this.actions.show(rangeOf(bar.track, bar.at));
-    else if (tensor) this.actions.show({ start: tensor.track.starts[tensor.at], end: endOf(tensor) });
-    else if (!hit) this.actions.whole();
-    if (!hit) return;
-    this.actions.show({
-      start: this.store.drawn.start[hit.id],
-      end: Math.max(this.store.end(hit.id), this.store.drawn.start[hit.id] + 10),
-    });
+    if (!hit) return null;
+    const start = store.drawn.start[hit.id];
+    return { start, end: Math.max(store.end(hit.id), start + 10) };
   }
 }

@@ -299,3 +299,25 @@ def test_steps_aligned_at_their_starts(exported: OpenExported, tmp_path: Path) -
     timeline.find("op:RecvTensor")
     expect(timeline.details.locator("dt", has_text="Step").last).to_be_visible()
     assert timeline.facts()["Step"] == f"1 · {DISTRIBUTED.stem}"
+
+
+def test_double_click_zooms_to_what_its_first_click_hit(timeline: Timeline) -> None:
+    """The first click opens the details, which move the bars."""
+    trace = real_trace(DISTRIBUTED)
+    starts = trace.events["start_ns"]
+    event = int((starts - (starts.min() + starts.max()) // 2).abs().idxmin())
+    timeline.root.get_by_role("button", name="Details", exact=True).click()
+    expect(timeline.details).to_have_count(0)
+    mouse = timeline.page.mouse
+    mouse.click(*timeline.place(event))
+    timeline.place(event)
+    mouse.down(click_count=2)
+    mouse.up(click_count=2)
+    start = int(starts[event] - starts.min())
+    limit = 20 * max(int(trace.events["duration_ns"][event]), 10)
+    zoomed = """([host, start, limit]) => {
+        const { viewport } = host.tfvis.store;
+        return viewport.start <= start && start < viewport.end && viewport.end - viewport.start < limit;
+    }"""
+    timeline.page.wait_for_function(zoomed, arg=[timeline.host.element_handle(), start, limit])
+    assert timeline.host.evaluate("({ tfvis: { store } }) => store.selected") == event
