@@ -211,3 +211,19 @@ def test_a_copy_of_the_file_alone_is_not_running(path: Path, tmp_path: Path) -> 
     with tv.open_session(copied) as session:
         assert session.processes["end"].notna().all()
         assert session.signatures["runs"].tolist() == [4]
+
+
+def test_reader_is_closed_while_python_ends(path: Path) -> None:
+    filled(path)
+    code = (
+        "import atexit, os, sys\n"
+        "def end():\n"
+        "    with session: print(len(session.traces))  # opened again\n"
+        "    print(os.listdir(os.path.dirname(session.path)))\n"
+        "atexit.register(end)\n"
+        "import tfvis_nb as tv\n"
+        "session = tv.open_session(sys.argv[1])\n"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert printed.splitlines() == ["3", "['run.tfvis']"]

@@ -57,7 +57,7 @@ class SavedSession:
         self.path = validate.file_path(path)
         self._lock = threading.RLock()
         self._reader: Guarded | None = None
-        self._release: Callable[[], object] = int
+        self._closing: weakref.finalize[..., Any] | None = None
         self._schema = 0
         self._file: tuple[int, int] | None = None
         self._copied: tuple[object, ...] | None = None
@@ -70,7 +70,7 @@ class SavedSession:
             self._file = file_at(self.path)
             self._reader, self._copied = connect_reader(self.path)
             # Also at the end of the process, when nobody has closed this.
-            self._release = weakref.finalize(self, _release, self._reader, self.path, os.getpid())
+            self._closing = weakref.finalize(self, _release, self._reader, self.path, os.getpid())
         self._reader.allow(QUERY_S)
         version = self._reader.execute("PRAGMA schema_version").fetchone()[0]
         if version != self._schema:  # the tables were changed since
@@ -80,6 +80,8 @@ class SavedSession:
 
     def _check_reader(self) -> None:
         """Close the reader of a file that was deleted, replaced or changed since it was copied."""
+        if self._closing and not self._closing.alive:
+            self._forget_reader()  # Python is ending, and has closed it
         if file_at(self.path) != self._file:
             used_logs = self._reader is not None and self._copied is None
             self._forget_reader()
@@ -90,7 +92,10 @@ class SavedSession:
             self._forget_reader()
 
     def _forget_reader(self) -> None:
-        self._release()
+        # Finalisers that are called do nothing once Python has run its exit functions.
+        if self._closing and (closing := self._closing.detach()):
+            _, release, arguments, _ = closing
+            release(*arguments)
         self._reader = self._copied = None
 
     @contextmanager

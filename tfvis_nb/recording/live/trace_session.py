@@ -260,8 +260,8 @@ class TraceSession(SavedSession):
         """Drop the parent's handles in a child process; a connection must not even be closed."""
         if self._book is not None:
             self._book.forget()
-        _of_parents.append((self._book, self._reader, self._release))
-        self._reader, self._release = None, int
+        _of_parents.append((self._book, self._reader, self._closing))
+        self._reader = self._closing = None
 
 
 def record_process(path: str | Path | None = None, **options: Any) -> TraceSession:
