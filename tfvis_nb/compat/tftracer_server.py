@@ -52,8 +52,8 @@ class TracingServer:
         The name or address to serve at. With ``"0.0.0.0"`` other machines can also reach the page,
         unencrypted without `certfile`.
     keep_traces
-        How many of the newest traces to keep for each signature; this also limits files of `save_session`,
-        and this session after `load_session`.
+        How many of the newest traces to keep for each signature, besides those that were requested, opened
+        or annotated. Files of `save_session`, and this session after `load_session`, hold at most that many.
     is_horovod
         Has no effect: each rank of a Horovod job is recorded like any other process.
     certfile, keyfile
