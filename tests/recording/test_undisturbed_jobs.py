@@ -26,6 +26,14 @@ def job(path: Path, kind: str) -> Started:
     return Started("-m", "tests.recording.monitored_job", path, kind, environment=environment)
 
 
+def take_in_counts(session: tv.SavedSession) -> None:
+    """Check that reading has left the counts of a process that could not close its recording, and write."""
+    before = counted(session)
+    assert session.path.with_name(f"{session.path.name}-counts1").exists()
+    session.stop_tracing()
+    assert counted(session) == before
+
+
 STEPS = 600
 
 
@@ -80,6 +88,7 @@ def test_a_long_job_is_watched_and_killed(path: Path, kind: str, begins: str) ->
             assert len(reopened.signatures) > 4  # of initialisers and of the saver
         for trace in traces.index:
             assert len(reopened.read(trace).events)
+        take_in_counts(reopened)
 
 
 def test_a_folder_that_cannot_be_written_leaves_the_training_alone(
@@ -121,6 +130,7 @@ def test_a_full_disk_leaves_the_training_alone(path: Path) -> None:
     assert len(re.findall(pattern_of("recording_stopped"), said)) == 1
     with tv.open_session(path) as reopened:
         assert len(reopened.read(int(reopened.traces.index[-1])).events)
+        take_in_counts(reopened)
 
 
 FORKED = """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import json
 import os
 import re
+import resource
 import sqlite3
 import threading
 from contextlib import closing
@@ -26,7 +26,7 @@ from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.pickles.run_metadata import unpickled
-from tfvis_nb.serving import MonitorServer, service
+from tfvis_nb.serving import MonitorServer
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.session.snapshot import session_state
 from tfvis_nb.texts import Text
@@ -239,16 +239,17 @@ def test_a_trace_too_large_for_the_timeline_is_said(
 
 
 def test_a_copy_for_which_there_is_no_room_is_said(
-    server: MonitorServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    server: MonitorServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def no_room(prefix: str) -> None:
-        raise OSError(errno.EMFILE, "too many open files", prefix)
-
-    monkeypatch.setattr(service, "TemporaryDirectory", no_room)
-    answer = ask(server, "/api/save")
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most[1]))  # a write beyond that fails
+    try:
+        answer = ask(server, "/api/save")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
     assert answer.status == 503
     assert says(answer.error, "file_unusable_now")
-    assert "too many open files" in answer.error
+    assert "disk I/O error" in answer.error
     assert caplog.text == ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +21,11 @@ from tests.file_view.server import workers
 from tests.reading.test_refused_sources import SAVED_MODEL
 from tests.real_traces import DATA
 from tests.serving.conftest import write_session
-from tfvis_nb import read_trace
+from tfvis_nb import open_session, read_trace
 from tfvis_nb.texts import Text
 
 XSPACE, METADATA, SESSION, DAMAGED = "jax.xplane.pb", "step.pb", "run.tfvis", "damaged.trace.json"
+OLD_SESSION = "old.tfvis"
 MODEL, TEXT, TABLE = "saved_model.pb", "stats.pbtxt", "rows.parquet"
 ICON = "[data-icon='tfvis-nb:timeline']"
 
@@ -33,6 +35,8 @@ def files(jupyter: JupyterServer) -> Path:
     shutil.copy(DATA / "cpu_jax.xplane.pb", jupyter.root / XSPACE)
     shutil.copy(DATA / "local_mlp_step1.pb", jupyter.root / METADATA)
     write_session(jupyter.root / SESSION)
+    old = lzma.decompress((DATA / "sessions/version1.tfvis.xz").read_bytes())
+    (jupyter.root / OLD_SESSION).write_bytes(old)
     (jupyter.root / MODEL).write_bytes(SAVED_MODEL)
     shutil.copy(DATA / "simple_stepstats.pbtxt", jupyter.root / TEXT)
     (jupyter.root / TABLE).write_bytes(b"PAR1")
@@ -52,6 +56,13 @@ def annotate(timeline: Timeline, name: str) -> None:
     timeline.page.keyboard.type(name)
     timeline.page.keyboard.press("Enter")
     expect(timeline.lanes).to_be_focused()
+
+
+def stored(path: Path) -> list[str]:
+    """The names of the annotations that a session has of its first trace."""
+    with open_session(path) as session:
+        names: list[str] = session.read(1).annotations["name"].tolist()
+    return names
 
 
 def wait_until(page: Page, holds: Callable[[], bool]) -> None:
@@ -122,15 +133,25 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     expect(monitor.host.get_by_role("region", name=f"Monitor of {SESSION}")).to_be_visible()
     monitor.traces.first.click()
     annotate(monitor.opened(), "late")
-    expect(unsaved).to_have_count(1)
+    wait_until(page, lambda: stored(files / SESSION) == ["late"])
+    expect(unsaved).to_have_count(0)
     page.locator(".lm-TabBar-tab", has_text=SESSION).locator(".lm-TabBar-tabCloseIcon").click()
+
+    # Where the session has no place for it, it is saved as other notes are.
+    browser.open(OLD_SESSION)
+    monitor = Monitor(browser.shown.locator(".tfvis-nb-monitor"))
+    monitor.traces.first.click()
+    annotate(monitor.opened(), "late")
+    expect(monitor.region).to_contain_text("has no place for annotations")
+    expect(unsaved).to_have_count(1)
+    page.locator(".lm-TabBar-tab", has_text=OLD_SESSION).locator(".lm-TabBar-tabCloseIcon").click()
     page.get_by_role("button", name="Cancel").click()
     with page.expect_download() as saved:
         page.keyboard.press("Control+s")
     assert '"name":"late"' in Path(saved.value.path()).read_text()
     expect(unsaved).to_have_count(0)
 
-    assert len(workers(jupyter.process.pid)) == 3
+    wait_until(page, lambda: len(workers(jupyter.process.pid)) == 3)
     browser.open(DAMAGED)
     problem = browser.shown.get_by_role("alert")
     expect(problem).to_contain_text(f"{DAMAGED} cannot be shown")
@@ -145,7 +166,7 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     Timeline(browser.shown.locator(".tfvis-nb")).wait()
     for tab_of_text in page.locator(".lm-TabBar-tab", has_text=TEXT).all()[::-1]:
         tab_of_text.locator(".lm-TabBar-tabCloseIcon").click()
-    for name in (MODEL, DAMAGED, SESSION, METADATA):
+    for name in (MODEL, DAMAGED, OLD_SESSION, METADATA):
         page.locator(".lm-TabBar-tab", has_text=name).locator(".lm-TabBar-tabCloseIcon").click()
     wait_until(page, lambda: len(workers(jupyter.process.pid)) == 1)
     # A reload brings back the tab, once JupyterLab has saved its layout.
