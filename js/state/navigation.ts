@@ -145,12 +145,18 @@ export class Navigation {
     store.setOption("lane_filter", "");
   }
 
+  /** Whether an event's row is in view. */
+  isInSight(id: number): boolean {
+    const { placement, scroll, height } = this.store;
+    const top = placement.top(id);
+    return top !== null && top >= scroll + 24 && top + 17 <= scroll + height - 6;
+  }
+
   /** Scroll the lanes until an event's row is in view. */
   keepInSight(id: number): void {
     const { store } = this;
     const top = store.placement.top(id);
-    if (top !== null && (top < store.scroll + 24 || top + 17 > store.scroll + store.height - 6))
-      store.scrollTo(top - store.height / 2);
+    if (top !== null && !this.isInSight(id)) store.scrollTo(top - store.height / 2);
   }
 
   /** The same for all selected events: lanes that lie too far apart are pinned to the top because they belong

@@ -85,10 +85,11 @@ export function followSize(
       isClosed = store.panelOpen && store.selection === null;
       if (isClosed) store.setPanel({ panelOpen: false });
     } else if (wasNarrow && !isNarrow && isClosed) store.setPanel({ panelOpen: true });
+    // Details or a graph that have just opened below the lanes may cover the event that was seen there.
+    const { selected } = store;
+    const isCovered = (isNarrow || store.graphOpen) && selected !== null && actions.isInSight(selected);
     store.setSize(lanes.clientWidth, lanes.clientHeight);
-    // Details or a graph that have just opened below the lanes may cover what they are about.
-    const isLow = outer.clientWidth < NARROW_PX || store.graphOpen;
-    if (isLow && store.selected !== null) actions.keepInSight(store.selected);
+    if (isCovered) actions.keepInSight(selected);
     frame.resize();
   });
   observer.observe(lanes);
