@@ -7,11 +7,13 @@ import gzip
 import io
 import json
 import lzma
+import subprocess
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +56,23 @@ def of_gzip() -> bytes:
 
 def of_xz() -> bytes:
     return lzma.compress(bytes(1 << 25), preset=0) * 32
+
+
+class Endless:
+    """A stream whose size nobody knows."""
+
+    def read(self, most: int) -> bytes:
+        return bytes(most)
+
+
+def sparse() -> BinaryIO:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - read by the caller
+    file.truncate(1 << 42)
+    return file
+
+
+def refusal_of_opened(kind: str) -> str:
+    return refusal(OPENED[kind]())
 
 
 def tar(content: dict[str, bytes]) -> bytes:
@@ -201,6 +220,53 @@ def test_records_of_small_runs_are_counted_together(tmp_path: Path) -> None:
     assert path.stat().st_size < 50_000
     with raises_id(tv.TraceFormatError, "too_many_records"):
         tv.read_trace(path)
+
+
+OPENED: dict[str, Callable[[], Any]] = {
+    "device": lambda: Path("/dev/zero").open("rb"),  # noqa: SIM115 - read by the caller
+    "pipe": lambda: subprocess.Popen(["cat", "/dev/zero"], stdout=subprocess.PIPE).stdout,
+    "gzip": lambda: gzip.GzipFile(fileobj=io.BytesIO(of_gzip())),
+    "xz": lambda: lzma.LZMAFile(io.BytesIO(of_xz())),  # noqa: SIM115
+    "sparse file": sparse,
+    "endless stream": Endless,
+}
+
+
+@pytest.mark.parametrize("kind", OPENED)
+def test_open_files_without_end_are_refused(kind: str) -> None:
+    done = apart(refusal_of_opened, kind)
+    assert not done.raised, done.raised
+    assert done.peak < GIB
+    assert done.cpu_s < MOST_S
+    assert done.result.startswith("TraceFormatError: ")
+
+
+def test_open_files_are_read_within_limits(tmp_path: Path) -> None:
+    data = one_op()
+    (tmp_path / "step.pb.gz").write_bytes(gzip.compress(data))
+    with gzip.open(tmp_path / "step.pb.gz") as packed:
+        assert len(tv.read_trace(packed).events) == 1
+    with subprocess.Popen(["cat", tmp_path / "step.pb.gz"], stdout=subprocess.PIPE) as process:
+        assert len(tv.read_trace(process.stdout).events) == 1
+    stream = io.BytesIO(bytes(SMALL) + data)
+    stream.seek(SMALL)
+    assert len(tv.read_trace(stream).events) == 1
+
+
+def test_records_of_small_members_are_counted_together(tmp_path: Path) -> None:
+    path = tmp_path / "runs.tar.xz"
+    path.write_bytes(lzma.compress(tar({f"step{n}.pb": rows(20_000) for n in range(300)}), preset=0))
+    assert path.stat().st_size < 100_000
+    done = apart(left_out, path)
+    assert not done.raised, done.raised
+    assert done.peak < 2 * GIB
+    assert "too_many_records" in done.result
+
+
+def left_out(path: Path) -> list[str]:
+    """Return the ids of the reasons why members are left out."""
+    trace = tv.read_trace(path)
+    return ["too_many_records" for note in trace.notes if "no trace has such small records" in note]
 
 
 def test_as_many_records_as_a_trace_has_are_read() -> None:

@@ -106,11 +106,13 @@ ENDLESS = [tag + length for tag in (b"\x0a", b"\x1a", b"\xa2\x06", b"\x82\x80\x0
 """Fields whose length is close to 2**64, in a DeviceStepStats and beside its fields."""
 
 
+@pytest.mark.parametrize("count", [1, 1000, 40_000])
 @pytest.mark.parametrize("endless", sample(ENDLESS, ENDLESS[:2]))
-def test_endless_lengths_print_nothing(endless: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+def test_endless_lengths_print_nothing(endless: bytes, count: int, capfd: pytest.CaptureFixture[str]) -> None:
     device = field(1, b"/cpu:0")
+    good = field(2, field(1, b"a") + b"\x10\x01\x28\x01")
     row = field(2, field(1, b"a") + b"\x10\x01\x28\x01" + endless)
-    for damaged in (device + row, device + endless):
+    for damaged in (device + row, device + endless, device + good * count + row, device + row + good * count):
         for data in (field(1, damaged), field(1, field(1, damaged)), field(1, device) + field(1, damaged)):
             with pytest.raises(tv.TraceFormatError):
                 tv.read_trace(data)
@@ -121,7 +123,8 @@ def test_names_and_numbers_may_look_like_endless_lengths() -> None:
     looks = b"\x0a" + b"\xff" * 9 + b"\x01"
     for name in (looks, b"*" + looks):
         row = field(2, field(1, name) + b"\x10\x01\x28\x01" + field(8, b"a = NoOp()"))
-        assert len(tv.read_trace(field(1, field(1, field(1, b"/cpu:0") + row * 3))).events) == 3
+        for count in (3, 300):
+            assert len(tv.read_trace(field(1, field(1, field(1, b"/cpu:0") + row * count))).events) == count
     packed = field(12, field(5, (b"\xff" * 9 + b"\x01") * 5))
     row = field(2, field(1, b"a") + b"\x10\x01\x28\x01" + packed + field(8, b"a = NoOp()"))
     assert len(tv.read_trace(field(1, field(1, field(1, b"/cpu:0") + row))).events) == 1

@@ -50,8 +50,8 @@ def read_trace(
         host's events.
     max_unpacked_bytes
         The total number of bytes that packed files (xz, gzip, tar, Parquet) may unpack to. None for 8 GiB,
-        where each file may unpack to 128 times its size or 64 MiB, whichever is larger. Also what a URL may
-        send without stating a size; None for 64 MiB.
+        where each file may unpack to 128 times its size or 64 MiB, whichever is larger. Also what a URL,
+        or an open pipe or stream, may send without stating a size; None for 64 MiB.
     storage_options
         Options that fsspec passes to the file system of a URL, such as ``{"anon": True}`` for a public
         bucket.

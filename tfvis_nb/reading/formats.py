@@ -9,6 +9,7 @@ from tfvis_nb.reading import parquet, tensorboard
 from tfvis_nb.reading.chrome import reader as chrome
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles import reader as pickles
+from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources import unrecognised
 from tfvis_nb.reading.sources.pieces import Piece
@@ -26,8 +27,8 @@ Read = RecordedStep | RecordedHost | Trace
 class Format(NamedTuple):
     """A format: its name in messages, how its bytes are recognised, and its reader.
 
-    `options` are those of ``threadpool`` and ``allowance`` that `read` accepts, in addition to the bytes and
-    their name.
+    `options` are those of ``threadpool``, ``allowance`` and ``room`` that `read` accepts, in addition to the
+    bytes and their name.
     """
 
     name: str
@@ -37,9 +38,9 @@ class Format(NamedTuple):
     titled: bool = False
 
 
-def _read_text(data: Data, label: str) -> RecordedStep:
+def _read_text(data: Data, label: str, *, room: Room) -> RecordedStep:
     binary, notes = textproto.to_binary(data, label)
-    step = decode(binary, label)
+    step = decode(binary, label, room=room)
     step.notes += notes
     return step
 
@@ -52,20 +53,23 @@ FORMATS = (
         "an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read, ("threadpool", "allowance")
     ),
     Format("a TensorBoard event file", tensorboard.is_event_file, tensorboard.read, ("allowance",)),
-    Format("text RunMetadata or StepStats", textproto.is_text, _read_text),
-    Format("binary RunMetadata or StepStats", lambda data: not unrecognised.describe(data), decode),
+    Format("text RunMetadata or StepStats", textproto.is_text, _read_text, ("room",)),
+    Format(
+        "binary RunMetadata or StepStats", lambda data: not unrecognised.describe(data), decode, ("room",)
+    ),
 )
 
 
 def read_piece(piece: Piece, *, threadpool: bool = False) -> Read:
     """Read one piece with the first format that accepts it; `threadpool` only applies to XSpaces."""
+    allowance = piece.allowance
     with gate(piece.label):
-        return _read(piece, {"threadpool": threadpool, "allowance": piece.allowance})
+        return _read(piece, {"threadpool": threadpool, "allowance": allowance, "room": allowance.room})
 
 
 def _read(piece: Piece, options: Mapping[str, Any]) -> Read:
     if piece.message:
-        return decode(piece.data, piece.label, piece.message)
+        return decode(piece.data, piece.label, piece.message, piece.allowance.room)
     for form in FORMATS:
         if form.matches(piece.data):
             read = form.read(piece.data, piece.label, **{name: options[name] for name in form.options})

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.stepstats.assemble import assemble
-from tfvis_nb.reading.stepstats.crowding import SMALL, Room
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
@@ -23,19 +23,16 @@ class RunBytes(NamedTuple):
 
 
 def read_runs(
-    parts: Iterable[RunBytes], notes: Sequence[str], nothing: str, labels: Sequence[str] = ()
+    parts: Iterable[RunBytes], notes: Sequence[str], nothing: str, room: Room, labels: Sequence[str] = ()
 ) -> Trace:
     """Read runs as steps; those without events are left out with a note.
 
-    `nothing` is the message of the EmptyTraceError if none has events; `labels` are the names of the runs, if
-    any.
+    `nothing` is the message of the EmptyTraceError if none has events; `room` is the memory for all records;
+    `labels` are the names of the runs, if any.
     """
     steps: list[RecordedStep] = []
     empty = 0
     named: dict[int, str] = {}
-    parts = list(parts)
-    size = sum(len(part.data) for part in parts)
-    room = Room(size, parts[0].label) if size >= SMALL else None
     for part, name in zip(parts, chain(labels, repeat("")), strict=False):
         try:
             steps.append(decode(part.data, part.label, part.message, room))

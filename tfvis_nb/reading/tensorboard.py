@@ -94,7 +94,7 @@ def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
     held = ", ".join(f"{count} of {what}" for what, count in other.items()) or "none"
     nothing = Text("event_file_without_runs", label=label, events=held)
     allowance.take_parts(len(parts), label)
-    return read_runs(parts, notes, nothing, tags)
+    return read_runs(parts, notes, nothing, allowance.room, tags)
 
 
 def _event(data: Data, record: Record, other: Counter[str]) -> tuple[str, bytes] | None:

@@ -48,7 +48,7 @@ def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
     notes: list[str] = []
     parts = messages(data, label, notes)
     allowance.take_parts(len(parts), label)
-    return read_runs(parts, notes, Text("pickle_without_runs", label=label))
+    return read_runs(parts, notes, Text("pickle_without_runs", label=label), allowance.room)
 
 
 def messages(data: Data, label: str, notes: list[str]) -> list[RunBytes]:

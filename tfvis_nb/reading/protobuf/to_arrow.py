@@ -5,16 +5,19 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.reading.protobuf.schema import messages, register
-from tfvis_nb.reading.protobuf.wire import find_damage
+from tfvis_nb.reading.protobuf.wire import Data, find_damage
 
 _SMALL = 1 << 18
 """Smaller messages are decoded together."""
 
-_SEARCHED = 1 << 12
-"""In bytes; in larger messages lengths are not searched, because that takes as long as decoding them."""
+_FEW = 1 << 12
+
+_LONGEST = 14
+"""The most bytes of a tag and a length."""
 
 # The tag of a field, and a length near 2**64: bits 28 to 62 are set. A negative number alone in a packed
 # list of a NodeExecStats looks the same, and is frequent.
@@ -43,17 +46,34 @@ class Handler:
 
     def array_to_record_batch(self, contents: pa.Array) -> pa.RecordBatch:
         """Decode an array of messages without copying them."""
-        if contents.nbytes <= _SEARCHED:
-            for content in contents:
-                self._check(content.as_py() or b"")
+        _, offsets, data = contents.buffers()
+        if data is not None:
+            ends = np.frombuffer(offsets, np.int32)[contents.offset :][: len(contents) + 1]
+            near = _endless(memoryview(data)[: ends[-1]])
+            for number in sorted({*np.searchsorted(ends, near, "right").tolist()} - {0}):
+                self._check(memoryview(data)[ends[number - 1] : ends[number]])
         return self._ptars.array_to_record_batch(contents)
 
-    def _check(self, content: bytes) -> None:
+    def _check(self, content: Data) -> None:
         """Reject lengths near 2**64: ptars 0.0.25 panics, which Rust prints before it can be caught."""
-        if len(content) > _SEARCHED or not _ENDLESS_LENGTH.search(content):
-            return
-        if damage := find_damage(content, self._message, self._messages):
-            raise ValueError(damage)
+        if near := _endless(content):
+            damage = find_damage(content, self._message, self._messages, near)
+            if damage and any(abs(damage.position - at) < _LONGEST for at in near):
+                raise ValueError(damage)
+
+
+def _endless(data: Data) -> list[int]:
+    """Return where tags with lengths near 2**64 may be: numbers and names may look the same."""
+    if len(data) < _FEW:
+        return [found.start() for found in _ENDLESS_LENGTH.finditer(data)]
+    # Such a length has four bytes of 0xff. The expression alone would take as long as decoding.
+    pairs = np.frombuffer(data, np.uint16, len(data) // 2)
+    found: list[int] = []
+    for at in 2 * np.flatnonzero(pairs == 0xFFFF):
+        if not found or at >= found[-1] + _LONGEST:
+            match = _ENDLESS_LENGTH.search(data, max(int(at) - _LONGEST, 0), int(at) + _LONGEST)
+            found += [match.start()] if match else []
+    return found
 
 
 @cache

@@ -4,7 +4,8 @@ Decoding itself is done by ptars. This module identifies a message by its first 
 failure finds the first byte that contradicts the schema.
 """
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -147,11 +148,17 @@ def _packed(value: int) -> bytes:
 
 
 def find_damage(
-    data: Data, message: str, messages: Mapping[str, tuple[Field, ...]] = MESSAGES
+    data: Data,
+    message: str,
+    messages: Mapping[str, tuple[Field, ...]] = MESSAGES,
+    near: Sequence[int] | None = None,
 ) -> DamageError | None:
-    """Return the first position where `data` is not a `message` of `messages`."""
+    """Return the first position where `data` is not a `message` of `messages`.
+
+    With positions `near`, in ascending order, messages without any of them are not searched.
+    """
     try:
-        _walk(data, 0, len(data), message, "", messages)
+        _walk(data, 0, len(data), message, "", messages, near)
     except DamageError as damage:
         # Its frames hold the data, and would form a reference cycle with the caller's.
         damage.__traceback__ = damage.__context__ = None
@@ -160,7 +167,13 @@ def find_damage(
 
 
 def _walk(
-    data: Data, start: int, end: int, message: str, path: str, messages: Mapping[str, tuple[Field, ...]]
+    data: Data,
+    start: int,
+    end: int,
+    message: str,
+    path: str,
+    messages: Mapping[str, tuple[Field, ...]],
+    near: Sequence[int] | None,
 ) -> None:
     known = {number: (name, kind) for name, number, kind in messages[message]}
     counts: dict[str, int] = {}
@@ -172,7 +185,7 @@ def _walk(
                 if kind.startswith("*"):
                     inner += f"[{counts.get(name, 0)}]"
                     counts[name] = counts.get(name, 0) + 1
-                _check(data, field, kind, inner, messages)
+                _check(data, field, kind, inner, messages, near)
     except DamageError as damage:
         raise DamageError(
             damage.position,
@@ -184,7 +197,12 @@ def _walk(
 
 
 def _check(
-    data: Data, field: WireField, kind: str, path: str, messages: Mapping[str, tuple[Field, ...]]
+    data: Data,
+    field: WireField,
+    kind: str,
+    path: str,
+    messages: Mapping[str, tuple[Field, ...]],
+    near: Sequence[int] | None,
 ) -> None:
     bare = kind.lstrip("*|")
     wanted = _SCALARS.get(bare, LENGTH)
@@ -193,5 +211,5 @@ def _check(
         raise DamageError(
             field.position, Text("wire_type_wrong", wire_type=field.wire_type, wanted=wanted), path
         )
-    if bare in messages:
-        _walk(data, field.start, field.end, bare, path, messages)
+    if bare in messages and (near is None or bisect_left(near, field.start) < bisect_left(near, field.end)):
+        _walk(data, field.start, field.end, bare, path, messages, near)

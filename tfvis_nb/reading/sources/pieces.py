@@ -2,6 +2,7 @@
 
 import io
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,16 +19,17 @@ from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.archive import is_tar, members
 from tfvis_nb.reading.sources.damage import briefly
-from tfvis_nb.reading.sources.drivers import Remote
+from tfvis_nb.reading.sources.drivers import Remote, most_of
 from tfvis_nb.reading.sources.files import check_local_kind, find
 from tfvis_nb.reading.sources.remote import is_url, remote_files
-from tfvis_nb.reading.sources.unpacking import Allowance, Budget, unpack
+from tfvis_nb.reading.sources.unpacking import MOST, Allowance, Budget, unpack
 from tfvis_nb.texts import Text, text_of
 
 MESSAGES = ("RunMetadata", "StepStats")
 
 
 _LARGE, _GREAT = 1 << 22, 1 << 30
+_PIECE = 1 << 20
 _TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
 """Iterables that hold no traces."""
 
@@ -115,13 +117,41 @@ def pieces(source: Any, budget: Budget, remote: Remote) -> Iterator[Piece | Skip
 
 def _of_open_file(file: Any, budget: Budget) -> Iterator[Piece | Skipped]:
     """Yield the pieces of the unread rest of an open file."""
-    data = b"" if isinstance(file, io.TextIOBase) else file.read()
-    if isinstance(file, io.TextIOBase) or not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(Text("open_as_text", type=type(file).__name__))
     name = getattr(file, "name", "")
     name = name if isinstance(name, str) else ""
-    label = name or f"{len(data)} bytes"
-    yield from _members(_unpacked(label, bytes(data), budget, Path(name).name))
+    data = _rest(file, name or f"this {type(file).__name__}", budget)
+    yield from _members(_unpacked(name or f"{len(data)} bytes", data, budget, Path(name).name))
+
+
+def _rest(file: Any, label: str, budget: Budget) -> bytes:
+    """Read an open file. It may unpack what it reads; without a known size, like a pipe, it may never end."""
+    if isinstance(file, io.TextIOBase):
+        raise TypeError(Text("open_as_text", type=type(file).__name__))
+    size = _size_of(file)
+    _check_memory(size or 0, label)
+    allowance = budget.of_file(size or 0)
+    made = io.BytesIO()
+    while piece := file.read(_PIECE):
+        if not isinstance(piece, (bytes, bytearray, memoryview)):
+            raise TypeError(Text("open_as_text", type=type(file).__name__))
+        made.write(piece)
+        if size is None and made.tell() > (most := most_of(budget)):
+            raise TraceFormatError(Text("remote_too_large", label=label, most=most))
+        if made.tell() > (size or 0):
+            allowance.take(len(piece), label)
+    return made.getvalue()
+
+
+def _size_of(file: Any) -> int | None:
+    """Return the size of an open file in memory or on disk; None for a pipe, a device or other streams."""
+    if isinstance(file, io.BytesIO):
+        return file.getbuffer().nbytes
+    try:
+        status = os.fstat(file.fileno())
+    except (AttributeError, OSError, TypeError, ValueError):
+        size = getattr(file, "size", None)
+        return min(size, MOST) if isinstance(size, int) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def _of_files(path: Path, budget: Budget) -> Iterator[Piece | Skipped | Remark]:
@@ -212,15 +242,20 @@ def _content(path: Path) -> Data:
 
 
 def _allocated(size: int, path: Path) -> memoryview:
-    """Return memory for a whole file; TraceFormatError if there is not enough.
+    """Return memory for a whole file; TraceFormatError if there is not enough."""
+    _check_memory(size, str(path))
+    with gate(str(path)):
+        return np.empty(size, np.uint8).data
+
+
+def _check_memory(size: int, label: str) -> None:
+    """Raise TraceFormatError if there is not enough memory for a file.
 
     A sparse file may have any size. The system would grant more memory than it has, and end the process when
     that is used.
     """
     if size > _GREAT and size > psutil.virtual_memory().available + psutil.swap_memory().free:
-        raise TraceFormatError(Text("no_memory", label=path))
-    with gate(str(path)):
-        return np.empty(size, np.uint8).data
+        raise TraceFormatError(Text("no_memory", label=label))
 
 
 def _fill(file: io.FileIO, view: memoryview) -> int:

@@ -15,10 +15,10 @@ import pyarrow as pa
 from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protobuf import to_arrow, wire
+from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.wire import Data, text, texts
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_letters, same_times, without_repeats
-from tfvis_nb.reading.stepstats.crowding import SMALL, Room
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.stepstats.graph_parts import PARTITION_GRAPHS, GraphParts
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
@@ -49,7 +49,7 @@ class _Entry(NamedTuple):
 def decode(data: Data, label: str, message: str = "", room: Room | None = None) -> RecordedStep:
     """Read a serialised RunMetadata or StepStats, recognised by its bytes unless `message` names it.
 
-    `room` is the memory for the records of all runs of a file, if they are shared.
+    `room` is the memory for the records of all messages of a file or archive.
     """
     message = message or kind_of(data)
     try:
@@ -136,7 +136,9 @@ def _split(data: Data, message: str, label: str, parts: GraphParts) -> list[_Ent
 def _refuse_many(data: Data, message: str, label: str, found: int) -> None:
     """When many entries have been found, check in advance whether memory can hold the rest."""
     if found == _MANY:
-        Room(len(data), label).take_message(data, message)
+        room = Room().of(len(data), label)
+        if room is not None:
+            room.take_message(data, message)
 
 
 def _entries(
@@ -178,7 +180,7 @@ def _decode_entries(
     with ThreadPoolExecutor(_WORKERS) as pool:
         # ptars releases the GIL; threads only start when a task is submitted.
         run: _Map = pool.map if len(data) > _LARGE else map
-        room = room or (Room(len(data), label) if len(data) >= SMALL else None)
+        room = (room or Room()).of(len(data), label)
         of_others = _decoded(data, entries, others, "DeviceStepStats", run, room)
         times = _decoded(data, entries, totals, "TimesOnly", run, room)
         step = _step(of_others, entries, places, parts)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.to_arrow import grouped, handler
 from tfvis_nb.reading.protobuf.wire import Data, text
-from tfvis_nb.reading.stepstats.crowding import Room
 from tfvis_nb.reading.xspace.planes import Plane, Span, message
 from tfvis_nb.reading.xspace.stats import Stats
 
@@ -70,7 +70,7 @@ def portions(plane: Plane) -> list[list[int]]:
     return grouped((number, line.end - line.start) for number, line in enumerate(plane.lines))
 
 
-def decode(data: Data, plane: Plane, numbers: Sequence[int], room: Room) -> Iterator[Events]:
+def decode(data: Data, plane: Plane, numbers: Sequence[int], room: Room | None) -> Iterator[Events]:
     """Decode lines of a plane, and yield their events in pieces that fit a processor's cache.
 
     Their stats are still serialised, and must fit into `room` before they are read.
@@ -86,7 +86,8 @@ def decode(data: Data, plane: Plane, numbers: Sequence[int], room: Room) -> Iter
     lists = batch.column("events")
     offsets = lists.offsets.to_numpy()
     events = lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
-    room.take_records("stats", len(events.field("stats").values))
+    if room is not None:
+        room.take_records("stats", len(events.field("stats").values))
     counts = np.diff(offsets)
     base = np.repeat(batch.column("timestamp_ns").to_numpy(), counts)
     line = np.repeat(np.array(numbers, np.int32), counts)

@@ -13,11 +13,11 @@ from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.metadata import DEVICES, PROFILES, Metadata
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.sources.unpacking import Allowance, Budget
-from tfvis_nb.reading.stepstats.crowding import Room
 from tfvis_nb.reading.xspace.counters import LINE, counter_values, recorded_counters
 from tfvis_nb.reading.xspace.devices import devices
 from tfvis_nb.reading.xspace.events import Events, decode, portions
@@ -80,9 +80,11 @@ def read(
     `threadpool` keeps events that thread pools record about themselves, about half of a host's events.
     """
     try:
-        room = Room(len(data), label)
-        room.take_message(data, "XSpace")
-        (allowance or Budget().of_file(len(data))).take_parts(count_planes(data), label)
+        allowance = allowance or Budget().of_file(len(data))
+        room = allowance.room.of(len(data), label)
+        if room is not None:
+            room.take_message(data, "XSpace")
+        allowance.take_parts(count_planes(data), label)
         found = planes(data)
         programs = Programs(found)
         parts, counters, notes = _parts(data, found, programs, room)
@@ -114,7 +116,7 @@ def _window(found: Sequence[Plane]) -> tuple[int, int]:
 
 
 def _parts(
-    data: Data, found: Sequence[Plane], programs: Programs, room: Room
+    data: Data, found: Sequence[Plane], programs: Programs, room: Room | None
 ) -> tuple[list[LineRows], list[pd.DataFrame], list[str]]:
     """Decode all portions of all planes; return rows, counters, and notes on data left out."""
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
@@ -162,7 +164,12 @@ class _Counters:
 
 
 def _read_portion(
-    data: Data, plane: Plane, numbers: Sequence[int], programs: Programs, counters: _Counters, room: Room
+    data: Data,
+    plane: Plane,
+    numbers: Sequence[int],
+    programs: Programs,
+    counters: _Counters,
+    room: Room | None,
 ) -> tuple[list[LineRows], int]:
     """Make rows from some lines of a plane, and count the records without times."""
     parts, counted = [], 0

@@ -4,6 +4,8 @@ An empty row takes two bytes in a file and about a hundred in a table. Counting 
 time and memory of decoding them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from threading import Lock
 
@@ -45,19 +47,29 @@ _COSTS: Mapping[str, int] = {
 
 
 class Room:
-    """The remaining memory for the records of a file, shared by several threads."""
+    """The memory for the records of a file or of all members of an archive, shared by several threads."""
 
-    def __init__(self, size: int, label: str) -> None:
-        self._size, self._label = size, label
-        self._most = self._left = max(_ROOM, _TIMES * size)
+    def __init__(self) -> None:
+        self._size = self._taken = 0
+        self._label = ""
         self._lock = Lock()
 
+    def of(self, size: int, label: str) -> Room | None:
+        """Return the room for a message of `size` bytes; None while all messages together are small.
+
+        TraceFormatError if earlier messages have taken all of it.
+        """
+        self._size += size
+        self._label = label
+        self._take(0)
+        return self if self._size >= SMALL else None
+
     def take_message(self, data: Data, message: str) -> None:
-        """Decode a serialised `message` just far enough to take its records; small ones are not decoded.
+        """Decode a serialised `message` just far enough to take its records.
 
         The records of a DeviceStepStats are taken elsewhere, one by one, as are the stats of events.
         """
-        if SMALL <= len(data) <= _LARGEST:
+        if len(data) <= _LARGEST:
             offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
             one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
             self.take(handler(message, "crowding").array_to_record_batch(one))
@@ -70,12 +82,16 @@ class Room:
 
     def take_records(self, kind: str, count: int) -> None:
         """Reject records that, with earlier ones, would take far more memory than those of a trace."""
+        self._take(count * _COSTS[kind])
+
+    def _take(self, cost: int) -> None:
+        most = max(_ROOM, _TIMES * self._size)
         with self._lock:
-            self._left -= count * _COSTS[kind]
-            full = self._left < 0
+            self._taken += cost
+            full = self._taken > most
         if full:
             raise TraceFormatError(
-                Text("too_many_records", label=self._label, bytes=self._size, gigabytes=self._most / 1e9)
+                Text("too_many_records", label=self._label, bytes=self._size, gigabytes=most / 1e9)
             )
 
 
