@@ -32,17 +32,15 @@ def read_runs(
     """
     steps: list[RecordedStep] = []
     empty = 0
-    named: dict[int, str] = {}
     for part, name in zip(parts, chain(labels, repeat("")), strict=False):
         try:
             steps.append(decode(part.data, part.label, part.message, room))
-            named[len(steps) - 1] = name
+            steps[-1].name = name
         except EmptyTraceError:
             empty += 1
     if not steps:
         raise EmptyTraceError(nothing)
     trace = assemble(steps)
-    trace.step_labels = {step: name for step, name in named.items() if name}
     trace.notes = [*notes, *trace.notes]
     if empty:
         trace.notes.append(Text("runs_without_events", empty=empty, runs=empty + len(steps)))

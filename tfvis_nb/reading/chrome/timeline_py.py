@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tfvis_nb import events as event_table
 from tfvis_nb.core.data_types import DATA_TYPES, REFERENCE
 from tfvis_nb.core.devices import Place, place
@@ -29,7 +27,6 @@ from tfvis_nb.texts import Text
 _MEMORY = re.compile(r"^(?:\[[^\]]*\] )*")
 _COPY = re.compile(r"memcpy", re.IGNORECASE)
 _FIELD = re.compile(r"(\w+): ?(\S+)")
-_SOURCE = "_SOURCE"
 
 
 class Bar(NamedTuple):
@@ -76,20 +73,11 @@ class TimelineReader:
         notes: list[str] = [Text("timeline_py_lacks")]
         bars = self._bars(notes)
         places = {device: place(device) for device in {bar.device for bar in bars}}
-        steps = _split(bars, places)
-        if len(steps) > 1:
-            notes.append(Text("steps_by_source_rows", steps=len(steps), source=_SOURCE))
-        tensors = self._outputs()
-        recorded = []
-        for number, step in enumerate(steps):
-            # Tensors are named, not numbered: with a repeated name, those of the last step count.
-            last = number == len(steps) - 1
-            read = _recorded(_named_copies(step, places), places, tensors if last else {})
-            if read is not None:
-                recorded.append(read)
-        if not recorded:
+        # Tensors are named, not numbered: with a repeated name, those of the last step count.
+        recorded = _recorded(_named_copies(bars, places), places, self._outputs())
+        if recorded is None:
             return Trace(event_table.build({}, rows=0))
-        trace = assemble(recorded)
+        trace = assemble([recorded])
         # timeline.py counts the memory of each allocator.
         trace.recorded_counters, lost = self._counters.finish(
             lambda process: ("", self._device(process)), unit="bytes"
@@ -146,33 +134,6 @@ def _inputs(arguments: dict[str, Any]) -> tuple[str, ...]:
     while (key := f"input{len(found)}") in arguments:
         found.append(text(arguments[key]))
     return tuple(found)
-
-
-def _split(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[list[Bar]]:
-    """Split a file into its steps.
-
-    Each executor runs the node ``_SOURCE`` first, once per step. If it occurs again on a device while no op
-    is running, the next step starts.
-    """
-    ran = [bar for bar in bars if places[bar.device].family == "executor"]
-    ran.sort(key=lambda bar: bar.start)
-    begins: list[int] = []
-    seen: set[str] = set()
-    busy = -(1 << 62)
-    for bar in ran:
-        if _MEMORY.sub("", bar.name) == _SOURCE:
-            if bar.device in seen and busy <= bar.start:
-                begins.append(bar.start)
-                seen = set()
-            seen.add(bar.device)
-        busy = max(busy, bar.start + bar.duration)
-    number = np.searchsorted(
-        np.array(begins, np.int64), np.array([bar.start for bar in bars], np.int64), "right"
-    )
-    steps: list[list[Bar]] = [[] for _ in range(len(begins) + 1)]
-    for bar, step in zip(bars, number.tolist(), strict=True):
-        steps[step].append(bar)
-    return steps
 
 
 def _named_copies(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[Bar]:

@@ -15,6 +15,7 @@ from tfvis_nb.reading.stepstats.gpu_clock import align_gpu_clocks
 from tfvis_nb.reading.stepstats.gpu_rows import gpu_part, gpu_texts
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.host_rows import host_part
+from tfvis_nb.reading.stepstats.merged_runs import SOURCE, separate_runs
 from tfvis_nb.reading.stepstats.nested import nested_table
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.stepstats.source_rows import Source
@@ -22,10 +23,14 @@ from tfvis_nb.reading.stepstats.timestamps import ABSURD, Times, read_times
 from tfvis_nb.texts import Text
 
 
-def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
-    """Make a `Trace` from recorded steps, numbered from 0 in order."""
+def assemble(recorded: Sequence[RecordedStep], title: str = "") -> Trace:
+    """Make a `Trace` from recorded steps, numbered from 0 in order; merged runs become steps."""
+    runs = [separate_runs(step) for step in recorded]
+    steps = [run for of_step in runs for run in of_step]
     # Arrow releases the GIL, so independent work runs in parallel.
     notes = list(dict.fromkeys(note for step in steps for note in step.notes))
+    if merged := sum(len(of_step) for of_step in runs if len(of_step) > 1):
+        notes.append(Text("steps_by_source_rows", steps=merged, source=SOURCE))
     source = Source(steps)
     _note_devices(source, notes)
     if repeated := sum(step.repeated for step in steps):

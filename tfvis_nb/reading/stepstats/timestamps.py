@@ -1,5 +1,6 @@
 """The times of recorded rows in nanoseconds, with faults of TensorFlow's clocks repaired."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,9 +36,16 @@ class Times:
     unusable: np.ndarray
 
 
-def _nanos(micros: np.ndarray) -> np.ndarray:
+def to_nanos(micros: np.ndarray) -> np.ndarray:
+    """Return microseconds in nanoseconds, within the range of int64."""
     nanos: np.ndarray = np.clip(micros, -_LARGEST_MICROS, _LARGEST_MICROS) * 1000
     return nanos
+
+
+def row_starts(numbers: Callable[[str], np.ndarray]) -> np.ndarray:
+    """Return the starts of rows whose fields `numbers` returns, in nanoseconds."""
+    nanos = numbers("all_start_nanos")
+    return np.where(nanos != 0, nanos, to_nanos(numbers("all_start_micros")))
 
 
 def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
@@ -46,15 +54,13 @@ def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
     `executor` marks ops run by an executor: only these have a kernel call (``op_start``, ``op_end``), and
     only their scheduled times have the fault of TF 1.15 to 2.19.
     """
-    micros = source.numbers("all_start_micros")
-    nanos = source.numbers("all_start_nanos")
-    fine = nanos != 0
-    start = np.where(fine, nanos, _nanos(micros))
-    ends = np.where(fine, source.numbers("all_end_rel_nanos"), _nanos(source.numbers("all_end_rel_micros")))
+    fine = source.numbers("all_start_nanos") != 0
+    start = row_starts(source.numbers)
+    ends = np.where(fine, source.numbers("all_end_rel_nanos"), to_nanos(source.numbers("all_end_rel_micros")))
     op_start = np.where(
-        fine, source.numbers("op_start_rel_nanos"), _nanos(source.numbers("op_start_rel_micros"))
+        fine, source.numbers("op_start_rel_nanos"), to_nanos(source.numbers("op_start_rel_micros"))
     )
-    op_end = np.where(fine, source.numbers("op_end_rel_nanos"), _nanos(source.numbers("op_end_rel_micros")))
+    op_end = np.where(fine, source.numbers("op_end_rel_nanos"), to_nanos(source.numbers("op_end_rel_micros")))
     in_kernel = np.where(executor & (op_end < ABSURD), op_end, 0)
     duration = np.maximum(ends, in_kernel)
     longer = (in_kernel > 0) & (duration > ends)
@@ -89,7 +95,7 @@ def _scheduled(
     known = (micros != 0) | (nanos != 0)
     # The TF 1.3 GPU tracer wrote nanoseconds into scheduled_micros.
     already_nanos = _larger(micros, _LARGEST_MICROS)
-    scheduled = np.where(nanos != 0, nanos, np.where(already_nanos, micros, _nanos(micros)))
+    scheduled = np.where(nanos != 0, nanos, np.where(already_nanos, micros, to_nanos(micros)))
     if mistaken := int((already_nanos & (nanos == 0)).sum()):
         notes.append(Text("scheduled_in_nanoseconds", rows=mistaken))
     far = executor & known & ~_near(start, scheduled)
