@@ -143,3 +143,25 @@ def test_devices_of_traces(name: str, device: str | None, busy: float | None, wa
     assert figures.get("device", "").rpartition("device:")[2] == (device or "")
     for column, value in (("busy_share", busy), ("share", waits)):
         assert value is None or round(figures[column], 3) == value
+
+
+@pytest.mark.parametrize(
+    ("took", "kinds", "reason"),
+    [
+        ([10], ["op"], "one_step"),
+        ([10, 10], ["op", "op"], "few_steps"),
+        ([90, 10], ["kernel", "op"], "few_steps"),
+        ([90, 10, 10], ["kernel", "op", "op"], "kernels_in_first_step"),
+    ],
+)
+def test_first_steps_that_cannot_be_compared(took: list[int], kinds: list[str], reason: str) -> None:
+    columns = {
+        "start_ns": np.cumsum([0, *took[:-1]]),
+        "duration_ns": took,
+        "kind": kinds,
+        "op": ["Add"] * len(took),
+    }
+    trace = tv.Trace(events.build(columns | {"step": range(len(took))}))
+    row = measurements(trace).set_index("id").loc["first_step"]
+    assert row["figures"]["reason"].id == reason
+    assert "not available" in row["text"]

@@ -17,8 +17,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_name,
 )
 from tfvis_nb.analysis.steps.other_steps import APART, is_set_apart
-from tfvis_nb.analysis.steps.slow_steps import slow_first_step, slow_steps, times_median
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis.steps.slow_steps import slow_first_step, slow_steps, times_median, why_no_first_step
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
@@ -70,9 +69,8 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 
 def _measure(trace: Trace) -> Measurement:
-    table = slow_steps(trace)
-    if why_not(table):
-        return Measurement.unknown(SHARE, why_not(table))
+    if reason := why_no_first_step(trace):
+        return Measurement.unknown(SHARE, reason)
     first = slow_first_step(trace)
     share = first.share if first else 0.0
     return Measurement(

@@ -14,7 +14,7 @@ from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import NONE, cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.format import format_ratio
 from tfvis_nb.core.per_trace import per_trace
@@ -103,25 +103,40 @@ def times_median(first: Mapping[str, Any]) -> str:
     return format_ratio(first["first_ns"] / max(first["median_ns"], 1))
 
 
+@per_trace
+def why_no_first_step(trace: Trace) -> Text:
+    """Return why the first step cannot be compared with the others; empty (false) if it can.
+
+    Two steps do not show which one is typical. If no other step runs kernels, they do not repeat the first.
+    """
+    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
+    if len(steps) < _FEWEST:
+        return _few(len(steps))
+    kernels = (trace.events["kind"] == "kernel").to_numpy()
+    of_kernels = distinct_numbers(trace.events["step"].to_numpy()[kernels])
+    with_kernels = set(of_kernels.tolist()) - {event_table.NO_STEP}
+    return Text("kernels_in_first_step") if with_kernels == {int(steps["step"].iloc[0])} else NONE
+
+
+def _few(steps: int) -> Text:
+    if steps > 1:
+        return Text("few_steps", steps=steps, least=_FEWEST)
+    return Text("one_step") if steps else Text("no_steps")
+
+
 @validate_input
 @per_trace
 def slow_first_step(trace: Trace) -> FirstStep | None:
     """Return the first step if it takes `SLOW_STEP_RATIO` times the median of the others; else None.
 
-    None with fewer than three steps, because two do not show which one is typical. Also None if no other step
-    runs kernels, because those steps do not repeat the first.
+    Also None if they cannot be compared; see `why_no_first_step`.
     """
-    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
-    if len(steps) < _FEWEST:
+    if why_no_first_step(trace):
         return None
+    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     duration = steps["duration_ns"].to_numpy(np.int64)
     first, median = int(duration[0]), int(median_low(duration[1:]))
     if first < SLOW_STEP_RATIO * median:
-        return None
-    kernels = (trace.events["kind"] == "kernel").to_numpy()
-    of_kernels = distinct_numbers(trace.events["step"].to_numpy()[kernels])
-    with_kernels = set(of_kernels.tolist()) - {event_table.NO_STEP}
-    if with_kernels == {int(steps["step"].iloc[0])}:
         return None
     share = (first - median) / max(int(duration.sum()), 1)
     return FirstStep(int(steps["step"].iloc[0]), first, median, len(steps) - 1, share)
