@@ -6,8 +6,7 @@ import io
 import json
 import os
 import random
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.dataset.folders import bucket
 from tests.mutants.parquet_files import damaged_footer
 from tests.support.ingests import digests
 from tests.support.texts import raises_id
@@ -29,24 +27,6 @@ from tfvis_nb.dataset.stored_parts import StoredPart, footer_sum
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.display.on_disk.source import DatasetSource
 from tfvis_nb.texts import Text, text_of
-
-
-@pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ingested")
-    bucket(folder / "now/bucket", {"r/step1.pb": "local_mlp_step1.pb", "r/step2.pb": "run_meta.v1"})
-    tv.open_traces(folder / "now/bucket", folder / "now/made")
-    (folder / "now").rename(folder / "kept")
-    return folder
-
-
-@pytest.fixture
-def folder(ingested: Path) -> Iterator[Path]:
-    """A bucket and its dataset as they were ingested: a dataset knows the whole path of each source."""
-    shutil.copytree(ingested / "kept", ingested / "now")
-    yield ingested / "now"
-    shutil.rmtree(ingested / "now")
-
 
 OTHERS = [json.dumps(change).encode() for change in ({"run": "other"}, {"tasks": {"other": ""}})]
 """Changes with which an entry has the parts of something else."""

@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import tfvis_nb as tv
-from tests.dataset.folders import bucket
 from tests.support.ingests import digests
 from tests.support.texts import raises_id
 from tfvis_nb.dataset import own_files
 from tfvis_nb.dataset.layout import key_of
-
-
-@pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ingested")
-    bucket(folder / "now/bucket", {"r/step1.pb": "local_mlp_step1.pb", "r/step2.pb": "run_meta.v1"})
-    tv.open_traces(folder / "now/bucket", folder / "now/made")
-    (folder / "now").rename(folder / "kept")
-    return folder
-
-
-@pytest.fixture
-def folder(ingested: Path) -> Iterator[Path]:
-    """A bucket and its dataset as they were ingested: a dataset knows the whole path of each source."""
-    shutil.copytree(ingested / "kept", ingested / "now")
-    yield ingested / "now"
-    shutil.rmtree(ingested / "now")
-
 
 NAMES = [
     "events/my_notes.txt",

@@ -4,8 +4,9 @@ import os
 import stat
 from pathlib import Path
 
+from tfvis_nb.core import plain_files
 from tfvis_nb.session.file.errors import DamagedSessionError, damage
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, text_of
 
 OWNER_ONLY = 0o600
 """The permissions of a new session, regardless of the umask, because traces name data and machines."""
@@ -32,15 +33,12 @@ def open_plain(path: Path) -> int:
     DamagedSessionError if it is a link, a pipe or a device, because opening or reading these may block
     forever.
     """
-    _check_plain(path, path.lstat())
-    # A file put there in between must not block this either.
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        _check_plain(path, os.fstat(file))
-    except BaseException:
-        os.close(file)
-        raise
-    return file
+        return plain_files.open_plain(path)
+    except OSError as error:
+        if text_of(error).id != "no_plain_file":
+            raise
+        raise _no_plain_file(path) from None
 
 
 def read_plain(path: Path, most: int) -> bytes:
@@ -65,7 +63,8 @@ def check_beside(path: Path) -> None:
         beside = path.with_name(path.name + name)
         try:
             status = beside.lstat()
-            _check_plain(beside, status)
+            if not stat.S_ISREG(status.st_mode):
+                raise _no_plain_file(beside)
             is_foreign = name == _JOURNAL or (name == "-wal" and not is_log(read_plain(beside, 4)))
         except FileNotFoundError:
             continue
@@ -73,6 +72,5 @@ def check_beside(path: Path) -> None:
             raise DamagedSessionError(damage(Text("companion_of_others", name=beside.name)).named(path))
 
 
-def _check_plain(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise DamagedSessionError(damage(Text("no_plain_file", name=path.name)).named(path))
+def _no_plain_file(path: Path) -> DamagedSessionError:
+    return DamagedSessionError(damage(Text("no_plain_file", name=path.name)).named(path))
