@@ -10,7 +10,7 @@ import type { FindPart } from "./parts/skeleton";
 /** Activity, ruler and borders (CSS px). */
 const AXES_PX = 38 + 25 + 2;
 /** The bars above and below them. */
-const BARS = ".toolbar, .headline-bar, .steps, .flags, .status";
+const BARS = ".toolbar, .headline-bar, .steps, .flags, [data-part] > .step-card, .status";
 /** Details need some room, however few the lanes are. */
 const MIN_HEIGHT_PX = 340;
 /** Details of compared timelines are next to both. */

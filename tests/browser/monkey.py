@@ -130,7 +130,7 @@ _NOW = f"""(host) => new Promise((done) => {{
             steps: [slider?.getAttribute('aria-valuetext') ?? '',
                 ...[...(around?.querySelectorAll('[aria-pressed=true]') ?? [])].map((e) => e.textContent),
             ].join(),
-            place: Math.round(host.getBoundingClientRect().top),
+            place: [host.getBoundingClientRect().top, top].map(Math.round),
             title: headings.find((e) => !e.closest('form'))?.textContent ?? null,
             popup: all.some((e) => isSeen(e) && (e.matches(':popover-open') ||
                 ['menu', 'dialog', 'listbox'].includes(e.getAttribute('role')))),

@@ -60,9 +60,10 @@ def test_text_of_the_headline_can_be_selected_and_copied(exported: OpenExported,
     headline = timeline.root.locator(".headline-bar > span")
     box = headline.bounding_box()
     assert box
-    page.mouse.move(box["x"] + 1, box["y"] + box["height"] / 2)
+    first_line = box["y"] + 8
+    page.mouse.move(box["x"] + 1, first_line)
     page.mouse.down()
-    page.mouse.move(box["x"] + 150, box["y"] + box["height"] / 2, steps=4)
+    page.mouse.move(box["x"] + 150, first_line, steps=4)
     page.mouse.up()
     chosen = page.evaluate("`${getSelection()}`")
     assert chosen

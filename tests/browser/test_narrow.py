@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Locator, ViewportSize, expect
 
 from tests.browser.timeline import OpenExported, Timeline
+from tests.real_traces import DATA, real_trace
 from tests.support.examples import sample
 from tests.support.made_steps import GPU, built, kernel, op
 from tfvis_nb import Trace
@@ -41,6 +42,14 @@ ON_THE_FIRST_LINE = """line => {
     const seen = parts.filter((part) => part.top < top + 10);
     return [seen.length, seen.filter((part) => part.right <= right + 0.5).length];
 }"""
+TO_THE_END = """lanes => new Promise((done) => {
+    const { firstElementChild: scroller } = lanes;
+    scroller.scrollTo(0, scroller.scrollHeight);
+    requestAnimationFrame(() => setTimeout(() => done(scroller.scrollTop)));
+})"""
+# Some labels also show the value at the pointer.
+PLACES = """labels => Object.fromEntries([...labels.querySelectorAll("b")].map(
+    (label) => [label.textContent, label.getBoundingClientRect().top]))"""
 CLIPPED = "element => element.scrollWidth > element.clientWidth"
 LINES = """element => {
     const range = document.createRange();
@@ -171,15 +180,42 @@ def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeli
     timeline.root.get_by_role("textbox", name="Width of pictures").fill("")
 
 
-def test_the_first_finding_is_named_where_details_are_closed_and_opens_them(timeline: Timeline) -> None:
+def test_the_headline_names_the_first_finding_and_opens_it(timeline: Timeline) -> None:
     (title,) = steps().findings["title"]
     finding = timeline.root.get_by_role("button", name=title)
-    expect(finding).to_have_count(0)
+    expect(finding).to_be_visible()
     resize(timeline, 700)
     expect(timeline.details).to_have_count(0)
     finding.click()
     expect(timeline.details.get_by_text(title)).to_be_in_viewport(ratio=1)
-    expect(finding).to_have_count(0)
+
+
+def test_opening_details_moves_no_lane(exported: OpenExported, tmp_path: Path) -> None:
+    # Lanes that are scrolled to their end move as soon as they get higher.
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    timeline = exported(trace.to_html(tmp_path / "low.html")).wait()
+    labels = timeline.root.get_by_role("group", name="Lanes")
+    button = timeline.root.get_by_role("button", name="Details", exact=True)
+    for width in (700, 848, 1280, 1600):
+        resize(timeline, width)
+        # Details close by themselves in the next frame.
+        timeline.lanes.evaluate(TO_THE_END)
+        if timeline.details.count():
+            button.click()
+        expect(timeline.details).to_have_count(0)
+        assert timeline.lanes.evaluate(TO_THE_END) > 0, width
+        before = labels.evaluate(PLACES)
+        # Different details need different heights.
+        for x in (None, 0.4, 0.7):
+            box = timeline.lanes.bounding_box()
+            assert box, width
+            if x is None:
+                button.click()
+            else:
+                timeline.page.mouse.click(box["x"] + x * box["width"], box["y"] + 40)
+            expect(timeline.details).to_be_visible()
+            after = labels.evaluate(PLACES)
+            assert after == {name: before[name] for name in after}, width
 
 
 @pytest.mark.thorough

@@ -1,12 +1,15 @@
 /** The panel at the right: one event, a range of time, what a search has found, or the whole step. */
 
-import { useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { isCritical } from "../../state/critical_path";
+import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { useKeptFocus } from "../../ui/kept_focus";
+import { StepBars } from "../../ui/overview_card";
+import { hasTabs } from "../sizes";
 import { AnnotationEditor } from "./annotation_editor";
 import { EventDetails } from "./event";
 import { MatchDetails } from "./matches";
@@ -24,7 +27,12 @@ export function DetailsPanel({ store, actions }: { store: Store; actions: Action
       else actions.focusLanes();
     },
   );
-  if (!store.panelOpen) return null;
+  useLayoutEffect(() => {
+    // Below the lanes shorter details would give them room, and lanes at their end would move.
+    panel.current?.style.setProperty("--least", `${panel.current.offsetHeight}px`);
+  });
+  if (!store.panelOpen)
+    return store.host.pair?.side !== undefined || hasTabs(store.host) ? null : <StepBars bars={stepBarsShown(store)} />;
   const { selection, selected, range } = store;
   const { title } = store.drawn;
   const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;

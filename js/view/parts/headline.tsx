@@ -1,11 +1,9 @@
-/** The sentence under the toolbar that sums the trace up; where the details are closed, more of what they begin with. */
+/** The line under the toolbar: the sentence that sums the trace up, and the first finding. */
 
 import type { Actions } from "../../input/actions";
 import { unbroken } from "../../model/format/units";
-import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
-import { StepBars } from "../../ui/overview_card";
 import { hasTabs } from "../sizes";
 
 const NBSP = "\u00a0";
@@ -16,13 +14,13 @@ function awaitsIt({ details, detailsError, run }: Store): boolean {
 }
 
 export function Headline({ store, actions }: { store: Store; actions: Actions }) {
-  useTopics(store, ["details", "panel", "layout"]);
+  useTopics(store, ["details", "layout"]);
   const overview = store.details?.overview;
   if (!overview?.headline) return awaitsIt(store) ? <div class="headline-bar">{NBSP}</div> : null;
   const scope = store.step === null && !store.aligned ? "" : "Whole run: ";
-  // Open details have the rest, and so have the tabs under a timeline.
-  const isAlone = !store.panelOpen && !hasTabs(store.host);
-  const [first] = isAlone ? overview.findings.items : [];
+  // The tabs under a timeline have the findings. Closed details change nothing here: a click opens them, and lanes
+  // that move slip away under the pointer.
+  const first = hasTabs(store.host) ? undefined : overview.findings.items[0];
   return (
     <div class="headline-bar">
       <span title={overview.headline}>
@@ -30,18 +28,14 @@ export function Headline({ store, actions }: { store: Store; actions: Actions })
         {unbroken(overview.headline)}
       </span>
       {first && (
-        <>
-          <button
-            type="button"
-            title={`${first.title}\nShow the findings`}
-            onClick={() => actions.showOverview()}
-          >
-            {first.title} <span aria-hidden="true">›</span>
-          </button>
-          <small title={first.advice}>{unbroken(first.advice)}</small>
-        </>
+        <button
+          type="button"
+          title={[first.title, first.advice, "Show the findings"].filter(Boolean).join("\n")}
+          onClick={() => actions.showOverview()}
+        >
+          {first.title} <span aria-hidden="true">›</span>
+        </button>
       )}
-      {isAlone && <StepBars bars={stepBarsShown(store)} />}
     </div>
   );
 }

@@ -35,7 +35,7 @@ def test_random_gestures_keep_the_invariants(walked: Lab, shown: str, count: int
 
 
 def test_a_trace_file_keeps_the_invariants(context: BrowserContext, jupyter: JupyterServer) -> None:
-    walk(FileHost(context.new_page(), jupyter), seed=1, count=40)
+    walk(FileHost(context.new_page(), jupyter), seed=1, count=60)
 
 
 @pytest.mark.thorough
