@@ -107,7 +107,7 @@ def test_a_step_of_activities_adds_up() -> None:
                 (trace.breakdown["device"] == "")
                 & trace.breakdown["step"].isin(compared_steps(trace).recordings[0]),
                 f"{activity}_ns",
-            ].to_numpy(float)
+            ].to_numpy(float, na_value=np.nan)
             for trace in (a, b)
         ]
         found = differences([steps[0][None]], [steps[1][None]])

@@ -265,7 +265,7 @@ def test_a_page_leaves_out_timelines_that_cannot_be_read(
         ran = tfvis_nb_here("fleet", damaged.path, "-o", "fleet.html", "--timelines", "1", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (0, "fleet.html\n")
     assert ran.stderr == f"tfvis-nb: {text}\n"
-    assert len(warned) == 1
+    assert [str(one.message) for one in warned if "another" in str(one.message)] == ["of another library"]
 
 
 def test_a_step_that_no_task_held_up_shows_the_one_where_it_took_longest() -> None:

@@ -180,7 +180,8 @@ def test_a_page_that_is_larger_than_the_footer_says(tmp_path: Path) -> None:
     pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
     size = pq.read_metadata(path).row_group(0).total_byte_size
     content = path.read_bytes()
-    assert content.count(varint(2 * size)) == 2
+    # pyarrow before 18 also writes the column's metadata behind its pages.
+    assert content.count(varint(2 * size)) >= 2
     # Twice the number, because the lowest bit is the sign; in as many bytes, to move nothing.
     path.write_bytes(content.replace(varint(2 * size), b"\xc8\x81\x80\x80\x00"))
     assert pq.read_metadata(path).row_group(0).total_byte_size == 100
