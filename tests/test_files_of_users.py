@@ -82,11 +82,19 @@ def of_messages(*messages: bytes) -> tv.Trace:
     return tv.Trace(TRACE.events, sources=[*messages])
 
 
-def export(path: Path) -> None:
+def run_cli(*words: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", io.StringIO())
-        if main(["export", str(DATA / "run_meta.v1"), "-o", str(path)]):
+        patch.setattr(sys, "stdout", io.StringIO())
+        patch.setattr("tfvis_nb.recording.remote.capture.capture", lambda *_, **__: TRACE)
+        if main([*words]):
             raise OSError(sys.stderr)
+
+
+def save_fleet(path: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        TRACE.to_parquet(Path(folder, "step1.parquet"))
+        tv.show_fleet(tv.open_traces(Path(folder, "step1.parquet"), Path(folder, "dataset"))).to_html(path)
 
 
 def save_session(path: Path) -> None:
@@ -108,7 +116,13 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "a.pickle": lambda path: save(of_messages(MESSAGE), path),
     "tfvis.html": lambda path: Timeline.from_pickle(DATA / "pickle_tf221.pickle").visualize(path),
     "tfvis.pickle": lambda path: Timeline.from_pickle(DATA / "pickle_tf221.pickle").to_pickle(path),
-    "export.json": export,
+    "a.pdf": TRACE.to_pdf,
+    "a.png": TRACE.to_png,
+    "dashboard.html": lambda path: tv.show_dashboard(TRACE).to_html(path),
+    "comparison.html": lambda path: tv.show_comparison(TRACE, TRACE).to_html(path),
+    "fleet.html": save_fleet,
+    "export.json": lambda path: run_cli("export", str(DATA / "run_meta.v1"), "-o", str(path)),
+    "captured.html": lambda path: run_cli("capture", "localhost:1", "-o", str(path)),
     "saved.tfvis": save_session,
 }
 """Writers by the name of a file that they write."""
@@ -181,6 +195,16 @@ def test_a_writer_changes_only_the_file_it_is_given(name: str, kind: str, tmp_pa
     if not refused:
         assert after.pop(written)[1] != before.pop(written, (0, "old"))[1]
     assert after == before
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit", "markdown"])
+def test_reports_are_only_printed(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd(tmp_path, "run_meta.v1")
+    shutil.copy(DATA / "run_meta.v1", tmp_path)
+    before = contents(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    run_cli("check", "run_meta.v1", "--max", "ops=1000", "--format", form)
+    assert contents(tmp_path) == before
 
 
 def write_each(folder: Path, *, full: bool) -> list[str]:

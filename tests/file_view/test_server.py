@@ -16,6 +16,7 @@ from tornado.httpclient import HTTPClientError
 from tests.file_view.server import TOKEN, Server, View, ends, started
 from tests.real_traces import DATA
 from tests.serving.conftest import write_session
+from tests.test_files_of_users import contents, crowd
 
 MLP = "local_mlp_step1.pb"
 
@@ -119,6 +120,26 @@ def test_a_session_opens_the_monitor_whose_traces_open(server: Server) -> None:
             assert opened["buffers"][0].startswith(b"\x1f\x8b")
 
     run(test())
+
+
+def test_views_and_exports_change_no_files(server: Server) -> None:
+    folder = server.root / "of a user"
+    crowd(folder, MLP)
+    shutil.copy(DATA / MLP, folder)
+    before = contents(folder)
+
+    async def test() -> None:
+        for name in (MLP, "mine.txt"):
+            view, _ = await View.open(server, f"of a user/{name}")
+            with view:
+                if name == MLP:
+                    for form in ("csv", "html"):
+                        assert (await view.ask({"kind": "export", "format": form}))["buffers"]
+        assert await ends(server.workers())
+
+    run(test())
+    assert contents(folder) == before
+    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize(
