@@ -32,7 +32,9 @@ export function DetailsPanel({ store, actions }: { store: Store; actions: Action
     panel.current?.style.setProperty("--least", `${panel.current.offsetHeight}px`);
   });
   if (!store.panelOpen)
-    return store.host.pair?.side !== undefined || hasTabs(store.host) ? null : <StepBars bars={stepBarsShown(store)} />;
+    return store.host.pair?.side !== undefined || hasTabs(store.host) ? null : (
+      <StepBars bars={stepBarsShown(store)} />
+    );
   const { selection, selected, range } = store;
   const { title } = store.drawn;
   const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;
