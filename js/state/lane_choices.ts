@@ -19,6 +19,8 @@ export class LaneChoices {
 
   /** The groups that a filter of lanes has opened. */
   #opened: readonly string[] = [];
+  /** Hidden and pinned lanes of the run while steps are aligned, otherwise of aligned steps. */
+  #others: readonly (readonly string[])[] = [[], []];
   /** The pinned lanes that the user did not pin. */
   #gathered: readonly string[] = [];
 
@@ -77,10 +79,21 @@ export class LaneChoices {
 
   /** Hide and pin these lanes alone. */
   restore(hidden: readonly string[], pinned: readonly string[]): void {
+    this.#choose(hidden, pinned);
+    this.changed();
+  }
+
+  /** Called before steps are aligned or no longer: aligned steps have lanes of their own, which no saved view names. */
+  exchange(): void {
+    const [hidden, pinned] = this.#others;
+    this.#others = [[...this.hidden], this.pinned];
+    this.#choose(hidden, pinned);
+  }
+
+  #choose(hidden: readonly string[], pinned: readonly string[]): void {
     this.hidden.clear();
     for (const key of hidden) this.hidden.add(key);
     this.pinned = pinned;
-    this.changed();
   }
 
   unhideAll(): void {

@@ -65,6 +65,20 @@ it("shows all steps as they came for an event that aligned ones leave out", () =
   expect([store.aligned, store.step, store.selected]).toEqual([null, null, 0]);
 });
 
+it("keeps the pinned and hidden lanes of aligned steps apart from the run's", () => {
+  const { store } = made();
+  const { lanes } = store;
+  lanes.pin("run");
+  lanes.hide("hidden");
+  store.setStep(null, true);
+  expect([lanes.pinned, lanes.hidden.size]).toEqual([[], 0]);
+  lanes.pin("step");
+  store.setStep(1);
+  expect([lanes.pinned, [...lanes.hidden]]).toEqual([["run"], ["hidden"]]);
+  store.setStep(null, true);
+  expect([lanes.pinned, lanes.hidden.size]).toEqual([["step"], 0]);
+});
+
 it("fits several events as a whole, and keeps the zoom if they are in view", () => {
   const { store, actions } = made();
   store.setViewport({ start: 90, end: 110 });

@@ -113,6 +113,7 @@ export class Store extends ShownStep {
   showStep(step: number | null, aligned = false): void {
     this.step = step;
     this.setHover(null, null);
+    if (aligned !== (this.aligned !== null)) this.lanes.exchange();
     this.aligned = aligned ? new AlignedSteps(this.run) : null;
     this.derived = new DerivedRows(this.drawn, step);
     this.viewport = fit(this.bounds, this.bounds, 0.01);
