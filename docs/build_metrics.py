@@ -27,8 +27,9 @@ _GLOSSARY_HEAD = (
 
 def pages() -> dict[Path, str]:
     """Return each page that is written here, with its text."""
-    terms = json.loads(GLOSSARY.read_text(encoding="utf-8"))
-    glossary = f"{_GLOSSARY_HEAD}{_table(('term', 'meaning'), list(terms.items()))}\n"
+    parts = json.loads(GLOSSARY.read_text(encoding="utf-8"))
+    terms = sorted(item for part in parts.values() for item in part.items())
+    glossary = f"{_GLOSSARY_HEAD}{_table(('term', 'meaning'), terms)}\n"
     return {PAGE: metrics(), _DOCS / "glossary.md": glossary}
 
 

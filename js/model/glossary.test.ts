@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { documentation } from "../../tfvis_nb/core/glossary.json";
 import palette from "../../tfvis_nb/core/palette.json";
 import { laneMeaning, meaningOf } from "./glossary";
 
@@ -32,3 +34,11 @@ it.each(Object.entries(palette.activities).filter(([name]) => !OF_CHARTS.include
     expect(meaningOf(label)).toBeDefined();
   },
 );
+
+it("has every explained term of the details among its tooltips", () => {
+  const folder = "js/view/details";
+  const source = readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`, "utf8"));
+  const terms = [...source.join("").matchAll(/term: "([^"]+)"/g)].map(([, term]) => term.toLowerCase());
+  expect(terms.length).toBeGreaterThan(10);
+  expect(terms.filter((term) => term in documentation)).toEqual([]);
+});

@@ -1,10 +1,10 @@
-/** Explanations of terms, for tooltips. docs/glossary.md is written from the same file. */
+/** Explanations of terms, for tooltips. docs/glossary.md is written from the same file, and has more. */
 
-import glossary from "../../tfvis_nb/core/glossary.json";
+import { tooltips } from "../../tfvis_nb/core/glossary.json";
 import { laneName } from "./lanes/labels";
 import type { Lane } from "./types";
 
-const MEANINGS: ReadonlyMap<string, string> = new Map(Object.entries(glossary));
+const MEANINGS: ReadonlyMap<string, string> = new Map(Object.entries(tooltips));
 
 export function meaningOf(term: string): string | undefined {
   return MEANINGS.get(term) ?? MEANINGS.get(term.toLowerCase());

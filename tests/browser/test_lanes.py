@@ -15,7 +15,7 @@ from tests.browser.timeline import OpenExported, Timeline
 from tests.real_traces import real_trace
 from tfvis_nb import Trace, core, events
 
-GLOSSARY = json.loads(Path(core.__path__[0], "glossary.json").read_text("utf-8"))
+GLOSSARY = json.loads(Path(core.__path__[0], "glossary.json").read_text("utf-8"))["tooltips"]
 DATA = Path(__file__).parent.parent / "data"
 DISTRIBUTED = DATA / "dist_inproc_ps_2workers_step0.pb"
 LOCAL = DATA / "local_mlp_step1.pb"
