@@ -8,7 +8,6 @@ import { sortedValues, spreadOfSteps, spreadOfTasks } from "../model/fleet/sprea
 import { typicalOf } from "../model/fleet/typical";
 import type { Theme } from "../model/paint/palette";
 import { copied } from "../ui/clipboard";
-import { useKeptFocus } from "../ui/kept_focus";
 import { HeatMap, largestOf } from "./heat_map";
 import type { FleetHost } from "./host";
 import { Legend } from "./legend";
@@ -131,11 +130,6 @@ export function Fleet({ host, grid, first, theme, onNamed, onKey }: FleetProps) 
     else return false;
     return true;
   });
-  const foot = useRef<HTMLDivElement>(null);
-  useKeptFocus(
-    () => foot.current?.parentElement ?? null,
-    () => foot.current?.parentElement?.querySelector<HTMLElement>(".cells")?.focus(),
-  );
   const isPart = range.to - range.from < steps;
   const isElsewhere = cell !== null && host.hasTimeline?.(grid, cell) === false;
   const here = cell && values[cell.task * steps + cell.column];
@@ -185,7 +179,7 @@ export function Fleet({ host, grid, first, theme, onNamed, onKey }: FleetProps) 
       ) : (
         <p class="cannot-say">Not available: no step has this figure.</p>
       )}
-      <div class="current" ref={foot}>
+      <div class="current">
         <span role="status" data-busy={said.isBusy}>
           {cell && here !== null ? (
             <>

@@ -4,7 +4,7 @@
  */
 
 import { joinLink, type LinkMessage } from "../host/channel";
-import { isFocusLost, keepFocus, type Lost } from "./kept_focus";
+import { isFocusLost, keepFocus, namedAround } from "./kept_focus";
 
 /** Where the focus is: at the view's home, at one of its controls, or in a text field. */
 export type Where = "home" | "control" | "field";
@@ -53,7 +53,7 @@ export function ownKeys(
   element: HTMLElement,
   root: HTMLElement,
   signal: AbortSignal,
-  lost: Partial<Lost> = {},
+  lost = namedAround(),
 ): OwnKeys {
   const keys: OwnKeys = { home: () => root, press: () => false, isMain: false };
   const goHome = () => keys.home().focus(QUIETLY);
@@ -141,7 +141,7 @@ export function ownKeys(
     signal,
   });
   const instead = () => {
-    lost.instead?.();
+    lost.instead();
     // What is disabled keeps the focus until the next frame.
     const { activeElement } = root.getRootNode() as Document | ShadowRoot;
     if (isFocusLost() || activeElement?.matches(":disabled")) goHome();

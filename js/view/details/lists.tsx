@@ -1,6 +1,6 @@
 /** The lists of links to other events in an event's details. */
 
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { cutMiddle } from "../../model/format/shorten";
@@ -8,7 +8,6 @@ import { formatDuration, unbroken } from "../../model/format/units";
 import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import type { FusedInstruction } from "../../model/wire/node_facts";
 import type { Store } from "../../state/store";
-import { useKeptFocus } from "../../ui/kept_focus";
 import { ScopedText } from "../../ui/scoped_text";
 
 /** A longer name is cut in its middle: those of C++ functions may have a thousand letters. */
@@ -44,17 +43,12 @@ export function LinkList(props: {
   events: readonly number[];
 }) {
   const [all, setAll] = useState(false);
-  const box = useRef<HTMLElement>(null);
-  // To the first of the rest, from the button that shows it.
-  useKeptFocus(
-    () => box.current,
-    () => box.current?.querySelectorAll<HTMLElement>("li button")[FIRST]?.focus(),
-  );
   const { events, title } = props;
   if (events.length === 0) return null;
   const shown = all ? events : events.slice(0, FIRST);
   return (
-    <section ref={box}>
+    // From the button that shows the rest to the first of them.
+    <section data-focus={`li:nth-child(${FIRST + 1}) button`}>
       <h3>
         {title}
         {events.length > 1 ? ` (${events.length})` : ""}

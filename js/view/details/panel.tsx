@@ -7,7 +7,6 @@ import { isCritical } from "../../state/critical_path";
 import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
-import { useKeptFocus } from "../../ui/kept_focus";
 import { StepBars } from "../../ui/overview_card";
 import { hasTabs } from "../sizes";
 import { AnnotationEditor } from "./annotation_editor";
@@ -20,13 +19,6 @@ import { RangeDetails, SeveralDetails } from "./range";
 export function DetailsPanel({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["selection", "annotations", "details", "panel", "paint", "layout", "search"]);
   const panel = useRef<HTMLElement>(null);
-  useKeptFocus(
-    () => panel.current,
-    () => {
-      if (panel.current) panel.current.querySelector("h2")?.focus();
-      else actions.focusLanes();
-    },
-  );
   useLayoutEffect(() => {
     // Below the lanes shorter details would give them room, and lanes at their end would move.
     panel.current?.style.setProperty("--least", `${panel.current.offsetHeight}px`);
@@ -39,7 +31,12 @@ export function DetailsPanel({ store, actions }: { store: Store; actions: Action
   const { title } = store.drawn;
   const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;
   return (
-    <aside ref={panel} class="details" aria-label={title ? `Details of ${isolated(title)}` : "Details"}>
+    <aside
+      ref={panel}
+      class="details"
+      data-focus="h2"
+      aria-label={title ? `Details of ${isolated(title)}` : "Details"}
+    >
       {store.draft && <AnnotationEditor key={store.draft.id} store={store} actions={actions} />}
       {several ? (
         <SeveralDetails store={store} actions={actions} events={several} />

@@ -11,7 +11,6 @@ import { GROUP_HEIGHT, type GroupItem, type LaneItem } from "../../model/lanes/l
 import { OWN_TRACKS } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
-import { useKeptFocus } from "../../ui/kept_focus";
 import { BarsLabel } from "./bars_label";
 import { CounterLabel } from "./counter_label";
 import { Depth, FoldLane } from "./fold_lane";
@@ -26,10 +25,6 @@ const MANY_LANES = 24;
 export function LaneLabels({ store, column }: { store: Store; column: HTMLElement }) {
   const focused = useRef<Element | null>(null);
   useLayoutEffect(() => keepOneStop(column, focused.current));
-  useKeptFocus(
-    () => column,
-    () => column.querySelector<HTMLElement>("[tabindex='0']")?.focus(),
-  );
   useEffect(() => {
     const { signal } = store;
     const focusing = (event: FocusEvent) => {
@@ -166,16 +161,9 @@ function LaneName({ label }: { label: string }) {
 export function LaneFilter({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["layout"]);
   const filter = store.host.get("lane_filter");
-  const input = useRef<HTMLInputElement>(null);
-  useKeptFocus(
-    () => input.current?.parentElement ?? null,
-    // Somebody who clicked does not want to type next.
-    (isByKeys) => (isByKeys ? input.current?.focus() : actions.focusLanes()),
-  );
   return (
     <>
       <input
-        ref={input}
         type="text"
         aria-label="Filter lanes"
         placeholder="Filter lanes"

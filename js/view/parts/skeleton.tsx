@@ -27,12 +27,18 @@ export function Skeleton({ extent, isSide }: SkeletonProps) {
               aria-label="Activity over time"
               title="Drag to choose the visible part"
             />
-            <div class="corner filter" data-part="filter" />
+            <div class="corner filter" data-part="filter" data-focus="input" />
             <div class="ruler" data-part="ruler" role="img" aria-label="Time axis">
               <div data-part="cursor" />
             </div>
             <div data-part="annotations" style={{ display: "contents" }} />
-            <div class="labels" data-part="labels" role="group" aria-label="Lanes" />
+            <div
+              class="labels"
+              data-part="labels"
+              data-focus="[tabindex='0']"
+              role="group"
+              aria-label="Lanes"
+            />
             <div
               class="lanes"
               data-part="lanes"
