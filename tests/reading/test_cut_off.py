@@ -18,7 +18,6 @@ FILES = {
     "cpu_jax.xplane.pb": "an XSpace of the TensorFlow or JAX profiler",
     "pickle_tf221.pickle": "a pickle",
     "pickle_tf115_python2_protocol1.pickle": "a pickle",
-    "timeline_tf10_gpu.json": "JSON",
     "run_metadata_run_step99_tag_train.pbtxt": "a text RunMetadata",
 }
 
@@ -59,7 +58,7 @@ def test_damage_inside_a_whole_file_is_no_end(data: Path) -> None:
         assert refusal(damaged).figures["damage"].id == "in_message_at_byte"
     text = (data / "run_metadata_run_step99_tag_train.pbtxt").read_bytes()
     assert refusal(text.replace(b'device: "', b'device: oops "', 1)).id == "text_message_damaged"
-    assert refusal(b'[{"ph": "X"} oops]').id == "json_damaged"
+    assert refusal(b'[{"ph" oops]').id == "json_damaged"
 
 
 def test_every_message_names_the_same_formats(data: Path) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -20,7 +20,7 @@ plain = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(10**20), 10**20)
-    | st.floats(allow_nan=False)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=8),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text('ab}{],"\\', max_size=3), inner, max_size=3)
@@ -59,6 +59,8 @@ def test_pieces_are_what_the_whole_is(
 def test_an_array_may_end_anywhere(events: list[Any], data: st.DataObject) -> None:
     text = json.dumps(events).encode()
     end = data.draw(st.integers(1, len(text) - 1))
+    # A text that ends like a file is one without its closing quote.
+    assume(not text[:end].endswith((b"}]", b"}]}")))
     refused = None
     try:
         ((read, _, notes),) = parsed(text[:end])
@@ -87,17 +89,18 @@ def test_what_is_said_is_said_once_though_exact_times_are_read_again() -> None:
 def test_a_file_that_ends_inside_an_event() -> None:
     ((read, _, notes),) = parsed(b'[{"ph": "B"}, {"ph": "E", "args": {"a": {}}, "b')
     assert read == [{"ph": "B"}]
-    assert notes == [Text("json_cut_off", bytes=35)]
+    assert notes == [Text("json_cut_off", bytes=33)]
 
 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b'{"traceEvents": [{"ph": "X"}, {"ph"', "ends_early"),
-        (b'{"traceEvents": [{"ph": "X"} {"ph": "X"}]}', "json_damaged"),
+        (b'{"traceEvents": [{"ph"', "ends_early"),
+        (b'{"traceEvents": [{"ph" "X"}]}', "json_damaged"),
+        (b'{"a": "b, "traceEvent": []}', "json_damaged"),
         (b'{"traceEvents": []} and more', "json_followed_by_text"),
-        (b'{"traceEvents": [' + b"[" * 200_000, "json_damaged_behind"),
-        (b'{"traceEvents": [{"a": ' + b"9" * 5000 + b"}]}", "json_damaged_behind"),
+        (b'{"traceEvents": [' + b"[" * 200_000, "json_damaged"),
+        (b'{"traceEvents": [{"a": ' + b"9" * 5000 + b"}]}", "json_damaged"),
         (b'{"a": {"traceEvents": []}}', "json_without_events"),
         (b'{"traceEvents": 7}', "json_without_events"),
     ],

@@ -24,7 +24,7 @@ SAVED_MODEL = number(1, 1) + field(2, field(1, field(4, b"serve")) + field(2, GR
     ("source", "key", "figures"),
     [
         (b'{"a": 1}', "json_without_events", {"keys": "'a'"}),
-        (b'[{"ph": "X"} oops]', "json_damaged", {"byte": 13}),
+        (b'[{"ph" oops]', "json_damaged", {"byte": 7}),
         (b"<!DOCTYPE html><p>", "foreign_format", {"what": Text("is_web_page")}),
         (b"PK\x03\x04" + bytes(60), "foreign_format", {"what": Text("is_zip")}),
         (b"\x80\x04\x95" + bytes(20) + b".", "pickle_instruction", {"byte": 11}),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.generic import GenericReader
 from tfvis_nb.reading.chrome.horovod_timeline import HorovodReader
@@ -16,6 +16,7 @@ from tfvis_nb.reading.chrome.trace_viewer import ViewerReader
 from tfvis_nb.reading.chrome.values import listed, text
 from tfvis_nb.reading.concat import concatenate
 from tfvis_nb.reading.protobuf.wire import Data
+from tfvis_nb.reading.sources.damage import briefly
 from tfvis_nb.texts import Text, id_of
 
 __all__ = ["is_json", "read"]
@@ -54,19 +55,28 @@ class Reader(Protocol):
 
 def read(data: Data, label: str) -> Trace:
     """Read a file of trace events of any program."""
-    traces = []
+    traces: list[Trace] = []
     lost: list[str] = []
     for document in documents(data, label):
         reader: Reader | None = None
-        for events in document:
-            reader = reader or reader_of(events, document.keys)
-            reader.add(events)
+        try:
+            for events in document:
+                reader = reader or reader_of(events, document.keys)
+                reader.add(events)
+        except TraceFormatError as error:
+            if not traces:
+                raise
+            # If two programs write one file, the end of the longer output remains behind the shorter one.
+            byte, size = document.place
+            reason = briefly(error, label)
+            traces[-1].notes.append(Text("json_rest_left_out", byte=byte, bytes=size, reason=reason))
+            break
         trace = reader.finish(document.keys) if reader else None
         if trace is not None and len(trace.events):
             trace.notes += [*_unread_keys(document.keys, reader), *document.notes]
             traces.append(trace)
         elif trace is not None:
-            lost += [note for note in trace.notes if id_of(note) in LOST_BARS]
+            lost += [note for note in trace.notes if id_of(note) in LOST_BARS] + document.notes
     if not traces and lost:
         raise EmptyTraceError(Text("no_usable_bars", label=label, lost=", ".join(lost)))
     if not traces:

@@ -138,7 +138,11 @@ def listed(names: Sequence[str]) -> str:
 
 
 def key_values(arguments: dict[str, Any]) -> str:
-    """Return the arguments of an event as ``key=value`` texts, separated by blanks."""
+    """Return the arguments of an event as ``key=value`` texts, separated by blanks; null is no argument."""
     return " ".join(
-        [f"{key}={value if type(value) is str else text(value)}" for key, value in arguments.items()]
+        [
+            f"{key}={value if type(value) is str else text(value)}"
+            for key, value in arguments.items()
+            if value is not None
+        ]
     )
