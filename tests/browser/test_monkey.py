@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext
 
-from tests.browser.monkey import LENGTH, Gesture, replay, shrink, walk
-from tests.browser.monkey_hosts import PageHost, page_file
+from tests.browser.monkey.gestures import Gesture
+from tests.browser.monkey.hosts import PageHost, page_file
+from tests.browser.monkey.walks import LENGTH, replay, shrink, walk
 
 
 def test_random_gestures_keep_the_invariants(context: BrowserContext, tmp_path: Path) -> None:

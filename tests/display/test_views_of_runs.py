@@ -87,7 +87,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     return run_cell
 
 
-def test_a_cell_that_runs_again_shows_its_timelines_as_they_were_left(run: Run) -> None:
+def test_a_cell_that_runs_again_keeps_its_timelines(run: Run) -> None:
     trace = real_trace(TRACE)
 
     def some(**options: Any) -> TimelineWidget:

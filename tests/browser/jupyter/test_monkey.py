@@ -11,8 +11,10 @@ from playwright.sync_api import BrowserContext
 
 from tests.browser.conftest import FAILED, WINDOW, Lab
 from tests.browser.jupyter_server import JupyterServer
-from tests.browser.monkey import LENGTH, MOVES, Gesture, Walker, walk
-from tests.browser.monkey_hosts import FileHost, Host, NotebookHost, PageHost, page_file
+from tests.browser.monkey.gestures import MOVES, Gesture
+from tests.browser.monkey.hosts import FileHost, Host, NotebookHost, PageHost, page_file
+from tests.browser.monkey.walker import Walker
+from tests.browser.monkey.walks import LENGTH, walk
 
 
 @pytest.fixture
