@@ -34,7 +34,7 @@ def _run_metadata(data: bytes, label: str) -> list[bytes]:
     from tfvis_nb.reading.gate import gate
     from tfvis_nb.reading.pickles.reader import is_pickle, messages
     from tfvis_nb.reading.protobuf.wire import delimited
-    from tfvis_nb.reading.stepstats.decode import kind_of
+    from tfvis_nb.reading.stepstats.recognition import kind_of
     from tfvis_nb.reading.stepstats.textproto import is_text, to_binary
 
     if is_pickle(data):

@@ -11,10 +11,10 @@ from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles import reader as pickles
 from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.wire import Data
-from tfvis_nb.reading.sources import unrecognised
 from tfvis_nb.reading.sources.pieces import Piece
 from tfvis_nb.reading.stepstats import textproto
 from tfvis_nb.reading.stepstats.decode import decode
+from tfvis_nb.reading.stepstats.recognition import foreign
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.xspace import reader as xspace
 from tfvis_nb.reading.xspace.planes import is_xspace
@@ -54,9 +54,7 @@ FORMATS = (
     ),
     Format("a TensorBoard event file", tensorboard.is_event_file, tensorboard.read, ("allowance",)),
     Format("text RunMetadata or StepStats", textproto.is_text, _read_text, ("room",)),
-    Format(
-        "binary RunMetadata or StepStats", lambda data: not unrecognised.describe(data), decode, ("room",)
-    ),
+    Format("binary RunMetadata or StepStats", lambda data: not foreign(data), decode, ("room",)),
 )
 
 
@@ -76,5 +74,5 @@ def _read(piece: Piece, options: Mapping[str, Any]) -> Read:
             if isinstance(read, Trace) and not form.titled:
                 read.title = read.title or piece.title
             return read
-    what = unrecognised.describe(piece.data)
+    what = foreign(piece.data)
     raise TraceFormatError(Text("foreign_format", label=piece.label, what=what), foreign=True)

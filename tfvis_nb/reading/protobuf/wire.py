@@ -4,8 +4,10 @@ Decoding itself is done by ptars. This module identifies a message by its first 
 failure finds the first byte that contradicts the schema.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -26,7 +28,13 @@ _SCALARS = {
     "bool": VARINT,
     "bytes": LENGTH,
     "double": FIXED64,
+    "float": FIXED32,
 }
+
+_MOST_FIELDS = 64
+"""Number of fields of a message, and of its parts, that `fits` looks at."""
+
+_CONTROL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def text(value: bytes) -> str:
@@ -164,6 +172,48 @@ def find_damage(
         damage.__traceback__ = damage.__context__ = None
         return damage
     return None
+
+
+def fits(
+    data: Data,
+    message: str,
+    messages: Mapping[str, tuple[Field, ...]],
+    start: int = 0,
+    end: int | None = None,
+) -> bool:
+    """Return whether the first fields of data are those of a message: numbers, wire types and texts.
+
+    A table has all fields of a message, or a field ``...`` that stands for others. Texts and parts are not empty.
+    """
+    known = {number: kind for _, number, kind in messages[message]}
+    seen = 0
+    try:
+        for field in islice(fields(data, start, end), _MOST_FIELDS):
+            kind = known.get(field.number)
+            if kind is None and 0 not in known:
+                return False
+            if kind is not None and not _fits(data, field, kind, messages):
+                return False
+            seen += 1
+    except DamageError as damage:
+        # The end of a file may be missing.
+        return damage.cut_off and seen > 0
+    return True
+
+
+def _fits(data: Data, field: WireField, kind: str, messages: Mapping[str, tuple[Field, ...]]) -> bool:
+    bare = kind.lstrip("*|")
+    if bare in messages:
+        filled = field.wire_type == LENGTH and field.end > field.start
+        return filled and fits(data, bare, messages, field.start, field.end)
+    if bare == "text":
+        try:
+            shown = bytes(data[field.start : field.end]).decode()
+        except UnicodeDecodeError:
+            return False
+        return field.wire_type == LENGTH and bool(shown) and not _CONTROL.search(shown)
+    packed = kind.startswith("*") and field.wire_type == LENGTH
+    return packed or field.wire_type == _SCALARS.get(bare, VARINT)
 
 
 def _walk(

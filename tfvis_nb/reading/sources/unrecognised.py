@@ -6,6 +6,7 @@ from contextlib import suppress
 from itertools import islice
 
 from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text
 
@@ -27,11 +28,24 @@ _MAGIC = (
 
 _OF_PACKETS = {(8, wire.VARINT), (10, wire.VARINT)}
 """Number and type of ``timestamp`` and ``trusted_packet_sequence_id``."""
-_SAVED_MODEL = [(1, wire.VARINT), (2, wire.LENGTH)]
-"""Number and type of ``saved_model_schema_version`` and ``meta_graphs``."""
-_NODE = [(1, wire.LENGTH), (2, wire.LENGTH)]
-"""Number and type of a node's ``name`` and ``op``."""
-_OP_TYPE = re.compile(rb"[A-Z_][A-Za-z0-9_.>]*")
+_MESSAGES = (
+    ("SavedModel", 2, "is_saved_model"),
+    ("GraphDef", 1, "is_graph"),
+    ("MetaGraphDef", 1, "is_meta_graph"),
+    ("MetaGraphDef", 2, "is_meta_graph"),
+    ("ProfileProto", 1, "is_tfprof_profile"),
+    ("OpLogProto", 1, "is_op_log"),
+    ("Example", 1, "is_example"),
+    ("SequenceExample", 2, "is_example"),
+    ("TfStatsDatabase", 4, "is_derived_table"),
+    ("TfStatsDatabase", 5, "is_derived_table"),
+    ("KernelStatsDb", 1, "is_derived_table"),
+    ("Profile", 6, "is_pprof"),
+    ("HloProto", 1, "is_compiled_program"),
+)
+"""Message, the number of a field that it has, and its name in errors."""
+_DERIVED = b"type.googleapis.com/tensorflow.profiler."
+"""The type of a part of other tables that TensorBoard derives from profiles."""
 
 
 def describe(data: Data) -> str:
@@ -44,7 +58,7 @@ def describe(data: Data) -> str:
             return Text(what)
     if _is_perfetto(data):
         return Text("is_perfetto")
-    if message := _model(data):
+    if message := _message(data):
         return Text(message)
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if re.match(rb"<(?:!doctype|html|svg|\?xml)", text, re.IGNORECASE):
@@ -70,19 +84,14 @@ def _is_perfetto(data: Data) -> bool:
     return False
 
 
-def _model(data: Data) -> str:
-    """Identify a SavedModel, and a GraphDef by its first node, which has a name and an op type."""
+def _message(data: Data) -> str:
+    """Return the text about a message of another kind, or an empty text."""
+    table = messages("recognised")
     with suppress(wire.DamageError):
-        first = list(islice(wire.fields(data), 2))
-        if _kinds(first) == _SAVED_MODEL:
-            return "is_saved_model"
-        if _kinds(first[:1]) == _NODE[:1]:
-            inside = list(islice(wire.fields(data, first[0].start, first[0].end), 2))
-            # In a StepStats this is a device, whose field 2 is a message: its bytes are not a name.
-            if _kinds(inside) == _NODE and _OP_TYPE.fullmatch(data, inside[1].start, inside[1].end):
-                return "is_graph"
+        found = {field.number for field in islice(wire.fields(data), 64) if field.end > field.start}
+        for message, needed, what in _MESSAGES:
+            if needed in found and wire.fits(data, message, table):
+                return what
+        if found and _DERIVED in bytes(data[: 1 << 16]):
+            return "is_derived_table"
     return ""
-
-
-def _kinds(fields: list[wire.WireField]) -> list[tuple[int, int]]:
-    return [(field.number, field.wire_type) for field in fields]

@@ -6,7 +6,6 @@ of a GPU trace's bytes, need not be decoded if their bytes or times show that th
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_letters, same_times, without_repeats
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.stepstats.graph_parts import PARTITION_GRAPHS, GraphParts
+from tfvis_nb.reading.stepstats.recognition import kind_of
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
 
@@ -82,37 +82,6 @@ def _what_is_there(data: Data, label: str, message: str, graphs: list[bytes]) ->
     if graphs:
         return Text("graphs_without_run", label=label, message=message, graphs=len(graphs))
     return Text("message_without_events", label=label, message=message)
-
-
-def kind_of(data: Data) -> str:
-    """Distinguish a bare StepStats from a RunMetadata by the first fields.
-
-    Both start with field 1. In a StepStats it is a DeviceStepStats, whose own
-    field 1 is a device name; in a RunMetadata it is a StepStats, whose own
-    field 1 is again a message.
-    """
-    try:
-        for outer in islice(wire.fields(data), _MANY):  # all empty: no information
-            if outer.number != 1:
-                return "RunMetadata"
-            for inner in wire.fields(data, outer.start, outer.end):
-                if inner.number != 1:
-                    return "StepStats"
-                return (
-                    "RunMetadata" if _is_device_entry(bytes(data[inner.start : inner.end])) else "StepStats"
-                )
-    except wire.DamageError:
-        pass
-    return "RunMetadata"
-
-
-def _is_device_entry(data: bytes) -> bool:
-    try:
-        first = next(wire.fields(data), None)
-    except wire.DamageError as damage:
-        # A truncated file ends inside the entry; the first byte of a device name starts no valid field.
-        return damage.position == 0 and data[:1] in (b"\x0a", b"\x12", b"\x1a")
-    return first is None or (first.number <= 3 and first.wire_type == wire.LENGTH)
 
 
 def _split(data: Data, message: str, label: str, parts: GraphParts) -> list[_Entry]:
