@@ -183,7 +183,8 @@ def fits(
 ) -> bool:
     """Return whether the first fields of data are those of a message: numbers, wire types and texts.
 
-    A table has all fields of a message, or a field ``...`` that stands for others. Texts and parts are not empty.
+    A table has all fields of a message, or a field ``...`` that stands for others. Texts and parts are not
+    empty.
     """
     known = {number: kind for _, number, kind in messages[message]}
     seen = 0

@@ -82,7 +82,11 @@ class Copy(NamedTuple):
     peer: int
 
 
-_DIRECTION = re.compile(r"memcpy_?(?:([HDAUP?])(?:2|to)([HDAUP?])|(Other))", re.IGNORECASE)
+# HSA, which copies for ROCm, writes CopyDeviceToHost.
+_DIRECTION = re.compile(
+    r"(?:memcpy_?|copy(?=(?:host|device)to))(?:([HDAUP?])(?:ost|evice)?(?:2|to)([HDAUP?])|(Other))",
+    re.IGNORECASE,
+)
 _SIZE = re.compile(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b|\b(\d{1,18}) bytes\b")
 _PEER = re.compile(r"\b(?:dest|destination|to device): ?(\d+)")
 _NODE_AND_KIND = re.compile(r"([^:\s]+):([A-Za-z_]\w*)")

@@ -61,7 +61,9 @@ def host_rows(events: Events, programs: Programs) -> Rows:
         mask[launched] = True
         name = name.where(mask, Coded(meta, _each(events, kernel_name)))
         op = op.where(mask, Coded.of("launch", count))
+    # On ROCm launches also have the name of their instruction; a thunk of the CPU launches nothing.
     thunk = values.spread("hlo_op", count) >= 0
+    thunk[launched] = False
     if thunk.any():
         kind[thunk] = KINDS.index("op")
         op = op.where(thunk, Coded(meta, _each(events, class_of)))

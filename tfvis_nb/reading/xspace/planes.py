@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.to_arrow import handler
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
@@ -29,11 +30,15 @@ class Span(NamedTuple):
 
 
 def is_xspace(data: Data) -> bool:
-    r"""Identify an XSpace by its first plane, which starts with an id or one of a few kinds of names."""
+    r"""Identify an XSpace by its first plane, which starts with an id or one of a few kinds of names.
+
+    Without planes, it has an error or a warning of the profiler.
+    """
     try:
         for outer in wire.fields(data):
+            if outer.number in (2, 3):
+                return wire.fits(data, "Reports", messages("recognised"))
             if outer.number != 1:
-                # Hostnames, warnings and errors follow the planes; alone they are not a trace.
                 return False
             if outer.wire_type != wire.LENGTH:
                 return False

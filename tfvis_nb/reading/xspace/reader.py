@@ -26,7 +26,7 @@ from tfvis_nb.reading.xspace.host import host_rows
 from tfvis_nb.reading.xspace.planes import Plane, count_planes, doubled_planes, hostnames, planes
 from tfvis_nb.reading.xspace.profile_options import left_out, profile_options
 from tfvis_nb.reading.xspace.programs import Programs
-from tfvis_nb.reading.xspace.reports import GPU, reports
+from tfvis_nb.reading.xspace.reports import GPU, nothing_recorded, reports
 from tfvis_nb.reading.xspace.stats import Stats
 from tfvis_nb.reading.xspace.table import LineRows, table
 from tfvis_nb.reading.xspace.xla import DERIVED, device_rows
@@ -98,7 +98,7 @@ def read(
         reason = damaged_message(data, what, "XSpace", error, messages("xspace_whole"))
         raise TraceFormatError(reason.named(label)) from None
     if not any(len(part.rows) for part in parts):
-        raise EmptyTraceError(Text("xspace_without_events", label=label))
+        raise EmptyTraceError(nothing_recorded(data, label))
     notes += [*left_out(metadata[PROFILES]), *reports(data, found, parts), *doubled_planes(data, found)]
     return RecordedHost(
         parts, programs, metadata, counters, notes, label, names[0] if names else "", window, threadpool

@@ -28,14 +28,28 @@ _IN_GPU = re.compile(r"(?:^| )allocator_name=GPU_\d")
 
 def reports(data: Data, planes: Sequence[Plane], parts: Sequence[LineRows]) -> list[Text]:
     """Return notes on the profiler's reports, and on kernels that ran but were not recorded."""
+    notes = _profiler_reports(data)
+    if (missing := _missing_kernels(planes, parts, _messages(data)[2])) is not None:
+        notes.append(missing)
+    return notes
+
+
+def nothing_recorded(data: Data, label: str) -> Text:
+    """Return the message for an XSpace without events, with what the profiler reported."""
+    reported = _profiler_reports(data)
+    if any(_ABOUT_GPU.search(error) for error in _messages(data)[2]):
+        reported.append(Text("why_no_kernels"))
+    said = "".join(f"; {one}" for one in reported)
+    return Text("xspace_without_events", label=label, reported=said)
+
+
+def _profiler_reports(data: Data) -> list[Text]:
     notes = []
     found = _messages(data)
     for number, key in _FIELDS.items():
         if texts := list(dict.fromkeys(found[number])):
             listed = "; ".join(text[:_LONGEST] for text in texts[:_MOST_LISTED])
             notes.append(Text(key, messages=listed))
-    if (missing := _missing_kernels(planes, parts, found[2])) is not None:
-        notes.append(missing)
     return notes
 
 
