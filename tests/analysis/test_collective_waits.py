@@ -126,9 +126,23 @@ def test_what_cannot_be_paired_has_no_row() -> None:
 
 
 def test_kernels_are_left_to_their_ops() -> None:
-    rows = table([(0, 5, "/task:0", "a"), (1, 5, "/task:1", "a")])
-    rows["lane"] = pd.Categorical(["stream:13", "stream:13"])
-    assert collective_waits(tv.Trace(rows)).empty
+    rows = table([(task, 5, f"/task:{task}", name) for task in (0, 1) for name in "ab"])
+    lanes = ["stream:13" if name == "a" else "collective" for name in rows["name"]]
+    rows["lane"] = pd.Categorical(lanes)
+    assert set(collective_waits(tv.Trace(rows))["name"]) == {"b"}
+    rows["lane"] = pd.Categorical(["stream:13"] * 4)
+    assert set(collective_waits(tv.Trace(rows))["name"]) == {"a", "b"}
+
+
+def test_process_groups_meet_apart() -> None:
+    groups = ["[0, 1]", "[2, 3]", "[0, 1]", "[2, 3]"]
+    rows = table([(start, 9, f"/task:{task}", "a") for start, task in [(0, 0), (1, 2), (2, 1), (3, 3)]])
+    rows["detail"] = [f"nccl Process Group Name=tp Process Group Ranks={ranks} Seq=0" for ranks in groups]
+    found = collective_waits(tv.Trace(rows))
+    assert found.groupby("collective")["task"].agg(list).tolist() == [
+        ["/task:0", "/task:1"],
+        ["/task:2", "/task:3"],
+    ]
 
 
 def test_clocks_that_disagree_are_not_believed() -> None:

@@ -9,6 +9,8 @@ from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.events import NO_STEP, TEXT
 
+_PROCESS_GROUP = r"(Process Group (?:Name=\S+|Ranks=\[[^\]]*\]))"
+
 
 @dataclass
 class Evidence:
@@ -31,10 +33,7 @@ def collectives(trace: Trace, tasks: list[str]) -> Evidence:
     events = trace.events
     found = np.full((len(tasks), len(tasks)), np.inf)
     blank = Evidence(found, np.zeros(len(tasks), np.int64), np.full(len(tasks), np.nan))
-    # An NCCL kernel on a stream starts when the stream reaches it, and has its own clock.
-    stream = np.array([str(lane).startswith("stream") for lane in events["lane"].cat.categories] + [False])
-    on_device = stream[events["lane"].cat.codes]
-    rows = np.flatnonzero((events["kind"] == "collective").to_numpy() & ~on_device)
+    rows = np.flatnonzero(recorded_collectives(events))
     if not len(rows):
         return blank
     shared = _instances(trace, rows, tasks)
@@ -66,6 +65,24 @@ def collectives(trace: Trace, tasks: list[str]) -> Evidence:
     return Evidence(found, np.bincount(task, minlength=len(tasks)), leaving)
 
 
+def recorded_collectives(events: pd.DataFrame) -> np.ndarray:
+    """Return a mask of the rows that show when ranks enter and leave collectives.
+
+    These are ops, because a kernel starts only when its stream reaches it, by the clock of its GPU. Where no
+    op waits for its collective, as in PyTorch and JAX, the kernels themselves wait for the other ranks.
+    """
+    lane = events["lane"].cat
+    stream = np.array([str(name).startswith("stream") for name in lane.categories] + [False])
+    chosen = (events["kind"] == "collective").to_numpy()
+    ops = chosen & ~stream[lane.codes.to_numpy()]
+    return ops if ops.any() else chosen
+
+
+def process_groups(events: pd.DataFrame) -> pd.Series:
+    """Return the ranks that take part in each collective, as PyTorch records them; empty if unknown."""
+    return events["detail"].astype(object).str.findall(_PROCESS_GROUP).map(" ".join)
+
+
 def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np.ndarray]:
     """Match collectives: return group, task and row, once for each rank.
 
@@ -86,6 +103,7 @@ def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np
         numbered = ~pd.isna(instance)
         table.loc[numbered, "name"] = [str(int(number)) for number in instance[numbered]]
         table.loc[numbered, "step"] = NO_STEP - 1  # where no events have these names
+    table["name"] = table["name"].astype(object) + "\0" + process_groups(events.iloc[rows]).to_numpy()
     table = table[table["task"] >= 0]
     table["turn"] = table.groupby(["step", "name", "task"]).cumcount()
     counts = table.groupby(["step", "name", "task"]).size()

@@ -41,8 +41,9 @@ def read_trace(
         binary, text or pickled messages, TensorBoard event files, Chrome traces of several programs, or files
         of `Trace.to_parquet`, optionally packed with xz, gzip or tar. A profile of TensorFlow 2 or JAX,
         ``*.xplane.pb``, contains its steps; files of several hosts profiled at the same time become one trace
-        with a task each. So do files of Horovod ranks, if they are named ``rank0...`` and so on. A
-        HOROVOD_TIMELINE file given with traces adds Horovod's activity in their steps to rank 0.
+        with a task each. So do files of workers and ranks of one job, by the tasks that they name, and files
+        of Horovod ranks, if they are named ``rank0...`` and so on. A HOROVOD_TIMELINE file given with traces
+        adds Horovod's activity in their steps to rank 0.
     title
         A short name for the picture; by default the name of the file or folder.
     threadpool
@@ -144,7 +145,7 @@ def _put_together(found: Collection, title: str) -> Trace:
         trace = assemble(steps, title)
     else:
         trace = concatenate([item if isinstance(item, Trace) else assemble([item]) for item in read], title)
-    if (found.ranked or len(steps) == len(read)) and trace.events["task"].nunique() > 1:
+    if (found.ranked or found.merged or len(steps) == len(read)) and trace.events["task"].nunique() > 1:
         trace = aligned(trace)
     if len(found.titles) > 1:
         trace.notes += unlike_runs(trace)

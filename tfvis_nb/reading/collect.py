@@ -9,6 +9,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.formats import Read, read_piece
 from tfvis_nb.reading.horovod.overlay import is_horovod_timeline
 from tfvis_nb.reading.horovod.ranks import by_rank
+from tfvis_nb.reading.jobs import Named, by_job
 from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.reading.sources.files import listed
 from tfvis_nb.reading.sources.pieces import Piece, Remark, Skipped, pieces, skipped
@@ -20,13 +21,14 @@ _MOST_DAMAGED = 5
 
 
 class Collection(NamedTuple):
-    """The sources read: steps, Horovod timelines, titles, notes, and whether tasks are ranks."""
+    """The sources read: steps, Horovod timelines, titles, notes, whether tasks are ranks, were merged."""
 
     steps: list[Read]
     timelines: list[Trace]
     titles: list[str]
     notes: list[str]
     ranked: bool
+    merged: bool
 
 
 class _Item(NamedTuple):
@@ -100,22 +102,25 @@ class _Collector:
 
     def collection(self) -> Collection:
         """Return the contents read, with the ranks of a job merged."""
-        if len(self.items) > 1:
-            name_steps([item.content for item in self.items], [item.file for item in self.items])
         # On its own, Horovod's timeline is a trace like any other; with others it adds to their steps.
         timelines = [item for item in self.items if _is_timeline(item.content)]
         if len(timelines) == len(self.items):
             timelines = []
         beside = {id(item) for item in timelines}
         steps = [item for item in self.items if id(item) not in beside]
-        contents = [item.content for item in steps]
-        grouped = by_rank(contents, [item.label for item in steps], fewest=1 if timelines else 2)
+        named = by_job([Named(item.content, item.file, item.label) for item in steps])
+        contents = [item.content for item in named]
+        if len(self.items) > 1:
+            name_steps(contents, [item.file for item in named])
+            name_steps([item.content for item in timelines], [item.file for item in timelines])
+        grouped = by_rank(contents, [item.label for item in named], fewest=1 if timelines else 2)
         return Collection(
             steps=grouped,
             timelines=[item.content for item in timelines if isinstance(item.content, Trace)],
             titles=[item.title for item in steps + timelines],
             notes=[*self.remarks, *self._omissions(), *self.repeats.notes],
             ranked=not {id(content) for content in grouped} <= {id(content) for content in contents},
+            merged=len(named) < len(steps),
         )
 
     def _omissions(self) -> list[str]:

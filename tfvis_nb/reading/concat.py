@@ -1,7 +1,7 @@
 """Concatenate traces, with consecutive step numbers."""
 
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, zip_longest
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,40 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
     )
     merged.annotations = annotations.carried((trace.annotations for trace in traces), table)
     return merged
+
+
+def merge_tasks(traces: Sequence[Trace]) -> Trace:
+    """Merge traces of different tasks, with the graphs and messages of each step."""
+    trace = merge(traces, "")
+    count = max(len(one.graphs) for one in traces)
+    trace.graphs = [
+        [graph for one in traces for graphs in one.graphs[step : step + 1] for graph in graphs]
+        for step in range(count)
+    ]
+    # Concatenated serialised messages form one message.
+    trace.run_metadata = [
+        b"".join(steps) for steps in zip_longest(*(one.run_metadata for one in traces), fillvalue=b"")
+    ]
+    return trace
+
+
+def with_steps(trace: Trace, numbers: Mapping[int, int]) -> Trace:
+    """Give steps other numbers; events of steps that have none are outside steps."""
+    table = trace.events.copy(deep=False)
+    step = table["step"].to_numpy()
+    new = np.full(int(step.max(initial=-1)) + 2, event_table.NO_STEP, np.int32)
+    for old, number in numbers.items():
+        new[old] = number
+    table["step"] = new[step]
+    labels = {numbers[old]: label for old, label in trace.step_labels.items() if old in numbers}
+    renamed = replaced(trace, table, step_labels=labels)
+    before = {number: old for old, number in numbers.items()}
+    count = max(before, default=-1) + 1
+    if trace.graphs:
+        renamed.graphs = [[*trace.graphs[before[n]]] if n in before else [] for n in range(count)]
+    if trace.run_metadata:
+        renamed.run_metadata = [trace.run_metadata[before[n]] if n in before else b"" for n in range(count)]
+    return renamed
 
 
 def _nested(trace: Trace) -> pa.Table:

@@ -5,6 +5,7 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.lanes import busy
+from tfvis_nb.clocks.constraints import process_groups, recorded_collectives
 from tfvis_nb.core.trace import Trace
 
 _RULE = "the rule of Horovod's coordinator (arXiv:1802.05799, section 4)"
@@ -52,8 +53,8 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
 
     Executions belong together by step, node name and op type, the k-th of one rank with the k-th of the
     others; Horovod gives a tensor the same node name on every rank. If ranks ran a node a different number of
-    times, or only one rank ran it, its waits are unknown and it has no row. NCCL kernels do not count,
-    because their ops do.
+    times, or only one rank ran it, its waits are unknown and it has no row. NCCL kernels do not count if
+    their ops do. In PyTorch, executions also belong to one process group.
 
     Parameters
     ----------
@@ -90,15 +91,16 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
     if table.empty:
         nothing = dict.fromkeys(("wait_ns", "transfer_ns", "spread_ns"), pd.array([], "Int64"))
         return table.assign(collective=table["event"], last=table["task"], **nothing)[list(COLUMNS)]
-    in_task = table.groupby([*_WHICH, "task"], observed=True, sort=False)
+    which = [*_WHICH, "group"]
+    in_task = table.groupby([*which, "task"], observed=True, sort=False)
     table["number"] = in_task["event"].transform("cumcount")
     times = in_task["event"].transform("size")
-    executed = times.groupby([table[column] for column in _WHICH], observed=True, sort=False)
+    executed = times.groupby([table[column] for column in which], observed=True, sort=False)
     table = table[executed.transform("min") == executed.transform("max")]
-    ranks = table.groupby([*_WHICH, "number"], observed=True, sort=False)["event"].transform("size")
+    ranks = table.groupby([*which, "number"], observed=True, sort=False)["event"].transform("size")
     table = table[ranks > 1].reset_index(drop=True)
 
-    together = table.groupby([*_WHICH, "number"], observed=True, sort=False)
+    together = table.groupby([*which, "number"], observed=True, sort=False)
     # Rows are ordered by start, so groups are numbered by their first arrival.
     table["collective"] = together.ngroup().astype("int64")
     groups = table.groupby("collective", sort=False)
@@ -174,15 +176,10 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
 
 def _candidates(events: pd.DataFrame) -> pd.DataFrame:
     """Return the recorded executions of collectives, with their event ids."""
-    lane = events["lane"].cat
-    stream = np.array([str(name).startswith("stream") for name in lane.categories] + [False])
-    chosen = (
-        (events["kind"] == "collective").to_numpy()
-        & (events["task"] != "").to_numpy()
-        & ~stream[lane.codes.to_numpy()]
-    )
+    chosen = recorded_collectives(events) & (events["task"] != "").to_numpy()
     table: pd.DataFrame = events.loc[chosen, [*_WHICH, "task", "start_ns", "duration_ns"]].copy()
     table.insert(0, "event", np.flatnonzero(chosen).astype(np.int64))
+    table["group"] = process_groups(events[chosen])
     return table
 
 

@@ -6,11 +6,10 @@ All ranks are named ``/job:localhost/replica:0/task:0``. Only file names, such a
 
 import re
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any, TypeVar
 
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.concat import merge
+from tfvis_nb.reading.concat import merge, merge_tasks
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.tasks import LOCAL, under_task
@@ -60,16 +59,7 @@ def _together(steps: dict[int, Any]) -> Trace:
         traces.append(under_task(merge([trace], ""), _TASK.format(rank)))
         # Merging does not.
         traces[-1].graphs, traces[-1].run_metadata = trace.graphs, trace.run_metadata
-    trace = merge(traces, "")
-    count = max(len(one.graphs) for one in traces)
-    trace.graphs = [
-        [graph for one in traces for graphs in one.graphs[step : step + 1] for graph in graphs]
-        for step in range(count)
-    ]
-    # Concatenated serialised messages form one message.
-    trace.run_metadata = [
-        b"".join(steps) for steps in zip_longest(*(one.run_metadata for one in traces), fillvalue=b"")
-    ]
+    trace = merge_tasks(traces)
     # Without the rank, which is now a task.
     labels = {step: _RANK_AND_DASH.sub("", label) for step, label in traces[0].step_labels.items()}
     trace.step_labels = {step: label for step, label in labels.items() if label}

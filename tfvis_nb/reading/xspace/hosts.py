@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.core.labels import natural
-from tfvis_nb.core.trace import Trace, replaced
-from tfvis_nb.reading.concat import merge
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.concat import merge, with_steps
 from tfvis_nb.reading.tasks import under_task
 from tfvis_nb.reading.xspace.reader import RecordedHost
 from tfvis_nb.texts import Text
@@ -81,17 +79,6 @@ def _same_steps(traces: Sequence[Trace]) -> list[Trace]:
     for key in sorted(began, key=lambda key: began[key]):
         labels[key] = len(labels)
     return [
-        _renumbered(trace, {step: labels[key] for step, key in named.items()})
+        with_steps(trace, {step: labels[key] for step, key in named.items()})
         for trace, named in zip(traces, keys, strict=True)
     ]
-
-
-def _renumbered(trace: Trace, numbers: dict[int, int]) -> Trace:
-    table = trace.events.copy(deep=False)
-    step = table["step"].to_numpy()
-    new = np.full(int(step.max(initial=-1)) + 2, event_table.NO_STEP, np.int32)
-    for old, number in numbers.items():
-        new[old] = number
-    table["step"] = new[step]
-    labels = {numbers[old]: label for old, label in trace.step_labels.items() if old in numbers}
-    return replaced(trace, table, step_labels=labels)
