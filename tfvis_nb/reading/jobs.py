@@ -22,7 +22,7 @@ from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.tasks import LOCAL
 from tfvis_nb.reading.xspace.reader import RecordedHost
-from tfvis_nb.texts import Text, id_of
+from tfvis_nb.texts import Text
 
 _SERVERS = "/job:ps/"
 """Parameter servers answer all workers, so they are in the files of each."""
@@ -58,7 +58,7 @@ class _Step(NamedTuple):
 class _File(NamedTuple):
     """A file of tasks of a job; `tasks` are without parameter servers."""
 
-    index: int
+    place: int
     trace: Trace
     tasks: frozenset[str]
     ranks: frozenset[str]
@@ -87,7 +87,7 @@ def by_job(read: Sequence[Named]) -> list[Named]:
         clusters = _clusters(group)
         merged = {step.file for cluster in clusters for step in cluster if len(cluster) > 1}
         if merged:
-            chosen = [file for file in group if file.index in merged]
+            chosen = [file for file in group if file.place in merged]
             kept = [steps for cluster in clusters if (steps := [s for s in cluster if s.file in merged])]
             first, *others = sorted(merged)
             done.append(_merged(chosen, kept))
@@ -113,7 +113,8 @@ def _tasks(content: RecordedStep | RecordedHost | Trace) -> frozenset[str]:
 
 
 def _file(index: int, one: Named, tasks: frozenset[str]) -> _File:
-    trace = one.content if isinstance(one.content, Trace) else assemble([one.content])
+    trace = assemble([one.content]) if isinstance(one.content, RecordedStep) else one.content
+    assert isinstance(trace, Trace)
     events = trace.events
     own = events["task"].isin(tasks).to_numpy()
     works = own & events["kind"].isin(_WORKING).to_numpy()
@@ -125,7 +126,11 @@ def _file(index: int, one: Named, tasks: frozenset[str]) -> _File:
         for number, start, stop in zip(spans.index, spans["start_ns"], spans["end"], strict=True)
         if number != NO_STEP
     ]
-    ranks = frozenset(str(note.figures["ranks"]) for note in trace.notes if id_of(note) == "rank_named")
+    ranks = frozenset(
+        str(note.figures["ranks"])
+        for note in trace.notes
+        if isinstance(note, Text) and note.id == "rank_named"
+    )
     return _File(index, trace, tasks, ranks, frozenset(events["name"][works].unique()), steps)
 
 
@@ -228,8 +233,8 @@ def _merged(files: Sequence[_File], clusters: Sequence[list[_Step]]) -> _Merged:
             numbers.setdefault(step.file, {})[step.number] = number
         if len(distinct := {step.name for step in cluster}) == 1:
             names[number] = distinct.pop()
-    files = sorted(files, key=lambda file: (sorted(file.tasks), file.index))
-    trace = merge_tasks([with_steps(file.trace, numbers[file.index]) for file in files])
+    files = sorted(files, key=lambda file: (sorted(file.tasks), file.place))
+    trace = merge_tasks([with_steps(file.trace, numbers[file.place]) for file in files])
     trace.step_labels = {step: name for step, name in names.items() if name} | trace.step_labels
     by_marks = all(len({step.mark for step in cluster}) == 1 and cluster[0].mark for cluster in clusters)
     return _Merged(trace, files, len(clusters), "have the same names" if by_marks else "overlap")
@@ -237,11 +242,11 @@ def _merged(files: Sequence[_File], clusters: Sequence[list[_Step]]) -> _Merged:
 
 def _note(merged: Sequence[_Merged], read: Sequence[Named]) -> None:
     """Add one note on all merged files of a kind to the first of the traces."""
-    files = sorted((file for one in merged for file in one.files), key=lambda file: file.index)
+    files = sorted((file for one in merged for file in one.files), key=lambda file: file.place)
     note = Text(
         "job_files_merged",
         files=len(files),
-        names=listed([read[file.index].label.rpartition("/")[2] for file in files]),
+        names=listed([read[file.place].label.rpartition("/")[2] for file in files]),
         tasks=len({task for file in files for task in file.tasks}),
         steps=sum(one.steps for one in merged),
         why=merged[0].why,
