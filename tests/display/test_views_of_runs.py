@@ -53,6 +53,13 @@ def test_the_next_run_of_a_cell_shows_what_the_last_one_did() -> None:
     short = run(start, ("a",), length=8)
     short.take_over(before)
     assert (short.view["step"], short.view["start_ns"], short.view["end_ns"]) == (1, start + 8, start + 12)
+    # A range moves and shrinks until it is in the trace.
+    before.view = {"step": None, "start_ns": start + 10, "end_ns": start + 25}
+    short.take_over(before)
+    assert (short.view["start_ns"], short.view["end_ns"]) == (start + 5, start + 20)
+    before.view = {"step": None, "start_ns": start + 10, "end_ns": start + 130}
+    short.take_over(before)
+    assert (short.view["start_ns"], short.view["end_ns"]) == (start, start + 20)
     before.view = {"step": None}
     short.take_over(before)
     assert (short.view["start_ns"], short.view["end_ns"]) == (start, start + 20)

@@ -183,9 +183,9 @@ class Views(ABC):
     def taken_over(self, before: Shown, other: Views) -> Shown:
         """Return a view of another run of the same cell, as far as it applies to this trace.
 
-        Times count from the start of the only shown step, else from that of the run. A range that this trace
-        does not reach, a range of a trace without a lane of this one, or the whole run becomes the whole run.
-        Selected events are not kept.
+        Times count from the start of the only shown step, else from that of the run. A range that ends after
+        this trace is moved and shortened. A range that this trace does not reach, a range of a trace without a
+        lane of this one, or the whole run becomes the whole run. Selected events are not kept.
         """
         shown = before._replace(selection=None)
         if not before.view:
@@ -203,10 +203,16 @@ class Views(ABC):
             start, end = start + later, end + later
         else:
             view["step"], is_part = None, False
-        if not is_part:
-            first, last = self.extent(view["step"]) or (0, 1)
-            room = (last - first) // 100
-            start, end = first - room, last + room
+        first, last = self.extent(view["step"]) or (0, 1)
+        room = (last - first) // 100
+        first, last = first - room, last + room
+        if is_part:
+            # As the front end moves it into the trace.
+            span = min(end - start, last - first)
+            start = min(max(start, first), last - span)
+            end = start + span
+        else:
+            start, end = first, last
         return shown._replace(view={**view, "start": start, "end": end})
 
     def _time(self, view: View, name: str, *, is_new: bool) -> int:
