@@ -139,6 +139,19 @@ def containing(text: str) -> re.Pattern[str]:
     return re.compile(re.escape(text))
 
 
+def test_closing_the_graph_scrolls_back(graph: Graph) -> None:
+    page = graph.timeline.page
+    page.set_viewport_size(ViewportSize(width=1200, height=300))
+    page.wait_for_function("() => document.documentElement.scrollHeight > innerHeight")
+    page.evaluate("() => scrollTo(0, 10)")
+    graph.timeline.lanes.evaluate("lanes => lanes.focus({ preventScroll: true })")
+    page.keyboard.press("g")
+    page.wait_for_function("() => scrollY > 100")
+    page.keyboard.press("Escape")
+    expect(graph.pane).to_have_count(0)
+    assert page.evaluate("() => scrollY") == 10
+
+
 def test_keys_open_walk_select_and_close(graph: Graph, trace: Trace, transfer: int) -> None:
     keyboard = graph.timeline.page.keyboard
     graph.timeline.lanes.focus()

@@ -22,8 +22,12 @@ export function LowerPane({ title, name, close, header, children }: LowerPanePro
   useEffect(() => {
     if (!pane) return;
     // In a notebook, and below two compared timelines, it may have opened out of sight.
-    pane.scrollIntoView({ block: "nearest" });
-    return bindHeight(pane, splitter.current!);
+    const scrollBack = scrollTo(pane);
+    const unbind = bindHeight(pane, splitter.current!);
+    return () => {
+      unbind();
+      scrollBack();
+    };
   }, [pane]);
   return (
     <section class={`pane ${name}`} aria-label={title} ref={setPane}>
@@ -46,6 +50,20 @@ export function LowerPane({ title, name, close, header, children }: LowerPanePro
       {children(pane)}
     </section>
   );
+}
+
+/** Scrolls to a pane. Returns a function that scrolls back unless the user has scrolled since. */
+function scrollTo(pane: HTMLElement): () => void {
+  const before = new Map<Element, number>();
+  for (let at: Node | null = pane; at; at = at instanceof ShadowRoot ? at.host : at.parentNode)
+    if (at instanceof Element) before.set(at, at.scrollTop);
+  pane.scrollIntoView({ block: "nearest" });
+  const after = [...before.keys()].map((at) => [at, at.scrollTop] as const);
+  return () => {
+    // Without the pane there may be less to scroll.
+    for (const [at, top] of after)
+      if (at.scrollTop === Math.min(top, at.scrollHeight - at.clientHeight)) at.scrollTop = before.get(at)!;
+  };
 }
 
 function bindHeight(pane: HTMLElement, splitter: HTMLElement): () => void {
