@@ -67,7 +67,7 @@ export class Actions extends Annotating {
       id === null
         ? this.#firstVisible()
         : nextInLane(store.rows[store.drawn.lane[id]] ?? [], id, direction, store.drawn);
-    if (next !== null) this.visit(next);
+    if (next !== null) this.visit(next, true);
   }
 
   stepAcross(direction: 1 | -1): void {
@@ -79,7 +79,7 @@ export class Actions extends Annotating {
     }
     const time = (store.drawn.start[id] + store.end(id)) / 2;
     const next = verticalNeighbour(store.arrangement, id, time, direction, store.drawn);
-    if (next !== null) this.visit(next);
+    if (next !== null) this.visit(next, true);
   }
 
   /** Along the dataflow: to a producer or a consumer of the selected event; the strongest link first. */
@@ -90,7 +90,7 @@ export class Actions extends Annotating {
     const edges = direction > 0 ? store.details.consumers(id) : store.details.inputs(id);
     const strength = ({ kind }: Edge) => STRONGEST_FIRST.indexOf(kind);
     const best = [...edges].sort((a, b) => strength(a) - strength(b))[0];
-    if (best) this.visit(best.event);
+    if (best) this.visit(best.event, true);
   }
 
   /** Show the graph around the selected event, or put it away. */

@@ -60,7 +60,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "whole",
         keys: "0, Home",
-        label: "everything",
+        label: "everything; in a chosen step, that step first",
         run: { Digit0: whole, Numpad0: whole, Home: whole },
       },
       {

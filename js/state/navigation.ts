@@ -26,8 +26,13 @@ export class Navigation {
     this.motion.glide(zoomAt(viewport, factor, at, bounds), "zoom");
   }
 
+  /** Show the whole step, or the whole run if a chosen step is shown as a whole already. */
   whole(): void {
-    this.motion.glide(fit(this.store.bounds, this.store.bounds, 0.01), "whole");
+    const { store } = this;
+    const { start, end } = fit(store.bounds, store.bounds, 0.01);
+    const { viewport } = store;
+    if (store.step !== null && viewport.start === start && viewport.end === end) store.setStep(null);
+    else this.motion.glide({ start, end }, "whole");
   }
 
   show(range: Viewport, margin = 0.12): void {
@@ -70,11 +75,10 @@ export class Navigation {
     }
   }
 
-  /** Select one event and bring it into view, without moving more than needed. */
-  visit(id: number): void {
-    const { store } = this;
-    store.select({ events: [id] });
-    this.revealSelection();
+  /** Select one event and bring it into view, without moving more than needed; see `revealSelection`. */
+  visit(id: number, keepsZoom = false): void {
+    this.store.select({ events: [id] });
+    this.revealSelection(keepsZoom);
   }
 
   /** The same by event id, including an event that is not in the browser: it comes into view once it is. */

@@ -65,6 +65,30 @@ it("shows all steps as they came for an event that aligned ones leave out", () =
   expect([store.aligned, store.step, store.selected]).toEqual([null, null, 0]);
 });
 
+it("shows the whole step first, then the whole run", async () => {
+  const { store, actions } = made();
+  store.setStep(1);
+  const { viewport } = store;
+  await Promise.resolve();
+  store.setViewport({ start: 120, end: 140 }, "zoom");
+  actions.whole();
+  expect([store.step, store.viewport]).toEqual([1, viewport]);
+  await Promise.resolve();
+  actions.whole();
+  expect(store.step).toBeNull();
+  actions.back();
+  expect([store.step, store.viewport]).toEqual([1, viewport]);
+});
+
+it("keeps the zoom when a key selects a short event", () => {
+  const { store, actions } = made();
+  store.setViewport({ start: 0, end: 400 });
+  store.setSize(4, 300);
+  store.select({ events: [0] });
+  actions.stepInLane(1);
+  expect([store.selected, store.viewport]).toEqual([1, { start: 0, end: 400 }]);
+});
+
 it("keeps the pinned and hidden lanes of aligned steps apart from the run's", () => {
   const { store } = made();
   const { lanes } = store;

@@ -184,8 +184,8 @@ class Views(ABC):
         """Return a view of another run of the same cell, as far as it applies to this trace.
 
         Times count from the start of the only shown step, else from that of the run. A range that ends after
-        this trace is moved and shortened. A range that this trace does not reach, a range of a trace without a
-        lane of this one, or the whole run becomes the whole run. Selected events are not kept.
+        this trace is moved and shortened. A range that this trace does not reach, a range of a trace without
+        a lane of this one, or the whole run becomes the whole run. Selected events are not kept.
         """
         shown = before._replace(selection=None)
         if not before.view:
