@@ -23,6 +23,7 @@ _COUNTS = {
     "entries",
     "events",
     "lost",
+    "marks",
     "ops",
     "records",
     "rows",

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.chrome import gpu as chrome_gpu
-from tfvis_nb.reading.chrome.kineto_devices import AllocatorTotals, base_time, hardware
-from tfvis_nb.reading.chrome.slices import Columns, Slices
+from tfvis_nb.reading.chrome.kineto_devices import AllocatorTotals, accelerator, base_time, hardware
+from tfvis_nb.reading.chrome.slices import UNUSABLE, Columns, Slices, select
 from tfvis_nb.reading.chrome.table import (
     activities,
     category,
@@ -23,9 +23,15 @@ from tfvis_nb.reading.chrome.table import (
     thread_numbers,
 )
 from tfvis_nb.reading.chrome.values import integers, text
+from tfvis_nb.reading.stepstats.label_grammar import collective_kernels
+from tfvis_nb.reading.xspace.name_grammar import class_of, kernel_name
 from tfvis_nb.texts import Text
 
-_LAUNCHING = ("cuda_runtime", "cuda_driver", "hip_runtime", "Runtime", "Driver")
+_LAUNCHING = re.compile(r"(?:\w+_)?(?:runtime|driver)", re.IGNORECASE)
+_ON_HOST = re.compile(
+    r"cpu_\w+|Operator|user_annotation|python_function|overhead|(?:\w+_)?(?:runtime|driver)", re.IGNORECASE
+)
+_OF_PROFILER = re.compile(r"Iteration Start: .*|Record Window End")
 _KINDS = {
     "cpu_op": "op",
     "Operator": "op",
@@ -35,7 +41,14 @@ _KINDS = {
     "Memcpy": "memcpy",
     "gpu_memset": "memset",
     "Memset": "memset",
+    "cuda_sync": "sync",
+    "cuda_event": "sync",
+    "gpu_user_annotation": "host",
 }
+_EVENTS = re.compile(r"event_\w+|.*\b[Ww]ait\b.*")
+_COPIES = {"HOST_TO_DEVICE": "MemcpyH2D", "DEVICE_TO_HOST": "MemcpyD2H", "DEVICE_TO_DEVICE": "MemcpyD2D"}
+_WORK = ("kernel", "collective", "memcpy", "memset")
+_ON_DEVICE = (*_WORK, "sync")
 _STEP = re.compile(r"ProfilerStep#(\d+)")
 
 
@@ -43,7 +56,7 @@ class KinetoReader:
     """Reads PyTorch's traces: its ops, their GPU events, and the calls that launched those."""
 
     def __init__(self) -> None:
-        self._bars = Slices(("correlation", "bytes", "device"))
+        self._bars = Slices(("correlation", "bytes", "device", "stream", "direction", "size"))
         self._memory = AllocatorTotals()
 
     def add(self, events: Sequence[Any]) -> None:
@@ -53,54 +66,88 @@ class KinetoReader:
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
         """Make the trace; the rank in `keys` is its task, and times count from the base in `keys`."""
-        columns = self._bars.finish()
-        task, notes = _task(keys)
+        columns, notes = _recorded(self._bars.finish())
+        task, note = _task(keys)
+        notes += note
         for device, values in self._memory.by_device():
             self._bars.places[device] = task, task + device
             self._bars.counters.add([value | {"pid": device} for value in values])
-        kinds = _per_category(columns.category, lambda text: _KINDS.get(text, "host"))
-        nccl = pc.match_substring_regex(columns.name, r"^(?:void )?nccl").to_numpy(zero_copy_only=False)
-        kinds[(kinds == "kernel") & nccl] = "collective"
-        on_gpu = np.isin(kinds, ("kernel", "collective", "memcpy", "memset"))
+        kinds = self._kinds(columns)
+        works = np.isin(kinds, _WORK)
         correlation, known = integers(columns.arguments["correlation"])
-        launching = _per_category(columns.category, lambda text: text in _LAUNCHING).astype(bool)
-        launch = chrome_gpu.launches(correlation, known, launching, on_gpu)
+        launching = _per_category(columns.category, lambda text: _LAUNCHING.fullmatch(text) is not None)
+        launching = launching.astype(bool)
+        launch = chrome_gpu.launches(correlation, known, launching, works)
         owner = _owners(columns, launching, kinds == "op", launch)
         amounts, sized = integers(columns.arguments["bytes"])
-        devices = self._devices(columns, on_gpu, task)
+        sizes, given = integers(columns.arguments["size"])
+        copied = ~sized & given & (kinds == "memcpy")
+        amounts, sized = np.where(copied, sizes, amounts), sized | copied
+        devices = self._devices(columns, np.isin(kinds, _ON_DEVICE), task)
+        origin = base_time(keys)
         table = {
             "task": category([task], np.zeros(len(kinds), np.int64)),
             "device": pa.array(devices),
             "kind": pa.array(kinds.tolist()),
             "thread": thread_numbers(columns),
             "bytes": masked(amounts, sized & (amounts >= 0)),
-            "scheduled_ns": masked(columns.start[launch], launch >= 0),
-            **self._names(columns, kinds, owner, on_gpu),
+            "scheduled_ns": masked(columns.start[launch] + origin, launch >= 0),
+            **self._names(columns, kinds, owner, works),
+            **self._lanes(columns, kinds, devices, task),
         }
-        table |= self._lanes(columns, kinds, devices, table["op"], task)
-        steps, note = _steps(columns, launch)
-        if note:
+        steps, labels = _steps(columns, launch)
+        if labels:
             table["step"] = steps
-            notes.append(note)
+            notes.append(Text("steps_by_marks", marks=len(labels)))
         for name in ("device", "kind"):
             table[name] = of_texts(table[name])
-        return make_trace(
-            *(columns, table, self._bars), origin=base_time(keys), notes=notes, metadata=hardware(keys, task)
+        trace = make_trace(
+            *(columns, table, self._bars), origin=origin, notes=notes, metadata=hardware(keys, task)
         )
+        trace.step_labels = dict(enumerate(labels))
+        return trace
 
-    def _devices(self, columns: Columns, on_gpu: np.ndarray, task: str) -> list[str]:
-        """Return each row's device: GPUs by number, the CPU, other processes unchanged."""
-        numbers, known = integers(columns.arguments["device"])
-        of_thread = []
-        for pid, _ in columns.threads:
-            gpu = re.fullmatch(r"GPU (\d{1,9})", self._bars.labels.get(pid, ""))
-            if gpu:
-                of_thread.append(f"{task}/device:GPU:{int(gpu[1])}")
+    def _accelerators(self, columns: Columns) -> list[str]:
+        """Return the device of each thread's process; empty for a process of the host."""
+        return [
+            accelerator(self._bars.labels.get(pid, ""), self._bars.processes.get(pid, ""))
+            for pid, _ in columns.threads
+        ]
+
+    def _kinds(self, columns: Columns) -> np.ndarray:
+        """Return the kind of each row: by its category, else by its process and name."""
+        kinds = _per_category(columns.category, lambda text: _KINDS.get(text, "host"))
+        collective = collective_kernels(columns.name)
+        kinds[(kinds == "kernel") & collective] = "collective"
+        unknown = _per_category(
+            columns.category, lambda text: text not in _KINDS and not _ON_HOST.fullmatch(text)
+        ).astype(bool)
+        on_accelerator = np.array([bool(name) for name in self._accelerators(columns)] or [False])
+        directions = columns.arguments["direction"]
+        rows = np.flatnonzero(unknown & on_accelerator[columns.thread] & (columns.duration > 0))
+        for row, name in zip(rows.tolist(), columns.name.take(pa.array(rows)).to_pylist(), strict=True):
+            if collective[row]:
+                kinds[row] = "collective"
+            elif directions[row] is not None:
+                kinds[row] = "memcpy"
             else:
-                of_thread.append(f"{task}/device:CPU:0" if isinstance(pid, int) else text(pid))
+                kinds[row] = "sync" if _EVENTS.fullmatch(name) else "kernel"
+        return kinds
+
+    def _devices(self, columns: Columns, on_device: np.ndarray, task: str) -> list[str]:
+        """Return each row's device: by its category, its process, and for GPUs its number."""
+        numbers, known = integers(columns.arguments["device"])
+        of_process = self._accelerators(columns)
+        host = _per_category(columns.category, lambda text: _ON_HOST.fullmatch(text) is not None).astype(bool)
+        of_thread = [
+            task + (device or "/device:CPU:0") if device or isinstance(pid, int) else text(pid)
+            for device, (pid, _) in zip(of_process, columns.threads, strict=True)
+        ]
         devices = np.array(of_thread, object)[columns.thread]
-        lost = np.flatnonzero(on_gpu & known & (numbers >= 0))
-        devices[lost] = [f"{task}/device:GPU:{number}" for number in numbers[lost].tolist()]
+        devices[host] = f"{task}/device:CPU:0"
+        types = np.array([device.rpartition(":")[0] or "/device:GPU" for device in of_process], object)
+        for row in np.flatnonzero(on_device & known & (numbers >= 0)).tolist():
+            devices[row] = f"{task}{types[columns.thread[row]]}:{numbers[row]}"
         return [str(device) for device in devices]
 
     def _names(
@@ -110,40 +157,62 @@ class KinetoReader:
         owned = pa.array(on_gpu & (owner >= 0))
         by_op = columns.name.take(pa.array(np.maximum(owner, 0)))
         name = pc.if_else(owned, by_op, columns.name)
+        columns.detail = _with_arguments(columns, kinds)
         own = pc.if_else(pc.equal(columns.detail, ""), columns.name, _spaced(columns.name, columns.detail))
         op = np.array(activities(columns.name), object)
         copy = np.flatnonzero(kinds == "memcpy")
-        read = chrome_gpu.copies(columns.name.take(pa.array(copy)).to_pylist(), [""] * len(copy))
+        read = chrome_gpu.copies(_copy_names(columns).take(pa.array(copy)).to_pylist(), [""] * len(copy))
         op[copy] = [one.op for one in read]
         op[kinds == "memset"] = "Memset"
         for rows in (kinds == "op", np.isin(kinds, ("kernel", "collective")) & (owner >= 0)):
             op[rows] = name.filter(pa.array(rows)).to_pylist()
-        op[np.isin(kinds, ("kernel", "collective")) & (owner < 0)] = ""
+        alone = np.flatnonzero(np.isin(kinds, ("kernel", "collective")) & (owner < 0))
+        op[alone] = [class_of(kernel_name(one)) for one in columns.name.take(pa.array(alone)).to_pylist()]
         return {
             "name": name,
             "op": of_texts(pa.array(op.tolist(), pa.large_string())),
             "detail": pc.if_else(pa.array(on_gpu), own, _with_category(columns, kinds)),
         }
 
-    def _lanes(
-        self, columns: Columns, kinds: np.ndarray, devices: list[str], op: Any, task: str
-    ) -> dict[str, Any]:
-        lanes = [re.sub(r"^stream (\d+)$", r"stream:\1", lane) for lane in thread_lanes(self._bars, columns)]
+    def _lanes(self, columns: Columns, kinds: np.ndarray, devices: list[str], task: str) -> dict[str, Any]:
+        lanes = [
+            re.sub(r"^[Ss]tream (\d+)$", r"stream:\1", lane) for lane in thread_lanes(self._bars, columns)
+        ]
         lane = np.array(lanes, object)[columns.thread]
+        streams, known = integers(columns.arguments["stream"])
+        for row in np.flatnonzero(np.isin(kinds, _ON_DEVICE) & known & (streams >= 0)).tolist():
+            lane[row] = f"stream:{streams[row]}"
         lane[kinds == "memset"] = "memset"
         source, destination = (np.full(len(kinds), "", object) for _ in range(2))
         host = f"{task}/device:CPU:0"
-        names = columns.name.to_pylist()
+        names = _copy_names(columns).to_pylist()
         for row in np.flatnonzero(kinds == "memcpy").tolist():
             (copy,) = chrome_gpu.copies([names[row]], [""])
             lane[row] = copy.lane
             source[row], destination[row] = chrome_gpu.ends(copy, devices[row], host)
-        del op
         return {
             "lane": of_texts(pa.array(lane.tolist(), pa.large_string())),
             "source": of_texts(pa.array(source.tolist(), pa.large_string())),
             "destination": of_texts(pa.array(destination.tolist(), pa.large_string())),
         }
+
+
+def _recorded(columns: Columns) -> tuple[Columns, list[str]]:
+    """Leave out the bars with which the profiler marks its own recording, and bars without a time."""
+    names = columns.name.to_pylist()
+    own = _per_category(columns.category, lambda text: text == "Trace").astype(bool)
+    own |= np.array([_OF_PROFILER.fullmatch(name) is not None for name in names] or [False])[: len(own)]
+    # The profiler writes 0 if it did not learn when something ran: other times are far from 0.
+    untimed = ~own & (columns.start == 0) & (columns.duration == 0)
+    untimed &= bool((columns.start[~own & ~untimed] > 0).any())
+    notes: list[str] = []
+    if own.any():
+        notes.append(
+            Text("profiler_rows_left_out", rows=int(own.sum()), name=names[int(np.argmax(own))][:80])
+        )
+    if untimed.any():
+        notes.append(Text(UNUSABLE, bars=int(untimed.sum())))
+    return (select(columns, np.flatnonzero(~own & ~untimed)) if notes else columns), notes
 
 
 def _per_category(texts: pa.Array, read: Any) -> np.ndarray:
@@ -159,6 +228,37 @@ def _with_category(columns: Columns, kinds: np.ndarray) -> pa.Array:
     given = pc.binary_join_element_wise(pa.scalar("cat=", pa.large_string()), columns.category, blank)
     shown = pc.and_(pa.array(kinds == "host"), pc.not_equal(columns.category, blank))
     return pc.utf8_trim_whitespace(_spaced(pc.if_else(shown, given, blank), columns.detail))
+
+
+def _with_arguments(columns: Columns, kinds: np.ndarray) -> pa.Array:
+    """Return details with the arguments that are not in other columns of their rows."""
+    details = columns.detail
+    on_device, copies = np.isin(kinds, _ON_DEVICE), kinds == "memcpy"
+    sized = integers(columns.arguments["bytes"])[1]
+    on_stream = on_device & ~copies & (kinds != "memset")
+    shown_by = {"device": on_device, "stream": on_stream, "size": copies & ~sized, "direction": copies}
+    for name, shown in shown_by.items():
+        values = columns.arguments[name]
+        if all(value is None for value in values):
+            continue
+        numbers, known = integers(values)
+        known &= numbers >= 0
+        if name == "direction":
+            known = np.array([isinstance(value, str) and value in _COPIES for value in values])
+        given = [
+            "" if value is None or hidden else f" {name}={text(value)}"
+            for value, hidden in zip(values, (shown & known).tolist(), strict=True)
+        ]
+        added = pa.array(given, pa.large_string())
+        details = pc.binary_join_element_wise(details, added, pa.scalar("", pa.large_string()))
+    return pc.utf8_trim_whitespace(details)
+
+
+def _copy_names(columns: Columns) -> pa.Array:
+    """Return the names of copies; those of some devices have the direction as an argument."""
+    directions = columns.arguments["direction"]
+    named = [_COPIES.get(one) if isinstance(one, str) else None for one in directions]
+    return pc.coalesce(pa.array(named, pa.large_string()), columns.name)
 
 
 def _spaced(first: pa.Array, second: pa.Array) -> pa.Array:
@@ -185,20 +285,20 @@ def _owners(columns: Columns, launching: np.ndarray, op: np.ndarray, launch: np.
     return np.where(launch >= 0, inside[launch], -1)
 
 
-def _steps(columns: Columns, launch: np.ndarray) -> tuple[np.ndarray, str]:
-    """Number the steps by the profiler's marks, with a note; rows outside any have `NO_STEP`."""
+def _steps(columns: Columns, launch: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Number the steps by the profiler's marks, and return their names; rows outside any have `NO_STEP`."""
     names = columns.name.to_pylist()
     marks = [row for row, name in enumerate(names) if _STEP.fullmatch(name)]
     if not marks:
-        return np.zeros(0, np.int32), ""
+        return np.zeros(0, np.int32), []
     on_host = [row for row in marks if launch[row] < 0]
-    first: dict[str, tuple[int, int]] = {}
+    first: dict[str, tuple[int, int, str]] = {}
     for row in on_host:
         begin = int(columns.start[row])
-        first.setdefault(names[row], (begin, begin + int(columns.duration[row])))
+        first.setdefault(names[row], (begin, begin + int(columns.duration[row]), names[row]))
     spans = sorted(first.values())
-    starts, stops = (np.array(side, np.int64) for side in zip(*spans, strict=True))
+    starts, stops = (np.array([span[side] for span in spans], np.int64) for side in (0, 1))
     when = np.where(launch >= 0, columns.start[launch], columns.start)
     index = np.searchsorted(starts, when, side="right") - 1
     inside = (index >= 0) & (when < stops[index])
-    return np.where(inside, index, NO_STEP).astype(np.int32), Text("steps_by_marks", marks=len(spans))
+    return np.where(inside, index, NO_STEP).astype(np.int32), [name for _, _, name in spans]

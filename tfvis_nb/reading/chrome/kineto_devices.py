@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ _ALLOCATIONS = ("[memory]", "[OutOfMemory]")
 _TOTALS = {"Total Allocated": "allocated bytes", "Total Reserved": "reserved bytes"}
 _CPU, _CUDA = 0, 1
 _NUMBERS = {"numSms": "cores", "totalGlobalMem": "memory_bytes"}
+_ACCELERATOR = re.compile(r"(?!CPU\b)(?P<kind>[A-Z]{2,12}) (?P<number>\d{1,9})")
+_ASCEND = "Ascend Hardware"
 _MOST_DEVICES = 1024
 _WARP = 32
 """Threads of a warp on NVIDIA GPUs; on others, the file's compute capability has another meaning."""
@@ -45,6 +48,18 @@ class AllocatorTotals:
         for (kind, number), values in self._of_device.items():
             names = {_CPU: "/device:CPU:0", _CUDA: f"/device:GPU:{number}"}
             yield names.get(kind, f"/device:type {kind}:{number}"), values
+
+
+def accelerator(label: str, process: str) -> str:
+    """Return the device that a process stands for, by its label or name; empty for a process of the host.
+
+    >>> accelerator("GPU 3", "python"), accelerator("MTIA 17", "MTIA 17"), accelerator("CPU", "python")
+    ('/device:GPU:3', '/device:MTIA:17', '')
+    """
+    for given in (label, process):
+        if (match := _ACCELERATOR.fullmatch(given.strip())) is not None:
+            return f"/device:{match['kind'].upper()}:{int(match['number'])}"
+    return "/device:NPU:0" if process == _ASCEND else ""
 
 
 def base_time(keys: Mapping[str, Any]) -> int:

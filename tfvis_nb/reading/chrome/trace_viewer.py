@@ -18,6 +18,7 @@ from tfvis_nb.reading.chrome import gpu
 from tfvis_nb.reading.chrome.slices import Columns, Slices, select
 from tfvis_nb.reading.chrome.table import category, make_trace, masked, of_texts, thread_lanes, thread_numbers
 from tfvis_nb.reading.chrome.values import integers, maybe_texts
+from tfvis_nb.reading.stepstats.label_grammar import COLLECTIVE_KERNEL
 from tfvis_nb.reading.xspace.name_grammar import EventName, class_of, host_event, kernel_name
 from tfvis_nb.texts import Text
 
@@ -28,7 +29,13 @@ _DERIVED = re.compile(
     r"|Launch Stats.*|Source code|Source|HLO .*|Kernel Launch"
 )
 _OP_NAME = re.compile(r"(?P<node>[^:\s#]+):(?P<op>[A-Za-z_]\w*)(?:#.*)?")
-_SPECIAL = re.compile(r"(?P<memcpy>memcpy)|(?P<memset>memset)|(?P<collective>(?:void )?nccl)", re.IGNORECASE)
+_SPECIAL = re.compile(
+    rf"(?P<memcpy>memcpy)|(?P<memset>memset)|(?P<collective>{COLLECTIVE_KERNEL})", re.IGNORECASE
+)
+_XLA_COLLECTIVE = re.compile(
+    r"(?:psum|pmax|pmin|ppermute|(?:ragged-)?all-(?:reduce|gather|to-all)|reduce-scatter|collective-permute)"
+    r"(?:-start|-done)?(?:\.\d+)*"
+)
 
 
 class ViewerReader:
@@ -165,7 +172,10 @@ def _event_names(columns: Columns, on_gpu: np.ndarray) -> _EventNames:
     for pair in distinct.tolist():
         full_at, shown_at = divmod(pair // 2, len(texts_of[1]) + 1)
         read = _of_gpu if pair % 2 else host_event
-        names.append(read(texts_of[0][full_at], texts_of[1][shown_at]))
+        shown_name = texts_of[1][shown_at]
+        event = read(texts_of[0][full_at], shown_name)
+        is_collective = event.kind in ("host", "kernel") and _XLA_COLLECTIVE.fullmatch(shown_name)
+        names.append(event._replace(kind="collective") if is_collective else event)
     name = pa.array([one.name for one in names], pa.large_string()).take(pa.array(which))
     ops, kinds = (
         np.array([getattr(one, part) for one in names] or [""], object)[which] for part in ("op", "kind")

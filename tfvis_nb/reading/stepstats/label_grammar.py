@@ -22,6 +22,12 @@ _COLLECTIVE = (
     r"^(?:_?Nccl|Collective|Horovod(?:Grouped)?(?:Allreduce|Allgather|Broadcast|Reducescatter|Alltoall|Join)"
     r"|(?i:(?:ddl)?(?:allreducen?|bcast|allgather|reducescatter))$|Byteps)"
 )
+COLLECTIVE_KERNEL = (
+    r"(?:void )?(?:\w+::)*(?:[nrh]ccl|hcom_|multimem_|cross_device_reduce"
+    r"|\w*(?:all[-_]?(?:reduce|gather|to[-_]?all)|reduce[-_]?scatter|collective[-_]?permute))"
+)
+"""Matches kernels that communicate, in any case: of NCCL, RCCL and HCCL, and of other libraries."""
+
 _NOT_COLLECTIVE = re.compile(r"Collective(?:InitializeCommunicator|AssignGroup)")
 
 TRANSFER_NODES = ("RecvTensor", "RecvBuf")
@@ -59,6 +65,20 @@ def node_and_op(names: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 def _extract(texts: pa.Array, pattern: str, name: str) -> pa.Array:
     return pc.struct_field(pc.extract_regex(texts, pattern), name)
+
+
+def collective_kernels(names: pa.Array) -> np.ndarray:
+    """Return which kernels communicate.
+
+    Compilers name fused kernels after all their ops, even those that only wait for a collective.
+
+    >>> collective_kernels(pa.array(["void vllm::cross_device_reduce_1stage<half>(int)", "gemm"])).tolist()
+    [True, False]
+    """
+    found = pc.match_substring_regex(names, f"(?i)^{COLLECTIVE_KERNEL}")
+    fused = pc.match_substring_regex(names, r"^triton_[a-z]+_fused")
+    mask: np.ndarray = pc.and_not(found, fused).to_numpy(zero_copy_only=False)
+    return mask
 
 
 def is_collective(op: str) -> bool:

@@ -21,7 +21,7 @@ _STREAM = re.compile(r"Stream #(?P<id>-?\d+)(?:\(.*\))?")
 _NODE = re.compile(r"(?P<node>[^:\s#]+):(?P<op>[A-Za-z_]\w*)(?:#.*)?(?:@@.*)?", re.DOTALL)
 _KIND = re.compile(
     r"(?P<memcpy>memcpy|Copy(?:Host|Device)To(?:Host|Device)\b)|(?P<memset>memset|FillBuffer\b)"
-    r"|(?P<collective>(?:void )?nccl)|(?P<host>mem(?:ory)?(?:alloc|free))",
+    rf"|(?P<collective>{label_grammar.COLLECTIVE_KERNEL})|(?P<host>mem(?:ory)?(?:alloc|free))",
     re.IGNORECASE,
 )
 _SIZE = re.compile(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b")
