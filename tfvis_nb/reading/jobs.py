@@ -75,8 +75,11 @@ class _File(NamedTuple):
 
 
 def by_job(read: Sequence[Named]) -> list[Named]:
-    """Merge files of one job into one trace, at the position of the first."""
-    tasks = {index: found for index, one in enumerate(read) if (found := _tasks(one.content))}
+    """Merge files of one job into one trace, at the position of the first.
+
+    What the caller holds in memory stays as it is: one step each, such as the runs of a recording.
+    """
+    tasks = {index: found for index, one in enumerate(read) if one.file and (found := _tasks(one.content))}
     if len(set(tasks.values())) < 2:
         return list(read)
     files = [file for index in tasks if (file := _file(index, read[index], tasks[index])).steps]
@@ -129,7 +132,7 @@ def _file(index: int, one: Named, tasks: frozenset[str]) -> _File:
     ranks = frozenset(
         str(note.figures["ranks"])
         for note in trace.notes
-        if isinstance(note, Text) and note.id == "rank_named"
+        if isinstance(note, Text) and note.id in ("rank_named", "task_of_cluster")
     )
     return _File(index, trace, tasks, ranks, frozenset(events["name"][works].unique()), steps)
 

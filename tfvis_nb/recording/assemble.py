@@ -1,13 +1,18 @@
 """Assemble the output of all tracers of a recording into one Trace."""
 
+import json
+import os
+import re
 from collections.abc import Sequence
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import EmptyTraceError, read_trace
+from tfvis_nb.reading.tasks import LOCAL, under_task
 from tfvis_nb.reading.xspace.epoch import on_the_clock
 from tfvis_nb.recording.jax.profile_trace import profile_trace
 from tfvis_nb.recording.jax.tracer import JaxTracer
@@ -56,10 +61,47 @@ def assembled(
         # The profile has the GPU rows of these runs.
         sessions.notes = [note for note in sessions.notes if id_of(note) != "gpu_ops_without_kernels"]
     everything = merged(sessions, _with_steps_alone(profiled))
+    if tensorflow is not None:
+        everything = _under_own_task(everything)
     everything.profiles = profiles
     functions = None if sources is None or runs else sources.functions.graphs()
     put_live_layers(everything, () if functions is None else functions.values())
     return whole_steps(everything) if options.steps else everything
+
+
+def _under_own_task(trace: Trace) -> Trace:
+    """Assign a recording of a worker of `MultiWorkerMirroredStrategy` to its task of the cluster.
+
+    The strategy has started a server with the cluster of its resolver; before that, TF_CONFIG has it.
+    """
+    job, index, size = _task_of_server() or _task_of_environment() or ("", 0, 0)
+    if size < 2 or not {str(task) for task in trace.events["task"].unique()} <= {"", LOCAL}:
+        return trace
+    task = f"/job:{job}/replica:0/task:{index}"
+    own = under_task(trace, task)
+    own.graphs, own.run_metadata = trace.graphs, trace.run_metadata
+    own.notes.append(Text("task_of_cluster", task=task, ranks=size))
+    return own
+
+
+def _task_of_server() -> tuple[str, int, int] | None:
+    from tensorflow.python.eager import context
+
+    eager: Any = context._context  # noqa: SLF001 - context() would create one
+    server = getattr(eager, "_collective_ops_server_def", None)
+    if server is None:
+        return None
+    return server.job_name, server.task_index, sum(len(job.tasks) for job in server.cluster.job)
+
+
+def _task_of_environment() -> tuple[str, int, int] | None:
+    try:
+        config = json.loads(os.environ.get("TF_CONFIG", ""))
+        job, index = config["task"]["type"], int(config["task"]["index"])
+        size = sum(map(len, config["cluster"].values()))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return (job, index, size) if isinstance(job, str) and re.fullmatch(r"\w+", job) else None
 
 
 def _sessions(runs: Sequence[Run]) -> Trace:

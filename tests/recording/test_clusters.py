@@ -1,0 +1,71 @@
+"""Workers of a cluster record under their own task, and their files become one trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.support.with_tensorflow import LOG_LEVEL
+from tfvis_nb.texts import id_of
+
+WORKER = """
+import sys
+import tensorflow as tf
+import tfvis_nb as tv
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    weights = tf.Variable(tf.ones([16, 8]))
+
+@tf.function
+def train(x):
+    def replica(x):
+        gradient = tf.transpose(x) @ (x @ weights)
+        weights.assign_sub(1e-6 * tf.distribute.get_replica_context().all_reduce("sum", gradient))
+    strategy.run(replica, args=(x,))
+
+x = tf.ones([4, 16])
+train(x)
+with tv.trace(sys.argv[1]):
+    for _ in range(3):
+        train(x)
+"""
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@pytest.mark.tensorflow
+def test_workers_record_under_their_task(tmp_path: Path) -> None:
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]}
+    started = []
+    for index in range(2):
+        config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
+        # A server of gRPC cannot start in a fork of a process with TensorFlow.
+        command = [sys.executable, "-c", WORKER, tmp_path / f"{'ba'[index]}.parquet"]
+        environment = {**os.environ, **LOG_LEVEL, "TF_CONFIG": config, "CUDA_VISIBLE_DEVICES": ""}
+        started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+    for process in started:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    for index in range(2):
+        alone = tv.read_trace(tmp_path / f"{'ba'[index]}.parquet")
+        assert set(alone.events["task"]) == {f"/job:worker/replica:0/task:{index}"}
+    trace = tv.read_trace(tmp_path / "[ab].parquet")
+    assert trace.step_labels == dict.fromkeys(range(3), "train")
+    inside = trace.events[trace.events["step"] >= 0]
+    assert inside.groupby("step")["task"].nunique().tolist() == [2, 2, 2]
+    assert sum(id_of(note) == "job_files_merged" for note in trace.notes) == 1
+    assert trace.collective_waits["collective"].nunique() >= 3
