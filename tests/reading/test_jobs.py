@@ -135,6 +135,21 @@ def test_ranks_of_one_job_wait_for_each_other(as_list: bool) -> None:
     assert "Worker 1 is last at 3 of 3" in trace.findings["text"][0]
 
 
+def test_arguments_of_collectives_name_the_rank() -> None:
+    files = {}
+    for rank in range(2):
+        document = json.loads(of_rank(rank, 2, [5_000] * 2))
+        del document["distributedInfo"]
+        for event in document["traceEvents"]:
+            if event["name"] == "ncclDevKernel_AllReduce":
+                event["args"] |= {"Group size": 2, "Rank": rank, "Src Rank": 1 - rank}
+            elif event["name"] == "gemm":
+                event["args"] |= {"Group size": 1, "Rank": 0}
+        files[f"{rank}.json"] = json.dumps(document).encode()
+    trace = read(files)
+    assert steps_of(trace) == [{WORKER.format(0), WORKER.format(1)}] * 2
+
+
 APART = {
     "steps of one worker": {f"{n}.pb": of_worker(0, 2000 * n) for n in range(3)},
     "a worker twice at once": {"a0.pb": of_worker(0), "a1.pb": of_worker(1), "b0.pb": of_worker(0, 100)},

@@ -54,7 +54,7 @@ def test_workers_record_under_their_task(tmp_path: Path) -> None:
     for index in range(2):
         config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
         # A server of gRPC cannot start in a fork of a process with TensorFlow.
-        command = [sys.executable, "-c", WORKER, tmp_path / f"{'ba'[index]}.parquet"]
+        command = [sys.executable, "-c", WORKER, str(tmp_path / f"{'ba'[index]}.parquet")]
         environment = {**os.environ, **LOG_LEVEL, "TF_CONFIG": config, "CUDA_VISIBLE_DEVICES": ""}
         started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
     for process in started:

@@ -132,7 +132,9 @@ def _file(index: int, one: Named, tasks: frozenset[str]) -> _File:
     ranks = frozenset(
         str(note.figures["ranks"])
         for note in trace.notes
-        if isinstance(note, Text) and note.id in ("rank_named", "task_of_cluster")
+        if isinstance(note, Text)
+        and note.id in ("rank_named", "task_of_cluster")
+        and str(note.figures["ranks"]).isdecimal()
     )
     return _File(index, trace, tasks, ranks, frozenset(events["name"][works].unique()), steps)
 

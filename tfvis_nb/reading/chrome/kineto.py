@@ -49,6 +49,9 @@ _EVENTS = re.compile(r"event_\w+|.*\b[Ww]ait\b.*")
 _COPIES = {"HOST_TO_DEVICE": "MemcpyH2D", "DEVICE_TO_HOST": "MemcpyD2H", "DEVICE_TO_DEVICE": "MemcpyD2D"}
 _WORK = ("kernel", "collective", "memcpy", "memset")
 _ON_DEVICE = (*_WORK, "sync")
+_GROUP_SIZE = re.compile(r"\bGroup size=(\d{1,6})\b")
+_RANK = re.compile(r"(?<!Src )(?<!Dst )\bRank=(\d{1,6})\b")
+_MOST_COLLECTIVES = 1000
 _STEP = re.compile(r"ProfilerStep#(\d+)")
 
 
@@ -67,7 +70,7 @@ class KinetoReader:
     def finish(self, keys: Mapping[str, Any]) -> Trace:
         """Make the trace; the rank in `keys` is its task, and times count from the base in `keys`."""
         columns, notes = _recorded(self._bars.finish())
-        task, note = _task(keys)
+        task, note = _task(keys, columns)
         notes += note
         for device, values in self._memory.by_device():
             self._bars.places[device] = task, task + device
@@ -265,16 +268,29 @@ def _spaced(first: pa.Array, second: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(first, second, pa.scalar(" ", pa.large_string()))
 
 
-def _task(keys: Mapping[str, Any]) -> tuple[str, list[str]]:
+def _task(keys: Mapping[str, Any], columns: Columns) -> tuple[str, list[str]]:
     """Return a name for the rank, if the file records it, and a note about it."""
     world = keys.get("distributedInfo")
-    rank = world.get("rank") if isinstance(world, dict) else None
+    rank, size = (world.get("rank"), world.get("world_size")) if isinstance(world, dict) else (None, None)
     if type(rank) is not int or rank < 0:
+        rank, size = _rank_in_collectives(columns)
+    if rank is None:
         return "", []
     task = f"/job:worker/replica:0/task:{rank}"
-    return task, [
-        Text("rank_named", rank=rank, ranks=text(world.get("world_size")) or "an unknown number", task=task)
-    ] if world else []
+    return task, [Text("rank_named", rank=rank, ranks=text(size) or "an unknown number", task=task)]
+
+
+def _rank_in_collectives(columns: Columns) -> tuple[int | None, int | None]:
+    """Return the rank in the largest process group, and the size of that, from arguments of collectives."""
+    given = columns.detail.filter(pc.match_substring(columns.detail, "Group size="))
+    found = {
+        (int(size[1]), int(rank[1]))
+        for detail in given.slice(0, _MOST_COLLECTIVES).to_pylist()
+        if (size := _GROUP_SIZE.search(detail)) and (rank := _RANK.search(detail))
+    }
+    largest = max(found, default=(0, 0))[0]
+    ranks = {rank for size, rank in found if size == largest}
+    return (ranks.pop(), largest) if len(ranks) == 1 else (None, None)
 
 
 def _owners(columns: Columns, launching: np.ndarray, op: np.ndarray, launch: np.ndarray) -> np.ndarray:
