@@ -116,8 +116,16 @@ def test_estimates_are_no_figures_of_memory(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", each(step_stats_files()))
-def test_what_was_recorded_is_not_mixed_with_estimates(path: Path) -> None:
+def test_estimates_are_of_allocators_without_records(path: Path) -> None:
     trace = real_trace(path)
+    assert trace.nested is not None
+    nodes = trace.nested.select([name for name in ("memory", "outputs") if name in trace.nested.column_names])
+    recorded, with_outputs = set(), set()
+    for node in nodes.to_pylist():
+        recorded |= {used["allocator"] for used in node.get("memory") or [] if used.get("records")}
+        made = [output for output in node.get("outputs") or [] if output["requested_bytes"] > 0]
+        with_outputs |= {output["allocator"] for output in made}
     buffers = trace.lifetimes
-    assert buffers.empty or buffers["estimated"].all() == bool(why_not(trace.memory))
-    assert not buffers["estimated"].any() or buffers["estimated"].all()
+    for allocator, own in buffers.groupby(buffers["allocator"].astype(str)):
+        assert set(own["estimated"]) == {allocator not in recorded}
+    assert with_outputs - {""} <= set(buffers["allocator"].astype(str))

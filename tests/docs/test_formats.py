@@ -11,6 +11,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import SAMPLES
+from tests.support.step_stats import one_op
 from tests.support.texts import raises_id
 from tfvis_nb.core.nested_columns import validate_nested
 from tfvis_nb.events import COLUMNS, KINDS
@@ -86,7 +87,7 @@ def test_every_field_of_a_run_metadata_is_in_the_table() -> None:
 
 def test_places_in_the_table_of_fields_exist() -> None:
     places = [place for line in table_of_fields() for place in re.findall(r"`([^`]+)`", cells(line)[2])]
-    trace = tv.read_trace(b"\n\x0b\n\t\n\x03x:0\x12\x02\x0a\x00")
+    trace = tv.read_trace(one_op())
     for place in places:
         table, _, name = place.partition(".")
         if table == "events":

@@ -48,6 +48,17 @@ def test_ops_of_a_gpu_without_kernels_are_noted(data: Path, tmp_path: Path) -> N
     assert figures_of(tv.read_trace(matmul.replace(b"GPU", b"CPU")).notes, key) == []
 
 
+@pytest.mark.parametrize("kind", ["TPU", "DML", "XPU", "HPU", "NPU", "MUSA"])
+def test_ops_of_other_accelerators_are_noted(kind: str) -> None:
+    device = GPU.replace("GPU", kind)
+    trace = tv.read_trace(one_op(label="m = MatMul(a, b)", device=device))
+    lacking = {"type": kind, "task": "/job:worker/replica:0/task:1", "ops": 1, "steps": 1}
+    assert figures_of(trace.notes, "accelerator_ops_without_kernels") == [lacking]
+    assert not figures_of(trace.notes, "gpu_ops_without_kernels")
+    host = tv.read_trace(one_op(label="m = MatMul(a, b)", device=GPU.replace("GPU", "XLA_CPU")))
+    assert not figures_of(host.notes, "accelerator_ops_without_kernels")
+
+
 @pytest.mark.collection("h200/mlp_software_trace.pb")
 def test_a_run_traced_without_its_gpu_is_noted() -> None:
     trace = real_trace(SHARED / "h200" / "mlp_software_trace.pb")

@@ -19,7 +19,7 @@ from tests.mutants.attack import outcome
 from tests.real_traces import DATA, SHARED
 from tests.support.apart import apart, refusal
 from tests.support.examples import examples, sample
-from tests.support.texts import raises_id
+from tests.support.texts import figures_of, raises_id
 from tfvis_nb.reading.pickles.opcodes import load
 from tfvis_nb.texts import Text, text_of
 
@@ -54,6 +54,20 @@ def test_every_protocol_gives_the_message(protocol: int) -> None:
     data = (DATA / "local_mlp_step1.pb").read_bytes()
     made = tv.read_trace(pickled(data, protocol))
     assert made.events.equals(tv.read_trace(data).events)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("key", [lambda n: n, "step_{}".format, lambda n: None if n else b"first"])
+def test_a_dict_of_messages_has_a_step_each(protocol: int, key: Any) -> None:
+    from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
+    run = RunMetadata.FromString((DATA / "local_mlp_step1.pb").read_bytes())
+    later = RunMetadata.FromString((DATA / "merged_3_runs.pb").read_bytes())
+    del later.step_stats.dev_stats[1:]
+    trace = tv.read_trace(pickle.dumps({key(0): run, key(1): later, "loss": 0.5}, protocol))
+    assert trace.steps["events"].tolist() == [63, 5]
+    assert figures_of(trace.notes, "pickled_values_left_out") == [{"values": 1}]
 
 
 @pytest.mark.tensorflow

@@ -69,16 +69,20 @@ def test_kernels_belong_to_the_step_of_their_launch(api: str, counts: list[int],
         for number in range(kernels):
             correlation += 1
             at = begin + 20 + number * 100
-            facts = {"hlo_op": f"fusion.{number}", "hlo_module": "jit_f", "correlation_id": correlation}
+            facts: dict[str, Any] = {
+                "hlo_op": f"fusion.{number}",
+                "hlo_module": "jit_f",
+                "correlation_id": correlation,
+            }
             host.add("python", api, at, at + 5, **facts)
             gpu.add("Stream #1(Compute)", f"fusion_{number}", at + 6 + delay, at + 9 + delay, **facts)
             expected.append(step)
     events = tv.read_trace(space.SerializeToString()).events
     launches = events[events["op"] == "launch"]
     assert launches["kind"].astype(str).tolist() == ["host"] * correlation
-    kernels = events[events["kind"] == "kernel"]
-    assert kernels["step"].tolist() == expected
-    assert (kernels["start_ns"] - kernels["scheduled_ns"]).tolist() == [(6 + delay) * 1000] * correlation
+    ran = events[events["kind"] == "kernel"]
+    assert ran["step"].tolist() == expected
+    assert (ran["start_ns"] - ran["scheduled_ns"]).tolist() == [(6 + delay) * 1000] * correlation
 
 
 @settings(max_examples=examples(60))

@@ -183,6 +183,23 @@ def test_a_row_of_all_streams_with_times_of_another_is_no_repeat() -> None:
     ]
 
 
+@settings(max_examples=examples(60))
+@given(good=st.integers(1, 5), lost=st.integers(1, 9), order=st.randoms(use_true_random=False))
+def test_rows_without_a_time_do_not_displace_others(good: int, lost: int, order: Any) -> None:
+    times = [{"all_start_micros": NOW + 9 * n, "all_end_rel_micros": 4} for n in range(good)]
+    rows = [{"node_name": f"n{n}", **time} for n, time in enumerate(times)]
+    rows += [{"node_name": f"lost{n}"} for n in range(lost)]
+    order.shuffle(rows)
+    message = StepStats()
+    entry = message.dev_stats.add(device="/job:localhost/replica:0/task:0/device:CPU:0")
+    for row in rows:
+        entry.node_stats.add(timeline_label=f"{row['node_name']} = Mul()", **row)
+    trace = tv.read_trace(message)
+    assert trace.events["name"].tolist() == [f"n{n}" for n in range(good)]
+    (note,) = figures_of(trace.notes, "rows_without_time")
+    assert note["rows"] == lost
+
+
 @settings(max_examples=examples(80))
 @given(
     changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6),

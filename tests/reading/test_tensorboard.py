@@ -156,3 +156,31 @@ def test_the_checksum_of_any_bytes(data: bytes, times: int) -> None:
 def test_the_checksum_of_large_records(size: int) -> None:
     content = np.random.default_rng(size).bytes(size)
     assert masked(memoryview(content)) == slow(content)
+
+
+def test_records_of_run_metadata_are_steps() -> None:
+    step = b"".join(record(content) for content in (RUN, b"", RUN))
+    trace = tv.read_trace(step)
+    assert trace.steps["events"].tolist() == [63, 63]
+    with raises_id(tv.EmptyTraceError, "records_without_runs", records=2):
+        tv.read_trace(record(field(1, field(1, field(1, b"label")))) * 2)
+
+
+@pytest.mark.parametrize("tag", [b"epoch_loss", b"epoch_accuracy", b"evaluation_loss_vs_iterations"])
+def test_logs_of_keras_are_told_of_profile_batch(tag: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "events.out.tfevents.17.host.v2"
+    path.write_bytes(VERSION + record(b"\x09" + bytes(8) + field(5, field(1, field(1, tag)))))
+    advice = Text("keras_profile_missing")
+    for source in (path, tmp_path):
+        with raises_id(tv.EmptyTraceError, "event_file_without_runs", advice=advice):
+            tv.read_trace(source)
+
+
+def test_an_event_file_beside_a_profile_is_no_step(tmp_path: Path) -> None:
+    (tmp_path / "events.out.tfevents.17.host.v2").write_bytes(VERSION)
+    (tmp_path / "host.xplane.pb").write_bytes((DATA / "cpu_jax.xplane.pb").read_bytes())
+    trace = tv.read_trace(tmp_path)
+    assert len(trace.steps[trace.steps["step"] >= 0]) == 3
+    notes = {id_of(note) for note in trace.notes}
+    assert "foreign_files_left_out" in notes
+    assert "steps_without_events" not in notes

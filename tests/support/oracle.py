@@ -162,6 +162,9 @@ def _read_step(number: int, step_stats: Any) -> tuple[list[Row], list[Row], int]
     devices_of_gpu_rows(kept)
     align_clocks(kept)
     fit = [row for row in kept if not row["_overflow"]]
+    # Beside a date, 0 is a missing time.
+    if any(abs(row["start_ns"]) > DAY for row in fit):
+        fit = [row for row in fit if row["start_ns"] != 0]
     middle = median_high(row["start_ns"] for row in fit) if fit else 0
     usable = [row for row in fit if abs(row["start_ns"] - middle) <= DAY]
     return kept, usable, len(rows) - len(kept)

@@ -79,7 +79,7 @@ class _Collector:
             content = read_piece(piece, threadpool=self.threadpool)
         except EmptyTraceError as error:
             self.empty.append(skipped(piece.label, piece.found_in, error))
-            self.empty_titles += [piece.title] if piece.title else []
+            self.empty_titles += [piece.title] if piece.title and not error.foreign else []
             return
         except TraceFormatError as error:
             if not piece.found_in:
@@ -126,11 +126,11 @@ class _Collector:
     def _omissions(self) -> list[str]:
         """Name the omissions: steps without events, files that are not traces, and damaged traces."""
         notes: list[str] = []
-        if self.empty:
-            count = len(self.empty) + len(self.items)
+        if empty := sum(not one.foreign for one in self.empty):
+            count = empty + len(self.items)
             which = f": {listed(self.empty_titles)}" if self.empty_titles else ""
-            notes.append(Text("steps_without_events", empty=len(self.empty), steps=count, names=which))
-        foreign = [one.label for one in self.left_out if one.foreign]
+            notes.append(Text("steps_without_events", empty=empty, steps=count, names=which))
+        foreign = [one.label for one in self.left_out + self.empty if one.foreign]
         if foreign:
             notes.append(Text("foreign_files_left_out", files=listed(foreign)))
         damaged = [one for one in self.left_out if not one.foreign]

@@ -1,8 +1,9 @@
-"""Detect ops on an unrecorded GPU, which would otherwise seem idle in the trace."""
+"""Detect ops on an unrecorded GPU or other accelerator, which would otherwise seem idle in the trace."""
 
 import re
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.core.categories import containing, map_categories
 from tfvis_nb.core.search_sorted import distinct_numbers
@@ -10,9 +11,14 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text, id_of
 
-_GPU = re.compile(r"device:GPU:\d+$")
+_ACCELERATOR = re.compile(r"device:(?!(?:XLA_)?CPU:|Horovod)(?P<type>\w+):\d+$")
 _RECORDED = ("kernel", "memcpy", "memset")
-_EXPLAINED = {"gpu_ops_without_kernels", "gpu_rows_missing", "profile_without_kernels"}
+_EXPLAINED = {
+    "accelerator_ops_without_kernels",
+    "gpu_ops_without_kernels",
+    "gpu_rows_missing",
+    "profile_without_kernels",
+}
 _NO_WORK = re.compile(
     r"^(|unknown|_Arg|_Retval|_(Host)?(Send|Recv)|_?(Ref)?(Enter|Exit|Merge|Switch|NextIteration)|LoopCond"
     r"|Less|LogicalAnd|NoOp|ControlTrigger|Const|Placeholder|Identity|IdentityN|StopGradient|Reshape|Squeeze"
@@ -24,12 +30,12 @@ _NO_WORK = re.compile(
 
 
 def gpu_rows_notes(trace: Trace) -> list[str]:
-    """Return a note for each task with ops on a GPU in steps without any kernel or copy of that task."""
+    """Return a note for each task with ops on an accelerator in steps without its kernels or copies."""
     events = trace.events
     if any(id_of(note) in _EXPLAINED for note in trace.notes):
         return []
     worked = map_categories(events["kind"], lambda kind: kind == "op").astype(bool)
-    worked &= containing(events["device"], _GPU)
+    worked &= containing(events["device"], _ACCELERATOR)
     worked &= ~map_categories(events["op"], lambda op: _NO_WORK.match(op) is not None)
     worked &= (events["step"] != NO_STEP).to_numpy()
     recorded = map_categories(events["kind"], lambda kind: kind in _RECORDED).astype(bool)
@@ -40,12 +46,18 @@ def gpu_rows_notes(trace: Trace) -> list[str]:
     if not lacking.any():
         return []
     ran = events.loc[lacking, ["task", "step"]].astype({"task": str})
-    return [
-        Text(
-            "gpu_ops_without_kernels",
-            task=task or Text("unknown_task"),
-            ops=len(steps),
-            steps=len(np.unique(steps)),
-        )
-        for task, steps in ran.groupby("task", sort=True)["step"]
-    ]
+    types = map_categories(events["device"], lambda device: _type(str(device)))
+    ran["type"] = types[lacking]
+    return [_note(task, kind, steps) for (task, kind), steps in ran.groupby(["task", "type"])["step"]]
+
+
+def _type(device: str) -> str:
+    match = _ACCELERATOR.search(device)
+    return match["type"] if match else ""
+
+
+def _note(task: str, kind: str, steps: pd.Series) -> Text:
+    figures = {"task": task or Text("unknown_task"), "ops": len(steps), "steps": len(np.unique(steps))}
+    if kind == "GPU":
+        return Text("gpu_ops_without_kernels", **figures)
+    return Text("accelerator_ops_without_kernels", type=kind, **figures)

@@ -1,20 +1,25 @@
 """Read RunMetadata that summary writers put into TensorBoard event files, with a step for each tag."""
 
+import re
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import google_crc32c
 
-from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.multi_run import RunBytes, read_runs
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.sources.unpacking import Allowance
+from tfvis_nb.reading.stepstats.recognition import foreign, kind_of
 from tfvis_nb.texts import Text
 
+_KERAS = re.compile(rb"epoch_(?:loss|accuracy|\w+)|batch_loss|evaluation_\w+_vs_iterations|keras\x12?")
+"""Tags of the summaries that a Keras callback writes."""
 _HEAD = 12
 _FOOT = 4
 _RUN = 8
@@ -82,19 +87,51 @@ def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
     parts: list[RunBytes] = []
     tags: list[str] = []
     other: Counter[str] = Counter()
-    for record in records(data, label, notes):
+    every = list(records(data, label, notes))
+    if every and not _is_event(data, every[0]):
+        return _read_messages(data, every, label, notes, allowance)
+    by_keras = False
+    for record in every:
         try:
             run = _event(data, record, other)
         except wire.DamageError as damage:
             raise TraceFormatError(Text("event_damaged", label=label, reason=damage)) from None
+        by_keras = by_keras or _KERAS.search(data, record.start, record.end) is not None
         if run is not None:
             tag, content = run
             tags.append(tag)
             parts.append(RunBytes(f"{label}, tag {tag[:80]!r}", content))
     held = ", ".join(f"{count} of {what}" for what, count in other.items()) or "none"
-    nothing = Text("event_file_without_runs", label=label, events=held)
+    advice = Text("keras_profile_missing" if by_keras else "add_run_metadata")
+    nothing = Text("event_file_without_runs", label=label, events=held, advice=advice)
+    if not parts:
+        # Beside traces, it is none of their steps.
+        raise EmptyTraceError(nothing, foreign=True)
     allowance.take_parts(len(parts), label)
     return read_runs(parts, notes, nothing, allowance.room, tags)
+
+
+def _is_event(data: Data, record: Record) -> bool:
+    """Return whether a record starts with the time of an event."""
+    with suppress(wire.DamageError):
+        first = next(wire.fields(data, record.start, record.end), None)
+        return first is None or (first.number, first.wire_type) == (1, wire.FIXED64)
+    return True
+
+
+def _read_messages(
+    data: Data, every: Sequence[Record], label: str, notes: list[str], allowance: Allowance
+) -> Trace:
+    """Read a TFRecord file of RunMetadata or StepStats; each is a step."""
+    parts = []
+    for number, record in enumerate(every):
+        content = bytes(data[record.start : record.end])
+        if not foreign(content):
+            parts.append(RunBytes(f"{label}, record {number}", content, kind_of(content)))
+    allowance.take_parts(len(parts), label)
+    return read_runs(
+        parts, notes, Text("records_without_runs", label=label, records=len(every)), allowance.room
+    )
 
 
 def _event(data: Data, record: Record, other: Counter[str]) -> tuple[str, bytes] | None:

@@ -1,9 +1,11 @@
 """Estimate the lifetimes of outputs that TensorFlow did not record, from the ops that read them.
 
-Traces before TensorFlow 1.5, and files of ``timeline.py``, have the sizes and addresses of outputs, but no
-allocations. Outputs are assumed to be allocated when their op starts, and freed when the last op that reads
-them ends.
+Traces before TensorFlow 1.5, files of ``timeline.py``, and allocators without statistics, such as those of
+the host, have the sizes and addresses of outputs, but no allocations. Outputs are assumed to be allocated
+when their op starts, and freed when the last op that reads them ends.
 """
+
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -16,8 +18,10 @@ from tfvis_nb.events import MOST_IN_ALL
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 
 
-def estimated_allocations(trace: Trace) -> pd.DataFrame | None:
+def estimated_allocations(trace: Trace, recorded: Collection[str] = ()) -> pd.DataFrame | None:
     """Return one row per buffer, by ``alloc_ns``; None if no output has a size and an allocator.
+
+    Outputs of allocators that were `recorded` are left out.
 
     Outputs at the same address of an allocator share a buffer while it lives. If no op reads an output, or it
     belongs to a variable, its end is unknown and ``free_ns`` is `NEVER`. ``slot`` is that of the output;
@@ -26,6 +30,7 @@ def estimated_allocations(trace: Trace) -> pd.DataFrame | None:
     outputs = recorded_outputs(trace)
     most = MOST_IN_ALL // max(len(outputs), 1)
     outputs = outputs[(outputs["bytes"] > 0) & (outputs["bytes"] <= most) & (outputs["allocator"] != "")]
+    outputs = outputs[~outputs["allocator"].isin(recorded)]
     if outputs.empty:
         return None
     event = outputs["event"].to_numpy()

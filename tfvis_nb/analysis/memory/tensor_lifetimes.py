@@ -1,5 +1,7 @@
 """The lifetime of each buffer, and the tensors in it."""
 
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -30,9 +32,10 @@ FIGURES: dict[str, str] = {
     "lifetime_ns": "free_ns - alloc_ns; on a GPU by the host's clock, while kernels may still be queued.",
     "role": "output: an output of its op; temporary: not an output and freed before its op was done; "
     "kept: not an output and not freed by then. A profile does not record it: allocated.",
-    "estimated": "Whether the times are estimated, because no allocations were recorded: from the start of "
-    "the op to the end of the last op that reads its output. Outputs that no op reads and variables are not "
-    "known to be freed. Outputs at one address share a buffer. `trace.memory` does not use estimates.",
+    "estimated": "Whether the times are estimated, because no allocations of its allocator were recorded: "
+    "from the start of the op to the end of the last op that reads its output. Outputs that no op reads and "
+    "variables are not known to be freed. Outputs at one address share a buffer. `trace.memory` does not use "
+    "estimates.",
 }
 
 ROLES = ("output", "temporary", "kept", "allocated")
@@ -64,7 +67,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     ----------
     trace
         Any trace; allocation records are in a ``RunMetadata`` of TensorFlow 1.5 and later and in profiles.
-        Without them, lifetimes are estimated from outputs and their readers.
+        Lifetimes in other allocators are estimated from outputs and their readers.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
         name without the last part), ``role`` (category of `ROLES`), ``bytes`` (int64), ``requested_bytes``
         (Int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str; other
         tensors to which the buffer was handed on, joined by ", "), ``estimated`` (bool; the same for all
-        buffers of a trace). `cannot_say` if nothing was recorded.
+        buffers of an allocator). `cannot_say` if nothing was recorded.
 
     Notes
     -----
@@ -100,6 +103,9 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
             return cannot_say(_COLUMNS, Text("no_addresses"))
         estimated = _estimated(trace)
         return cannot_say(_COLUMNS, no_allocations(trace)) if estimated is None else estimated
+    allocators = {str(name) for table in tables for name in table["allocator"].unique()}
+    if (others := _estimated(trace, allocators)) is not None:
+        tables.append(others)
     if len(tables) == 1:
         return tables[0]
     return concat_tables(tables).sort_values("alloc_ns", kind="stable", ignore_index=True)
@@ -152,8 +158,8 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
     )
 
 
-def _estimated(trace: Trace) -> pd.DataFrame | None:
-    buffers = estimated_allocations(trace)
+def _estimated(trace: Trace, recorded: Collection[str] = ()) -> pd.DataFrame | None:
+    buffers = estimated_allocations(trace, recorded)
     if buffers is None:
         return None
     return pd.DataFrame(

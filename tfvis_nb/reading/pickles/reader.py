@@ -41,7 +41,7 @@ def is_pickle(data: Data) -> bool:
 
 
 def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
-    """Read a pickle of one RunMetadata, of a list of them, or of a tftracer session.
+    """Read a pickle of one RunMetadata, of a list or dict of them, or of a tftracer session.
 
     Nothing named in the pickle is imported or called; see `tfvis_nb.reading.pickles.restricted_vm`.
     """
@@ -57,11 +57,24 @@ def messages(data: Data, label: str, notes: list[str]) -> list[RunBytes]:
     if isinstance(built, Object) and built.made_by == SESSION:
         parts = list(_session(built, label, notes))
     else:
-        runs = list(built) if isinstance(built, (list, tuple)) else [built]
+        named = dict(enumerate(built)) if isinstance(built, (list, tuple)) else _items(built, notes)
         parts = [
-            _run_bytes(run, label if len(runs) == 1 else f"{label}, run {n}") for n, run in enumerate(runs)
+            _run_bytes(run, label if len(named) == 1 else f"{label}, run {name}")
+            for name, run in named.items()
         ]
     return list({id(part.data): part for part in parts}.values())
+
+
+def _items(built: Any, notes: list[str]) -> dict[Any, Any]:
+    """Return the messages of a pickled dict by key; for anything else, itself."""
+    values = built.items if isinstance(built, Object) else built
+    values = values if isinstance(values, dict) else {}
+    runs = {key: run for key, run in values.items() if isinstance(run, Object) and run.made_by in _MESSAGES}
+    if not runs:
+        return {"": built}
+    if others := len(values) - len(runs):
+        notes.append(Text("pickled_values_left_out", values=others))
+    return runs
 
 
 def tftracer_session(data: Data, label: str) -> list[SavedRun]:

@@ -106,21 +106,24 @@ def _usable(source: Source, rows: np.ndarray, times: Times, notes: list[str]) ->
     """Return a mask of `rows` whose start is near the rest of its step; the others are set aside.
 
     One GPU tracer writes 0 or a wrapped number for missing times. Such a row would stretch the picture over
-    centuries.
+    centuries. Zeros do not count as times beside others, even if they are the most.
     """
     usable: np.ndarray = ~times.unusable[rows]
     starts = times.start[rows].astype(np.float64)
     if usable.all() and np.ptp(starts) <= ABSURD:
         return usable
     step = source.step[source.entry[rows]]
+    latest = pd.Series(np.where(usable, np.abs(starts), 0)).groupby(step).transform("max").to_numpy()
+    missing = usable & (starts == 0) & (latest > ABSURD)
+    usable &= ~missing
     start = pd.Series(np.where(usable, starts, np.nan))
     # The upper median is the time of a row, even between two clusters.
     middle = start.groupby(step).quantile(0.5, interpolation="higher")
     usable &= np.abs(start.to_numpy() - middle.reindex(step).to_numpy()) <= ABSURD
-    aside = rows[~usable]
-    if len(aside):
-        example = source.names[int(aside[0])].as_py()
-        notes.append(Text("rows_set_aside", rows=len(aside), example=example[:80]))
+    for key, left_out in (("rows_without_time", missing), ("rows_set_aside", ~usable & ~missing)):
+        if left_out.any():
+            example = source.names[int(rows[left_out][0])].as_py()
+            notes.append(Text(key, rows=int(left_out.sum()), example=example[:80]))
     return usable
 
 
