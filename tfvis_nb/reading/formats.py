@@ -12,8 +12,9 @@ from tfvis_nb.reading.pickles import reader as pickles
 from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.pieces import Piece
-from tfvis_nb.reading.stepstats import textproto
+from tfvis_nb.reading.stepstats import local_trace, textproto
 from tfvis_nb.reading.stepstats.decode import decode
+from tfvis_nb.reading.stepstats.local_trace import is_local_trace
 from tfvis_nb.reading.stepstats.recognition import foreign
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.xspace import reader as xspace
@@ -52,6 +53,7 @@ FORMATS = (
     Format(
         "an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read, ("threadpool", "allowance")
     ),
+    Format("a local.trace of TensorFlow 1.14 to 2.0", is_local_trace, local_trace.read, ("room",)),
     Format("a TensorBoard event file", tensorboard.is_event_file, tensorboard.read, ("allowance",)),
     Format("text RunMetadata or StepStats", textproto.is_text, _read_text, ("room",)),
     Format("binary RunMetadata or StepStats", lambda data: not foreign(data), decode, ("room",)),

@@ -48,7 +48,8 @@ def gpu_rows_notes(trace: Trace) -> list[str]:
     ran = events.loc[lacking, ["task", "step"]].astype({"task": str})
     types = map_categories(events["device"], lambda device: _type(str(device)))
     ran["type"] = types[lacking]
-    return [_note(task, kind, steps) for (task, kind), steps in ran.groupby(["task", "type"])["step"]]
+    groups = ran.groupby(["task", "type"])["step"]
+    return [_note(str(task), str(kind), steps) for (task, kind), steps in groups]
 
 
 def _type(device: str) -> str:

@@ -42,6 +42,9 @@ _COSTS: Mapping[str, int] = {
     "event_metadata": 200,
     "stat_metadata": 200,
     "stats": 60,
+    "devices": 1000,
+    "trace_events": 800,
+    "args": 300,
 }
 """Measured bytes of memory for reading a record."""
 

@@ -121,3 +121,18 @@ def hlo_class() -> Any:
 
     descriptor = register(PACKAGE + ".hlo", messages("hlo_whole"), {})["HloProto"]
     return message_factory.GetMessageClass(descriptor)
+
+
+@cache
+def trace_class() -> Any:
+    """Return the class of the trace viewer's events: the message ``Trace`` of `messages`."""
+    from google.protobuf import message_factory
+
+    table, parts = messages("recognised"), ["Trace"]
+    for part in parts:
+        parts += [kind.lstrip("*") for _, _, kind in table[part] if kind.lstrip("*") in table]
+    fields = {
+        part: tuple((name, number, kind.replace("text", "bytes")) for name, number, kind in table[part])
+        for part in parts
+    }
+    return message_factory.GetMessageClass(register(PACKAGE + ".trace", fields, {})["Trace"])
