@@ -150,6 +150,36 @@ def test_arguments_of_collectives_name_the_rank() -> None:
     assert steps_of(trace) == [{WORKER.format(0), WORKER.format(1)}] * 2
 
 
+def timeline(run: bytes) -> bytes:
+    """Return what timeline.py of TensorFlow makes of a run."""
+    message = schema.message_class("RunMetadata").FromString(run)
+    events: list[dict[str, Any]] = []
+    for pid, entry in enumerate(message.step_stats.dev_stats):
+        name = {"name": f"{entry.device.decode()} Compute"}
+        events.append({"ph": "M", "name": "process_name", "pid": pid, "args": name})
+        for row in entry.node_stats:
+            arguments = {"name": row.node_name.decode(), "op": "MatMul"}
+            times = {"ts": row.all_start_micros, "dur": row.all_end_rel_micros}
+            events.append(
+                {"ph": "X", "cat": "Op", "name": "MatMul", "pid": pid, "tid": 0, "args": arguments} | times
+            )
+    return json.dumps({"traceEvents": events}).encode()
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_a_run_in_two_formats_is_one_step(as_list: bool) -> None:
+    runs = {f"{n}.pb": of_worker(0, 5000 * n) for n in range(3)}
+    timelines = {f"timeline-{n}.json": timeline(of_worker(0, 5000 * n)) for n in range(1, 4)}
+    trace = read(runs | timelines, as_list)
+    assert len(trace.steps) == 4
+    assert len(trace.events) == 4 * 5
+    (note,) = [note for note in trace.notes if id_of(note) == "repeated_timelines"]
+    assert says(note, "repeated_timelines", files=2, names="timeline-1.json, timeline-2.json")
+    workers = {f"{n}.pb": of_worker(n) for n in range(2)}
+    both = read(workers | {f"{n}.json": timeline(of_worker(n)) for n in range(2)}, as_list)
+    assert steps_of(both) == [{WORKER.format(0), WORKER.format(1), SERVER}]
+
+
 APART = {
     "steps of one worker": {f"{n}.pb": of_worker(0, 2000 * n) for n in range(3)},
     "a worker twice at once": {"a0.pb": of_worker(0), "a1.pb": of_worker(1), "b0.pb": of_worker(0, 100)},

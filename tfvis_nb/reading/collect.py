@@ -14,7 +14,7 @@ from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.reading.sources.files import listed
 from tfvis_nb.reading.sources.pieces import Piece, Remark, Skipped, pieces, skipped
 from tfvis_nb.reading.sources.unpacking import Budget
-from tfvis_nb.reading.step_names import Repeats, name_steps
+from tfvis_nb.reading.step_names import Repeats, name_steps, repeated_timelines
 from tfvis_nb.texts import Text
 
 _MOST_DAMAGED = 5
@@ -102,6 +102,7 @@ class _Collector:
 
     def collection(self) -> Collection:
         """Return the contents read, with the ranks of a job merged."""
+        self._leave_out_timelines()
         # On its own, Horovod's timeline is a trace like any other; with others it adds to their steps.
         timelines = [item for item in self.items if _is_timeline(item.content)]
         if len(timelines) == len(self.items):
@@ -122,6 +123,15 @@ class _Collector:
             ranked=not {id(content) for content in grouped} <= {id(content) for content in contents},
             merged=len(named) < len(steps),
         )
+
+    def _leave_out_timelines(self) -> None:
+        repeated = repeated_timelines([item.content for item in self.items])
+        # A trace of the caller stays.
+        left_out = [self.items[index] for index in repeated if self.items[index].label]
+        if left_out:
+            names = listed([item.file or item.label for item in left_out])
+            self.remarks.append(Text("repeated_timelines", files=len(left_out), names=names))
+            self.items = [item for item in self.items if all(item is not one for one in left_out)]
 
     def _omissions(self) -> list[str]:
         """Name the omissions: steps without events, files that are not traces, and damaged traces."""

@@ -1,4 +1,4 @@
-"""Name steps after their files, and note repeated files."""
+"""Name steps after their files, and find runs that are there twice."""
 
 import zlib
 from collections import Counter
@@ -8,9 +8,13 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.sources.files import stem
 from tfvis_nb.reading.sources.pieces import Piece
+from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.xspace.reader import RecordedHost
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, id_of
+
+_SAME_ROWS = 0.8
+"""The smallest share of a timeline's rows in another source; timeline.py names transfers otherwise."""
 
 _HEAD = 1 << 20
 _TAIL = 1 << 16
@@ -59,3 +63,42 @@ class Repeats:
             for key, times in self._count.items()
             if times > 1
         ]
+
+
+def repeated_timelines(read: Sequence[RecordedStep | RecordedHost | Trace]) -> list[int]:
+    """Return the indexes of timelines of timeline.py whose runs others hold with more details.
+
+    `tf.train.ProfilerHook` writes each run into an event file and into a timeline. The rows of both have the
+    same node names and start in the same microseconds since the epoch.
+    """
+    timelines = {
+        index: _rows(item)
+        for index, item in enumerate(read)
+        if isinstance(item, Trace) and any(id_of(note) == "timeline_py_lacks" for note in item.notes)
+    }
+    times = [[time for time, _ in rows] for rows in timelines.values() if rows]
+    others: set[tuple[int, str]] = set()
+    for index, item in enumerate(read):
+        if index in timelines or isinstance(item, RecordedHost):
+            continue
+        first, last = _microseconds(item)
+        if any(first <= max(own) and min(own) <= last for own in times):
+            others |= _rows(item)
+    return [
+        index for index, rows in timelines.items() if rows and len(rows & others) >= _SAME_ROWS * len(rows)
+    ]
+
+
+def _microseconds(item: RecordedStep | Trace) -> tuple[int, int]:
+    """Return when the first and the last row start."""
+    if isinstance(item, Trace):
+        start = item.events["start_ns"].to_numpy() // 1000
+    else:
+        start = item.numbers("all_start_micros")
+    return (int(start.min()), int(start.max())) if len(start) else (1, 0)
+
+
+def _rows(item: RecordedStep | Trace) -> set[tuple[int, str]]:
+    events = (item if isinstance(item, Trace) else assemble([item])).events
+    starts = (events["start_ns"].to_numpy() // 1000).tolist()
+    return set(zip(starts, events["name"].astype(str).tolist(), strict=True))
