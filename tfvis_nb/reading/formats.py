@@ -12,9 +12,10 @@ from tfvis_nb.reading.pickles import reader as pickles
 from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.pieces import Piece
-from tfvis_nb.reading.stepstats import local_trace, textproto
+from tfvis_nb.reading.stepstats import local_trace, message_json, textproto
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.local_trace import is_local_trace
+from tfvis_nb.reading.stepstats.message_json import is_message_json
 from tfvis_nb.reading.stepstats.recognition import foreign
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.xspace import reader as xspace
@@ -48,6 +49,7 @@ def _read_text(data: Data, label: str, *, room: Room) -> RecordedStep:
 
 FORMATS = (
     Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read, ("allowance",), titled=True),
+    Format("JSON of RunMetadata or StepStats", is_message_json, message_json.read, ("room",)),
     Format("Chrome trace events", chrome.is_json, chrome.read),
     Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read, ("allowance",)),
     Format(

@@ -94,10 +94,11 @@ def descriptors() -> dict[str, Descriptor]:
 
 
 @cache
-def message_class(message: str) -> Any:
+def message_class(message: str, texts: str = "bytes") -> Any:
     """Return a message class for parsing text, and for inspecting parts of a RunMetadata one by one.
 
-    Its wire format is that of `MESSAGES`, plus the fields of graphs. Enums are names in text.
+    Its wire format is that of `MESSAGES`, plus the fields of graphs. Enums are names in text. `texts` is the
+    type of names and labels: in JSON, ``bytes`` are base64.
     """
     from google.protobuf import message_factory
 
@@ -105,7 +106,8 @@ def message_class(message: str) -> Any:
     enum |= {f"{name}_REF": number + REFERENCE for name, number in enum.items() if number}
     every = {
         name: tuple(
-            (field, number, "DataType" if field == "dtype" else kind) for field, number, kind in fields
+            (field, number, "DataType" if field == "dtype" else kind.replace("bytes", texts))
+            for field, number, kind in fields
         )
         for name, fields in (MESSAGES | messages("run_metadata")).items()
     }

@@ -22,6 +22,10 @@ _MAGIC = (
     (b"\x93NUMPY", "is_numpy"),
     (_SQLITE, "is_sqlite"),
     (b"BZh", "is_bzip2"),
+    (b"\xff\xfe", "is_utf16"),
+    (b"\xfe\xff", "is_utf16"),
+    # Versions of protobuf since 2023 write it in C++, followed by blanks that vary.
+    (b"goo.gle/debug", "is_debug_string"),
     (b"\x28\xb5\x2f\xfd", "is_zstandard"),
 )
 
