@@ -33,8 +33,8 @@ FOUND = {
     "hvd/estimator_tf115_dnn_train_step0.pb": [INPUT_OF_ONE],
     "*tf2_host.trace.json": [INPUT_OF_ONE],
     "third-party/sagemaker-debugger/utils_*.trace.json": [INPUT_OF_ONE],
-    "cpu/xspace_keras_fit_cpu.xplane.pb": ["slow_steps.longer", INPUT_ONCE],
-    "cpu_tf221_keras_fit.xplane.pb.xz": ["slow_steps.longer", INPUT_ONCE],
+    "cpu/xspace_keras_fit_cpu.xplane.pb": [INPUT_ONCE],
+    "cpu_tf221_keras_fit.xplane.pb.xz": [INPUT_ONCE],
     # Steps.
     "h200/mlp_60steps.tar.xz": [LAUNCHES, "slow_steps.more_work"],
     # Devices.

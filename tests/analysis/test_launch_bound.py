@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.real_traces import DATA, real_trace
+from tests.support.bitmaps import counted
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import device_idle, launch_gaps, utilisation, why_not
 from tfvis_nb.analysis.idle.launch_bound import PARTS, launch_bound, launch_stretches
@@ -62,8 +64,17 @@ def trace_of(kernels: list[Kernel], ops: list[Op]) -> Trace:
     return Trace(events.order(events.build({str(name): table[name] for name in table}))[0])
 
 
+def in_steps(trace: Trace) -> pd.DataFrame:
+    """The events with the steps that they count to, and from when to when."""
+    parts = list(counted(trace))
+    frame = trace.events.loc[[event for event, *_ in parts]].assign(step=[step for _, step, _ in parts])
+    start = np.array([start for *_, (start, _) in parts], np.int64)
+    end = np.array([end for *_, (_, end) in parts], np.int64)
+    return frame.assign(start_ns=start, duration_ns=end - start)
+
+
 def on_each_device(trace: Trace) -> Iterator[tuple[tuple[int, str, str], pd.DataFrame]]:
-    frame = trace.events
+    frame = in_steps(trace)
     kernels = frame[frame["kind"] == "kernel"]
     for (step, task, name), rows in kernels.groupby(["step", "task", "device"], observed=True):
         where = (int(str(step)), str(task), str(name))
@@ -72,7 +83,7 @@ def on_each_device(trace: Trace) -> Iterator[tuple[tuple[int, str, str], pd.Data
 
 
 def slow_gaps(trace: Trace) -> list[tuple[Any, ...]]:
-    frame = trace.events
+    frame = in_steps(trace)
     ops = frame[frame["kind"] == "op"]
     found: list[tuple[Any, ...]] = []
     for where, rows in on_each_device(trace):

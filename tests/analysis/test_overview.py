@@ -68,7 +68,9 @@ def test_the_parts_of_the_median_step_are_the_step(trace: Trace) -> None:
     middle = trace.overview["median_step"]
     assert middle["step"] == median_step(trace)
     for task in middle["tasks"]:
-        assert sum(task["parts"].values()) == middle["step_ns"] == trace.overview["steps"]["median_ns"]
+        assert sum(task["parts"].values()) == middle["step_ns"]
+    took = trace.steps.query("step >= 0")["duration_ns"]
+    assert trace.overview["steps"]["median_ns"] == int(took.median())
     for bar in card(trace)["bars"]:
         assert sum(part["share"] for part in bar["parts"]) == pytest.approx(1)
 

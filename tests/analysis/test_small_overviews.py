@@ -64,7 +64,13 @@ def test_devices_of_one_label_all_have_their_line() -> None:
 def test_a_percentile_needs_steps() -> None:
     few, many = _steps([100] * 19), _steps([*range(1, 20), 1000])
     assert few.overview["steps"]["p95_ns"] is None
-    assert many.overview["steps"] == {"count": 20, "median_ns": 10, "p95_ns": 19, "sum_ns": 1190}
+    assert many.overview["steps"] == {
+        "count": 20,
+        "median_ns": 10,
+        "interval_ns": 10,
+        "p95_ns": 19,
+        "sum_ns": 1190,
+    }
 
 
 def test_time_outside_steps_is_a_statement() -> None:
@@ -80,7 +86,13 @@ def test_time_outside_steps_is_a_statement() -> None:
 
 def test_a_trace_without_steps_has_an_overview() -> None:
     empty = Trace(events.build({}, rows=0))
-    assert empty.overview["steps"] == {"count": 0, "median_ns": None, "p95_ns": None, "sum_ns": 0}
+    assert empty.overview["steps"] == {
+        "count": 0,
+        "median_ns": None,
+        "interval_ns": None,
+        "p95_ns": None,
+        "sum_ns": 0,
+    }
     assert empty.overview["median_step"] is None
     assert repr(empty.overview) == empty.overview["headline"]
 

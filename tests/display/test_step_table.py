@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
+from tests.support.bitmaps import counted, windows
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -32,41 +33,25 @@ def trace_of(rows: list[Row]) -> tv.Trace:
 
 
 def slow_table(rows: list[Row]) -> list[dict[str, Any]]:
+    trace = trace_of(rows)
     origin = min((row[1] for row in rows), default=0)
+    spans = windows(trace)
     table: list[dict[str, Any]] = []
     for step in sorted({row[0] for row in rows}):
         of_step = [row for row in rows if row[0] == step]
-        table.append(
-            {
-                "step": step,
-                "start": min(row[1] for row in of_step) - origin,
-                "end": max(row[1] + row[2] for row in of_step) - origin,
-                "events": len(of_step),
-                "label": "",
-            }
-        )
-    counted = {one["step"]: counted_to(one, table, rows, origin) for one in table}
-    if len(table) > 1 and any("GPU" in row[3] for found in counted.values() for row in found):
+        whole = min(row[1] for row in of_step), max(row[1] + row[2] for row in of_step)
+        start, end = (at - origin for at in spans.get(step, whole))
+        table.append({"step": step, "start": start, "end": end, "events": len(of_step), "label": ""})
+    of_event = trace.events[["step", "start_ns", "duration_ns", "device", "lane", "kind"]].to_numpy().tolist()
+    parts: dict[int, list[Row]] = {}
+    for event, step, (first, last) in counted(trace):
+        parts.setdefault(step, []).append((step, first, last - first, *of_event[event][3:]))
+    if len(table) > 1 and any("GPU" in row[3] for found in parts.values() for row in found):
         for one in table:
-            ns = longest_busy(counted[one["step"]])
+            ns = longest_busy(parts.get(one["step"], []))
             if one["step"] != events.NO_STEP and ns is not None:
                 one["device"] = ns
     return table
-
-
-def counted_to(one: dict[str, Any], table: list[dict[str, Any]], rows: list[Row], origin: int) -> list[Row]:
-    """The rows that count to a step: its own, and the parts of those of none in its time."""
-    if one["step"] == events.NO_STEP:
-        return []
-    found = [row for row in rows if row[0] == one["step"]]
-    steps = sorted((step for step in table if step["step"] != events.NO_STEP), key=lambda step: step["start"])
-    for row in rows:
-        if row[0] == events.NO_STEP and row[5] in BUSY:
-            for ns in range(row[1] - origin, row[1] - origin + row[2]):
-                begun = [step for step in steps if step["start"] <= ns]
-                if begun and begun[-1] is one and ns < one["end"]:
-                    found.append((row[0], ns + origin, 1, *row[3:]))
-    return found
 
 
 def longest_busy(rows: list[Row]) -> int | None:

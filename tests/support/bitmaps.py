@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -24,28 +25,56 @@ def painted(window: Interval, layers: Iterable[Iterable[Interval]]) -> np.ndarra
 
 def windows(trace: Trace) -> dict[int, Interval]:
     """Return from when to when each step is."""
+    steps: dict[int, list[dict[Any, Any]]] = {}
+    for row in trace.events.to_dict("records"):
+        if row["step"] >= 0:
+            steps.setdefault(row["step"], []).append(row | {"end_ns": row["start_ns"] + row["duration_ns"]})
     found: dict[int, Interval] = {}
-    events = trace.events
-    for step, start, duration in zip(
-        events["step"].tolist(), events["start_ns"].tolist(), events["duration_ns"].tolist(), strict=True
-    ):
-        if step >= 0:
-            first, last = found.get(step, (start, start))
-            found[step] = (min(first, start), max(last, start + duration))
+    for step, rows in steps.items():
+        call = min(rows, key=lambda row: (row["start_ns"], -row["duration_ns"]))
+        ends = [row["end_ns"] for row in rows if not _is_late(row, call)]
+        found[step] = call["start_ns"], max(ends)
+    done: dict[tuple[str, str], int] = {}
+    for step in sorted(found, key=lambda step: (found[step][1], found[step][0], step)):
+        works = [
+            row
+            for row in steps[step]
+            if "GPU" in row["device"] and row["kind"] in ("kernel", "memcpy", "memset")
+        ]
+        places = {(row["task"], row["device"]) for row in works}
+        start, end = found[step]
+        free = max((done[place] for place in places if place in done), default=start)
+        found[step] = max(start, min(free, end)), end
+        for row in works:
+            place = row["task"], row["device"]
+            done[place] = max(done.get(place, 0), row["end_ns"])
     return found
+
+
+def _is_late(row: dict[Any, Any], call: dict[Any, Any]) -> bool:
+    """Return whether a row may end after its step: a host row on another thread than the call."""
+    if call["kind"] != "host" or row["kind"] != "host":
+        return False
+    return any(str(row[name]) != str(call[name]) for name in ("task", "device", "lane", "thread"))
 
 
 def counted(trace: Trace) -> Iterator[tuple[int, int, Interval]]:
     """Return each event, a step it counts to, and from when to when."""
     steps = sorted(windows(trace).items(), key=lambda item: (item[1][0], item[0]))
+    own = dict(steps)
     events = trace.events
     columns = (events[name].tolist() for name in ("step", "start_ns", "duration_ns"))
     for event, (step, start, duration) in enumerate(zip(*columns, strict=True)):
         end = start + duration
         if step >= 0:
-            yield event, step, (start, end)
-        elif ACTIVITIES[activity(trace)[event]] in BY_TIME:
-            for place, (number, (first, last)) in enumerate(steps):
-                until = min([last, *(later[1][0] for later in steps[place + 1 : place + 2])])
-                if max(start, first) < min(end, until):
-                    yield event, number, (max(start, first), min(end, until))
+            first, last = own[step]
+            inside = min(max(start, first), last), min(max(end, first), last)
+            if not duration or inside[0] < inside[1]:
+                yield event, step, inside
+            end = min(end, first)
+        if ACTIVITIES[activity(trace)[event]] not in BY_TIME:
+            continue
+        for place, (number, (first, last)) in enumerate(steps):
+            until = min([last, *(later[1][0] for later in steps[place + 1 : place + 2])])
+            if max(start, first) < min(end, until):
+                yield event, number, (max(start, first), min(end, until))

@@ -27,6 +27,10 @@ HOROVOD = re.compile(r"(?:^|/device:)Horovod$")
 """Matches the devices of Horovod timelines, and no others."""
 
 
+ACCELERATOR = re.compile(r"(?:^|/device:)(?!(?:XLA_)?CPU:)[A-Z_]+:\d+$")
+"""Matches the devices of GPUs, TPUs and other accelerators."""
+
+
 class Place(NamedTuple):
     """Where the rows of one device string belong.
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.categories import beginning
+from tfvis_nb.core.categories import beginning, containing, is_kind
+from tfvis_nb.core.devices import ACCELERATOR
 from tfvis_nb.events import NO_STEP
 
 if TYPE_CHECKING:
@@ -17,48 +18,86 @@ if TYPE_CHECKING:
 CALL = "PjitFunction"
 """The op of the event of a call of a function that JAX compiled."""
 
+_NEVER = np.iinfo(np.int64).min
+
 STEP_NS = (
-    "Latest end minus earliest start of all events of the step, on all tasks, in ns; a step of JAX starts "
-    "when the step before it ends, even if its events start earlier."
+    "From the start of a step to the return of its call or the end of its last work on a device, on all"
+    " tasks, in ns. While a device still runs an earlier step, the next one has not started."
 )
 
 
-def step_spans(events: pd.DataFrame) -> pd.DataFrame:
+def step_spans(
+    events: pd.DataFrame, late: np.ndarray | None = None, *, from_first_events: bool = False
+) -> pd.DataFrame:
     """Return the start and end of each step: ``start_ns``, ``end_ns`` and ``events``, indexed by ``step``.
 
-    JAX returns from a call before the call has run, so the events of a step can start while earlier steps
-    run: a call that compiles, or the launches of a loop that waits for no result. In such a trace a step
-    starts at the end of the step that ended before it, if that is later than its first event. So each point
-    in time belongs to at most one step, and the durations of steps add up to no more than the run.
+    A step lasts from its first event to its last that is not `late`: by default host events on other threads
+    than that of its call, of which the runtime records some after the call has returned.
+
+    A device can still run one step while the host launches the next. That one starts when the device has
+    done the work of all steps that ended earlier, if it uses the same device. So a device works for one step
+    at a time, and the steps of a loop that never waits add up to the run. JAX returns from a call before the
+    call has run, also on a CPU, so a step of JAX starts at the end of the step that ended before it. With
+    `from_first_events` only steps of JAX start later than their first events.
 
     >>> from tfvis_nb import events
-    >>> columns = {"start_ns": [0, 10], "duration_ns": [20, 40], "kind": ["host", "host"], "step": [0, 1]}
-    >>> step_spans(events.build(columns | {"op": ["PjitFunction", "op"]})).to_numpy().tolist()
-    [[0, 20, 1], [20, 50, 1]]
+    >>> columns = {"start_ns": [0, 5, 10, 45], "duration_ns": [9, 40, 9, 40], "step": [0, 0, 1, 1],
+    ...            "kind": ["host", "kernel"] * 2, "device": ["/device:CPU:0", "/device:GPU:0"] * 2}
+    >>> step_spans(events.build(columns)).to_numpy().tolist()
+    [[0, 45, 2], [45, 85, 2]]
     """
     # On few events `groupby` takes ten times as long.
     codes, steps = pd.factorize(events["step"].to_numpy(), sort=True)
-    order = np.argsort(codes, kind="stable")
     counts = np.bincount(codes, minlength=len(steps))
+    begin = events["start_ns"].to_numpy(np.int64)
+    finish = begin + events["duration_ns"].to_numpy(np.int64)
+    of_jax = _calls_of_jax(events)
+    if late is None:
+        late = np.zeros(len(events), bool) if of_jax else _after_calls(events, codes, len(steps))
+    order = np.argsort(codes, kind="stable")
     first = np.cumsum(counts) - counts
-    start = events["start_ns"].to_numpy(np.int64)[order]
-    end = start + events["duration_ns"].to_numpy(np.int64)[order]
-    spans = {
-        "start_ns": np.minimum.reduceat(start, first),
-        "end_ns": np.maximum.reduceat(end, first),
-        "events": counts,
-    }
-    return in_turn(events, pd.DataFrame(spans, index=pd.Index(steps, name="step")))
+    start = np.minimum.reduceat(begin[order], first)
+    end = np.maximum(np.maximum.reduceat(np.where(late, _NEVER, finish)[order], first), start)
+    own = np.flatnonzero(steps != NO_STEP)
+    own = own[np.lexsort((start[own], end[own]))]
+    if (of_jax or not from_first_events) and (start[own][1:] < end[own][:-1]).any():
+        done = end[own][:-1] if of_jax else _done_before(events, finish, codes, own)
+        start[own[1:]] = np.maximum(start[own[1:]], np.minimum(done, end[own[1:]]))
+    spans = {"start_ns": start, "end_ns": end, "events": counts}
+    return pd.DataFrame(spans, index=pd.Index(steps, name="step"))
 
 
-def in_turn(events: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:
-    """Start steps with the end of the previous one where calls of JAX let them overlap; see `step_spans`."""
-    if not _calls_of_jax(events):
-        return spans
-    own = spans[spans.index != NO_STEP].sort_values(["end_ns", "start_ns"])
-    start = spans["start_ns"].copy()
-    start[own.index] = np.maximum(own["start_ns"], own["end_ns"].shift(fill_value=own["start_ns"].min()))
-    return spans.assign(start_ns=start)
+def _after_calls(events: pd.DataFrame, codes: np.ndarray, steps: int) -> np.ndarray:
+    """Return the host events on other threads than the call of their step, which is its first event."""
+    late = np.zeros(len(events), bool)
+    is_host = is_kind(events, "host")
+    rows = np.flatnonzero(is_host & (events["step"] != NO_STEP).to_numpy())
+    if len(rows):
+        begin, long = (events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
+        order = np.lexsort((-long, begin, codes))
+        call = order[np.searchsorted(codes[order], np.arange(steps))][codes[rows]]
+        thread = [events[name].cat.codes for name in ("task", "device", "lane")]
+        thread += [events["thread"].fillna(-1)]
+        same = np.all([column.to_numpy()[rows] == column.to_numpy()[call] for column in thread], axis=0)
+        late[rows] = is_host[call] & ~same
+    return late
+
+
+def _done_before(events: pd.DataFrame, finish: np.ndarray, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Return for each step but the first when the devices that it uses have done the work of earlier ones."""
+    works = np.any([is_kind(events, kind) for kind in ("kernel", "memcpy", "memset")], axis=0)
+    works &= containing(events["device"], ACCELERATOR)
+    place = np.full(len(codes), -1)
+    place[own] = np.arange(len(own))
+    rows = np.flatnonzero(works & (place[codes] >= 0))
+    task, device = (events[name].cat.codes.to_numpy(np.int64)[rows] for name in ("task", "device"))
+    used, which = np.unique(np.stack([task, device, place[codes[rows]]]), axis=1, return_inverse=True)
+    done = np.full(used.shape[1], _NEVER)
+    np.maximum.at(done, which.ravel(), finish[rows])
+    before = pd.Series(done).groupby([used[0], used[1]])
+    found = np.full(len(own), _NEVER)
+    np.maximum.at(found, used[2], before.cummax().groupby([used[0], used[1]]).shift(fill_value=_NEVER))
+    return found[1:]
 
 
 def within_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray]:

@@ -121,12 +121,24 @@ def level_table(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pa.Table
 
 
 def _steps(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pd.DataFrame:
-    """Return the start, end, number of events and label of each step of a part."""
+    """Return the times, number of events and label of each step of a part.
+
+    ``first`` and ``last`` are of all its events, ``start`` and ``end`` of what lies within the step.
+    """
     start, end = within_steps(trace)
-    recorded = trace.events["step"].to_numpy()[events]
-    table = pd.DataFrame({"step": steps, "recorded": recorded, "start": start[events], "end": end[events]})
+    own = trace.events.take(events)
+    first = own["start_ns"].to_numpy(np.int64)
+    table = pd.DataFrame({"step": steps, "recorded": own["step"].to_numpy(), "first": first})
+    table = table.assign(
+        start=start[events], end=end[events], last=first + own["duration_ns"].to_numpy(np.int64)
+    )
     found = table.groupby("step").agg(
-        start=("start", "min"), end=("end", "max"), events=("start", "size"), label=("recorded", "first")
+        start=("start", "min"),
+        end=("end", "max"),
+        first=("first", "min"),
+        last=("last", "max"),
+        events=("start", "size"),
+        label=("recorded", "first"),
     )
     found["label"] = [trace.step_labels.get(step, "") for step in found["label"].tolist()]
     return found.reset_index()

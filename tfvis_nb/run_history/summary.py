@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
-from statistics import median_low
+from statistics import median, median_low
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,7 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
         time_ns=time.time_ns(),
         steps=len(table),
         step_ns=step_ns[-MOST_STEPS:],
-        median_ns=median_low(step_ns),
+        median_ns=int(median(step_ns)),
         first_ns=first.first_ns if apart and first is not None else None,
         kernels=_per_step(trace, "kernel", kept["step"].tolist()),
         ops=_per_step(trace, "op", kept["step"].tolist()),
@@ -142,7 +142,7 @@ def from_line(line: str | bytes) -> Summary | None:
     if not isinstance(found, dict):
         return None
     if "median_ns" not in found and _are_steps(found.get("step_ns")):  # a line of an earlier version
-        found["median_ns"] = median_low(found["step_ns"])
+        found["median_ns"] = int(median(found["step_ns"]))
     values: dict[str, Any] = {name: found.get(name) for name in _CHECKS}
     return Summary(**values) if all(check(values[name]) for name, check in _CHECKS.items()) else None
 

@@ -177,11 +177,13 @@ def categories(activity: np.ndarray, pieces: PathSegments) -> np.ndarray:
 
 @validate_input
 def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
-    """Return the event of each step that ends last; of several, the one that started last (int64 ids).
+    """Return the event of each step that ends it; of several, the one that started last (int64 ids).
 
-    Rows that repeat others count only if a step has no other.
+    Rows that repeat others count only if a step has no other. Rows that end after the step do not end it.
     """
     times = backtracker(trace).times
-    rows = np.flatnonzero(times.step != NO_STEP)
+    known = trace.steps["step"].to_numpy(np.int64)
+    last = trace.steps["end_ns"].to_numpy(np.int64)[np.searchsorted(known, times.step)]
+    rows = np.flatnonzero((times.step != NO_STEP) & (times.end <= last))
     rows = rows[np.lexsort((rows, times.end[rows], times.counts[rows], times.step[rows]))]
     return rows[np.searchsorted(times.step[rows], steps, "right") - 1]

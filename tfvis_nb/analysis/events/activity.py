@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.events.nesting import WAITING
 from tfvis_nb.core.categories import beginning, containing, is_kind, map_categories
-from tfvis_nb.core.devices import HOROVOD
+from tfvis_nb.core.devices import ACCELERATOR, HOROVOD
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import within_steps
@@ -65,7 +65,6 @@ _OF_KIND = {
     "collective": "communication",
     "host": "runtime",
 }
-_ACCELERATOR = re.compile(r"(?:^|/device:)(?!(?:XLA_)?CPU:)[A-Z_]+:\d+$")
 COPY_DONE = re.compile(r"[\w-]+-done$")
 """Rows in which a TPU waits for a copy or for other work that it started."""
 _EXECUTOR = re.compile(r"ExecutorState::Process|(?:\[\d+\] )?GpuExecutable::Execute", re.IGNORECASE)
@@ -144,7 +143,7 @@ def activity(trace: Trace) -> np.ndarray:
 
 def accelerators(events: pd.DataFrame) -> np.ndarray:
     """Return a mask of the events of GPUs and TPUs: their work, and the executor rows of their ops."""
-    return containing(events["device"], _ACCELERATOR)
+    return containing(events["device"], ACCELERATOR)
 
 
 def repeats(events: pd.DataFrame) -> np.ndarray:
@@ -164,26 +163,30 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
 
     A profiler does not link the work of tf.data threads with the step that waits for it, nor all copies with
     their step. Events outside steps with an activity of `BY_TIME` count toward the steps during which they
-    ran: at each point in time, toward the last step that had started. So an event may be in several steps.
+    ran: at each point in time, toward the last step that had started. The same is true of such events before
+    the start of their own step, which waits for the work of an earlier one. So an event may be in several
+    steps.
     """
     events = trace.events
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     step = events["step"].to_numpy(np.int64)
-    inside = np.flatnonzero(step != NO_STEP)
     own_start, own_end = within_steps(trace)
+    inside = np.flatnonzero((step != NO_STEP) & ((own_start < own_end) | (start == end)))
     steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
-    loose = np.flatnonzero(step == NO_STEP)
+    outside = step == NO_STEP
+    loose = np.flatnonzero(outside | (start < own_start))
     by_time = np.isin(activity(trace)[loose], [NUMBER[name] for name in BY_TIME])
-    loose = loose[by_time & (end > start)[loose]]
+    until = np.where(outside, end, np.minimum(end, own_start))
+    loose = loose[by_time & (until > start)[loose]]
     first = steps["start_ns"].to_numpy(np.int64)
     last = np.minimum(steps["end_ns"].to_numpy(np.int64), np.append(first[1:], np.iinfo(np.int64).max))
     # From the last step that had started to the last that started before the end.
     low = np.maximum(np.searchsorted(first, start[loose], "right") - 1, 0)
-    count = np.maximum(np.searchsorted(first, end[loose], "left") - low, 0)
+    count = np.maximum(np.searchsorted(first, until[loose], "left") - low, 0)
     row = np.repeat(loose, count)
     index = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
-    begin, finish = np.maximum(start[row], first[index]), np.minimum(end[row], last[index])
+    begin, finish = np.maximum(start[row], first[index]), np.minimum(until[row], last[index])
     real = begin < finish
     return (
         np.concatenate([inside, row[real]]),

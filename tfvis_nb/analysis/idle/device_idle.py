@@ -6,20 +6,24 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES
 from tfvis_nb.analysis.idle.launch_bound import launch_bound
+from tfvis_nb.analysis.steps.utilisation import ran_on_device
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.intervals import lengths, priority_union, union
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "step_ns": "Sum of the durations of the steps in which the device ran something, in ns.",
-    "busy_ns": "Time of these steps during which the device ran something, in ns; the sum of busy_ns of its"
-    " utilisation.",
+    "step_ns": "Length of the union of the steps in which the device ran something, in ns.",
+    "busy_ns": "Time of these steps during which the device ran something, in ns, each point in time once.",
     "idle_ns": "step_ns - busy_ns, in ns.",
     "busy_share": "busy_ns / step_ns, from 0 to 1: GPU busy, of step time.",
     "cause": "The cause of most of the device's idle time; see idle_gaps.",
-    "cause_ns": "The idle time that has this cause, in ns; the sum of duration_ns of its idle_gaps.",
+    "cause_ns": "The idle time that has this cause, in ns: the length of the union of its idle_gaps, without"
+    " time that another gap or step accounts for.",
     "cause_share": "cause_ns / step_ns, from 0 to 1: idle for this cause, of step time.",
     "launch_wait_ns": "The idle time whose cause is late launch, in ns.",
     "launches": "Number of events on the device in these steps; missing if their launches are not recorded.",
@@ -84,11 +88,13 @@ def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFr
     busy = busy[busy["step_ns"] > 0]
     if busy.empty:
         return cannot_say(_COLUMNS, why_not(trace.utilisation) or Text("no_gpu_events"))
-    table = busy.astype({"busy_ns": "int64"}).groupby(_KEYS)[["step_ns", "busy_ns"]].sum()
-    table.insert(0, "steps", busy.groupby(_KEYS).size())
-    table["idle_ns"] = table["step_ns"] - table["busy_ns"]
+    idle = idle_by_cause(trace, steps)
+    table = busy.groupby(_KEYS).size().rename("steps").to_frame()
+    idle = idle.reindex(table.index, fill_value=0)
+    table["idle_ns"] = idle.sum(axis=1)
+    table["step_ns"] = _lengths(trace, busy)
+    table["busy_ns"] = table["step_ns"] - table["idle_ns"]
     table["busy_share"] = table["busy_ns"] / table["step_ns"]
-    idle = idle_by_cause(trace, steps).reindex(table.index, fill_value=0)
     main = idle.to_numpy().argmax(axis=1)
     amount = idle.to_numpy()[np.arange(len(idle)), main]
     table["cause"] = np.where(amount > 0, np.array(CAUSES, object)[main], "")
@@ -106,12 +112,41 @@ def _chosen(table: pd.DataFrame, steps: Collection[int] | None) -> pd.DataFrame:
     return table.astype(dict.fromkeys(_KEYS, object))
 
 
+def _lengths(trace: Trace, rows: pd.DataFrame) -> pd.Series:
+    """Return the length of the union of each device's steps in ns; `rows` are rows of its utilisation."""
+    group, devices = pd.factorize(pd.MultiIndex.from_frame(rows[_KEYS]))
+    spans = trace.steps.set_index("step").loc[rows["step"], ["start_ns", "end_ns"]].to_numpy(np.int64)
+    return pd.Series(lengths(union(group, *spans.T), len(devices), 2)[:, 1], devices)
+
+
 @validate_input
 def idle_by_cause(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
-    """Return the idle time of each device in ns, with a column per cause."""
+    """Return the idle time of each device in ns, with a column per cause; each point in time counts once."""
     gaps = _chosen(trace.idle_gaps, steps)
-    cause = gaps["cause"].astype(object)
-    sums = gaps.assign(cause=cause).pivot_table(
-        "duration_ns", _KEYS, "cause", aggfunc="sum", fill_value=0, observed=True
+    devices = pd.MultiIndex.from_frame(gaps[_KEYS]).unique()
+    start = gaps["start_ns"].to_numpy(np.int64)
+    end = start + gaps["duration_ns"].to_numpy(np.int64)
+    busy = _busy(trace, steps)
+    group = devices.get_indexer(pd.MultiIndex.from_frame(pd.concat([gaps[_KEYS], busy[_KEYS]])))
+    found = priority_union(
+        np.maximum(group, 0),
+        np.append(start, busy["start_ns"]),
+        np.append(end, busy["end_ns"]),
+        np.where(group < 0, 0, np.append(gaps["cause"].cat.codes + 1, np.full(len(busy), len(CAUSES) + 1))),
     )
-    return sums.reindex(columns=list(CAUSES), fill_value=0).astype("int64")
+    idle = lengths(found, len(devices), len(CAUSES) + 2)[:, 1:-1]
+    return pd.DataFrame(idle, devices, list(CAUSES))
+
+
+def _busy(trace: Trace, steps: Collection[int] | None) -> pd.DataFrame:
+    """Return when devices were busy, if steps overlap: one step's work may fill another one's gap."""
+    table = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns")
+    here = step_devices(trace)
+    if (
+        here is None
+        or not (table["start_ns"].to_numpy()[1:] < table["end_ns"].cummax().to_numpy()[:-1]).any()
+    ):
+        return pd.DataFrame(columns=[*_KEYS, "start_ns", "end_ns"])
+    ran = np.flatnonzero(ran_on_device(trace, here))
+    rows = here.table.take(here.device_row[ran]).reset_index(drop=True)
+    return _chosen(rows.assign(start_ns=here.start[ran], end_ns=here.end[ran]), steps)

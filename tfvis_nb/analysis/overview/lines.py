@@ -18,6 +18,8 @@ _ABOUT_PARTS = (
     " order of the breakdown: launch is the time in which the task launches ops and computes nothing, even if"
     " its devices are idle for another cause."
 )
+_APART = 0.05
+"""By which share of a step the interval between starts has to differ to be worth a figure."""
 _MOST_DEVICES = 4
 _MOST_PARTS = 4
 _MOST_ALLOCATORS = 3
@@ -58,6 +60,8 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     if not steps["count"]:
         return []
     values = [f"{format_duration(steps['median_ns'])}{' median' if steps['count'] > 1 else ''}"]
+    if steps["interval_ns"] and abs(steps["interval_ns"] / max(steps["median_ns"], 1) - 1) > _APART:
+        values.append(f"{format_duration(steps['interval_ns'])} from start to start")
     if steps["p95_ns"] is not None:
         values.append(f"{format_duration(steps['p95_ns'])} p95")
     values.append(f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}")

@@ -31,8 +31,10 @@ from tfvis_nb.events import NO_STEP
 FIGURES: dict[str, str] = {
     "headline": "One or two sentences: how busy the devices were, and the first problem or what they waited"
     " for most.",
-    "steps.median_ns": "Duration of the median step, which is a step of the trace, in ns: of an even number"
-    " of steps the shorter of the two in the middle.",
+    "steps.median_ns": "Median of the durations of the steps, in ns: of an even number the mean of the two in"
+    " the middle.",
+    "steps.interval_ns": "Median of the intervals, each from the start of a step to the start of the next, in"
+    " ns; missing if there is one step.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
     " fewer than 20.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
@@ -136,12 +138,14 @@ def overview(trace: Trace) -> Overview:
 
 
 def _steps(trace: Trace) -> dict[str, Any]:
-    duration = np.sort(trace.steps.loc[trace.steps["step"] != NO_STEP, "duration_ns"].to_numpy(np.int64))
+    steps = trace.steps[trace.steps["step"] != NO_STEP]
+    duration, start = (np.sort(steps[name].to_numpy(np.int64)) for name in ("duration_ns", "start_ns"))
     count = len(duration)
     known = count >= _FEWEST_FOR_P95
     return {
         "count": count,
-        "median_ns": int(duration[(count - 1) // 2]) if count else None,
+        "median_ns": int(np.median(duration)) if count else None,
+        "interval_ns": int(np.median(np.diff(start))) if count > 1 else None,
         "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
         "sum_ns": int(duration.sum()),
     }

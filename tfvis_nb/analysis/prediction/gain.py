@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tfvis_nb.analysis.prediction.predicted import lengthened, step_times
+from tfvis_nb.analysis.prediction.predicted import step_times
 from tfvis_nb.analysis.prediction.replay import replay
 from tfvis_nb.analysis.prediction.what_if import MOST_DRIFT, requested
 from tfvis_nb.core.trace import Trace
@@ -28,10 +28,10 @@ def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int]) -> fl
     on_time = changes.pop("on_time", None)
     try:
         altered = requested(trace, changes, on_time)
-        times, drift = step_times(trace, replay(trace, altered))
+        times, drift, longer = step_times(trace, replay(trace, altered))
     except ValueError:
         return UNKNOWN
-    unsure = max(drift, lengthened(times, altered)) > MOST_DRIFT
+    unsure = drift > MOST_DRIFT or (longer > MOST_DRIFT and not altered.adds_work)
     times = times[times["step"].isin(steps)]
     recorded = int(times["recorded_ns"].sum())
     return UNKNOWN if unsure or not recorded else float(times["saved_ns"].sum()) / recorded

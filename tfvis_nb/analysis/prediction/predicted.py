@@ -10,17 +10,17 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
-from tfvis_nb.analysis.prediction.replay import Altered, Replayed, unchanged
+from tfvis_nb.analysis.prediction.replay import Replayed, unchanged
+from tfvis_nb.analysis.steps.step_table import step_table
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.prediction import Change, prediction_metadata, with_recorded_times
-from tfvis_nb.core.step_spans import in_turn
+from tfvis_nb.core.step_spans import step_spans, within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "recorded_ns": "Duration of the step as recorded, in ns: latest end minus earliest start of its events "
-    "that repeat no others.",
+    "recorded_ns": "Duration of the step as recorded, in ns, of its events that repeat no others.",
     "replayed_ns": "The same of a replay without a change, in ns.",
     "predicted_ns": "The same of the predicted times, in ns.",
     "saved_ns": "recorded_ns - predicted_ns, in ns.",
@@ -46,12 +46,21 @@ class Predicted(Trace):
         ``predicted_ns``, ``saved_ns`` (int64) and ``saved_share`` (float64).
     drift
         The error of a replay without a change, as a share of step time.
+    lengthening
+        The largest lengthening of a step from its first event on, as a share of it. If no work gets longer,
+        it means that the trace lacks dependencies: work moves, but other work that waits for it does not.
     """
 
     recorded: Trace
     rows: np.ndarray
     times: pd.DataFrame
     drift: float
+    lengthening: float
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """The steps; the events that end after them are those that did as recorded."""
+        return step_table(self, late_events(self.recorded)[self.rows])
 
     @cached_property
     def path(self) -> pd.DataFrame:
@@ -96,7 +105,7 @@ def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) 
         nested = nested.drop_columns([name for name in _WITH_TIMES if name in nested.column_names]).take(
             pa.array(rows)
         )
-    table, drift = step_times(trace, changed)
+    table, drift, longer = step_times(trace, changed)
     found = Predicted(
         events,
         nested=with_recorded_times(nested, start - recorded_start, recorded_duration),
@@ -111,7 +120,7 @@ def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) 
     )
     found.recorded, found.rows = trace, rows
     found.edges = _moved(trace.edges, rows, len(trace.events))
-    found.times, found.drift = table, drift
+    found.times, found.drift, found.lengthening = table, drift, longer
     return found
 
 
@@ -122,8 +131,15 @@ def _moved(edges: pd.DataFrame, rows: np.ndarray, count: int) -> pd.DataFrame:
     return moved[(moved["source"] >= 0) & (moved["target"] >= 0)].reset_index(drop=True)
 
 
-def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float]:
-    """Return ``times`` and ``drift`` of a `Predicted` trace."""
+def late_events(trace: Trace) -> np.ndarray:
+    """Return a mask of the events that end after their step, because the runtime records them late."""
+    end = (trace.events["start_ns"] + trace.events["duration_ns"]).to_numpy(np.int64)
+    late: np.ndarray = end > within_steps(trace)[1]
+    return late
+
+
+def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float, float]:
+    """Return ``times``, ``drift`` and ``lengthening`` of a `Predicted` trace."""
     times = backtracker(trace).times
     kept = np.flatnonzero(times.counts & (times.step != NO_STEP))
     origin = int(times.start[0])
@@ -132,26 +148,17 @@ def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float]:
         "replayed": unchanged(trace),
         "predicted": changed,
     }
-    durations = {}
+    durations, whole, events, late = {}, {}, trace.events.take(kept), late_events(trace)[kept]
     for name, span in spans.items():
-        table = pd.DataFrame({"start_ns": span.start[kept], "end_ns": span.end[kept]})
-        table = table.groupby(times.step[kept]).agg({"start_ns": "min", "end_ns": "max"})
-        table = in_turn(trace.events, table)
-        durations[name] = table["end_ns"] - table["start_ns"]
-    table = pd.DataFrame({f"{name}_ns": durations[name].round().astype("int64") for name in spans})
+        start, end = (np.rint(column[kept]).astype(np.int64) for column in span)
+        events = events.assign(start_ns=start, duration_ns=end - start)
+        for found, is_whole in ((durations, False), (whole, True)):
+            table = step_spans(events, late, from_first_events=is_whole)
+            found[name] = table["end_ns"] - table["start_ns"]
+    table = pd.DataFrame({f"{name}_ns": durations[name] for name in spans})
     table = table.rename_axis("step").reset_index()
     table["saved_ns"] = table["recorded_ns"] - table["predicted_ns"]
     table["saved_share"] = table["saved_ns"] / table["recorded_ns"].where(table["recorded_ns"] > 0)
     off = (durations["replayed"] - durations["recorded"]).abs().sum()
-    return table, float(off / max(durations["recorded"].sum(), 1))
-
-
-def lengthened(times: pd.DataFrame, altered: Altered) -> float:
-    """Return the largest lengthening of a step, as a share of it, although no work gets longer.
-
-    A lengthening means that the trace lacks dependencies: work moves, but other work that waits for it does
-    not.
-    """
-    if (altered.factor > 1).any() or (altered.lag_factor > 1).any():
-        return 0.0
-    return float((-times["saved_share"]).clip(lower=0).max())
+    longer = (whole["predicted"] - whole["recorded"]) / whole["recorded"].where(whole["recorded"] > 0)
+    return table, float(off / max(durations["recorded"].sum(), 1)), float(longer.clip(lower=0).max())

@@ -34,6 +34,11 @@ class Altered(NamedTuple):
     met: np.ndarray
     """Dependencies without effect (bool)."""
 
+    @property
+    def adds_work(self) -> bool:
+        """Whether an event or a lag gets longer."""
+        return bool((self.factor > 1).any() or (self.lag_factor > 1).any())
+
 
 def no_change(trace: Trace) -> Altered:
     """Return the change that changes nothing."""

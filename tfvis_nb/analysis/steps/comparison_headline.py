@@ -1,6 +1,6 @@
 """The sentences that sum up a comparison, chosen by rule."""
 
-from statistics import median_low
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ class _Side(NamedTuple):
 
     @property
     def median(self) -> int:
-        return int(median_low(self.took))
+        return int(median(self.took.tolist()))
 
 
 def comparison_headline(

@@ -92,7 +92,7 @@ class FirstStep(NamedTuple):
     step: int
     first_ns: int
     median_ns: int
-    """The median of the other steps; for an even number, the shorter of the two in the middle."""
+    """The median of the other steps; for an even number, the mean of the two in the middle."""
     others: int
     share: float
     """Its excess over that median, divided by the time of all steps."""
@@ -135,7 +135,7 @@ def slow_first_step(trace: Trace) -> FirstStep | None:
         return None
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     duration = steps["duration_ns"].to_numpy(np.int64)
-    first, median = int(duration[0]), int(median_low(duration[1:]))
+    first, median = int(duration[0]), int(np.median(duration[1:]))
     if first < SLOW_STEP_RATIO * median:
         return None
     share = (first - median) / max(int(duration.sum()), 1)

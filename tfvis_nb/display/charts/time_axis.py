@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import median_low
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,7 +215,7 @@ def steps_chart(trace: Trace) -> figure:
     pieces.mark(made, data["step"], unit)
     made.add_layout(
         Span(
-            location=float(median_low(took)),
+            location=float(median(took)),
             dimension="width",
             line_dash="dashed",
             **coloured("d2h", "line_color"),

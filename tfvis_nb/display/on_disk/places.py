@@ -118,9 +118,15 @@ def _bands(parts: Sequence[Part]) -> np.ndarray:
 def _times(parts: Sequence[Part], steps: frozenset[int] | None) -> tuple[int, int, pd.DataFrame]:
     """Return the origin, the length in nanoseconds, and the steps."""
     every: list[dict[str, Any]] = [each for part in parts for each in part.described["steps"]]
-    table = pd.DataFrame(every, columns=["step", "start", "end", "events", "label"])
+    table = pd.DataFrame(every, columns=["step", "start", "end", "first", "last", "events", "label"])
     if steps is not None:
+        # Without the steps before it, a step starts with its first event, which older parts lack.
         table = table[table["step"].isin(steps)]
+        table["start"], table["end"] = (
+            table["first"].fillna(table["start"]),
+            table["last"].fillna(table["end"]),
+        )
+        table = table.astype({"start": "int64", "end": "int64"})
     if table.empty:
         raise ValueError(Text("dataset_without_events"))
     origin = int(table["start"].min())

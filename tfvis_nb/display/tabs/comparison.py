@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import median_low
+from statistics import median, median_low
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -189,7 +189,7 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
 
 _HINTS = {
     "Duration": "Latest end minus earliest start of all events, or the duration of the step, in ns.",
-    "Median step": "Duration of the median step, in ns; of an even number the shorter of the middle two.",
+    "Median step": "Median of the durations of the steps, in ns; of an even number the mean of two.",
     "Steps": "Sum of the steps' durations, in ns.",
     "Device busy": "How long the busiest device of a step was busy, in ns; of several steps the median.",
 }
@@ -204,7 +204,7 @@ def _times(side: Compared) -> dict[str, int]:
     found = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
     if len(took) > 1:
         found |= {
-            "Median step": int(median_low(took)),
+            "Median step": int(median(took.tolist())),
             "Steps": int(took.sum()),
         }
     of_step = busiest_accelerator(side.trace)

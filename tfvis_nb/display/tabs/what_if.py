@@ -166,7 +166,7 @@ def _costs(trace: Trace) -> dict[str, Any]:
     """Tabulate the steps without each of the activities whose removal saves time."""
     rows = []
     for name in _activities(trace):
-        times, _ = step_times(trace, replay(trace, requested(trace, {"activities": {name: 0}})))
+        times, *_ = step_times(trace, replay(trace, requested(trace, {"activities": {name: 0}})))
         recorded, predicted = (int(times[column].sum()) for column in ("recorded_ns", "predicted_ns"))
         if recorded > predicted:
             saved = recorded - predicted

@@ -16,7 +16,6 @@ from tfvis_nb.analysis.events.waits import turns, waits
 from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.prediction import moved, prediction_sentence
-from tfvis_nb.core.step_spans import step_spans
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
@@ -93,7 +92,7 @@ def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]]
     """
     origin, labels = origin_ns(trace.events), trace.step_labels
     steps, position = distinct_places(events["step"].to_numpy())
-    spans = step_spans(events).loc[steps].to_numpy(np.int64)
+    spans = trace.steps.set_index("step").loc[steps, ["start_ns", "end_ns", "events"]].to_numpy(np.int64)
     described: list[dict[str, Any]] = [
         {"step": s, "start": a - origin, "end": b - origin, "events": n, "label": labels.get(s, "")}
         for s, (a, b, n) in zip(steps.tolist(), spans.tolist(), strict=True)
