@@ -184,3 +184,17 @@ def test_an_event_file_beside_a_profile_is_no_step(tmp_path: Path) -> None:
     notes = {id_of(note) for note in trace.notes}
     assert "foreign_files_left_out" in notes
     assert "steps_without_events" not in notes
+
+
+@pytest.mark.tensorflow
+def test_summaries_of_tensorflow_2_are_read(tmp_path: Path) -> None:
+    import tensorflow as tf
+    from tensorflow.core.protobuf.config_pb2 import RunMetadata
+    from tensorflow.python.ops import summary_ops_v2
+
+    with tf.summary.create_file_writer(str(tmp_path)).as_default():
+        summary_ops_v2.run_metadata("step_3", RunMetadata.FromString(RUN), step=3)
+        summary_ops_v2.run_metadata("step_4", RunMetadata.FromString(RUN), step=4)
+    trace = tv.read_trace(tmp_path)
+    assert trace.steps["events"].tolist() == [63, 63]
+    assert trace.steps["label"].tolist() == ["step_3", "step_4"]

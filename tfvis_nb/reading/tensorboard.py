@@ -23,6 +23,11 @@ _KERAS = re.compile(rb"epoch_(?:loss|accuracy|\w+)|batch_loss|evaluation_\w+_vs_
 _HEAD = 12
 _FOOT = 4
 _RUN = 8
+_SUMMARY = 5
+_TAG, _TENSOR, _METADATA = 1, 8, 9
+_STRINGS = 8
+_PLUGIN = b"graph_run_metadata"
+"""The plugin for which the summary writers of TensorFlow 2 write run metadata."""
 _PIECE = 1 << 20
 _CONTENTS = {
     3: "file version",
@@ -93,12 +98,11 @@ def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
     by_keras = False
     for record in every:
         try:
-            run = _event(data, record, other)
+            runs = _event(data, record, other)
         except wire.DamageError as damage:
             raise TraceFormatError(Text("event_damaged", label=label, reason=damage)) from None
         by_keras = by_keras or _KERAS.search(data, record.start, record.end) is not None
-        if run is not None:
-            tag, content = run
+        for tag, content in runs:
             tags.append(tag)
             parts.append(RunBytes(f"{label}, tag {tag[:80]!r}", content))
     held = ", ".join(f"{count} of {what}" for what, count in other.items()) or "none"
@@ -134,10 +138,14 @@ def _read_messages(
     )
 
 
-def _event(data: Data, record: Record, other: Counter[str]) -> tuple[str, bytes] | None:
+def _event(data: Data, record: Record, other: Counter[str]) -> list[tuple[str, bytes]]:
     """Return tag and content of an event's run metadata; count other events by content."""
-    found = None
+    found = []
     for outer in wire.fields(data, record.start, record.end):
+        if outer.number == _SUMMARY and outer.wire_type == wire.LENGTH:
+            found += _summaries(data, outer)
+            if found:
+                continue
         if outer.number == _RUN and outer.wire_type == wire.LENGTH:
             tag, content = "", b""
             for inner in wire.fields(data, outer.start, outer.end):
@@ -145,7 +153,35 @@ def _event(data: Data, record: Record, other: Counter[str]) -> tuple[str, bytes]
                     tag = text(bytes(data[inner.start : inner.end]))
                 elif inner.wire_type == wire.LENGTH and inner.number == 2:
                     content = bytes(data[inner.start : inner.end])
-            found = tag, content
+            found.append((tag, content))
         elif outer.number in _CONTENTS:
             other[_CONTENTS[outer.number]] += 1
     return found
+
+
+def _summaries(data: Data, summary: wire.WireField) -> list[tuple[str, bytes]]:
+    """Return tag and content of run metadata among the values of a summary of TensorFlow 2."""
+    found = []
+    for value in _messages(data, summary, 1):
+        parts = {field.number: field for field in wire.fields(data, value.start, value.end)}
+        names = [
+            bytes(data[name.start : name.end])
+            for metadata in _messages(data, value, _METADATA)
+            for plugin in _messages(data, metadata, 1)
+            for name in _messages(data, plugin, 1)
+        ]
+        if _PLUGIN not in names or _TENSOR not in parts:
+            continue
+        tag = text(bytes(data[parts[_TAG].start : parts[_TAG].end])) if _TAG in parts else ""
+        strings = _messages(data, parts[_TENSOR], _STRINGS)
+        found += [(tag, bytes(data[one.start : one.end])) for one in strings]
+    return found
+
+
+def _messages(data: Data, outer: wire.WireField, number: int) -> list[wire.WireField]:
+    """Return the fields of a message that have a number and a length."""
+    return [
+        field
+        for field in wire.fields(data, outer.start, outer.end)
+        if field.number == number and field.wire_type == wire.LENGTH
+    ]
