@@ -15,7 +15,7 @@ from tfvis_nb.reading.chrome.table import (
     thread_lanes,
     thread_numbers,
 )
-from tfvis_nb.reading.chrome.values import text
+from tfvis_nb.reading.chrome.values import origin_of, text
 from tfvis_nb.texts import Text
 
 
@@ -27,9 +27,11 @@ class GenericReader:
 
     def __init__(self) -> None:
         self._bars = Slices()
+        self._origin = 0
 
     def add(self, events: Sequence[Any]) -> None:
         """Add events."""
+        self._origin = origin_of(events) or self._origin
         self._bars.add(events)
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
@@ -46,7 +48,7 @@ class GenericReader:
             "thread": thread_numbers(columns),
         }
         notes = [Text("unknown_program")]
-        return make_trace(columns, table, self._bars, notes=notes)
+        return make_trace(columns, table, self._bars, origin=self._origin, notes=notes)
 
     def _device(self, process: Any) -> str:
         """Name a process like viewers: by its name and labels, else by its number."""

@@ -9,7 +9,7 @@ import numpy as np
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.table import category, make_trace, masked
-from tfvis_nb.reading.chrome.values import nanoseconds, text, texts
+from tfvis_nb.reading.chrome.values import origin_of, text, texts
 from tfvis_nb.texts import Text
 
 _SIZES = {
@@ -52,11 +52,7 @@ class HorovodReader:
 
     def add(self, events: Sequence[Any]) -> None:
         """Add events."""
-        for event in events:
-            arguments = event.get("args") if isinstance(event, dict) else None
-            if isinstance(arguments, dict) and "start_time_since_epoch_in_micros" in arguments:
-                (origin,), _ = nanoseconds([arguments["start_time_since_epoch_in_micros"]])
-                self._origin = int(origin)
+        self._origin = origin_of(events) or self._origin
         self._bars.add([_as_bar(event) for event in events])
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:

@@ -134,11 +134,6 @@ def _recorded_counters(events: Sequence[dict[str, Any]]) -> pd.DataFrame:
     )
 
 
-def is_own(named: Sequence[tuple[Any, dict[str, Any]]]) -> bool:
-    """Return whether the metadata of threads shows that `Trace.to_chrome_trace` wrote a file."""
-    return any(what == "thread_name" and {"task", "device", "lane"} <= args.keys() for what, args in named)
-
-
 def _files(event: list[Any]) -> np.ndarray:
     """Return the merged file of each bar, because each file numbers its bars upwards."""
     number, known = integers(event)

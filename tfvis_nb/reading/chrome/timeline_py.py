@@ -27,6 +27,7 @@ from tfvis_nb.texts import Text
 _MEMORY = re.compile(r"^(?:\[[^\]]*\] )*")
 _COPY = re.compile(r"memcpy", re.IGNORECASE)
 _FIELD = re.compile(r"(\w+): ?(\S+)")
+_FEWEST_REPLACED = 3
 
 
 class Bar(NamedTuple):
@@ -73,6 +74,7 @@ class TimelineReader:
         notes: list[str] = [Text("timeline_py_lacks")]
         bars = self._bars(notes)
         places = {device: place(device) for device in {bar.device for bar in bars}}
+        notes += _replaced_times(bars, places)
         # Tensors are named, not numbered: with a repeated name, those of the last step count.
         recorded = _recorded(_named_copies(bars, places), places, self._outputs())
         if recorded is None:
@@ -134,6 +136,32 @@ def _inputs(arguments: dict[str, Any]) -> tuple[str, ...]:
     while (key := f"input{len(found)}") in arguments:
         found.append(text(arguments[key]))
     return tuple(found)
+
+
+def _replaced_times(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[str]:
+    """Return a note if ops have the times of their kernels: timeline.py's option ``op_time``.
+
+    With ``gpu`` each op starts when its first kernel does. With ``all`` it ends no earlier than its last one.
+    Recorded ops start before their kernels, and most end before them.
+    """
+    spans: dict[str, tuple[int, int]] = {}
+    for bar in bars:
+        if places[bar.device].family == "gpu":
+            begin, end = spans.get(bar.name, (bar.start, bar.start))
+            spans[bar.name] = min(begin, bar.start), max(end, bar.start + bar.duration)
+    ops = [
+        (bar, *spans[bar.name])
+        for bar in bars
+        if places[bar.device].family == "executor" and bar.name in spans
+    ]
+    if len(ops) < _FEWEST_REPLACED:
+        return []
+    if all(bar.start == begin for bar, begin, _ in ops):
+        return [Text("op_times_replaced", mode="gpu", ops=len(ops))]
+    ends = [bar.start + bar.duration - end for bar, _, end in ops]
+    if min(ends) >= 0 and 2 * ends.count(0) > len(ends):
+        return [Text("op_times_replaced", mode="all", ops=len(ops))]
+    return []
 
 
 def _named_copies(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[Bar]:

@@ -17,7 +17,7 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.chrome import gpu
 from tfvis_nb.reading.chrome.slices import Columns, Slices, select
 from tfvis_nb.reading.chrome.table import category, make_trace, masked, of_texts, thread_lanes, thread_numbers
-from tfvis_nb.reading.chrome.values import integers, maybe_texts
+from tfvis_nb.reading.chrome.values import integers, maybe_texts, text
 from tfvis_nb.reading.stepstats.label_grammar import COLLECTIVE_KERNEL
 from tfvis_nb.reading.xspace.name_grammar import EventName, class_of, host_event, kernel_name
 from tfvis_nb.texts import Text
@@ -43,7 +43,15 @@ class ViewerReader:
 
     def __init__(self) -> None:
         self._bars = Slices(
-            ("long_name", "tf_op", "correlation_id", "group_id", "kernel_details", "memcpy_details")
+            (
+                "long_name",
+                "tf_op",
+                "annotation",
+                "correlation_id",
+                "group_id",
+                "kernel_details",
+                "memcpy_details",
+            )
         )
 
     def add(self, events: Sequence[Any]) -> None:
@@ -58,6 +66,11 @@ class ViewerReader:
         details = pc.coalesce(
             *(maybe_texts(columns.arguments[name]) for name in ("kernel_details", "memcpy_details"))
         ).fill_null("")
+        annotations = [
+            f"annotation={text(one)}" if one is not None else "" for one in columns.arguments["annotation"]
+        ]
+        if any(annotations):
+            columns.detail = _join_texts(pa.array(annotations, pa.large_string()), columns.detail)
         called = _event_names(columns, on_gpu)
         kinds = called.kinds
         devices = [self._device(thread) for thread in columns.threads]
@@ -75,6 +88,7 @@ class ViewerReader:
             **self._places(columns, called, devices, details),
         }
         groups, grouped = integers(columns.arguments["group_id"])
+        grouped &= _in_steps(groups, kinds)
         if grouped.any():
             table["step"], said_steps = _steps(columns, groups, grouped)
             notes.append(said_steps)
@@ -162,7 +176,7 @@ def _event_names(columns: Columns, on_gpu: np.ndarray) -> _EventNames:
     """Name each distinct bar like the rows of an XSpace; its full name may be in an argument."""
     shown = columns.name
     full = pc.coalesce(
-        maybe_texts(columns.arguments["tf_op"]), maybe_texts(columns.arguments["long_name"]), shown
+        *(maybe_texts(columns.arguments[name]) for name in ("tf_op", "annotation", "long_name")), shown
     ).cast(pa.large_string())
     coded = [texts.dictionary_encode() for texts in (full, shown)]
     texts_of = [one.dictionary.to_pylist() for one in coded]
@@ -189,6 +203,12 @@ def _of_gpu(full: str, shown: str) -> EventName:
     match = _OP_NAME.fullmatch(full)
     node, op = (match["node"], match["op"]) if match else (kernel_name(shown), class_of(kernel_name(shown)))
     return EventName(node, "Memset" if kind == "memset" else op, kind)
+
+
+def _in_steps(groups: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    """Return the rows whose group ran ops: tf.data's threads have groups of their own, without any."""
+    ran = np.isin(groups, np.unique(groups[kinds != "host"]))
+    return ran if ran.any() else np.ones(len(groups), bool)
 
 
 def _steps(columns: Columns, groups: np.ndarray, grouped: np.ndarray) -> tuple[np.ndarray, str]:

@@ -38,6 +38,16 @@ def nanoseconds(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     return whole.astype(np.int64) * 1000 + np.rint((array - whole) * 1000).astype(np.int64), usable
 
 
+def origin_of(events: Sequence[Any]) -> int:
+    """Return the time 0 that Horovod and SageMaker's debugger write, in epoch ns; 0 if it is missing."""
+    for event in events:
+        arguments = event.get("args") if isinstance(event, dict) else None
+        if isinstance(arguments, dict) and "start_time_since_epoch_in_micros" in arguments:
+            (origin,), _ = nanoseconds([arguments["start_time_since_epoch_in_micros"]])
+            return int(origin)
+    return 0
+
+
 def _exact(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
         return None
