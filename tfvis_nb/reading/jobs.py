@@ -142,11 +142,19 @@ def _file(index: int, one: Named, tasks: frozenset[str]) -> _File:
 def _groups(files: Sequence[_File]) -> list[list[_File]]:
     """Return groups of files that may be of one job, without those in which a task is there twice."""
     groups: list[list[_File]] = []
+    done: list[list[_File]] = []
     for file in sorted(files, key=lambda file: file.start):
-        joined = [group for group in groups if any(_of_one_job(file, other) for other in group)]
-        groups = [group for group in groups if not any(group is other for other in joined)]
-        groups.append([*(other for group in joined for other in group), file])
-    return [group for group in groups if len(group) > 1 and not _any_twice(group)]
+        joined, others = [file], []
+        for group in groups:
+            # Long before a file, none is of its job any more.
+            if any(_of_one_job(file, other) for other in reversed(group)):
+                joined = group + joined
+            elif max(other.end for other in group) + _APART < file.start:
+                done.append(group)
+            else:
+                others.append(group)
+        groups = [*others, joined]
+    return [group for group in done + groups if len(group) > 1 and not _any_twice(group)]
 
 
 def _of_one_job(one: _File, other: _File) -> bool:
@@ -161,12 +169,17 @@ def _of_one_job(one: _File, other: _File) -> bool:
 
 def _any_twice(group: Sequence[_File]) -> bool:
     """Return whether a task runs two steps at once, or files have some tasks in common and others not."""
-    return any(
-        one.tasks != other.tasks or any(_overlap(a, b) for a in one.steps for b in other.steps)
-        for number, one in enumerate(group)
-        for other in group[:number]
-        if one.tasks & other.tasks
-    )
+    own = {file.tasks for file in group}
+    if sum(map(len, own)) != len(frozenset().union(*own)):
+        return True
+    for tasks in own:
+        latest: _Step | None = None
+        steps = (step for file in group if file.tasks == tasks for step in file.steps)
+        for step in sorted(steps, key=lambda step: step.start):
+            if latest is not None and step.file != latest.file and _overlap(latest, step):
+                return True
+            latest = step if latest is None or step.end > latest.end else latest
+    return False
 
 
 def _overlap(one: _Step, other: _Step) -> bool:
@@ -194,8 +207,11 @@ def _pairs(clusters: Sequence[list[_Step]], steps: Sequence[_Step]) -> dict[_Ste
     if by_marks:
         return by_marks
     # A step that overlaps several is of a job whose tasks do not wait for each other.
-    overlaps = np.array([[any(_overlap(a, b) for a in cluster) for cluster in clusters] for b in steps], bool)
-    overlaps = overlaps.reshape(len(steps), len(clusters))
+    start, end = (np.array([getattr(step, name) for step in steps])[:, None] for name in ("start", "end"))
+    first = np.array([min(step.start for step in cluster) for cluster in clusters], np.int64)
+    last = np.array([max(step.end for step in cluster) for cluster in clusters], np.int64)
+    both = np.minimum(end, last) - np.maximum(start, first)
+    overlaps = 2 * both > np.minimum(end - start, last - first)
     single = overlaps & (overlaps.sum(1, keepdims=True) == 1) & (overlaps.sum(0, keepdims=True) == 1)
     found = {steps[row]: int(cluster) for row, cluster in np.argwhere(single).tolist()}
     if found or overlaps.any():
