@@ -80,6 +80,7 @@ _WRAPPER = re.compile(
     r"|(?:train|test|TraceContext)[^/]*$"
 )
 _NUMBER = re.compile(r" \d+$")
+_NEGOTIATION = re.compile(r"NEGOTIATE_")
 
 
 @per_trace
@@ -100,7 +101,8 @@ def activity(trace: Trace) -> np.ndarray:
     * ``preprocessing``: the input pipeline on its own threads, ahead of the step.
     * ``none``: events that only wrap, wait or repeat others: step markers, functions and loops as a whole,
       ``_Recv``, the token of ``SyncReplicasOptimizer``, synchronisation, host rows that repeat an
-      executor's ops, Horovod's phases of a collective.
+      executor's ops, Horovod's phases of a collective. If a Horovod timeline is all there is, its
+      negotiations are ``communication``.
 
     The classes and their order are those of XProf (``ClassifyCpuEvent`` and ``ClassifyGpuEvent`` in
     ``xprof/convert/xplane_to_step_events.cc``, ``EventType`` in ``xprof/utils/event_span.h``), with
@@ -136,7 +138,11 @@ def activity(trace: Trace) -> np.ndarray:
         # The row of an eager op includes its overhead; the wait has a nested row.
         found[np.flatnonzero(is_op & waits)[_eager(events, is_op & waits)]] = NUMBER["runtime"]
     found[is_host & (on_accelerator | beginning(op, _WRAPPER))] = NUMBER["none"]
-    found[is_host & containing(events["device"], HOROVOD)] = NUMBER["none"]
+    of_horovod = containing(events["device"], HOROVOD)
+    found[is_host & of_horovod] = NUMBER["none"]
+    if of_horovod.all():
+        # Without a trace of the ranks, whose collectives include them, negotiations are the only waits.
+        found[is_kind(events, "sync") & beginning(op, _NEGOTIATION)] = NUMBER["communication"]
     found[is_host & (_markers(trace, is_host) | repeats(events))] = NUMBER["none"]
     return found
 
