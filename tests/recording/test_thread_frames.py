@@ -88,3 +88,26 @@ def test_callers_of_generators_are_not_missed() -> None:
         sys.setswitchinterval(interval)
         thread.join()
     assert not missed
+
+
+def test_work_that_outlives_the_main_thread_may_use_pools() -> None:
+    """As a trace that SIGTERM writes: it may begin before the main thread ends, and go on after."""
+    program = """
+import threading, time
+from concurrent.futures import ThreadPoolExecutor
+from tfvis_nb.recording.thread_frames import pools_allowed
+
+entered = threading.Event()
+
+def work():
+    with pools_allowed():
+        entered.set()
+        time.sleep(0.3)  # the main thread ends now, and nothing tells when
+        with ThreadPoolExecutor(1) as pool:
+            print(pool.submit(len, "abc").result())
+
+threading.Thread(target=work).start()
+entered.wait()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("3\n", "")

@@ -68,10 +68,18 @@ def _is_idle(top: FrameType | None) -> bool:
 
 @contextmanager
 def pools_allowed() -> Iterator[None]:
-    """Allow new work in pools, which Python refuses as soon as the main thread has ended."""
+    """Allow new work in pools, which Python refuses as soon as the main thread has ended.
+
+    A main thread that ends meanwhile waits: Python calls the newest of these functions first.
+    """
     pools: Any = concurrent.futures.thread
+    done = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        with suppress(RuntimeError):  # the main thread has ended
+            threading._register_atexit(done.wait)  # type: ignore[attr-defined] # noqa: SLF001
     refused, pools._shutdown = pools._shutdown, False  # noqa: SLF001
     try:
         yield
     finally:
         pools._shutdown = refused  # noqa: SLF001
+        done.set()
