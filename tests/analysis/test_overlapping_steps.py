@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.support.bitmaps import windows
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import device_idle, outside_steps
+from tfvis_nb.analysis import device_idle
 from tfvis_nb.analysis.steps.breakdown import PARTS
 
 GPU, CPU = "/device:GPU:0", "/device:CPU:0"
@@ -80,7 +80,7 @@ def test_pauses_between_steps_are_in_the_interval_only() -> None:
         "p95_ns": None,
         "sum_ns": 30,
     }
-    assert outside_steps(trace).between_ns == 10
+    assert trace.overview["outside"]["between_ns"] == 10
     assert "15 ns from start to start" in str(trace.overview)
 
 
@@ -110,7 +110,8 @@ def test_a_gpu_works_for_one_step_at_a_time(steps: list[tuple[int, int, int]]) -
     kernels = trace.events[trace.events["kind"] == "kernel"]
     done = (kernels["start_ns"] + kernels["duration_ns"]).tolist()
     table = trace.steps
-    assert {row.step: (row.start_ns, row.end_ns) for row in table.itertuples()} == windows(trace)
+    spans = table[["step", "start_ns", "end_ns"]].to_numpy().tolist()
+    assert {step: (start, end) for step, start, end in spans} == windows(trace)
     assert all(start >= before for start, before in zip(table["start_ns"][1:], done, strict=False))
 
 
@@ -119,12 +120,8 @@ def test_busy_and_idle_time_count_each_moment_once(steps: list[tuple[int, int, i
     trace = loop(steps)
     inside = {at for start, end in windows(trace).values() for at in range(start, end)}
     kernels = trace.events[trace.events["kind"] == "kernel"]
-    busy = {
-        at
-        for row in kernels.itertuples()
-        for at in range(row.start_ns, row.start_ns + row.duration_ns)
-        if at in inside
-    }
+    ran = kernels[["start_ns", "duration_ns"]].to_numpy().tolist()
+    busy = {at for start, length in ran for at in range(start, start + length)} & inside
     row = device_idle(trace).iloc[0]
     assert (row["step_ns"], row["busy_ns"], row["idle_ns"]) == (len(inside), len(busy), len(inside - busy))
     parts = trace.breakdown

@@ -148,7 +148,9 @@ def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float, fl
         "replayed": unchanged(trace),
         "predicted": changed,
     }
-    durations, whole, events, late = {}, {}, trace.events.take(kept), late_events(trace)[kept]
+    durations: dict[str, pd.Series] = {}
+    whole: dict[str, pd.Series] = {}
+    events, late = trace.events.take(kept), late_events(trace)[kept]
     for name, span in spans.items():
         start, end = (np.rint(column[kept]).astype(np.int64) for column in span)
         events = events.assign(start_ns=start, duration_ns=end - start)
