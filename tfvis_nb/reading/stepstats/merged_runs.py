@@ -19,14 +19,13 @@ SOURCE = "_SOURCE"
 
 
 class _Unit(NamedTuple):
-    """The rows of one device that no fresh start separates: numbers of entry, device and task, and times."""
+    """The rows of an entry in one run of its task: that run's number, and the start of the rows."""
 
     entry: int
     device: str
     task: str
+    number: int
     start: int
-    end: int
-    fresh: bool
 
 
 @dataclass
@@ -67,44 +66,53 @@ def separate_runs(step: RecordedStep) -> list[RecordedStep]:
 def _units(step: RecordedStep, rows: _Rows) -> tuple[list[_Unit], np.ndarray]:
     """Return the units of all executors, and the unit of each row; -1 for other rows."""
     sources = np.flatnonzero(rows.source)
-    own = set(rows.entry[sources].tolist())
+    own = sorted(set(rows.entry[sources].tolist()))
+    executed = np.isin(rows.entry, own)
     task = np.array([place.task for place in step.places])[rows.entry]
-    fresh = np.zeros(len(rows.entry), bool)
-    executed = np.isin(rows.entry, list(own))
-    for one in set(task[sources].tolist()):
-        members = np.flatnonzero(executed & (task == one))
-        members = members[np.argsort(rows.start[members], kind="stable")]
-        busy = np.maximum.accumulate(rows.end[members])
-        begun = members[rows.source[members]]
-        before = np.searchsorted(rows.start[members], rows.start[begun]) - 1
-        fresh[begun] = (before < 0) | (busy[before] <= rows.start[begun])
+    begins = {
+        one: _begins_on_task(step, rows, np.flatnonzero(executed & (task == one)))
+        for one in set(task[sources].tolist())
+    }
     units: list[_Unit] = []
     unit = np.full(len(rows.entry), -1)
-    for entry in sorted(own):
+    for entry in own:
         members = np.flatnonzero(rows.entry == entry)
-        begun = members[rows.source[members]]
-        begun = begun[np.argsort(rows.start[begun], kind="stable")]
-        cuts = np.unique(rows.start[begun[1:]][fresh[begun[1:]]])
-        number = np.searchsorted(cuts, rows.start[members], "right")
         place = step.places[entry]
+        number = np.searchsorted(begins[place.task], rows.start[members], "right")
         for part in np.unique(number).tolist():
             chosen = members[number == part]
             unit[chosen] = len(units)
-            first = bool(part) or bool(fresh[begun[0]])
-            times = int(rows.start[chosen].min()), int(rows.end[chosen].max())
-            units.append(_Unit(entry, place.device, place.task, *times, first))
+            units.append(_Unit(entry, place.device, place.task, part, int(rows.start[chosen].min())))
     return units, unit
 
 
+def _begins_on_task(step: RecordedStep, rows: _Rows, members: np.ndarray) -> np.ndarray:
+    """Return when the second and later runs of a task begin, from its executed rows `members`."""
+    members = members[np.argsort(rows.start[members], kind="stable")]
+    busy = np.maximum.accumulate(rows.end[members])
+    begun = members[rows.source[members]]
+    before = np.searchsorted(rows.start[members], rows.start[begun]) - 1
+    idle = (before < 0) | (busy[before] <= rows.start[begun])
+    begins: list[int] = []
+    seen: set[str] = set()
+    for row, is_idle in zip(begun.tolist(), idle.tolist(), strict=True):
+        device = step.places[rows.entry[row]].device
+        if device in seen and is_idle:
+            begins.append(int(rows.start[row]))
+            seen = set()
+        seen.add(device)
+    return np.array(begins, np.int64)
+
+
 def _runs(units: list[_Unit], order: Iterable[int] | None) -> list[int]:
-    """Number the run of each unit: a run ends where one of its devices starts afresh."""
+    """Number the run of each unit: a run ends where the next run of one of its devices is met."""
     run = [0] * len(units)
     number, seen = 0, dict[str, int]()
     for index in range(len(units)) if order is None else order:
         one = units[index]
-        if one.fresh and seen.get(one.device, one.start) != one.start:
+        if seen.get(one.device, one.number) != one.number:
             number, seen = number + 1, {}
-        seen.setdefault(one.device, one.start)
+        seen[one.device] = one.number
         run[index] = number
     starts = [
         min(one.start for one, of in zip(units, run, strict=True) if of == n) for n in range(number + 1)
