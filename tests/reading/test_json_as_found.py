@@ -232,3 +232,11 @@ def test_a_damaged_event_never_costs_others(
     for figures in figures_of(notes, "json_damage_skipped"):
         start = text.encode().index(rows[number].encode())
         assert start - 2 <= figures["byte"] <= start + len(rows[number].encode()) + 2
+
+
+@pytest.mark.parametrize("between", ["", "\n", "\n\n  "])
+def test_each_document_of_a_file_is_a_step(between: str) -> None:
+    runs = [[{**bar(number), "ts": 1000 * run + 10 * number} for number in range(3)] for run in range(4)]
+    trace = read(between.join(json.dumps({"traceEvents": run}) for run in runs))
+    assert trace.steps["events"].tolist() == [3] * 4
+    assert trace.events["duration_ns"].sum() == 4 * 3 * 5000
