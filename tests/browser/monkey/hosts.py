@@ -13,7 +13,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, ViewportSize, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Locator,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 import tfvis_nb
 from tests.browser.conftest import Lab, launched
@@ -280,6 +288,8 @@ HOSTS = {
 @contextmanager
 def opened(name: str) -> Iterator[Host]:
     """Start what a host of this name needs."""
+    # Without pytest nobody else gives a busy machine the time.
+    expect.set_options(timeout=20_000)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="monkey-")))
         browser: Browser = launched(stack.enter_context(sync_playwright()))
