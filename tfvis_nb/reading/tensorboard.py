@@ -116,10 +116,10 @@ def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
 
 
 def _is_event(data: Data, record: Record) -> bool:
-    """Return whether a record starts with the time of an event."""
+    """Return whether a record starts like an event; its field 1 is a time, that of a RunMetadata a message."""
     with suppress(wire.DamageError):
         first = next(wire.fields(data, record.start, record.end), None)
-        return first is None or (first.number, first.wire_type) == (1, wire.FIXED64)
+        return first is None or (first.number, first.wire_type) != (1, wire.LENGTH)
     return True
 
 
