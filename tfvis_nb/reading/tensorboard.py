@@ -116,7 +116,7 @@ def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
 
 
 def _is_event(data: Data, record: Record) -> bool:
-    """Return whether a record starts like an event; its field 1 is a time, that of a RunMetadata a message."""
+    """Return whether a record starts like an event: field 1 is a time, in a RunMetadata it is a message."""
     with suppress(wire.DamageError):
         first = next(wire.fields(data, record.start, record.end), None)
         return first is None or (first.number, first.wire_type) != (1, wire.LENGTH)
