@@ -31,9 +31,11 @@ def windows(trace: Trace) -> dict[int, Interval]:
             steps.setdefault(row["step"], []).append(row | {"end_ns": row["start_ns"] + row["duration_ns"]})
     found: dict[int, Interval] = {}
     for step, rows in steps.items():
-        call = min(rows, key=lambda row: (row["start_ns"], -row["duration_ns"]))
-        ends = [row["end_ns"] for row in rows if not _is_late(row, call)]
-        found[step] = call["start_ns"], max(ends)
+        calls: dict[str, dict[Any, Any]] = {}
+        for row in sorted(rows, key=lambda row: (row["start_ns"], -row["duration_ns"])):
+            calls.setdefault(row["task"], row)
+        ends = [row["end_ns"] for row in rows if not _is_late(row, calls[row["task"]])]
+        found[step] = min(row["start_ns"] for row in rows), max(ends)
     done: dict[tuple[str, str], int] = {}
     for step in sorted(found, key=lambda step: (found[step][1], found[step][0], step)):
         works = [
@@ -55,7 +57,7 @@ def _is_late(row: dict[Any, Any], call: dict[Any, Any]) -> bool:
     """Return whether a row may end after its step: a host row on another thread than the call."""
     if call["kind"] != "host" or row["kind"] != "host":
         return False
-    return any(str(row[name]) != str(call[name]) for name in ("task", "device", "lane", "thread"))
+    return any(str(row[name]) != str(call[name]) for name in ("device", "lane", "thread"))
 
 
 def counted(trace: Trace) -> Iterator[tuple[int, int, Interval]]:

@@ -32,7 +32,7 @@ def step_spans(
     """Return the start and end of each step: ``start_ns``, ``end_ns`` and ``events``, indexed by ``step``.
 
     A step lasts from its first event to its last that is not `late`: by default host events on other threads
-    than that of its call, of which the runtime records some after the call has returned.
+    than that of a task's call, of which the runtime records some after the call has returned.
 
     A device can still run one step while the host launches the next. That one starts when the device has
     done the work of all steps that ended earlier, if it uses the same device. So a device works for one step
@@ -53,7 +53,7 @@ def step_spans(
     finish = begin + events["duration_ns"].to_numpy(np.int64)
     of_jax = _calls_of_jax(events)
     if late is None:
-        late = np.zeros(len(events), bool) if of_jax else _after_calls(events, codes, len(steps))
+        late = np.zeros(len(events), bool) if of_jax else _after_calls(events, codes)
     order = np.argsort(codes, kind="stable")
     first = np.cumsum(counts) - counts
     start = np.minimum.reduceat(begin[order], first)
@@ -67,17 +67,18 @@ def step_spans(
     return pd.DataFrame(spans, index=pd.Index(steps, name="step"))
 
 
-def _after_calls(events: pd.DataFrame, codes: np.ndarray, steps: int) -> np.ndarray:
-    """Return the host events on other threads than the call of their step, which is its first event."""
+def _after_calls(events: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
+    """Return host events on other threads than the call of their step and task, which is its first event."""
     late = np.zeros(len(events), bool)
     is_host = is_kind(events, "host")
     rows = np.flatnonzero(is_host & (events["step"] != NO_STEP).to_numpy())
     if len(rows):
         begin, long = (events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
-        order = np.lexsort((-long, begin, codes))
-        call = order[np.searchsorted(codes[order], np.arange(steps))][codes[rows]]
-        thread = [events[name].cat.codes for name in ("task", "device", "lane")]
-        thread += [events["thread"].fillna(-1)]
+        task = events["task"].cat.codes.to_numpy(np.int64)
+        group = codes * (len(events["task"].cat.categories) + 1) + task
+        order = np.lexsort((-long, begin, group))
+        call = order[np.searchsorted(group[order], group[rows])]
+        thread = [*(events[name].cat.codes for name in ("device", "lane")), events["thread"].fillna(-1)]
         same = np.all([column.to_numpy()[rows] == column.to_numpy()[call] for column in thread], axis=0)
         late[rows] = is_host[call] & ~same
     return late
