@@ -104,6 +104,12 @@ def test_rows_after_the_return_of_a_call_do_not_lengthen_its_step() -> None:
     assert path.tolist() == [50, 50]
 
 
+def test_threads_of_an_unknown_program_are_part_of_its_step() -> None:
+    columns = {"kind": ["host"] * 2, "lane": ["main", "worker"]}
+    trace = Trace(events.build({"start_ns": [0, 10], "duration_ns": [5, 30], **columns}))
+    assert trace.steps["duration_ns"].tolist() == [40]
+
+
 @given(LOOP)
 def test_a_gpu_works_for_one_step_at_a_time(steps: list[tuple[int, int, int]]) -> None:
     trace = loop(steps)

@@ -34,7 +34,10 @@ def windows(trace: Trace) -> dict[int, Interval]:
         calls: dict[str, dict[Any, Any]] = {}
         for row in sorted(rows, key=lambda row: (row["start_ns"], -row["duration_ns"])):
             calls.setdefault(row["task"], row)
-        ends = [row["end_ns"] for row in rows if not _is_late(row, calls[row["task"]])]
+        pools = {_thread(row) for row in rows if row["kind"] == "host" and row["op"].startswith("Executor")}
+        ends = [
+            row["end_ns"] for row in rows if not (_thread(row) in pools and _is_late(row, calls[row["task"]]))
+        ]
         found[step] = min(row["start_ns"] for row in rows), max(ends)
     done: dict[tuple[str, str], int] = {}
     for step in sorted(found, key=lambda step: (found[step][1], found[step][0], step)):
@@ -57,7 +60,11 @@ def _is_late(row: dict[Any, Any], call: dict[Any, Any]) -> bool:
     """Return whether a row may end after its step: a host row on another thread than the call."""
     if call["kind"] != "host" or row["kind"] != "host":
         return False
-    return any(str(row[name]) != str(call[name]) for name in ("device", "lane", "thread"))
+    return _thread(row) != _thread(call)
+
+
+def _thread(row: dict[Any, Any]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in ("task", "device", "lane", "thread"))
 
 
 def counted(trace: Trace) -> Iterator[tuple[int, int, Interval]]:

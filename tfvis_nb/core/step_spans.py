@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 CALL = "PjitFunction"
 """The op of the event of a call of a function that JAX compiled."""
 
+_EXECUTOR = re.compile(r"Executor(?:State::|DoneCallback|PropagateOutputs)")
+"""Rows of TensorFlow's executor on host threads, which wrap ops."""
+
 _NEVER = np.iinfo(np.int64).min
 
 STEP_NS = (
@@ -31,8 +34,8 @@ def step_spans(
 ) -> pd.DataFrame:
     """Return the start and end of each step: ``start_ns``, ``end_ns`` and ``events``, indexed by ``step``.
 
-    A step lasts from its first event to its last that is not `late`: by default host events on other threads
-    than that of a task's call, of which the runtime records some after the call has returned.
+    A step lasts from its first event to its last that is not `late`: by default host events on threads
+    of TensorFlow's executor other than that of the call: it records some after the call has returned.
 
     A device can still run one step while the host launches the next. That one starts when the device has
     done the work of all steps that ended earlier, if it uses the same device. So a device works for one step
@@ -53,7 +56,7 @@ def step_spans(
     finish = begin + events["duration_ns"].to_numpy(np.int64)
     of_jax = _calls_of_jax(events)
     if late is None:
-        late = np.zeros(len(events), bool) if of_jax else _after_calls(events, codes)
+        late = np.zeros(len(events), bool) if of_jax else _on_pools(events, codes)
     order = np.argsort(codes, kind="stable")
     first = np.cumsum(counts) - counts
     start = np.minimum.reduceat(begin[order], first)
@@ -67,21 +70,27 @@ def step_spans(
     return pd.DataFrame(spans, index=pd.Index(steps, name="step"))
 
 
-def _after_calls(events: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
-    """Return host events on other threads than the call of their step and task, which is its first event."""
-    late = np.zeros(len(events), bool)
+def _on_pools(events: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
+    """Return host events of steps on threads of TensorFlow's executor, but for those on a call's thread.
+
+    The call of a step and task is its first event.
+    """
+    found = np.zeros(len(events), bool)
     is_host = is_kind(events, "host")
-    rows = np.flatnonzero(is_host & (events["step"] != NO_STEP).to_numpy())
-    if len(rows):
-        begin, long = (events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
-        task = events["task"].cat.codes.to_numpy(np.int64)
-        group = codes * (len(events["task"].cat.categories) + 1) + task
-        order = np.lexsort((-long, begin, group))
-        call = order[np.searchsorted(group[order], group[rows])]
-        thread = [*(events[name].cat.codes for name in ("device", "lane")), events["thread"].fillna(-1)]
-        same = np.all([column.to_numpy()[rows] == column.to_numpy()[call] for column in thread], axis=0)
-        late[rows] = is_host[call] & ~same
-    return late
+    executes = is_host & beginning(events["op"], _EXECUTOR)
+    if not executes.any():
+        return found
+    names = ("task", "device", "lane")
+    columns = [codes, *(events[name].cat.codes.to_numpy(np.int64) for name in names)]
+    thread = pd.MultiIndex.from_arrays([*columns, events["thread"].fillna(-1)]).factorize()[0]
+    group = codes * (len(events["task"].cat.categories) + 1) + columns[1]
+    begin, long = (events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
+    order = np.lexsort((-long, begin, group))
+    first = order[np.unique(group[order], return_index=True)[1]]
+    calls = thread[first[is_host[first]]]
+    of_calls = np.isin(group, group[first[is_host[first]]])
+    found = is_host & of_calls & np.isin(thread, thread[executes]) & ~np.isin(thread, calls)
+    return found & (events["step"] != NO_STEP).to_numpy()
 
 
 def _done_before(events: pd.DataFrame, finish: np.ndarray, codes: np.ndarray, own: np.ndarray) -> np.ndarray:

@@ -60,7 +60,7 @@ class Predicted(Trace):
     @cached_property
     def steps(self) -> pd.DataFrame:
         """The steps; the events that end after them are those that did as recorded."""
-        return step_table(self, late_events(self.recorded)[self.rows])
+        return step_table(self, _late_events(self.recorded)[self.rows])
 
     @cached_property
     def path(self) -> pd.DataFrame:
@@ -131,7 +131,7 @@ def _moved(edges: pd.DataFrame, rows: np.ndarray, count: int) -> pd.DataFrame:
     return moved[(moved["source"] >= 0) & (moved["target"] >= 0)].reset_index(drop=True)
 
 
-def late_events(trace: Trace) -> np.ndarray:
+def _late_events(trace: Trace) -> np.ndarray:
     """Return a mask of the events that end after their step, because the runtime records them late."""
     end = (trace.events["start_ns"] + trace.events["duration_ns"]).to_numpy(np.int64)
     late: np.ndarray = end > within_steps(trace)[1]
@@ -150,7 +150,7 @@ def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float, fl
     }
     durations: dict[str, pd.Series] = {}
     whole: dict[str, pd.Series] = {}
-    events, late = trace.events.take(kept), late_events(trace)[kept]
+    events, late = trace.events.take(kept), _late_events(trace)[kept]
     for name, span in spans.items():
         start, end = (np.rint(column[kept]).astype(np.int64) for column in span)
         events = events.assign(start_ns=start, duration_ns=end - start)

@@ -103,6 +103,7 @@ def times_median(first: Mapping[str, Any]) -> str:
     return format_ratio(first["first_ns"] / max(first["median_ns"], 1))
 
 
+@validate_input
 @per_trace
 def why_no_first_step(trace: Trace) -> Text:
     """Return why the first step cannot be compared with the others; empty (false) if it can.
