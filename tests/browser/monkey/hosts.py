@@ -216,7 +216,7 @@ class NotebookHost(Host):
         drawn = times(now["axis"])
         # Aligned steps have times of their own.
         if len(drawn) == 2 and "start_ns" in view and "align" not in now["steps"]:
-            # A view that nothing has changed is that of the trace, which is drawn with 1 % more on both sides.
+            # A view that nothing has changed is the trace, which is drawn with 1 % more on both sides.
             room = (view["end_ns"] - view["start_ns"]) / 100 if view["start_ns"] == origin else 0
             for (shown, unit), key in zip(drawn, ("start_ns", "end_ns"), strict=True):
                 if abs(view[key] - origin - shown) > 1.5 * unit + 1 + room:
