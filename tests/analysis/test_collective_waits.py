@@ -137,9 +137,10 @@ def test_kernels_are_left_to_their_ops() -> None:
 def test_process_groups_meet_apart() -> None:
     groups = ["[0, 1]", "[2, 3]", "[0, 1]", "[2, 3]"]
     rows = table([(start, 9, f"/task:{task}", "a") for start, task in [(0, 0), (1, 2), (2, 1), (3, 3)]])
-    rows["detail"] = [f"nccl Process Group Name=tp Process Group Ranks={ranks} Seq=0" for ranks in groups]
+    details = [f"nccl Process Group Name=tp Process Group Ranks={ranks} Seq=0" for ranks in groups]
+    rows["detail"] = pd.array(details, dtype=events.TEXT)
     found = collective_waits(tv.Trace(rows))
-    assert found.groupby("collective")["task"].agg(list).tolist() == [
+    assert found["task"].astype(str).groupby(found["collective"]).agg(list).tolist() == [
         ["/task:0", "/task:1"],
         ["/task:2", "/task:3"],
     ]
