@@ -32,6 +32,7 @@ SAVED_MODEL = number(1, 1) + field(2, field(1, field(4, b"serve")) + field(2, GR
         (field(1, number(8, 5) + number(10, 1)), "foreign_format", {"what": Text("is_perfetto")}),
         (SAVED_MODEL, "foreign_format", {"what": Text("is_saved_model")}),
         (GRAPH, "foreign_format", {"what": Text("is_graph")}),
+        (b"version https://git-lfs.github.com/spec/v1\n", "foreign_format", {"what": Text("is_lfs_pointer")}),
         (b"hello, this is a log\n", "foreign_format", {"what": Text("is_text", start="hello,")}),
         ("# Änderungen …\n".encode(), "foreign_format", {"what": Text("is_text", start="#")}),
         (b"node {\n  name: 'a'\n}", "foreign_format", {"what": Text("is_text", start="node")}),

@@ -27,6 +27,7 @@ _MAGIC = (
     # Versions of protobuf since 2023 write it in C++, followed by blanks that vary.
     (b"goo.gle/debug", "is_debug_string"),
     (b"\x28\xb5\x2f\xfd", "is_zstandard"),
+    (b"version https://git-lfs", "is_lfs_pointer"),
 )
 
 
