@@ -134,3 +134,60 @@ def test_groups_of_tf_data_are_no_steps() -> None:
     (kernel,) = trace.events[trace.events["kind"] == "kernel"].to_dict("records")
     assert (kernel["name"], kernel["op"]) == ("dense/MatMul", "MatMul")
     assert "annotation=dense/MatMul:MatMul" in kernel["detail"]
+
+
+def mark(number: int, ts: int, dur: int, pid: int = 1, name: str = "train") -> dict[str, Any]:
+    return bar(name, ts, dur, pid, step_num=str(number))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 40), st.integers(0, 3)), min_size=1, max_size=6),
+    st.lists(st.tuples(st.integers(0, 400), st.integers(-1, 400)), max_size=20),
+    st.booleans(),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_marks_of_the_viewer_are_steps(
+    steps: list[tuple[int, int, int]], work: list[tuple[int, int]], epoch: bool, hosts: bool, shuffled: Any
+) -> None:
+    events: list[dict[str, Any]] = []
+    spans: list[tuple[int, int, str]] = []
+    time = 0
+    for gap, length, number in steps:
+        time += gap
+        spans.append((time, time + length, f"train {number}"))
+        events += [mark(number, time, length), *([mark(number, time, length, 3)] if hosts else [])]
+        time += length
+    # An epoch that contains the marked steps is none.
+    events += [mark(9, 0, time, name="epoch")] if epoch and len(steps) > 1 else []
+    for number, (start, launch) in enumerate(work):
+        if launch < 0:
+            events.append(bar(f"host {number}", start, 1))
+        else:
+            events.append(bar(f"call {number}", launch, 1, correlation_id=number))
+            events.append(bar(f"kernel {number}", start + 400, 1, 2, correlation_id=number))
+    shuffled.shuffle(events)
+    names = [process(1, "/host:CPU"), process(2, "/device:GPU:0"), process(3, "b /host:CPU")]
+    stream = {"ph": "M", "name": "thread_name", "pid": 2, "tid": 0, "args": {"name": "Stream #7"}}
+    trace = read([*names, stream, *events])
+    assert trace.step_labels == {step: label for step, (_, _, label) in enumerate(spans)}
+    step_of = dict(zip(trace.events["name"], trace.events["step"], strict=True))
+    for number, (start, launch) in enumerate(work):
+        when = start if launch < 0 else launch
+        expected = [step for step, (begin, end, _) in enumerate(spans) if begin <= when < end]
+        name = f"host {number}" if launch < 0 else f"kernel {number}"
+        assert step_of[name] == (expected[0] if expected else -1)
+    assert [figures["marks"] for figures in figures_of(trace.notes, "steps_by_step_num")] == [len(spans)]
+
+
+def test_marks_name_the_groups_of_the_profiler() -> None:
+    marked = {"group_id": 4, "step_num": "12"}
+    trace = read([process(1, "/host:CPU"), bar("train", 10, 90, **marked), bar("x", 20, 5, group_id=4)])
+    assert trace.step_labels == {0: "train 12"}
+    assert not figures_of(trace.notes, "steps_by_step_num")
+
+
+@pytest.mark.parametrize("name", ["train", "test A", "TraceContext"])
+def test_words_in_names_do_not_make_marks(name: str) -> None:
+    trace = read([bar(name, EPOCH, 2_000_000)])
+    assert set(trace.breakdown["runtime_ns"]) == {2_000_000_000}

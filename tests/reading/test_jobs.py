@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import SHARED
 from tests.support.examples import examples
-from tests.support.texts import says
+from tests.support.texts import figures_of, says
 from tfvis_nb.analysis import late_ranks, stragglers
 from tfvis_nb.reading.protobuf import schema
 from tfvis_nb.texts import id_of
@@ -133,6 +133,19 @@ def test_ranks_of_one_job_wait_for_each_other(as_list: bool) -> None:
     assert waited.tolist() == [15_000_000] * 3
     assert trace.findings["id"].tolist()[0] == "straggler.collective"
     assert "Worker 1 is last at 3 of 3" in trace.findings["text"][0]
+    assert figures_of(trace.notes, "steps_by_marks") == [{"marks": 3}]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3)), min_size=2, max_size=3))
+@settings(max_examples=examples(100))
+def test_notes_count_steps_of_several_ranks_once(ranks: list[tuple[int, int]]) -> None:
+    files = {
+        f"{rank}.json": of_rank(rank, len(ranks), [5_000] * count, 30_000 * first, first=first)
+        for rank, (first, count) in enumerate(ranks)
+    }
+    trace = read(files)
+    (counted,) = figures_of(trace.notes, "steps_by_marks")
+    assert counted["marks"] == (trace.steps["step"] >= 0).sum()
 
 
 def test_arguments_of_collectives_name_the_rank() -> None:

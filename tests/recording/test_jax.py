@@ -150,6 +150,22 @@ def test_marked_steps(ones: Any) -> None:
     assert (t.events["step"] >= 0).all()
 
 
+def test_both_files_of_a_profile_have_the_marked_steps(ones: Any, tmp_path: Path) -> None:
+    with jax.profiler.trace(tmp_path):
+        for number in range(7, 10):
+            with jax.profiler.StepTraceAnnotation("train", step_num=number):
+                long_step(ones).block_until_ready()
+    ends = ("*.xplane.pb", "*.trace.json.gz")
+    (profile,), (viewer,) = ([tv.read_trace(file) for file in tmp_path.rglob(end)] for end in ends)
+    assert labels(profile) == labels(viewer) == ["train 7", "train 8", "train 9"]
+    columns = ["start_ns", "duration_ns"]
+    spans = [
+        trace.steps.query("step >= 0")[columns].to_numpy() - [trace.events["start_ns"].min(), 0]
+        for trace in (profile, viewer)
+    ]
+    np.testing.assert_allclose(*spans, atol=2)
+
+
 def test_eager_code_has_no_steps(ones: Any) -> None:
     with tv.trace() as t:
         for _ in range(3):

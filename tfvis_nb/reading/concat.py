@@ -14,7 +14,7 @@ from tfvis_nb.core.clock_bounds import combined
 from tfvis_nb.core.nested_lists import with_same_fields
 from tfvis_nb.core.stacks import joined, renumbered
 from tfvis_nb.core.trace import Trace, replaced
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, id_of
 
 _COUNTS = {
     "bars",
@@ -22,18 +22,28 @@ _COUNTS = {
     "ends",
     "entries",
     "events",
+    "groups",
     "lost",
     "marks",
     "ops",
     "records",
     "rows",
     "runs",
+    "stacks",
     "steps",
     "traces",
     "transfers",
     "values",
 }
 """Figures of notes that can be added up."""
+
+_SEPARATED = {
+    "steps_by_group_id": "groups",
+    "steps_by_marks": "marks",
+    "steps_by_source_rows": "steps",
+    "steps_by_step_num": "marks",
+}
+"""Notes that count the steps of a trace, and the figure."""
 
 
 def concatenate(traces: Sequence[Trace], title: str) -> Trace:
@@ -99,7 +109,7 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
 
 def merge_tasks(traces: Sequence[Trace]) -> Trace:
     """Merge traces of different tasks, with the graphs and messages of each step."""
-    trace = merge(traces, "")
+    trace = merge([_counting_steps(one, traces) for one in traces], "")
     count = max(len(one.graphs) for one in traces)
     trace.graphs = [
         [graph for one in traces for graphs in one.graphs[step : step + 1] for graph in graphs]
@@ -110,6 +120,25 @@ def merge_tasks(traces: Sequence[Trace]) -> Trace:
         b"".join(steps) for steps in zip_longest(*(one.run_metadata for one in traces), fillvalue=b"")
     ]
     return trace
+
+
+def _counting_steps(trace: Trace, traces: Sequence[Trace]) -> Trace:
+    """Return a trace whose notes on how steps were separated count only steps that no earlier task has.
+
+    Notes of one form add up when they are merged.
+    """
+    earlier = traces[: [one is trace for one in traces].index(True)]
+    notes: list[str] = []
+    for note in trace.notes:
+        if isinstance(note, Text) and (name := _SEPARATED.get(note.id)):
+            alike = [one for one in earlier if any(id_of(other) == note.id for other in one.notes)]
+            counted = {number for one in alike for number in one.events["step"].unique().tolist()}
+            own = {*trace.events["step"].unique().tolist()} - counted - {event_table.NO_STEP}
+            if own or not alike:
+                notes.append(Text(note.id, **note.figures | {name: len(own)}))
+        else:
+            notes.append(note)
+    return replaced(trace, trace.events, notes=notes)
 
 
 def with_steps(trace: Trace, numbers: Mapping[int, int]) -> Trace:
@@ -142,7 +171,7 @@ def _nested(trace: Trace) -> pa.Table:
 def merge_notes(notes: Sequence[str]) -> list[str]:
     """Merge equal notes, with the sum of their counts.
 
-    >>> from tfvis_nb.texts import Text
+    >>> from tfvis_nb.texts import Text, id_of
     >>> merge_notes([Text("labels_unknown", rows=3, example="x"), "old", "old"])
     ["3 rows have a label of unknown form, such as 'x'", 'old']
     """

@@ -77,7 +77,6 @@ _PIPELINE_LANE = re.compile(r"tf_data_")
 _NEXT_INPUT = re.compile(r"IteratorGetNext\w*::DoCompute")
 _WRAPPER = re.compile(
     r"Eager(?:Local|Kernel)?Execute|FunctionRun|SessionRun|(?:cu|hip)\w*Synchronize|ProfilerStep"
-    r"|(?:train|test|TraceContext)[^/]*$"
 )
 _NUMBER = re.compile(r" \d+$")
 _NEGOTIATION = re.compile(r"NEGOTIATE_")

@@ -49,6 +49,7 @@ class ViewerReader:
                 "annotation",
                 "correlation_id",
                 "group_id",
+                "step_num",
                 "kernel_details",
                 "memcpy_details",
             )
@@ -71,6 +72,10 @@ class ViewerReader:
         ]
         if any(annotations):
             columns.detail = _join_texts(pa.array(annotations, pa.large_string()), columns.detail)
+        marked = columns.arguments["step_num"]
+        numbers = [f"step_num={text(one)}" if one is not None else "" for one in marked]
+        if any(numbers):
+            columns.detail = _join_texts(columns.detail, pa.array(numbers, pa.large_string()))
         called = _event_names(columns, on_gpu)
         kinds = called.kinds
         devices = [self._device(thread) for thread in columns.threads]
@@ -87,12 +92,21 @@ class ViewerReader:
             "scheduled_ns": masked(columns.start[launch], launch >= 0),
             **self._places(columns, called, devices, details),
         }
+        marks = _Marks(columns, called.name)
         groups, grouped = integers(columns.arguments["group_id"])
         grouped &= _in_steps(groups, kinds)
+        labels: dict[int, str] = {}
         if grouped.any():
             table["step"], said_steps = _steps(columns, groups, grouped)
             notes.append(said_steps)
-        return make_trace(columns, table, self._bars, notes=notes)
+            labels = marks.labels(table["step"])
+        elif len(marks.rows):
+            table["step"] = marks.steps(columns, launch)
+            labels = marks.labels(table["step"])
+            notes.append(Text("steps_by_step_num", marks=len(labels)))
+        trace = make_trace(columns, table, self._bars, notes=notes)
+        trace.step_labels = labels
+        return trace
 
     def _with_long_name(self, columns: Columns) -> pa.Array:
         """Return details with the instruction of XLA ops that are named after their framework op."""
@@ -160,6 +174,48 @@ class _EventNames(NamedTuple):
     name: pa.Array
     ops: np.ndarray
     kinds: np.ndarray
+
+
+class _Marks:
+    """The bars that a program marked as steps, with the argument ``step_num``, by start."""
+
+    def __init__(self, columns: Columns, name: pa.Array) -> None:
+        number, known = integers(columns.arguments["step_num"])
+        rows = np.flatnonzero(known)
+        self.rows = rows[np.argsort(columns.start[rows], kind="stable")]
+        names = name.take(pa.array(self.rows)).to_pylist()
+        self._labels = [
+            f"{one} {of_row}" for one, of_row in zip(names, number[self.rows].tolist(), strict=True)
+        ]
+
+    def labels(self, step: np.ndarray) -> dict[int, str]:
+        """Return the label of each step that contains a mark: of the first one."""
+        found: dict[int, str] = {}
+        for number, label in zip(step[self.rows].tolist(), self._labels, strict=True):
+            if number != NO_STEP:
+                found.setdefault(number, label)
+        return found
+
+    def steps(self, columns: Columns, launch: np.ndarray) -> np.ndarray:
+        """Return the step of each row: of the mark during which it was launched, or else started."""
+        spans: list[tuple[int, int, str]] = []
+        for row, label in zip(self.rows.tolist(), self._labels, strict=True):
+            begin, end = int(columns.start[row]), int(columns.start[row] + columns.duration[row])
+            if spans and begin < spans[-1][1]:
+                before, stop, same = spans.pop()
+                if label == same:
+                    # Every host marks the same step.
+                    begin, end = before, max(end, stop)
+                elif end > stop:
+                    # The marks of two loops at once.
+                    spans.append((before, stop, same))
+                # Otherwise an epoch, which contains marked steps.
+            spans.append((begin, end, label))
+        starts, stops = (np.array([span[side] for span in spans], np.int64) for side in (0, 1))
+        when = np.where(launch >= 0, columns.start[launch], columns.start)
+        index = np.searchsorted(starts, when, side="right") - 1
+        inside = (index >= 0) & (when < stops[index])
+        return np.where(inside, index, NO_STEP).astype(np.int32)
 
 
 def _stream(lane: str) -> str:

@@ -72,11 +72,16 @@ def find_steps(
     `own_functions` returns the numbers of JAX functions of the user's program.
 
     Return the step number of each row (int32), `NO_STEP` outside steps, and 0 everywhere if there are none;
-    and the rows that are steps, none if a profiler numbered them.
+    and the row that is each step, -1 for a step that only a profiler numbered.
     """
     grouped = links.mark("group_id")
     if len(grouped.rows):
-        return _grouped(grouped, threads, start), np.zeros(0, np.int64)
+        step = _grouped(grouped, threads, start)
+        marks = _on_threads(links.mark("step_num").rows, threads)[::-1]
+        marks = marks[step[marks] != NO_STEP]
+        chosen = np.full(int(step.max()) + 1, -1, np.int64)
+        chosen[step[marks]] = marks
+        return step, chosen
     chosen = roots(links, threads, own_functions)
     chosen = chosen[np.argsort(start[chosen], kind="stable")]
     step = np.full(len(start), NO_STEP, np.int32)

@@ -295,6 +295,8 @@ def _labels(parts: Sequence[LineRows], links: Links, chosen: np.ndarray) -> dict
     numbers = dict(zip(numbered.rows.tolist(), numbered.numbers.tolist(), strict=True))
     labels = {}
     for step, row in enumerate(chosen.tolist()):
+        if row < 0:
+            continue
         part = int(np.searchsorted(links.firsts, row, "right")) - 1
         rows = parts[part].rows
         name = rows.name.texts[rows.name.codes[row - int(links.firsts[part])]]
