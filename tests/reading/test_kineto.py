@@ -98,6 +98,36 @@ def test_rows_of_the_profiler_itself_are_no_work() -> None:
     assert figures_of(trace.notes, "profiler_rows_left_out") == [{"rows": 3, "name": "PyTorch Profiler (0)"}]
 
 
+def test_rows_derived_from_others_are_no_work() -> None:
+    trace = read(
+        *process(3, "NPU", "Ascend Hardware"),
+        *process(4, "", "Overlap Analysis"),
+        bar("aten::mm", "cpu_op", 5, 30),
+        bar("MatMulV2", "", 10, 30, 3),
+        bar("Computing", "", 10, 30, 4),
+        bar("Free", "", 40, 50, 4),
+    )
+    assert trace.events["name"].tolist() == ["aten::mm", "MatMulV2"]
+    assert figures_of(trace.notes, "profiler_rows_left_out") == [{"rows": 2, "name": "Computing"}]
+
+
+def test_files_of_pytorch_1_8_have_devices_and_steps() -> None:
+    events = [
+        bar("ProfilerStep#1", "Operator", 0, 400),
+        bar("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "Operator", 0, 100),
+        bar("aten::copy_", "Operator", 120, 80),
+        bar("cudaMemcpyAsync", "Runtime", 130, 10, correlation=1),
+        bar("Memcpy HtoD (Pageable -> Device)", "Memcpy", 150, 100, 0, correlation=1, stream=7),
+        bar("gemm", "Kernel", 250, 150, 1, stream=7),
+    ]
+    trace = tv.read_trace(json.dumps(events).encode())
+    table = trace.events.assign(row=trace.events["detail"].astype(str) + trace.events["name"].astype(str))
+    device = {row[:6]: device for row, device in zip(table["row"], table["device"].astype(str), strict=True)}
+    assert (device["Memcpy"], device["gemmge"]) == ("/device:GPU:0", "/device:GPU:1")
+    assert trace.steps["label"].tolist() == ["ProfilerStep#1"]
+    assert trace.breakdown["input_ns"].max() == 100_000
+
+
 @pytest.mark.parametrize(
     ("label", "process_name", "device"),
     [

@@ -44,6 +44,7 @@ DEVICE_TO_HOST = re.compile(r"[DA](to|2)H", re.IGNORECASE)
 
 INPUT_WAIT = re.compile(
     r"IteratorGetNext|OneShotIterator|QueueDequeue|^Iterator::Root$|Infeed|Unstage|ReaderRead"
+    r"|^enumerate\(DataLoader\)"
 )
 """Op types in which a step waits for its next input."""
 

@@ -11,7 +11,13 @@ import pyarrow.compute as pc
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.chrome import gpu as chrome_gpu
-from tfvis_nb.reading.chrome.kineto_devices import AllocatorTotals, accelerator, base_time, hardware
+from tfvis_nb.reading.chrome.kineto_devices import (
+    MOST_DEVICES,
+    AllocatorTotals,
+    accelerator,
+    base_time,
+    hardware,
+)
 from tfvis_nb.reading.chrome.slices import UNUSABLE, Columns, Slices, select
 from tfvis_nb.reading.chrome.table import (
     activities,
@@ -32,6 +38,8 @@ _ON_HOST = re.compile(
     r"cpu_\w+|Operator|user_annotation|python_function|overhead|(?:\w+_)?(?:runtime|driver)", re.IGNORECASE
 )
 _OF_PROFILER = re.compile(r"Iteration Start: .*|Record Window End")
+_DERIVED = ("Overlap Analysis",)
+"""Processes of rows that torch_npu computes from the others: where a device computes, and where it is free."""
 _KINDS = {
     "cpu_op": "op",
     "Operator": "op",
@@ -69,7 +77,7 @@ class KinetoReader:
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
         """Make the trace; the rank in `keys` is its task, and times count from the base in `keys`."""
-        columns, notes = _recorded(self._bars.finish())
+        columns, notes = _recorded(self._bars.finish(), self._bars.processes)
         task, note = _task(keys, columns)
         notes += note
         for device, values in self._memory.by_device():
@@ -122,6 +130,8 @@ class KinetoReader:
         kinds = _per_category(columns.category, lambda text: _KINDS.get(text, "host"))
         collective = collective_kernels(columns.name)
         kinds[(kinds == "kernel") & collective] = "collective"
+        # PyTorch 1.8 and 1.9 give marks of steps the category of ops.
+        kinds[pc.match_substring_regex(columns.name, f"^{_STEP.pattern}$").to_numpy(False)] = "host"
         unknown = _per_category(
             columns.category, lambda text: text not in _KINDS and not _ON_HOST.fullmatch(text)
         ).astype(bool)
@@ -149,6 +159,11 @@ class KinetoReader:
         devices = np.array(of_thread, object)[columns.thread]
         devices[host] = f"{task}/device:CPU:0"
         types = np.array([device.rpartition(":")[0] or "/device:GPU" for device in of_process], object)
+        # Without the argument, the process has the number of the device.
+        given = [pid if type(pid) is int else -1 for pid, _ in columns.threads]
+        bare = ~known & np.array([not device for device in of_process] or [True])[columns.thread]
+        numbers = np.where(bare, np.array(given or [-1])[columns.thread], numbers)
+        known = known | (bare & (numbers < MOST_DEVICES))
         for row in np.flatnonzero(on_device & known & (numbers >= 0)).tolist():
             devices[row] = f"{task}{types[columns.thread[row]]}:{numbers[row]}"
         return [str(device) for device in devices]
@@ -200,11 +215,13 @@ class KinetoReader:
         }
 
 
-def _recorded(columns: Columns) -> tuple[Columns, list[str]]:
-    """Leave out the bars with which the profiler marks its own recording, and bars without a time."""
+def _recorded(columns: Columns, processes: Mapping[Any, str]) -> tuple[Columns, list[str]]:
+    """Leave out bars that the profiler adds to those of the program, and bars without a time."""
     names = columns.name.to_pylist()
     own = _per_category(columns.category, lambda text: text == "Trace").astype(bool)
     own |= np.array([_OF_PROFILER.fullmatch(name) is not None for name in names] or [False])[: len(own)]
+    derived = [processes.get(pid) in _DERIVED for pid, _ in columns.threads]
+    own |= np.array(derived or [False])[columns.thread]
     # The profiler writes 0 if it did not learn when something ran: other times are far from 0.
     untimed = ~own & (columns.start == 0) & (columns.duration == 0)
     untimed &= bool((columns.start[~own & ~untimed] > 0).any())

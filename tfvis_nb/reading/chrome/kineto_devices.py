@@ -16,7 +16,7 @@ _CPU, _CUDA = 0, 1
 _NUMBERS = {"numSms": "cores", "totalGlobalMem": "memory_bytes"}
 _ACCELERATOR = re.compile(r"(?!CPU\b)(?P<kind>[A-Z]{2,12}) (?P<number>\d{1,9})")
 _ASCEND = "Ascend Hardware"
-_MOST_DEVICES = 1024
+MOST_DEVICES = 1024
 _WARP = 32
 """Threads of a warp on NVIDIA GPUs; on others, the file's compute capability has another meaning."""
 
@@ -72,7 +72,7 @@ def hardware(keys: Mapping[str, Any], task: str) -> Metadata:
     """Return the facts about the GPUs of a task: a table of `tfvis_nb.core.metadata`."""
     listed = keys.get("deviceProperties")
     rows = [
-        row for one in (listed[:_MOST_DEVICES] if isinstance(listed, list) else []) if (row := _device(one))
+        row for one in (listed[:MOST_DEVICES] if isinstance(listed, list) else []) if (row := _device(one))
     ]
     return {DEVICES: table_of(DEVICES, [row | {"task": task} for row in rows])} if rows else {}
 
