@@ -39,7 +39,7 @@ _ON_HOST = re.compile(
 )
 _OF_PROFILER = re.compile(r"Iteration Start: .*|Record Window End")
 _DERIVED = ("Overlap Analysis",)
-"""Processes of rows that torch_npu computes from the others: where a device computes, and where it is free."""
+"""Processes of rows that torch_npu computes from the others: when a device computes or is free."""
 _KINDS = {
     "cpu_op": "op",
     "Operator": "op",
