@@ -34,7 +34,7 @@ def met(trace: Trace) -> pd.DataFrame:
     """Return when each task reached each point where it met other tasks; at least two tasks per barrier.
 
     * ``collective``: executions of one collective op on several tasks; a task arrives when its execution
-      starts (see `tfvis_nb.analysis.collective_waits`).
+      starts, or a rank when it is ready in Horovod's timeline (see `tfvis_nb.analysis.collective_waits`).
     * ``exchange``: a round of ``RecvBuf``, by which the CPU's collectives pass pieces around a ring; a task
       arrives when the piece it sends starts to move. The k-th piece of each task in one pass is round k.
       The keys are those of ``RingAlgBufKey`` in TensorFlow's ``ring_alg.cc``: execution, pass, section,
@@ -75,13 +75,15 @@ def met(trace: Trace) -> pd.DataFrame:
 def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     """Return for each row of `met` whether clocks are known well enough to determine the last task.
 
-    Tensors are received on the clock of the op that needs them, so `inputs` are always certain.
+    Arrivals recorded by one task are always certain, because they have one clock: tensors of `inputs`, which
+    the task of the waiting op receives, and ranks that announce themselves to Horovod's coordinator.
     """
     names = [str(task) for task in table["task"].cat.categories]
     bounds = np.array([trace.clock_bounds.get(task, UNKNOWN) for task in names] or [UNKNOWN])
     ahead = bounds[table["task"].cat.codes.to_numpy()]
-    ahead[(table["kind"] == "inputs").to_numpy()] = 0
     barrier = table["barrier"].to_numpy(np.int64)
+    recorder = pd.Series(trace.events["task"].cat.codes.to_numpy()[table["event"].to_numpy(np.int64)])
+    ahead[(recorder.groupby(barrier).transform("nunique") == 1).to_numpy(bool)] = 0
     final = np.append(barrier[1:] != barrier[:-1], True)[: len(barrier)]
     # Relative to the first arrival, because floats cannot represent epoch nanoseconds.
     first = table.groupby("barrier", sort=False)["arrived_ns"].transform("min").to_numpy(np.int64)
@@ -97,10 +99,11 @@ def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
 
 
 def tasks(trace: Trace) -> list[str]:
-    """Return the tasks that have events or sent tensors."""
+    """Return the tasks that have events, sent tensors or took part in collectives."""
     ends = (trace.events[column].cat.categories for column in ("source", "destination"))
-    sent = {task_of(str(name)) for names in ends for name in names}
-    return sorted({str(name) for name in trace.events["task"].cat.categories} | sent)
+    found = {task_of(str(name)) for names in ends for name in names}
+    found |= set(trace.collective_waits["task"].astype(str))
+    return sorted({str(name) for name in trace.events["task"].cat.categories} | found)
 
 
 def _job(task: str) -> str:

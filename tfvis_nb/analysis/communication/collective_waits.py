@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.negotiations import announcements
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.clocks.constraints import process_groups, recorded_collectives
 from tfvis_nb.core.trace import Trace
@@ -50,6 +51,11 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
 
     ``wait = (latest start over the ranks) - start``, and it moves data for
     ``transfer = end - (latest start over the ranks)``; together they are its duration.
+
+    In a Horovod timeline, a rank arrives when the coordinator hears that it is ready: ``event`` is that row,
+    and the tasks are ``rank 0``, ``rank 1`` and so on. A negotiation counts if each rank of the timeline has
+    a row in it: Horovod writes these rows only when it first sees a tensor. It does not count where ops of
+    several tasks show the same collective.
 
     Executions belong together by step, node name and op type, the k-th of one rank with the k-th of the
     others; Horovod gives a tensor the same node name on every rank. If ranks ran a node a different number of
@@ -180,7 +186,14 @@ def _candidates(events: pd.DataFrame) -> pd.DataFrame:
     table: pd.DataFrame = events.loc[chosen, [*_WHICH, "task", "start_ns", "duration_ns"]].copy()
     table.insert(0, "event", np.flatnonzero(chosen).astype(np.int64))
     table["group"] = process_groups(events[chosen])
-    return table
+    announced = announcements(events)
+    if announced.empty:
+        return table
+    tasks = table.groupby(["step", "name"])["task"].nunique()
+    shown = pd.MultiIndex.from_frame(announced[["step", "name"]]).isin(tasks.index[tasks > 1])
+    table = pd.concat([table.astype({"task": str, "op": str}), announced[~shown]], ignore_index=True)
+    table = table.sort_values(["start_ns", "event"], kind="stable", ignore_index=True)
+    return table.astype({"task": "category", "op": "category"})
 
 
 def _union(group: np.ndarray, start: np.ndarray, end: np.ndarray, groups: int) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.events.activity import negotiates
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.analysis.events.nesting import WAITING
 from tfvis_nb.core.step_spans import within_steps
@@ -11,7 +12,8 @@ from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of the task's events within the step, in ns.",
-    "communication_ns": "|C|: length of the union of tensors received and collectives, in ns.",
+    "communication_ns": "|C|: length of the union of tensors received and collectives, in ns, and of the"
+    " negotiations of a Horovod timeline without traces of its ranks.",
     "computation_ns": "|K|: length of the union of ops, kernels and memsets, in ns, without those that "
     "wait for a tensor, for input or for their body.",
     "hidden_ns": "|C and K|: communication that overlaps with computation, in ns. Divided by |C|, it is "
@@ -25,8 +27,11 @@ FIGURES: dict[str, str] = {
 
 
 def communicates(events: pd.DataFrame) -> np.ndarray:
-    """Return a mask of events that communicate: tensors received from other tasks, and collectives."""
-    mask: np.ndarray = events["kind"].isin(["transfer", "collective"]).to_numpy()
+    """Return a mask of events that communicate.
+
+    These are tensors received from other tasks, collectives, and negotiations of a Horovod timeline alone.
+    """
+    mask: np.ndarray = events["kind"].isin(["transfer", "collective"]).to_numpy() | negotiates(events)
     return mask
 
 

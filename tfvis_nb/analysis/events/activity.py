@@ -138,13 +138,20 @@ def activity(trace: Trace) -> np.ndarray:
         # The row of an eager op includes its overhead; the wait has a nested row.
         found[np.flatnonzero(is_op & waits)[_eager(events, is_op & waits)]] = NUMBER["runtime"]
     found[is_host & (on_accelerator | beginning(op, _WRAPPER))] = NUMBER["none"]
-    of_horovod = containing(events["device"], HOROVOD)
-    found[is_host & of_horovod] = NUMBER["none"]
-    if of_horovod.all():
-        # Without a trace of the ranks, whose collectives include them, negotiations are the only waits.
-        found[is_kind(events, "sync") & beginning(op, _NEGOTIATION)] = NUMBER["communication"]
+    found[is_host & containing(events["device"], HOROVOD)] = NUMBER["none"]
+    found[negotiates(events)] = NUMBER["communication"]
     found[is_host & (_markers(trace, is_host) | repeats(events))] = NUMBER["none"]
     return found
+
+
+def negotiates(events: pd.DataFrame) -> np.ndarray:
+    """Return a mask of the negotiations of a Horovod timeline without traces of its ranks.
+
+    Collectives of the ranks include them; in the timeline alone they are the only waits.
+    """
+    alone = containing(events["device"], HOROVOD).all()
+    mask: np.ndarray = is_kind(events, "sync") & beginning(events["op"], _NEGOTIATION) & alone
+    return mask
 
 
 def accelerators(events: pd.DataFrame) -> np.ndarray:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.communication.communication_overlap import communication_overlap
+from tfvis_nb.analysis.communication.communication_overlap import communication_overlap, computes
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import (
     Finding,
@@ -27,13 +28,18 @@ from tfvis_nb.analysis.findings.rule import (
     example,
     step_time,
 )
-from tfvis_nb.core.devices import task_of
-from tfvis_nb.core.format import format_bandwidth, format_bytes
+from tfvis_nb.core.categories import containing, map_categories
+from tfvis_nb.core.devices import HOROVOD, task_of
+from tfvis_nb.core.format import format_bandwidth, format_bytes, format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, union
-from tfvis_nb.core.labels import task_label
+from tfvis_nb.core.labels import UNKNOWN_OP, printable, task_label
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+
+_MOST_PHASES = 3
+_LONGEST_NAME = 40
 
 SHARE = Threshold(
     0.15,
@@ -101,6 +107,9 @@ def _find(trace: Trace) -> list[Finding]:
         "here_ns": int(row["alone_ns"]),
         "step_ns": int(row["step_ns"]),
         "moved": _moved(trace),
+        "phases": _phases(trace, task, step),
+        "computes": bool(computes(trace.events).any()),
+        "ranks_known": not trace.collective_waits.empty,
         "clocks_ns": uncertain_clocks(trace, int(row["alone_ns"])) if len(sums) > 1 else None,
     }
     events = trace.events
@@ -120,6 +129,44 @@ def _find(trace: Trace) -> list[Finding]:
             rows,
         )
     ]
+
+
+def _phases(trace: Trace, task: str, step: int) -> list[dict[str, Any]]:
+    """Return the op types of which a task's communication in a step consists, the longest first.
+
+    ``ns`` is how long any event of the type runs. Phases of a collective in Horovod's timeline count instead
+    of it, and negotiations of all op types as one.
+    """
+    events = trace.events
+    here = of_task(trace, task) & (events["step"] == step).to_numpy()
+    recorded = here & containing(events["device"], HOROVOD)
+    recorded &= map_categories(events["lane"], lambda lane: lane in ("negotiate", "activities"))
+    rows = here & (activity(trace) == NUMBER["communication"])
+    if recorded.any():
+        rows &= (events["kind"] != "collective").to_numpy()
+    rows |= recorded
+    op = events["op"].astype(object).fillna("")[rows]
+    op = op.where(op != "", UNKNOWN_OP).where(events["lane"][rows] != "negotiate", "negotiation")
+    group, names = pd.factorize(op)
+    start, end = (times[rows] for times in within_steps(trace))
+    time = lengths(union(group, start, end), len(names), 2)[:, 1]
+    order = np.argsort(-time, kind="stable")
+    return [{"op": str(names[one]), "ns": int(time[one])} for one in order if time[one]]
+
+
+def _phases_sentence(figures: Figures) -> str:
+    phases = figures["phases"]
+    if len(phases) < 2:
+        return ""
+    names = [printable(one["op"], _LONGEST_NAME) for one in phases[:_MOST_PHASES]]
+    times = [format_duration(one["ns"]) for one in phases[:_MOST_PHASES]]
+    whole = format_percent(phases[0]["ns"] / max(figures["step_ns"], 1))
+    each = [f"{name} {time}" for name, time in zip(names, times, strict=True)]
+    each[0] = f"{names[0]} takes {times[0]} ({whole})"
+    rest = len(phases) - len(names)
+    more = "" if not rest else f"; {rest:,} other phase{'s take' if rest > 1 else ' takes'} less"
+    where = f"In step {figures['step']}" if figures["steps"] > 1 else "Of that"
+    return f" {where}, {', '.join(each[:-1])} and {each[-1]}{more}."
 
 
 def _moved(trace: Trace) -> dict[str, Any] | None:
@@ -167,14 +214,17 @@ def _word(_key: str, figures: Figures) -> Texts:
     subject = task_label(task) or (task if not alone else "") or "the task"
     subject = f"{subject} waits least for the others but" if figures["communicating_tasks"] > 1 else subject
     idle = "its devices idle" if figures["on_devices"] else "no op computing"
-    text = (
-        f"{capital(subject)} spends {step_time(figures['share'])} communicating with {idle}:"
-        f" {example(figures)}."
-    )
+    spends = f"{capital(subject)} spends {step_time(figures['share'])} communicating with {idle}"
+    if not figures["computes"]:
+        spends = f"Communication takes {step_time(figures['share'])}"
+    text = f"{spends}: {example(figures)}.{_phases_sentence(figures)}"
+    if not figures["computes"]:
+        text += " The trace does not show what computes meanwhile."
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
         text += f" For {step_time(figures['exposed_share'])} its CPU is idle as well."
     text += _moved_sentence(figures["moved"])
     text += clocks_sentence(figures["clocks_ns"])
+    alone &= not figures["ranks_known"]
     if alone:
         text += " A trace of one task cannot show how much of that is waiting for other tasks."
     if figures["is_below"]:
@@ -184,7 +234,13 @@ def _word(_key: str, figures: Figures) -> Texts:
         " they are needed; or use a faster network."
     )
     together = "Read the traces of all tasks together to see whether they wait for a straggler. "
-    return Texts("Communication is not hidden behind computing", text, (together if alone else "") + advice)
+    title = "is not hidden behind computing" if figures["computes"] else "takes much time"
+    return Texts(f"Communication {title}", text, (together if alone else "") + advice)
+
+
+def _hidden(figures: Figures) -> dict[str, Any]:
+    # Without recorded computing nothing shows what communication could hide behind.
+    return {"activities": {"communication": "hidden"}} if figures["computes"] else {}
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -208,6 +264,6 @@ RULE = Rule(
     _measure,
     _summarise,
     below=("late task",),
-    remedy=Remedy("Hidden communication", lambda _: {"activities": {"communication": "hidden"}}),
+    remedy=Remedy("Hidden communication", _hidden),
     headline=_headline,
 )

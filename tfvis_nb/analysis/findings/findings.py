@@ -148,9 +148,10 @@ def _misleading_label(trace: Trace, step: int) -> str:
 
 
 def _gain(trace: Trace, rule: Rule, finding: Finding) -> float:
-    if rule.remedy is None or math.isnan(finding.share):
+    changes = {} if rule.remedy is None else rule.remedy.changes(finding.figures)
+    if not changes or math.isnan(finding.share):
         return math.nan
-    return gain(trace, rule.remedy.changes(finding.figures), rule.of(trace).breakdown["step"].unique())
+    return gain(trace, changes, rule.of(trace).breakdown["step"].unique())
 
 
 def _row(

@@ -58,7 +58,7 @@ class Remedy(NamedTuple):
     name: str
     """The subject of a sentence."""
     changes: Callable[[Figures], Mapping[str, Any]]
-    """The arguments of `tfvis_nb.analysis.what_if`, for the figures of a finding."""
+    """The arguments of `tfvis_nb.analysis.what_if`, for the figures of a finding; none without a replay."""
 
     def saves(self, gain: float) -> str:
         """State the share of step time that it saves.

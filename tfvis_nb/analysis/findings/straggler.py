@@ -1,10 +1,12 @@
 """Tasks wait for a late one: at collectives, or if there are none, at the end of steps."""
 
+from math import exp, lgamma, log, log1p
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.communication.negotiations import negotiations
 from tfvis_nb.analysis.communication.stragglers import late_tasks, stragglers
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import (
@@ -32,6 +34,7 @@ from tfvis_nb.analysis.steps.breakdown import activity_times
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.format import format_bytes, format_duration
+from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -49,6 +52,12 @@ MIN_SPREAD_RATIO = Threshold(
     "how long after the first task the straggler arrives on average, in multiples of how far the ends of"
     " these collectives lie apart: all tasks leave a collective together, so their ends show how well the"
     " clocks agree",
+)
+MAX_CHANCE = Threshold(
+    0.05,
+    "chance that a task would be the last one this often if each were equally likely to be; collectives whose"
+    " waits overlap count once, because a task that is late is late to all of them. A task that is always the"
+    " last one is reported even if it meets the others only a few times",
 )
 MIN_BUSY_FRACTION = Threshold(0.5, "fraction of the time after the others in which the straggler is active")
 
@@ -77,18 +86,21 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
     if found is None:
         return []
     latest, late = found
-    events = trace.events
-    end = (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64)
+    waits = trace.collective_waits.set_index("event")
+    end = waits["start_ns"] + waits["duration_ns"]
     together = met[met["barrier"].isin(late["barrier"])]
-    ends = pd.Series(end[together["event"]]).groupby(together["barrier"].to_numpy())
+    ends = end.loc[together["event"]].groupby(together["barrier"].to_numpy())
     spread = float((ends.max() - ends.min()).mean())
     if late["lateness_ns"].mean() < MIN_SPREAD_RATIO.value * spread:
+        return []
+    task = str(latest["task"])
+    if not _is_regular(met[met["kind"] == "collective"], task):
         return []
     worst = late.iloc[int(late["lateness_ns"].to_numpy().argmax())]
     there = together[together["barrier"] == int(worst["barrier"])]
     figures: dict[str, Any] = {
         "share": float(latest["share"]),
-        "task": str(latest["task"]),
+        "task": task,
         "last": int(latest["last"]),
         "barriers": int(latest["barriers"]),
         "sole_wait_ns": int(latest["sole_wait_ns"]),
@@ -97,7 +109,9 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
         "name": str(worst["name"]),
         "clocks_ns": uncertain_clocks(trace, float(late["lateness_ns"].mean())),
         "ends_ns": spread,
-        "work": work(trace, str(latest["task"])),
+        "others": len(there) - 1,
+        "negotiations": _negotiations(trace, there["event"].tolist()),
+        "work": work(trace, task),
     }
     return [
         Finding(
@@ -106,10 +120,52 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
             figures,
             figures["step"],
             int(there["arrived_ns"].min()),
-            int(end[there["event"]].max()),
+            int(end.loc[there["event"]].max()),
             there["event"].tolist(),
         )
     ]
+
+
+def _is_regular(met: pd.DataFrame, task: str) -> bool:
+    """Return whether a task is always the last one at collectives, or more often than by chance."""
+    barriers = met.groupby("barrier", sort=False)
+    own = met[met["barrier"].isin(met.loc[(met["task"] == task).to_numpy(), "barrier"])]
+    first = barriers["arrived_ns"].transform("min").loc[own.index]
+    longest = own.assign(first_ns=first)[own["last"]].sort_values("first_ns", kind="stable")
+    reached = np.maximum.accumulate(longest["arrived_ns"].to_numpy(np.int64))
+    apart = np.append(True, longest["first_ns"].to_numpy(np.int64)[1:] > reached[:-1])
+    occasion = longest.groupby(np.cumsum(apart))["lateness_ns"].idxmax()
+    last = (longest.loc[occasion, "task"] == task).to_numpy()
+    times, all_times = int(last.sum()), len(last)
+    tasks = int(own.groupby("barrier")["task"].size().min())
+    return times == all_times or _chance(times, all_times, tasks) <= MAX_CHANCE.value
+
+
+def _chance(times: int, of: int, tasks: int) -> float:
+    """Return the largest possible chance that any of some tasks is the last one so often by chance."""
+
+    def exactly(count: int) -> float:
+        ways = lgamma(of + 1) - lgamma(count + 1) - lgamma(of - count + 1)
+        return exp(ways - count * log(tasks) + (of - count) * log1p(-1 / tasks))
+
+    return tasks * sum(exactly(count) for count in range(times, of + 1))
+
+
+def _negotiations(trace: Trace, events: list[int]) -> dict[str, int] | None:
+    """Return the count and time of Horovod's negotiations that do not show the last rank.
+
+    None if the collective of `events` was not negotiated in a timeline.
+    """
+    known = trace.collective_waits["event"]
+    table = negotiations(trace.events)
+    if not set(table["rows"].explode()) & set(events):
+        return None
+    shown = table["rows"].explode().isin(known).groupby(level=0).any()
+    rows = table.loc[~shown, "event"].to_numpy(np.int64)
+    start = trace.events["start_ns"].to_numpy(np.int64)[rows]
+    end = start + trace.events["duration_ns"].to_numpy(np.int64)[rows]
+    covered = lengths(union(np.zeros(len(rows), np.int64), start, end), 1, 2)[:, 1]
+    return {"unnamed": len(rows), "unnamed_ns": int(covered.sum())}
 
 
 def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
@@ -188,12 +244,15 @@ def _word(key: str, figures: Figures) -> Texts:
     if more:
         advice = "Give it as much work as the others: compare batch sizes, sequence lengths and loops."
     if key == "straggler.collective":
-        one = (compared or {}).get("others") == 1
+        negotiated = figures["negotiations"]
+        other = "rank" if negotiated else "task"
+        waiting = f"{other} waits" if figures["others"] == 1 else f"{other}s wait"
+        met = "collectives whose negotiation names the ranks" if negotiated else "collectives"
         return Texts(
             f"{subject} is a straggler at collectives",
-            f"{subject} is last at {figures['last']} of {figures['barriers']} collectives. The other"
-            f" {'task waits' if one else 'tasks wait'} for it alone for {awaited}; longest in"
-            f" {step_name(figures)}, {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
+            f"{subject} is last at {figures['last']:,} of {figures['barriers']:,} {met}. The other {waiting}"
+            f" for it alone for {awaited}; longest in {step_name(figures)},"
+            f" {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}{_unnamed(negotiated)}"
             f"{clocks_sentence(figures['clocks_ns'], figures['ends_ns'])}",
             advice if more else f"{advice}another process on it, or input that arrives later.",
         )
@@ -216,13 +275,25 @@ def _word(key: str, figures: Figures) -> Texts:
     return Texts(f"{subject} is a straggler", f"{text}{more}{clocks_sentence(figures['clocks_ns'])}", advice)
 
 
+def _unnamed(negotiated: Figures | None) -> str:
+    """Describe the negotiations without ranks, in which Horovod does not show whom it waits for."""
+    if not negotiated or not negotiated["unnamed"]:
+        return ""
+    count = negotiated["unnamed"]
+    return (
+        f" {count:,} other negotiation{'s do' if count > 1 else ' does'} not name the ranks, and"
+        f" take{'' if count > 1 else 's'} {format_duration(negotiated['unnamed_ns'])}."
+    )
+
+
 def _headline(figures: Figures) -> str:
     subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
     share = step_time(figures["share"])
     if "barriers" not in figures:
         return f"{subject} still runs for {share} after all other tasks of its job are done."
     last, barriers = figures["last"], figures["barriers"]
-    others = "all others wait" if (figures["work"] or {}).get("others") != 1 else "the other task waits"
+    other = "rank" if figures["negotiations"] else "task"
+    others = "all others wait" if figures["others"] > 1 else f"the other {other} waits"
     which = f"all {barriers:,}" if last == barriers > 1 else f"{last:,} of {barriers:,}"
     return f"{subject} is late at {which} collectives: {others} for {share}."
 
@@ -254,7 +325,9 @@ def _summarise(figures: Figures) -> str:
     ]
     sentence = f"Tasks wait for the last one for {' and '.join(waits)}"
     if figures["share"] >= figures["threshold"] and not figures["reported"]:
-        sentence += not_reported("clocks do not show which task is late, or the last one only waits itself")
+        sentence += not_reported(
+            "clocks do not show which task is late, others are late as often, or the late one waits itself"
+        )
     return f"{sentence}."
 
 
@@ -264,6 +337,7 @@ RULE = Rule(
         "COLLECTIVE_SHARE": COLLECTIVE_SHARE,
         "END_SHARE": END_SHARE,
         "MIN_SPREAD_RATIO": MIN_SPREAD_RATIO,
+        "MAX_CHANCE": MAX_CHANCE,
         "MIN_BUSY_FRACTION": MIN_BUSY_FRACTION,
         "WORK_RATIO": WORK_RATIO,
     },

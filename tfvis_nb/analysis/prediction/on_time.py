@@ -20,7 +20,7 @@ def early_factors(trace: Trace, task: str) -> np.ndarray:
     """
     late = stragglers(trace)
     late = late[(late["task"].astype(str) == task).to_numpy()]
-    if late.empty:
+    if late.empty or task not in trace.events["task"].cat.categories:
         raise ValueError(Text("not_at_barriers", task=shown_task(task)))
     worst = late.loc[late.groupby("step")["sole_wait_ns"].idxmax()].set_index("step")
     first = trace.steps.set_index("step")["start_ns"].reindex(worst.index)

@@ -149,7 +149,7 @@ def _task_called(trace: Trace, name: str) -> str:
     for task in tasks:
         if name in (task, shown_task(task)):
             return task
-    at_barriers = stragglers(trace)["task"].astype(str).unique().tolist()
+    at_barriers = {*stragglers(trace)["task"].astype(str)} & {*tasks}
     known = [shown_task(task) for task in sorted(at_barriers or tasks, key=natural)]
     raise ValueError(Text("no_such_task", task=name, known=some_of(known, _MOST_TASKS)))
 

@@ -1,14 +1,11 @@
 """Horovod's own timeline: negotiation and communication of each tensor."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfvis_nb.core.format import format_duration, format_percent
-from tfvis_nb.core.intervals import union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.table import category, make_trace, masked
@@ -87,7 +84,7 @@ class HorovodReader:
             "bytes": masked(sizes, known & collective),
             "scheduled_ns": self._scheduled(columns, names, collective),
         }
-        notes = [Text("horovod_of_rank_0"), *_negotiation(columns, names)]
+        notes = [Text("horovod_of_rank_0")]
         return make_trace(columns, table, self._bars, origin=self._origin, notes=notes)
 
     def _scheduled(self, columns: Columns, activities: Sequence[str], collective: np.ndarray) -> Any:
@@ -102,32 +99,6 @@ class HorovodReader:
             elif collective[row] and thread in began:
                 scheduled[row], known[row] = began.pop(thread) + self._origin, True
         return masked(scheduled, known)
-
-
-def _negotiation(columns: Columns, names: Sequence[str]) -> list[str]:
-    """Return notes on the time spent negotiating, and on the rank that most often was the last one ready."""
-    begin, end = columns.start, columns.start + columns.duration
-    negotiates = np.array([name.startswith(_NEGOTIATE) for name in names], bool)
-    if not negotiates.any():
-        return []
-    held: dict[int, list[int]] = {}
-    ready: dict[int, list[str]] = {}
-    for row in np.lexsort((~negotiates, begin)).tolist():
-        last = held.setdefault(int(columns.thread[row]), [])
-        if negotiates[row]:
-            last.append(row)
-        elif names[row].isdecimal() and last and begin[row] <= end[last[-1]]:
-            ready.setdefault(last[-1], []).append(names[row])
-    rows = np.flatnonzero(negotiates)
-    negotiated = int(union(np.zeros(len(rows), np.int64), begin[rows], end[rows]).length.sum())
-    share = negotiated / max(int(end.max() - begin.min()), 1)
-    time = format_duration(negotiated)
-    notes: list[str] = [Text("horovod_negotiation", time=time, share=format_percent(share))]
-    latest = Counter(ranks[-1] for ranks in ready.values() if len(ranks) > 1)
-    if latest:
-        ((rank, times),) = latest.most_common(1)
-        notes.append(Text("horovod_last_rank", rank=rank, times=times, all=latest.total()))
-    return notes
 
 
 def _as_bar(event: Any) -> Any:
