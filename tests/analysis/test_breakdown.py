@@ -34,7 +34,9 @@ ROW = st.sampled_from(sorted(DEVICES)).flatmap(
             "duration_ns": st.integers(0, 20),
             "step": st.integers(-1, 2),
             "kind": st.sampled_from(events.KINDS),
-            "op": st.sampled_from(["MatMul", "IteratorGetNext", "launch", "MemcpyH2D", "MemcpyD2H", "train"]),
+            "op": st.sampled_from(
+                ["MatMul", "IteratorGetNext", "launch", "MemcpyH2D", "MemcpyD2H", "FunctionRun"]
+            ),
         }
     )
 )
@@ -100,7 +102,7 @@ BY_PRIORITY = {
     "host_compute_ns": ("op", "MatMul", CPU, "ops"),
     "runtime_ns": ("host", "TFE_Py_Execute", CPU, "python"),
     "preprocessing_ns": ("host", "Iterator::Prefetch", CPU, "tf_data_iterator_resource/1"),
-    "idle_ns": ("host", "train", CPU, "python"),
+    "idle_ns": ("host", "FunctionRun", CPU, "python"),
 }
 """One event of each activity, in the order of XProf's EventType, network and collectives in one place."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +47,33 @@ def check_sums(trace: Trace) -> None:
 @given(st.lists(ROW, min_size=1, max_size=14))
 def test_gaps_of_anything_add_up(rows: list[dict[str, Any]]) -> None:
     check_sums(any_trace(rows))
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(200))
+@given(st.lists(ROW, min_size=1, max_size=14))
+def test_only_recorded_launches_explain_gaps(rows: list[dict[str, Any]]) -> None:
+    trace = any_trace(rows)
+    edges = trace.edges
+    launched = {*edges["target"][edges["kind"] == "launch"].tolist()}
+    for gap in trace.idle_gaps.itertuples():
+        event = trace.events.loc[gap.cause_event] if gap.cause_event >= 0 else None
+        if event is not None and event["kind"] in ("kernel", "memcpy"):
+            known = gap.cause_event in launched or not pd.isna(event["scheduled_ns"])
+            assert known or gap.cause not in ("kernel gap", "late launch")
+
+
+@pytest.mark.parametrize("launch", [None, 25, 5])
+def test_copies_without_a_launch_wait_for_something_unknown(launch: int | None) -> None:
+    copies: list[dict[str, Any]] = [
+        {"name": name, "op": "MemcpyD2D", "start_ns": start, "duration_ns": 10, "kind": "memcpy"}
+        | {"lane": "stream:3", "device": GPU, "scheduled_ns": ready}
+        for name, start, ready in (("first", 0, None), ("second", 40, launch))
+    ]
+    causes = {None: ["unknown"], 25: ["kernel gap", "late launch"], 5: ["kernel gap"]}[launch]
+    assert [cause for _, cause, _ in told(built(copies))] == causes
+    path = built(copies).critical_path
+    assert ("kernel_gap" in path["category"].tolist()) == (launch is not None)
 
 
 @pytest.mark.parametrize("path", each([*step_stats_files(), *xspace_files()]))

@@ -79,7 +79,7 @@ def on_each_device(trace: Trace) -> Iterator[tuple[tuple[int, str, str], pd.Data
     for (step, task, name), rows in kernels.groupby(["step", "task", "device"], observed=True):
         where = (int(str(step)), str(task), str(name))
         launch = rows["scheduled_ns"].astype(object).where(rows["scheduled_ns"].notna(), 10**9)
-        yield where, rows.assign(order=launch).sort_values(["start_ns", "order"], kind="stable")
+        yield where, rows.assign(order=launch).sort_index().sort_values(["start_ns", "order"], kind="stable")
 
 
 def slow_gaps(trace: Trace) -> list[tuple[Any, ...]]:

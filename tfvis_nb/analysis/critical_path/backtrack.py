@@ -49,7 +49,8 @@ class _Visits(NamedTuple):
 class Backtracker:
     """Follows chains of awaited events back in time.
 
-    Attributes: `times` of the events; `dependencies`, ordered by time; `activity`, for each event the highest
+    Attributes: `times` of the events; `dependencies`, ordered by time; `launched`, whether an event has a
+    recorded launch, as a time or an event; `activity`, for each event the highest
     index in `tfvis_nb.analysis.events.activity.ACTIVITIES` among itself and the events that enclose it on its
     thread. Events that only wrap others on a thread are runtime.
     """
@@ -59,6 +60,8 @@ class Backtracker:
         self.dependencies = dependencies(trace, self.times)
         self.activity = _with_enclosing(self.times, activity(trace))
         target = self.dependencies.target
+        self.launched = self.times.known_ready.copy()
+        self.launched[target[self.dependencies.kind == KIND["launch"]]] = True
         self._by_target = np.argsort(target.astype(np.int32), kind="stable")
         self._first = np.searchsorted(target[self._by_target], np.arange(len(trace.events) + 1))
         before = np.arange(len(target))
@@ -180,8 +183,10 @@ class Backtracker:
         of_kind = [WAITS.index(_WAIT_OF_KIND.get(kind, "scheduling")) for kind in KINDS] + [_UNKNOWN]
         not_ready = np.array(of_kind)[waited_by]
         not_ready[times.thread[event] & (waited_by == KIND["thread"])] = _UNKNOWN
-        not_ready[times.received[event]] = WAITS.index("transfer_wait")
         on_device = times.device[event]
+        # Without a launch, the device may have waited for the host just as well.
+        not_ready[on_device & ~self.launched[event]] = _UNKNOWN
+        not_ready[times.received[event]] = WAITS.index("transfer_wait")
         ready = np.where(on_device, WAITS.index("launch_latency"), WAITS.index("queueing"))
         # The launch does not delay an event that was launched earlier.
         early = on_device & (times.ready[event] <= visits.released_at)

@@ -38,7 +38,7 @@ FIGURES: dict[str, str] = {
     "launch_latency": "From the call that launched a kernel or copy until it starts, although its stream "
     "is free, in ns.",
     "kernel_gap": "From the end of a kernel or copy to the start of the next one in its stream, or of one"
-    " that uses its output, if that one was launched before, in ns.",
+    " that uses its output, if that one is known to have been launched before, in ns.",
     "queueing": "From when an op was ready until it started, in ns: it waited for a thread.",
     "scheduling": "From the end of what an event waited for until the event was ready or started, in ns.",
     "unknown": "No record shows what was waited for, in ns.",

@@ -152,7 +152,8 @@ def on_devices(trace: Trace) -> OnDevices | None:
     launched = scheduled.notna().to_numpy()[here.event[rows]]
     launch = scheduled.to_numpy(np.int64, na_value=0)[here.event[rows]]
     device_row, start, end = here.device_row[rows], here.start[rows], here.end[rows]
-    order = np.lexsort((np.where(launched, launch, np.iinfo(np.int64).max), start, device_row))
+    known_first = np.where(launched, launch, np.iinfo(np.int64).max)
+    order = np.lexsort((here.event[rows], known_first, start, device_row))
     rows, launched, launch = rows[order], launched[order], launch[order]
     device_row, start, end = device_row[order], start[order], end[order]
     reached = pd.Series(end).groupby(device_row).cummax().to_numpy()
