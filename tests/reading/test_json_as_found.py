@@ -195,6 +195,19 @@ def test_a_cut_file_is_read_up_to_its_end(bare: bool) -> None:
             assert [id_of(note) for note in notes] == ["json_not_closed"] * (not bare)
 
 
+@pytest.mark.parametrize("cut", ["2]", "]", '"b'])
+@pytest.mark.parametrize("damaged", [range(0, 700, 4), range(100, 620), range(520)])
+def test_many_cut_events_cost_no_others(cut: str, damaged: range) -> None:
+    rows = [json.dumps(bar(number, a="b", more=[1, 2])) for number in range(700)]
+    for number in damaged:
+        rows[number] = rows[number][: rows[number].rindex(cut)]
+    events, _, notes = parsed(f'{{"traceEvents": [{", ".join(rows)}]}}'.encode())
+    whole = [number for number in range(700) if number not in damaged]
+    assert [event["name"] for event in events] == [f"op {number}" for number in whole]
+    (figures,) = figures_of(notes, "json_damage_skipped")
+    assert figures["places"] == (len(damaged) if damaged.step > 1 else 1)
+
+
 def _texts() -> st.SearchStrategy[str]:
     return st.text(st.sampled_from('ab{}[],:"\\ \n\u00fc'), max_size=6)
 

@@ -9,7 +9,6 @@ import json
 import re
 from collections import Counter
 from contextlib import suppress
-from itertools import islice
 from typing import Any, NamedTuple
 
 EVENTS = "traceEvents"
@@ -104,8 +103,8 @@ class Lenient:
         self._depth = 0
         self.repairs: Counter[str] = Counter()
 
-    def value(self, at: int) -> tuple[Any, int]:
-        """Return the value at a position, and its end."""
+    def value(self, at: int, *, listed: bool = False) -> tuple[Any, int]:
+        """Return the value at a position, and its end; `listed` is whether it is in a list."""
         at = _skip(self._text, at)
         first = self._text[at : at + 1]
         if first == '"':
@@ -116,20 +115,26 @@ class Lenient:
         if self._depth > _DEEPEST:
             raise DamageError(at, "nested too deeply")
         made: Any = {} if first == "{" else []
-        end = self.members(at + 1, made) if first == "{" else self._elements(at + 1, made)
+        end = self.members(at + 1, made, listed=listed) if first == "{" else self._elements(at + 1, made)
         self._depth -= 1
         return made, end
 
-    def members(self, at: int, made: dict[str, Any], until: str | None = None) -> int:
+    def members(
+        self, at: int, made: dict[str, Any], until: str | None = None, *, listed: bool = False
+    ) -> int:
         """Read members into `made`, up to the end of their object, or to the list of the member `until`.
 
+        An object that is `listed` is no event: an event that was cut off in a list is followed by others.
         Returns the position after the bracket that closes the object, or opens this list.
         """
         at = _skip(self._text, at)
         while self._text[at : at + 1] != "}":
             if self._text[at : at + 1] != '"':
                 raise self._unexpected(at, "expecting a name in quotes")
+            begin = at
             key, at = self._string(at)
+            if listed and key == "ph":
+                raise DamageError(begin, "unexpected event")
             at = _skip(self._text, at)
             if self._text[at : at + 1] != ":":
                 raise self._unexpected(at, "expecting ':'")
@@ -143,7 +148,7 @@ class Lenient:
     def _elements(self, at: int, made: list[Any]) -> int:
         at = _skip(self._text, at)
         while self._text[at : at + 1] != "]":
-            value, at = self.value(at)
+            value, at = self.value(at, listed=True)
             made.append(value)
             at = self._comma(at, "]")
         return at + 1
@@ -345,8 +350,10 @@ def _resume(
     following = _LIST.search(text, at)
     whole = whole or following is not None
     limit = following.start() if following else len(text)
-    for match in islice(_OBJECT.finditer(text, at + 1, limit), _MOST_TRIES):
+    for tries, match in enumerate(_OBJECT.finditer(text, at + 1, limit)):
         begin = match.start()
+        if tries >= _MOST_TRIES and not _is_member(text, begin):
+            return begin, False, False
         try:
             event, end = read_value(text, begin, decoder, Counter())
         except DamageError as error:

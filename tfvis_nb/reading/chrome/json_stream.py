@@ -82,6 +82,7 @@ class _Problems:
 
     repairs: Counter[str] = field(default_factory=Counter)
     places: int = 0
+    until: int = -1
     skipped: int = 0
     first: int = 0
     reason: str = ""
@@ -278,7 +279,8 @@ class Document:
             begin, end, byte = (start + _bytes(text, at) for at in (gap.start, gap.end, gap.at))
             if not self._problems.places:
                 self._problems.first, self._problems.reason = self._source.position(byte), gap.reason
-            self._problems.places += 1
+            self._problems.places += begin != self._problems.until
+            self._problems.until = end
             self._problems.skipped += self._source.size(begin, end)
 
     def _check_some(self) -> None:
