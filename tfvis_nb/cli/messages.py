@@ -35,7 +35,7 @@ def _run_metadata(data: bytes, label: str) -> list[bytes]:
     from tfvis_nb.reading.pickles.reader import is_pickle, messages
     from tfvis_nb.reading.protobuf.wire import delimited
     from tfvis_nb.reading.stepstats.recognition import kind_of
-    from tfvis_nb.reading.stepstats.textproto import is_text, to_binary
+    from tfvis_nb.reading.stepstats.text_messages import is_text, to_binary
 
     if is_pickle(data):
         with gate(label):

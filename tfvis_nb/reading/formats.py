@@ -9,13 +9,11 @@ from tfvis_nb.reading import parquet, tensorboard
 from tfvis_nb.reading.chrome import reader as chrome
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles import reader as pickles
-from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.pieces import Piece
-from tfvis_nb.reading.stepstats import local_trace, message_json, textproto
+from tfvis_nb.reading.stepstats import local_trace, text_messages
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.local_trace import is_local_trace
-from tfvis_nb.reading.stepstats.message_json import is_message_json
 from tfvis_nb.reading.stepstats.recognition import foreign
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.xspace import reader as xspace
@@ -40,16 +38,11 @@ class Format(NamedTuple):
     titled: bool = False
 
 
-def _read_text(data: Data, label: str, *, room: Room) -> RecordedStep:
-    binary, notes = textproto.to_binary(data, label)
-    step = decode(binary, label, room=room)
-    step.notes += notes
-    return step
-
-
 FORMATS = (
     Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read, ("allowance",), titled=True),
-    Format("JSON of RunMetadata or StepStats", is_message_json, message_json.read, ("room",)),
+    Format(
+        "JSON of RunMetadata or StepStats", text_messages.is_message_json, text_messages.read_json, ("room",)
+    ),
     Format("Chrome trace events", chrome.is_json, chrome.read),
     Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read, ("allowance",)),
     Format(
@@ -57,7 +50,7 @@ FORMATS = (
     ),
     Format("a local.trace of TensorFlow 1.14 to 2.0", is_local_trace, local_trace.read, ("room",)),
     Format("a TensorBoard event file", tensorboard.is_event_file, tensorboard.read, ("allowance",)),
-    Format("text RunMetadata or StepStats", textproto.is_text, _read_text, ("room",)),
+    Format("text RunMetadata or StepStats", text_messages.is_text, text_messages.read_text, ("room",)),
     Format("binary RunMetadata or StepStats", lambda data: not foreign(data), decode, ("room",)),
 )
 

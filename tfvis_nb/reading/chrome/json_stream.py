@@ -1,6 +1,5 @@
 """Parse JSON trace events piece by piece, so that a large file is never completely in memory as objects."""
 
-import codecs
 import json
 import re
 from collections import Counter
@@ -16,6 +15,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.chrome.damaged_json import DamageError, Gap, find_events, read_behind, read_events
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
+from tfvis_nb.reading.sources.encodings import EncodedText, start_of_text
 from tfvis_nb.texts import Text
 
 CHUNK = 1 << 22
@@ -33,47 +33,13 @@ _SPACE = re.compile(rb"[ \t\r\n]*")
 _SEPARATORS = re.compile(rb"[ \t\r\n\],]*")
 _LIST_OF_OBJECTS = re.compile(rb"[ \t\r\n]*\[\s*(\[\s*)?\{")
 _NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
-_BOM = b"\xef\xbb\xbf"
 _EXACT = 1 << 43
 """Larger microseconds lose fractions as floats; epoch times are larger."""
 
 
 def is_json(data: Data) -> bool:
     """Return whether `data` starts like a JSON object or an array of objects, in any Unicode encoding."""
-    return _START.match(_Source(bytes(data[:4096])).data.removeprefix(_BOM)) is not None
-
-
-class _Source:
-    """The bytes of a file as UTF-8, with their positions in the file."""
-
-    def __init__(self, content: bytes) -> None:
-        encoding: str = json.detect_encoding(content[:4])
-        is_utf8 = encoding.startswith("utf-8") or (encoding.startswith("utf-16-") and not _is_utf16(content))
-        self._encoding: str | None = None
-        self._before = 0
-        self.data = content
-        if is_utf8:
-            return
-        if encoding in ("utf-16", "utf-32"):  # a mark at the start gives the order of bytes
-            encoding += "-le" if content.startswith(codecs.BOM_UTF16_LE) else "-be"
-            self._before = len("\ufeff".encode(encoding))
-        self._encoding = encoding
-        self.data = content[self._before :].decode(encoding, "replace").encode("utf-8", "replace")
-
-    def position(self, at: int) -> int:
-        """Return the position in the file of a byte of `data`."""
-        return self._before + self.size(0, at)
-
-    def size(self, begin: int, end: int) -> int:
-        """Return the length in the file of a part of `data`."""
-        if self._encoding is None:
-            return end - begin
-        return len(self.data[begin:end].decode("utf-8", "replace").encode(self._encoding, "replace"))
-
-
-def _is_utf16(content: bytes) -> bool:
-    """Return whether every other byte at the start is 0: a single one may be damage."""
-    return not (any(content[:16:2]) and any(content[1:16:2]))
+    return _START.match(start_of_text(data)) is not None
 
 
 @dataclass
@@ -115,7 +81,7 @@ class Document:
     events. `place` is where the document starts in the file, and the number of bytes to the file's end.
     """
 
-    def __init__(self, source: _Source, start: int, label: str) -> None:
+    def __init__(self, source: EncodedText, start: int, label: str) -> None:
         self._source = source
         self._data = source.data
         self._label = label
@@ -306,10 +272,10 @@ class Document:
 
 def documents(data: Data, label: str) -> Iterator[Document]:
     """Yield the JSON documents of `data`, nearly always one; read each before requesting the next."""
-    source = _Source(bytes(data))
+    source = EncodedText(bytes(data))
     content = source.data
     count = 0
-    at = len(_BOM) if content.startswith(_BOM) else 0
+    at = 0
     between = _SPACE
     if _is_list_of_documents(content, at):
         at = content.index(b"[", at) + 1

@@ -8,6 +8,7 @@ from itertools import islice
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
+from tfvis_nb.reading.sources.encodings import start_of_text
 from tfvis_nb.texts import Text
 
 _SQLITE = b"SQLite format 3"
@@ -22,8 +23,6 @@ _MAGIC = (
     (b"\x93NUMPY", "is_numpy"),
     (_SQLITE, "is_sqlite"),
     (b"BZh", "is_bzip2"),
-    (b"\xff\xfe", "is_utf16"),
-    (b"\xfe\xff", "is_utf16"),
     # Versions of protobuf since 2023 write it in C++, followed by blanks that vary.
     (b"goo.gle/debug", "is_debug_string"),
     (b"\x28\xb5\x2f\xfd", "is_zstandard"),
@@ -58,6 +57,7 @@ def describe(data: Data) -> str:
     head = bytes(data[:4096])
     if head.startswith(_SQLITE) and head[_APPLICATION_AT:].startswith(_SESSION):
         return Text("is_session")
+    head = start_of_text(data)
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return Text(what)
@@ -65,7 +65,7 @@ def describe(data: Data) -> str:
         return Text("is_perfetto")
     if message := _message(data):
         return Text(message)
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    text = head.lstrip(b" \t\r\n")
     if re.match(rb"<(?:!doctype|html|svg|\?xml)", text, re.IGNORECASE):
         return Text("is_web_page")
     # Bytes of 0x80 and above are text if they are UTF-8; the last character of the head may be cut off.
