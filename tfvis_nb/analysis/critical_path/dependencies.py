@@ -17,7 +17,7 @@ from tfvis_nb.analysis.critical_path.peers import channels, copies_of_received, 
 from tfvis_nb.analysis.critical_path.threads import calls, executor_turns, thread_order
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
-from tfvis_nb.analysis.events.activity import activity
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
@@ -75,7 +75,8 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
     ]
     known = concat_dependencies(parts)
     either = distinct_numbers(np.concatenate([given, taken]))
-    every = concat_dependencies([known, _guesses(times, known, either)])
+    ahead = activity(trace) == NUMBER["preprocessing"]
+    every = concat_dependencies([known, _guesses(times, known, either, ahead)])
     return every.take(np.lexsort((_turns(every), every.released_at, every.satisfied_at)))
 
 
@@ -146,10 +147,11 @@ def _moved(times: Times, source: np.ndarray, target: np.ndarray) -> list[Depende
     ]
 
 
-def _guesses(times: Times, known: Dependencies, linked: np.ndarray) -> Dependencies:
+def _guesses(times: Times, known: Dependencies, linked: np.ndarray, ahead: np.ndarray) -> Dependencies:
     """For events without a known dependency, return the last end on their task, or the start of a link.
 
-    A thread that was idle for long did not wait for its previous work: something woke it.
+    A thread that was idle for long did not wait for its previous work: something woke it. Work of the input
+    pipeline, which runs `ahead` of the steps, neither starts them nor is started by them.
     """
     is_start = known.satisfied_at == times.start[known.target]
     slept = times.thread[known.target] & (known.kind == KIND["thread"])
@@ -160,9 +162,10 @@ def _guesses(times: Times, known: Dependencies, linked: np.ndarray) -> Dependenc
     took_time = np.flatnonzero(times.counts & (times.end > times.start))
     event = np.concatenate([took_time, linked])
     when = np.concatenate([times.end[took_time], times.start[linked]])
-    by_time = Executions(times.task[event], when, when, np.arange(len(event)))
+    where = times.task * 2 + ahead
+    by_time = Executions(where[event], when, when, np.arange(len(event)))
     # A link cannot wait for its own start.
-    before = by_time.latest(times.task[target], times.start[target] - np.isin(target, linked))
+    before = by_time.latest(where[target], times.start[target] - np.isin(target, linked))
     source, released_at, target = event[before[before >= 0]], when[before[before >= 0]], target[before >= 0]
     # A thread that wakes up while its task is in a collective most likely works for it.
     collective = np.flatnonzero(is_kind(times.events, "collective") & times.thread)

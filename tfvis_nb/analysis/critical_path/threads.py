@@ -74,16 +74,39 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     later = np.append(False, call[1:] == call[:-1])
     peers = later & ~beginning(times.events["op"], _BEGIN)[given]
     before, after = taken[latest[np.flatnonzero(peers) - 1]], taken[peers]
-    final = np.flatnonzero(np.append(call[1:] != call[:-1], True))
-    last, caller = taken[latest[final]], call[final]
+    last, caller = _last_ended(times, taken, call)
     waits = np.isin(activity[caller], [NUMBER[name] for name in _CALLERS])
-    waits &= (times.end[last] > times.start[caller]) & (times.end[last] <= times.end[caller])
     last, caller = last[waits], caller[waits]
     return [
         times.until_start(before, after, "call"),
         times.until_start(given[~peers], taken[~peers], "control"),
         times.dependencies(last, times.end[last], caller, times.end[last], "call"),
     ]
+
+
+def _last_ended(times: Times, taken: np.ndarray, call: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each call the work for it that ended last before it returned, and the call.
+
+    A thread of the runtime often goes on for a while after it has released the caller
+    (``ExecutorState::Process`` of TensorFlow 2.15 to 2.20), so what is nested in its row counts too.
+    """
+    of = np.full(len(times.start), -1, np.int64)
+    of[taken] = call
+    outer = times.parent.copy()
+    inner = np.flatnonzero((outer >= 0) & (of < 0))
+    # Each round doubles the number of enclosing events.
+    while len(inner):
+        of[inner] = of[outer[inner]]
+        inner = inner[of[inner] < 0]
+        outer[inner] = outer[outer[inner]]
+        inner = inner[outer[inner] >= 0]
+    ended = np.flatnonzero(of >= 0)
+    caller = of[ended]
+    within = (times.end[ended] > times.start[caller]) & (times.end[ended] <= times.end[caller])
+    ended, caller = ended[within], caller[within]
+    order = np.lexsort((times.end[ended], caller))
+    final = order[np.append(np.diff(caller[order]) != 0, True)[: len(order)]]
+    return ended[final], caller[final]
 
 
 def _caller(times: Times, taken: np.ndarray, given: np.ndarray) -> np.ndarray:
