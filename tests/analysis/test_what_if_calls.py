@@ -1,0 +1,104 @@
+"""Predictions for profiles, in which a Python call waits for work on other threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.made_steps import built
+from tfvis_nb import Trace
+from tfvis_nb.analysis import what_if
+
+
+def _row(op: str, start: int, end: int, lane: str = "python", kind: str = "host", **more: Any) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "lane": lane,
+        "name": op,
+        "op": op,
+        "start_ns": start,
+        "duration_ns": end - start,
+        **more,
+    }
+
+
+def _call(matmul: int, tail: int, late: int) -> Trace:
+    """A call that returns `tail` after its op, whose thread goes on for `late` after the return."""
+    done = 12 + matmul
+    return built(
+        [
+            _row("FunctionRun", 0, done + tail, produced=1),
+            _row("ExecutorState::Process", 10, done + tail + late, "tf_Compute/1", consumed=1),
+            _row("MatMul", 12, done, "tf_Compute/1", "op"),
+        ]
+    )
+
+
+@given(st.integers(1, 1000), st.integers(1, 100), st.integers(-1, 100), st.sampled_from([0, 0.5, 1, 3]))
+def test_calls_wait_for_ops_within_threads_that_go_on(
+    matmul: int, tail: int, late: int, factor: float
+) -> None:
+    found = what_if(_call(matmul, tail, late), ops={"MatMul": factor})
+    (call,) = found.events.loc[found.events["op"] == "FunctionRun", "duration_ns"]
+    assert call == round(12 + factor * matmul + tail)
+    assert found.drift == 0
+
+
+def test_calls_do_not_wait_for_work_after_their_return() -> None:
+    trace = built(
+        [
+            _row("FunctionRun", 0, 50, produced=1),
+            _row("ExecutorState::Process", 10, 200, "tf_Compute/1", consumed=1),
+            _row("Add", 12, 40, "tf_Compute/1", "op"),
+            _row("MatMul", 45, 190, "tf_Compute/1", "op"),
+        ]
+    )
+    found = what_if(trace, ops={"MatMul": 0})
+    assert found.events.loc[found.events["op"] == "FunctionRun", "duration_ns"].tolist() == [50]
+    found = what_if(trace, ops={"Add": 0})
+    assert found.events.loc[found.events["op"] == "FunctionRun", "duration_ns"].tolist() == [22]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_free_input_does_not_wait_for_the_pipeline(steps: int) -> None:
+    """The pipeline keeps its pace, and ends an element right before a step asks for the next."""
+    period, rows = 2_000_000, []
+    for step in range(steps):
+        at = step * period
+        inside, outside = {"step": step}, {"step": -1}
+        rows += [
+            _row("train", at, at + 1_600_000, **inside),
+            _row("FunctionRun", at + 50_000, at + 100_000, produced=2 * step, **inside),
+            _row(
+                "ExecutorState::Process",
+                at + 60_000,
+                at + 90_000,
+                "tf_Compute/1",
+                consumed=2 * step,
+                produced=2 * step + 1,
+                **inside,
+            ),
+            _row("PrefetchProduce", at - 1_906_000, at + 93_000, "tf_data_iterator_resource/1", **outside),
+            _row(
+                "IteratorGetNextOp::DoCompute",
+                at + 95_000,
+                at + 1_500_000,
+                "tf_data_iterator_get_next/1",
+                **outside,
+            ),
+            _row(
+                "ExecutorState::ProcessAsync::Done",
+                at + 1_510_000,
+                at + 1_520_000,
+                "tf_data_iterator_get_next/1",
+                consumed=2 * step + 1,
+                **inside,
+            ),
+            _row("MatMul", at + 1_530_000, at + 1_580_000, "tf_Compute/1", "op", **inside),
+        ]
+    found = what_if(built(rows), activities={"input": 0})
+    assert found.drift == 0
+    assert found.times["predicted_ns"].tolist() == [195_000] * steps
