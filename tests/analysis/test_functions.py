@@ -245,6 +245,47 @@ def test_the_finding_names_the_argument_and_the_time() -> None:
     assert row["events"] == [3, 5, 7]
 
 
+def first_runs(*, traced: bool = True) -> Trace:
+    """Make two steps that call a function: 10 ns before tracing, 40 tracing, 30 preparing, 20 running."""
+    rows, lanes = [], []
+    for step in range(2):
+        at, run = 1000 * step, 85 if traced else 5
+        rows += [
+            call("f", at, run + 30, traced=traced, count=step + 2),
+            *([building(at + 10, 40)] if traced else []),
+            ("EagerLocalExecute", at + run - 3 - 30 * traced, 30 * traced + 25, ""),
+            ("KernelAndDeviceFunc::Run", at + run - 2, 24, ""),
+            ("FunctionRun", at + run, 20, ""),
+            ("ExecutorState::Process", at + run + 5, 10, ""),
+        ]
+        lanes += ["python"] * (4 + traced) + ["tf_Compute/1"]
+    table = trace_of(*rows, lanes=lanes).events
+    step = table["start_ns"].to_numpy() // 1000
+    links = {"produced": "FunctionRun", "consumed": "ExecutorState::Process"}
+    nested = {name: pa.array(step + 1, mask=(table["op"] != op).to_numpy()) for name, op in links.items()}
+    return Trace(table.assign(step=step.astype(np.int32)), nested=pa.table(nested))
+
+
+def test_tracing_includes_the_first_run_until_it_starts() -> None:
+    trace = first_runs()
+    assert figures(functions(trace), "name", "traces", "tracing_ns") == {"f": (2, 170)}
+    assert trace.breakdown["compile_ns"].tolist() == [85] * len(trace.breakdown)
+    row = trace.findings.set_index("id").loc["retracing"]
+    assert (row["share"], row["figures"]["here_ns"]) == (pytest.approx(85 / 115), 85)
+    path = trace.critical_path.groupby("category", observed=True)["duration_ns"].sum()
+    assert path["compile"] == 2 * (85 + 10)
+
+
+def test_without_tracing_a_run_keeps_its_work() -> None:
+    trace, plain = first_runs(), first_runs(traced=False)
+    assert plain.breakdown["compile_ns"].sum() == 0
+    found = trace.what_if(activities={"compile": 0})
+    assert found.drift == 0
+    assert found.times["predicted_ns"].tolist() == [20, 20]
+    of_run = found.events["op"].isin(["FunctionRun", "ExecutorState::Process"])
+    assert found.events.loc[of_run, "duration_ns"].tolist() == [20, 10] * 2
+
+
 def test_no_time_is_reported_twice() -> None:
     shares = again("", "shape", "shape", "shape").findings.set_index("id")["share"]
     assert shares["retracing"] == pytest.approx(120 / 400)

@@ -13,7 +13,9 @@ from tfvis_nb import Trace
 from tfvis_nb.analysis import what_if
 
 
-def _row(op: str, start: int, end: int, lane: str = "python", kind: str = "host", **more: Any) -> dict[str, Any]:
+def _row(
+    op: str, start: int, end: int, lane: str = "python", kind: str = "host", **more: Any
+) -> dict[str, Any]:
     return {
         "kind": kind,
         "lane": lane,

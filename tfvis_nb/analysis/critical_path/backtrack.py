@@ -7,6 +7,7 @@ import numpy as np
 from tfvis_nb.analysis.critical_path.dependencies import dependencies
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, KINDS, Times
 from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.events.traced_calls import traced_calls
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import bisect_ranges
 from tfvis_nb.core.trace import Trace
@@ -52,13 +53,15 @@ class Backtracker:
     Attributes: `times` of the events; `dependencies`, ordered by time; `launched`, whether an event has a
     recorded launch, as a time or an event; `activity`, for each event the highest
     index in `tfvis_nb.analysis.events.activity.ACTIVITIES` among itself and the events that enclose it on its
-    thread. Events that only wrap others on a thread are runtime.
+    thread. Events that only wrap others on a thread are runtime. A call that traces compiles until its new
+    graph runs.
     """
 
     def __init__(self, trace: Trace) -> None:
         self.times = Times(trace)
         self.dependencies = dependencies(trace, self.times)
         self.activity = _with_enclosing(self.times, activity(trace))
+        self.activity[traced_calls(trace).rows] = NUMBER["compile"]
         target = self.dependencies.target
         self.launched = self.times.known_ready.copy()
         self.launched[target[self.dependencies.kind == KIND["launch"]]] = True

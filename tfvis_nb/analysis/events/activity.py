@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.nesting import WAITING
+from tfvis_nb.analysis.events.traced_calls import tracing_spans
 from tfvis_nb.core.categories import beginning, containing, is_kind, map_categories
 from tfvis_nb.core.devices import ACCELERATOR, HOROVOD
 from tfvis_nb.core.per_trace import per_trace
@@ -94,7 +95,8 @@ def activity(trace: Trace) -> np.ndarray:
     * ``communication``: tensors received from other tasks; collectives of ops and of NCCL, waits included.
     * ``launch``: calls that launch kernels and copies, executor rows of an accelerator's ops, and the
       executor on the host (``ExecutorState::Process``) where the task has an accelerator.
-    * ``compile``: tracing and compiling functions.
+    * ``compile``: tracing and compiling functions. In `during_steps` tracing lasts from the start of the call
+      that traces until the new graph runs.
     * ``host_compute``: ops on a CPU.
     * ``runtime``: Python and the runtime around ops, working or waiting for a call; the trace does not show
       which.
@@ -184,7 +186,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     step = events["step"].to_numpy(np.int64)
-    own_start, own_end = within_steps(trace)
+    own_start, own_end = tracing_spans(trace, *within_steps(trace))
     inside = np.flatnonzero((step != NO_STEP) & ((own_start < own_end) | (start == end)))
     steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
     outside = step == NO_STEP

@@ -11,16 +11,20 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.nesting import parents, self_times_of
+from tfvis_nb.analysis.events.traced_calls import (
+    CALL_MARK,
+    function_calls,
+    graph_buildings,
+    traced_calls,
+    tracing_spans,
+)
 from tfvis_nb.analysis.functions.jitted import add_python, count_jitted, jitted_events
-from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.tracings import TRACING
 
-_MARK = "tf_function_call="
-_TRACED = re.compile(rf"(?:^|\s){_MARK}traced\b")
+_TRACED = re.compile(rf"(?:^|\s){CALL_MARK}traced\b")
 _COUNT = re.compile(r"(?:^|\s)tracing_count=(\d{1,9})(?!\d)")
-_BUILDING = "tf.function-graph_building"
 
 
 class FunctionEvents(NamedTuple):
@@ -30,7 +34,8 @@ class FunctionEvents(NamedTuple):
       it traced its function), ``timed`` (whether all of these are events) and ``again`` (whether the function
       had been traced before).
     - `tracings`: ``event``, ``call`` (a row of `calls`, -1 outside calls), ``task``, ``name`` (empty if not
-      known), ``start_ns``, ``own_ns``, without those within it, ``again``, and the fields of
+      known), ``start_ns`` and ``end_ns`` (of a call that also runs the new graph: from its start until then),
+      ``own_ns``, without those within it, ``again``, and the fields of
       `tfvis_nb.core.tracings.TYPE`, None if not recorded.
     - `compilations`: ``event``, ``call``.
     """
@@ -44,11 +49,7 @@ class FunctionEvents(NamedTuple):
 def function_events(trace: Trace) -> FunctionEvents:
     """Find the calls of functions, and the tracings and compilations in each."""
     events = trace.events
-    is_host = is_kind(events, "host")
-    is_call = is_host.copy()
-    marked = events["detail"][is_host].str.contains(_MARK, regex=False)
-    is_call[is_host] = marked.fillna(value=False).to_numpy(bool)
-    is_tracing = is_host & ~is_call & map_categories(events["op"], lambda text: text == _BUILDING)
+    is_call, is_tracing = function_calls(trace), graph_buildings(trace)
     jitted = jitted_events(trace)
     is_call, is_tracing = is_call | jitted.calls, is_tracing | jitted.lowerings
     is_compiling = (activity(trace) == NUMBER["compile"]) & ~is_call & ~is_tracing
@@ -62,8 +63,11 @@ def function_events(trace: Trace) -> FunctionEvents:
     # call.
     tracings["call"] = number[outer[rows]]
     duration = events["duration_ns"].to_numpy(np.int64)
-    tracings["start_ns"] = events["start_ns"].to_numpy(np.int64)[rows]
+    start = events["start_ns"].to_numpy(np.int64)
+    first, last = tracing_spans(trace, start, start + duration)
+    tracings["start_ns"], tracings["end_ns"] = first[rows], last[rows]
     tracings["own_ns"] = _own(rows, outer, is_tracing, duration)
+    _add_first_runs(trace, tracings)
     calls["duration_ns"] = duration[is_call]
     calls["self_ns"] = self_times_of(trace)[0][is_call]
     add_python(events, calls, tracings, outer)
@@ -92,6 +96,15 @@ def _own(rows: np.ndarray, outer: np.ndarray, is_tracing: np.ndarray, duration: 
     np.subtract.at(own, around[inner], duration[rows[inner]])
     own_ns: np.ndarray = np.maximum(own[rows], 0)
     return own_ns
+
+
+def _add_first_runs(trace: Trace, tracings: pd.DataFrame) -> None:
+    """Add to the last tracing of each call what the call does before and after its tracings."""
+    duration = trace.events["duration_ns"].to_numpy(np.int64)[tracings["event"]]
+    inside = pd.Series(duration).groupby(tracings["call"].to_numpy()).transform("sum").to_numpy()
+    last = tracings["event"].isin(traced_calls(trace).tracing).to_numpy()
+    added = (tracings["end_ns"] - tracings["start_ns"]).to_numpy() - inside
+    tracings.loc[last, "own_ns"] += np.maximum(added[last], 0)
 
 
 def _outside(outer: np.ndarray, events: np.ndarray, passed: np.ndarray) -> np.ndarray:

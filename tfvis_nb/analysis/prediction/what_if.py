@@ -13,6 +13,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
+from tfvis_nb.analysis.events.traced_calls import traced_calls
 from tfvis_nb.analysis.prediction.changed_events import OF_OPS, SELECTORS, names_of, with_nested, work_of
 from tfvis_nb.analysis.prediction.gpu_speed import gpu_factors
 from tfvis_nb.analysis.prediction.on_time import early_factors
@@ -71,6 +72,7 @@ def what_if(
         Likewise by activity. ``{"launch": 0}`` makes launches free, including the time from a launch to its
         kernel. ``{"input": 0}`` makes input free: no step waits for it. ``{"communication": "hidden"}`` hides
         communication; its factor also applies to the time from the end of an op until its tensor is sent.
+        ``{"compile": 0}`` removes tracing and the preparation of new graphs, but not their first run.
         ``h2d``, ``d2h`` and ``d2d`` are copies.
     on_time
         A task that arrives at each barrier no later than the last of the others: ``"worker 1"`` or its full
@@ -187,6 +189,9 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
                 altered.factor[:] *= gpu_factors(trace, chosen, name)
                 continue
             chosen = with_nested(trace, chosen)
+            if (subject, name) == ("activities", "compile"):
+                # What these events enclose also runs in calls that do not trace.
+                chosen |= traced_calls(trace).rows
             altered.factor[chosen] *= how
             if subject == "activities":
                 lags = np.isin(table.kind, [KIND[kind] for kind in _LAGS.get(name, ())])

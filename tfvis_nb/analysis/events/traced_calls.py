@@ -1,0 +1,84 @@
+"""Calls of a ``tf.function`` that trace it and then run the new graph for the first time.
+
+TensorFlow only records an event for building the graph. Before that, the call looks for a graph that fits its
+arguments. After it, the first run places and optimizes the new graph (``EagerLocalExecute`` until
+``FunctionRun`` in TensorFlow 2.15 to 2.21), which can take as long as building it.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tfvis_nb.analysis.events.nesting import parents
+from tfvis_nb.core.categories import beginning, is_kind, map_categories
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.trace import Trace
+
+CALL_MARK = "tf_function_call="
+"""Marks the calls of functions in their details."""
+BUILDING = "tf.function-graph_building"
+
+_RUN = re.compile(r"FunctionRun$")
+
+
+class TracedCalls(NamedTuple):
+    """Calls that trace a function and run it: one entry per call, except `rows`."""
+
+    call: np.ndarray
+    """Event of the call."""
+    tracing: np.ndarray
+    """Event of its last tracing."""
+    ready_ns: np.ndarray
+    """When the new graph runs (epoch ns)."""
+    rows: np.ndarray
+    """Mask of all events: the calls, and what they do on their threads until the graph runs."""
+
+
+def function_calls(trace: Trace) -> np.ndarray:
+    """Return a mask of the calls of ``tf.function``."""
+    found = is_kind(trace.events, "host")
+    marked = trace.events["detail"][found].str.contains(CALL_MARK, regex=False)
+    found[found] = marked.fillna(value=False).to_numpy(bool)
+    return found
+
+
+def graph_buildings(trace: Trace) -> np.ndarray:
+    """Return a mask of the events that build the graph of a ``tf.function``."""
+    building = map_categories(trace.events["op"], lambda op: op == BUILDING)
+    return is_kind(trace.events, "host") & building & ~function_calls(trace)
+
+
+@per_trace
+def traced_calls(trace: Trace) -> TracedCalls:
+    """Find the calls that trace a function and run it, unlike calls that become part of another graph."""
+    events = trace.events
+    is_call, is_building = function_calls(trace), graph_buildings(trace)
+    building = np.flatnonzero(is_building)
+    start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
+    is_run = is_kind(events, "host") & beginning(events["op"], _RUN)
+    run = np.flatnonzero(is_run)
+    outer, of_run = (parents(events, is_call | inner) for inner in (is_building, is_run))
+    found: dict[int, tuple[int, int]] = {}
+    for tracing in building.tolist() if is_call.any() else []:
+        call = int(outer[tracing])
+        runs = start[run[(of_run[run] == call) & (start[run] >= end[tracing])]]
+        if call >= 0 and is_call[call] and len(runs):
+            found[call] = (tracing, int(runs.min()))
+    rows = np.zeros(len(events), bool)
+    lanes = [events[name].cat.codes.to_numpy() for name in ("task", "device", "lane")]
+    for call, (_, ready) in found.items():
+        within = slice(call, int(np.searchsorted(start, ready)))
+        rows[within] |= np.all([lane[within] == lane[call] for lane in lanes], axis=0)
+    table = np.array([(call, *rest) for call, rest in found.items()], np.int64).reshape(-1, 3)
+    return TracedCalls(table[:, 0], table[:, 1], table[:, 2], rows)
+
+
+def tracing_spans(trace: Trace, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return starts and ends of all events in which tracings start with their call and end with its run."""
+    found = traced_calls(trace)
+    start, end = start.copy(), end.copy()
+    start[found.tracing] = start[found.call]
+    end[found.tracing] = np.minimum(found.ready_ns, end[found.call])
+    return start, end
