@@ -48,8 +48,13 @@ HEAD = ("what", "measured", "against", "ratio", "wanted", "kept")
 
 def show(title: str, rows: list[Row]) -> None:
     """Print the rows below a title, each column as wide as its widest text."""
-    lines = [HEAD, *(row.cells() for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+    show_cells(title, HEAD, [row.cells() for row in rows])
+
+
+def show_cells(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print rows of texts below a title and the names of their columns."""
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     print(f"\n{title}")
     for number, line in enumerate(lines):
         print("  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())

@@ -1,0 +1,145 @@
+"""Record programs with known causes, and print what the package reports about each.
+
+``python -m benchmarks.known_causes [NAMES] --out DIR`` records each program and its repaired twin twice, each
+time in a process of its own. ``--read DIR`` judges earlier recordings. A third of the programs, chosen by a
+hash of their names, has a summary of its own: nobody looks at them while improving the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.known_causes.judging import ORDER, Judged, Prediction, judged
+from benchmarks.known_causes.program import load, names
+from benchmarks.known_causes.recording import recorded
+from benchmarks.table import Row, show, show_cells
+
+HEAD = (
+    "program",
+    "first finding",
+    "line",
+    "wall of a step",
+    "predicted",
+    "differ?",
+    "twin's problems",
+    "null",
+)
+
+
+def main() -> int:
+    """Record, judge, print."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.known_causes",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="programs; all if none is named")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="where recordings stay; by default they do not"
+    )
+    parser.add_argument(
+        "--read", type=Path, nargs="+", metavar="DIR", help="judge these recordings; record none"
+    )
+    parser.add_argument("--texts", action="store_true", help="also print all findings")
+    given = parser.parse_args()
+    chosen = given.names or names()
+    with tempfile.TemporaryDirectory() as temporary:
+        folders: list[Path] = given.read or [given.out or Path(temporary)]
+        if not given.read:
+            _record(chosen, folders[0])
+        pairs = [(name, folder) for name in chosen for folder in folders]
+        with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
+            found = [one for one in pool.starmap(judged, pairs, chunksize=1) if one is not None]
+    if given.texts:
+        print("".join(one.texts for one in found))
+    show_cells("Programs with known causes (*: measured only)", HEAD, [_cells(one) for one in found])
+    for title, is_measured_only in (("Programs that may be looked at", False), ("The measured third", True)):
+        if some := [one for one in found if one.program.is_measured_only == is_measured_only]:
+            show(f"{title} ({len(some)})", _summary(some))
+    return 0 if found else 1
+
+
+def _record(chosen: list[str], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in chosen:
+        for variant, repeat in ORDER:
+            error = recorded(load(name), variant, repeat, folder)
+            print(f"{name} {variant} {repeat}: {error or 'recorded'}", file=sys.stderr, flush=True)
+
+
+def _cells(one: Judged) -> tuple[str, ...]:
+    program, (slow, fixed) = one.program, one.wall_ms
+    place = "-" if one.rank is None else f"{one.rank}."
+    cause = one.first if program.is_healthy or one.names_cause else f"NO ({place}), {one.first or 'none'}"
+    line = "" if program.is_healthy else "yes" if one.names_line else f"NO: {one.line}"
+    return (
+        f"{program.name}{'*' if program.is_measured_only else ''}",
+        cause,
+        line,
+        f"{slow:.2f} -> {fixed:.2f} ms",
+        _prediction(one.prediction),
+        "" if one.comparison is None else _compared(one),
+        ", ".join(one.problems),
+        f"{sum(one.null_pairs)} of {len(one.null_pairs)}",
+    )
+
+
+def _prediction(found: Prediction | None) -> str:
+    if found is None:
+        return ""
+    if found.refused:
+        return f"NO: {found.refused[:50]}"
+    times = (found.recorded_ms, found.predicted_ms, found.twin_ms)
+    recorded_ms, predicted, twin = (f"{one:.2f}" for one in times)
+    return f"{recorded_ms} -> {predicted} ({twin}), {found.off:+.0%}"
+
+
+def _compared(one: Judged) -> str:
+    assert one.comparison is not None
+    ratio = f"{one.comparison.ratio:.2f}"
+    if not one.comparison.shown:
+        return f"{'NO' if one.separated else 'no'}, {ratio}"
+    return f"{'yes' if one.says_direction else 'WRONG'}, {ratio}"
+
+
+def _summary(found: list[Judged]) -> list[Row]:
+    causes = [one for one in found if not one.program.is_healthy]
+    asked = [one.prediction for one in causes if one.prediction is not None]
+    predicted = [one for one in asked if not one.refused]
+    off = np.abs([one.off for one in predicted])
+    pairs = [pair for one in found for pair in one.null_pairs]
+    separated = [one for one in causes if one.separated and one.comparison is not None]
+    told = [one for one in separated if one.comparison and one.comparison.shown and one.says_direction]
+    return [
+        _part("the cause is the first finding", sum(one.names_cause for one in causes), len(causes), 0.85),
+        _part("the line is right", sum(one.names_line for one in causes), len(causes), 0.85),
+        _part("repairs are predicted", len(predicted), len(asked), 0.85),
+        _part("within 15 % of the twin, of all", int((off <= 0.15).sum()), len(asked), 0.75),
+        _part("within 25 % of the twin, of the predicted", int((off <= 0.25).sum()), len(predicted), 0.9),
+        _part("separated pairs differ, and how", len(told), len(separated), 1),
+        _part(
+            "twins and healthy programs with a problem",
+            sum(bool(one.problems) for one in found),
+            len(found),
+            0.1,
+            most=True,
+        ),
+        _part("null pairs with a difference", sum(pairs), len(pairs), 0.05, most=True),
+    ]
+
+
+def _part(what: str, count: int, total: int, bound: float, *, most: bool = False) -> Row:
+    part = count / total if total else float("nan")
+    kept = not total or (part <= bound if most else part >= bound)
+    return Row(what, f"{count}", f"of {total}", f"{part:.0%}", f"{'<=' if most else '>='} {bound:.0%}", kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""What the package says of recordings, compared with what their program states and with the wall clock."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import tfvis_nb as tv
+from benchmarks.known_causes.program import VARIANTS, Program, load
+from benchmarks.known_causes.recording import files
+from tfvis_nb.analysis.steps.difference import Difference
+from tfvis_nb.events import NO_STEP
+
+ORDER = (("slow", 0), ("fixed", 0), ("fixed", 1), ("slow", 1))
+"""The recordings of a program, each of a process of its own, in the order in which they are made."""
+
+
+class Recording(NamedTuple):
+    """A recorded variant."""
+
+    trace: tv.Trace
+    untraced: list[np.ndarray]
+    traced: np.ndarray
+
+
+class Prediction(NamedTuple):
+    """The predicted repair and the measured one, as times of a step in ms."""
+
+    refused: str
+    """Why nothing is predicted."""
+    recorded_ms: float = np.nan
+    predicted_ms: float = np.nan
+    twin_ms: float = np.nan
+    """The step of the twin's trace."""
+
+    @property
+    def off(self) -> float:
+        """The error as a fraction of the twin's step."""
+        return self.predicted_ms / self.twin_ms - 1
+
+
+class Judged(NamedTuple):
+    """A program's recordings and the statements about them."""
+
+    program: Program
+    first: str
+    """The id of the first finding."""
+    rank: int | None
+    """Where the cause stands among the findings, from 1."""
+    line: str
+    """The line that the cause's finding names, or else the first of the lines by time."""
+    wall_ms: tuple[float, float]
+    """An untraced step of both variants."""
+    prediction: Prediction | None
+    comparison: Difference | None
+    separated: bool
+    """Whether each untraced step of one variant is longer than all of the other."""
+    problems: tuple[str, ...]
+    """Findings of level problem on the twin, or on a healthy program."""
+    null_pairs: tuple[bool, ...]
+    """Whether a difference is claimed, for each pair of recordings of the same code."""
+    texts: str
+    """All findings of both variants."""
+
+    @property
+    def names_cause(self) -> bool:
+        """Whether the cause is the first finding."""
+        return self.rank == 1
+
+    @property
+    def says_direction(self) -> bool:
+        """Whether the comparison has the longer step on the side where the wall clock has it."""
+        slow, fixed = self.wall_ms
+        return self.comparison is not None and (self.comparison.ratio < 1) == (fixed < slow)
+
+    @property
+    def names_line(self) -> bool:
+        """Whether the line is marked."""
+        return self.line in self.program.places
+
+
+def judged(name: str, folder: Path) -> Judged | None:
+    """Judge a program's recordings in a folder; None if there are none."""
+    program = load(name)
+    runs = {
+        (variant, repeat): _read(program, variant, repeat, folder)
+        for variant, repeat in ORDER
+        if all(file.exists() for file in files(folder, program, variant, repeat))
+    }
+    if not all((variant, 0) in runs for variant in VARIANTS):
+        return None
+    slow, fixed = (runs[variant, 0] for variant in VARIANTS)
+    nulls = tuple(
+        _compared(first, second).shown
+        for (first_key, first), (second_key, second) in combinations(runs.items(), 2)
+        if program.is_healthy or first_key[0] == second_key[0]
+    )
+    healthy = [*([slow] if program.is_healthy else []), fixed]
+    problems = tuple(
+        str(row.id) for run in healthy for row in run.trace.findings.itertuples() if row.level == "problem"
+    )
+    findings = slow.trace.findings
+    named = findings["id"].isin(program.cause).to_numpy()
+    walls = [np.concatenate(run.untraced or [run.traced]) for run in (slow, fixed)]
+    return Judged(
+        program,
+        str(findings["id"].iloc[0]) if len(findings) else "",
+        int(named.argmax()) + 1 if named.any() else None,
+        _line(slow.trace, findings[named]) if program.cause else "",
+        (_typical(program, walls[0]) * 1e3, _typical(program, walls[1]) * 1e3),
+        _predicted(program, slow.trace, fixed.trace) if program.what is not None else None,
+        None if program.is_healthy else _compared(slow, fixed),
+        bool(walls[0].min() > walls[1].max() or walls[0].max() < walls[1].min()),
+        problems,
+        nulls,
+        "".join(
+            f"\n{program.name} {key}\n{run.trace.overview}\n{run.trace.findings}\n"
+            for key, run in runs.items()
+        ),
+    )
+
+
+def _read(program: Program, variant: str, repeat: int, folder: Path) -> Recording:
+    parts = files(folder, program, variant, repeat)
+    trace = tv.read_trace(parts[0] if len(parts) == 1 else parts)
+    times = json.loads((folder / f"{program.name}.{variant}.{repeat}.json").read_text())
+    return Recording(trace, [np.array(one) for one in times["untraced"]], np.array(times["traced"]))
+
+
+def _typical(program: Program, times: np.ndarray) -> float:
+    return float(times.mean() if program.every > 1 else np.median(times))
+
+
+def _line(trace: tv.Trace, cause: pd.DataFrame) -> str:
+    """Return the first line that the finding of the cause names, or else the first of the lines by time."""
+    for row in cause.itertuples():
+        texts = [row.title, row.text, row.advice, *_texts(row.figures)]
+        if named := re.search(r"[\w.-]+\.py:\d+", " ".join(map(str, texts))):
+            return named.group()
+    lines = trace.source_lines
+    return f"{lines['file'].iloc[0]}:{lines['line'].iloc[0]}" if len(lines) else ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, str):
+        yield value
+
+
+def _predicted(program: Program, slow: tv.Trace, fixed: tv.Trace) -> Prediction:
+    try:
+        times = slow.what_if(**(program.what or {})).times
+    except ValueError as refused:
+        return Prediction(str(refused))
+    twin = fixed.steps.loc[fixed.steps["step"] != NO_STEP, "duration_ns"]
+    if not len(times) or not len(twin):
+        return Prediction("The trace has no steps")
+    found = [_typical(program, one.to_numpy()) / 1e6 for one in (times.recorded_ns, times.predicted_ns, twin)]
+    return Prediction("", *found)
+
+
+def _compared(first: Recording, second: Recording) -> Difference:
+    found: Difference = tv.analysis.compare(first.trace, second.trace).attrs["step_time"]
+    return found

@@ -1,0 +1,99 @@
+"""What a program states of itself, read from its source without importing it."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PROGRAMS = Path(__file__).parent / "programs"
+MARK = "# <<CAUSE"
+VARIANTS = ("slow", "fixed")
+
+
+class Program(NamedTuple):
+    """A program, as it describes itself."""
+
+    name: str
+    cause: frozenset[str]
+    """Ids of findings; none if the program is healthy."""
+    lines: tuple[int, ...]
+    what: dict[str, Any] | None
+    why_not: str
+    """Why the repair cannot be replayed, if `what` is None."""
+    steps: int
+    warm: int
+    """Steps before the first recorded one; 0 records a cold start."""
+    every: int
+    """The cause appears in each n-th step: the mean step counts, otherwise the median one."""
+    tasks: int
+    """Processes that run together, each recorded."""
+
+    @property
+    def file(self) -> Path:
+        """The program's source."""
+        return PROGRAMS / f"{self.name}.py"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The marked lines, as ``file:line``."""
+        return tuple(f"{self.file.name}:{line}" for line in self.lines)
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether nothing is planted, so that both variants are the same."""
+        return not self.cause
+
+    @property
+    def is_measured_only(self) -> bool:
+        """Whether it belongs to the third that is not looked at while mending."""
+        return int(hashlib.sha256(self.name.encode()).hexdigest(), 16) % 3 == 0
+
+
+def load(name: str) -> Program:
+    """Read a program's statements.
+
+    Raises
+    ------
+    ValueError
+        If a statement is missing.
+    """
+    source = (PROGRAMS / f"{name}.py").read_text()
+    found: dict[str, Any] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            target = node.targets[0].id
+            if target in ("CAUSE", "WHAT", "WHY_NOT", "STEPS", "WARM", "EVERY", "TASKS"):
+                found[target] = ast.literal_eval(node.value)
+    lines = tuple(number for number, line in enumerate(source.splitlines(), 1) if line.endswith(MARK))
+    cause = frozenset(found.get("CAUSE", {None}) or ())
+    if None in cause:
+        raise ValueError(f"{name}.py states no CAUSE: add the ids of its findings")
+    if bool(cause) != bool(lines):
+        raise ValueError(f"{name}.py has {len(lines)} lines that end with {MARK}")
+    what = _at(found.get("WHAT"), f"{name}.py:{lines[0]}") if lines else None
+    if cause and what is None and not found.get("WHY_NOT"):
+        raise ValueError(f"{name}.py states neither WHAT nor WHY_NOT")
+    return Program(
+        name,
+        cause,
+        lines,
+        what,
+        found.get("WHY_NOT", ""),
+        found.get("STEPS", 25),
+        found.get("WARM", 5),
+        found.get("EVERY", 1),
+        found.get("TASKS", 1),
+    )
+
+
+def _at(what: Any, place: str) -> Any:
+    if isinstance(what, dict):
+        return {place if key == "<<CAUSE" else key: _at(value, place) for key, value in what.items()}
+    return what
+
+
+def names() -> list[str]:
+    """Return the names of all programs."""
+    return sorted(file.stem for file in PROGRAMS.glob("*.py") if file.stem != "__init__")

@@ -1,0 +1,1 @@
+"""One program per module; `benchmarks.known_causes` describes their names."""

@@ -1,0 +1,67 @@
+"""Programs with known causes state what is right before anything is recorded."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.known_causes.judging import judged
+from benchmarks.known_causes.program import MARK, load, names
+from tfvis_nb import Trace, events
+
+
+@pytest.mark.parametrize("name", names())
+def test_program_states_its_cause_and_lines(name: str) -> None:
+    program = load(name)
+    text = program.file.read_text().splitlines()
+    assert all(text[line - 1].endswith(MARK) for line in program.lines)
+    assert program.is_healthy or program.what is not None or program.why_not
+    assert program.is_healthy or "\nREPORTED = " in program.file.read_text()
+
+
+def test_a_third_of_the_programs_is_only_measured() -> None:
+    measured = [name for name in names() if load(name).is_measured_only]
+    assert 0.2 <= len(measured) / len(names()) <= 0.5
+
+
+@pytest.fixture
+def recordings(tmp_path: Path) -> Path:
+    """Recordings of a program whose step waits for input, and of its twin."""
+    for variant, wait in (("slow", 8_000_000), ("fixed", 1_000)):
+        steps = range(8)
+        starts = [step * 20_000_000 for step in steps]
+        columns = {
+            "start_ns": [start for one in starts for start in (one, one + wait)],
+            "duration_ns": [wait, 2_000_000] * 8,
+            "kind": ["op"] * 16,
+            "op": ["IteratorGetNext", "MatMul"] * 8,
+            "name": ["next", "matmul"] * 8,
+            "device": ["/device:CPU:0"] * 16,
+            "step": [step for step in steps for _ in range(2)],
+        }
+        for repeat in (0, 1):
+            stem = f"map_without_parallel_calls.{variant}.{repeat}"
+            Trace(events.build(columns)).to_parquet(tmp_path / f"{stem}.parquet")
+            took = [(wait + 2_000_000) / 1e9] * 8
+            times = {"untraced": [took, took], "traced": took}
+            (tmp_path / f"{stem}.json").write_text(json.dumps(times))
+    return tmp_path
+
+
+def test_judging_compares_findings_with_the_statements(recordings: Path) -> None:
+    found = judged("map_without_parallel_calls", recordings)
+    assert found is not None
+    assert found.names_cause
+    assert found.first == "input_bound.all"
+    assert not found.names_line  # The trace has no stacks.
+    assert found.prediction is not None
+    assert found.prediction.predicted_ms == pytest.approx(2, rel=0.01)
+    assert found.prediction.off == pytest.approx(0, abs=0.01)
+    assert found.separated
+    assert found.says_direction
+    assert found.null_pairs == (False, False)
+    assert found.problems == ()
+
+
+def test_judging_skips_programs_without_recordings(tmp_path: Path) -> None:
+    assert judged("map_without_parallel_calls", tmp_path) is None
