@@ -109,6 +109,7 @@ def test_a_recording_has_the_note(
         session.run("loss:0")
     # Without a GPU's level, none of its rows were asked for.
     assert any(id_of(note) == "gpu_rows_missing" for note in t.notes) == (level == "full")
+    assert t.findings["id"].tolist().count("missing_kernels.recording") == (level == "full")
 
 
 @pytest.mark.tensorflow

@@ -20,6 +20,7 @@ _FIELDS = {2: "profiler_errors", 3: "profiler_warnings"}
 _MOST_LISTED, _LONGEST = 8, 400
 _COMPUTING = [KINDS.index(kind) for kind in ("kernel", "collective")]
 _COPYING = [KINDS.index(kind) for kind in ("memcpy", "memset")]
+_ABOUT_CUPTI = re.compile(r"cupti", re.IGNORECASE)
 _ABOUT_GPU = re.compile(r"cupti|cuda|gpu", re.IGNORECASE)
 # CUPTI names the launch of a kernel like the kernel; driver calls and copies have their own names.
 _NO_KERNEL = re.compile(r"cu(?:da)?(?!\w*Launch)[A-Z]|[Mm]em(?:cpy|set|ory)")
@@ -29,7 +30,7 @@ _IN_GPU = re.compile(r"(?:^| )allocator_name=GPU_\d")
 def reports(data: Data, planes: Sequence[Plane], parts: Sequence[LineRows]) -> list[Text]:
     """Return notes on the profiler's reports, and on kernels that ran but were not recorded."""
     notes = _profiler_reports(data)
-    if (missing := _missing_kernels(planes, parts, _messages(data)[2])) is not None:
+    if (missing := _missing_kernels(planes, parts, reported=_reported_gpu(data))) is not None:
         notes.append(missing)
     return notes
 
@@ -37,7 +38,7 @@ def reports(data: Data, planes: Sequence[Plane], parts: Sequence[LineRows]) -> l
 def nothing_recorded(data: Data, label: str) -> Text:
     """Return the message for an XSpace without events, with what the profiler reported."""
     reported = _profiler_reports(data)
-    if any(_ABOUT_GPU.search(error) for error in _messages(data)[2]):
+    if _reported_gpu(data):
         reported.append(Text("why_no_kernels"))
     said = "".join(f"; {one}" for one in reported)
     return Text("xspace_without_events", label=label, reported=said)
@@ -61,10 +62,16 @@ def _messages(data: Data) -> dict[int, list[str]]:
     return found
 
 
+def _reported_gpu(data: Data) -> bool:
+    """Return whether the profiler reported an error of the GPU, or warned about CUPTI."""
+    errors, warnings = _messages(data).values()
+    return any(map(_ABOUT_GPU.search, errors)) or any(map(_ABOUT_CUPTI.search, warnings))
+
+
 def _missing_kernels(
-    planes: Sequence[Plane], parts: Sequence[LineRows], errors: Sequence[str]
+    planes: Sequence[Plane], parts: Sequence[LineRows], *, reported: bool
 ) -> Text | None:
-    """Return a note if kernels evidently ran but none was recorded."""
+    """Return a note if kernels evidently ran, or the profiler `reported` a failure, but none was recorded."""
     hosts = [part.rows for part in parts if part.plane.name.startswith("/host:")]
     devices = [part.rows for part in parts if part.plane.name.startswith("/device:")]
     if any(np.isin(rows.kind, _COMPUTING).any() for rows in devices):
@@ -78,7 +85,7 @@ def _missing_kernels(
     allocations = [rows.detail.take(np.flatnonzero(rows.size_bytes >= 0)) for rows in hosts]
     if tensors := sum(_count(details, lambda text: bool(_IN_GPU.search(text))) for details in allocations):
         return Text("profile_without_kernels", why=Text("gpu_memory_allocated", tensors=tensors))
-    if any(_ABOUT_GPU.search(error) for error in errors):
+    if reported:
         return Text("profile_without_kernels", why=Text("gpu_profiling_failed"))
     empty = dict.fromkeys(plane.name[:_LONGEST] for plane in planes if GPU.fullmatch(plane.name))
     return Text("gpu_planes_empty", planes=", ".join([*empty][:_MOST_LISTED])) if empty else None
