@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import shutil
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -206,10 +207,32 @@ def test_two_hosts_are_two_tasks_of_one_run(data: Path, tmp_path: Path) -> None:
         (kept,) = figures_of(trace.notes, "clocks_kept")
         assert kept["first"] == "worker 0"
         assert kept["tasks"].startswith("worker 1 (offset between -21.208 and +38.63 ms, according to 6 coll")
-        assert [note for note in trace.notes if id_of(note) == "hosts_named"]
+        assert [note for note in trace.notes if id_of(note) == "hosts_of_tasks"]
         devices = set(trace.events["device"].cat.categories) | set(trace.events["source"].cat.categories)
         assert all(name.startswith("/job:worker/replica:0/task:") for name in devices - {""})
         assert len([note for note in trace.notes if id_of(note) == "threadpool_events_left_out"]) == 1
+
+
+def test_hosts_have_the_tasks_that_they_name(data: Path, tmp_path: Path) -> None:
+    own = [len(tv.read_trace(data / name).events) for name in WORKERS]
+    for name, other in zip(WORKERS, ("b.xplane.pb", "a.xplane.pb"), strict=True):
+        (tmp_path / other).write_bytes(lzma.decompress((data / name).read_bytes()))
+    first, last = tmp_path / "a.xplane.pb", tmp_path / "b.xplane.pb"
+    for source in (tmp_path, [first, last], [last, first], [last.read_bytes(), first.read_bytes()]):
+        trace = tv.read_trace(source)
+        tasks = trace.events.groupby("task", observed=True).size()
+        assert tasks.to_dict() == {f"/job:worker/replica:0/task:{n}": own[n] for n in range(2)}
+    assert len(tv.read_trace([first, first.read_bytes()]).steps) > len(tv.read_trace(first).steps)
+
+
+def test_hosts_without_tasks_are_numbered_in_any_order(data: Path, tmp_path: Path) -> None:
+    whole = (data / "cpu_jax.xplane.pb").read_bytes()
+    files = [tmp_path / name for name in ("x.pb", "y.pb", "z.pb")]
+    for file, host in zip(files, (2, 10, 1), strict=True):
+        file.write_bytes(whole.replace(field(4, b"vm"), field(4, f"host{host}".encode())))
+    for order in permutations(files):
+        (figures,) = figures_of(tv.read_trace(order).notes, "hosts_named")
+        assert figures == {"hosts": "z.pb is task 0, x.pb is task 1, y.pb is task 2"}
 
 
 def test_damaged_files_are_refused(data: Path) -> None:

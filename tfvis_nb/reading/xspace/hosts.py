@@ -1,6 +1,7 @@
 """Merge profiles of several hosts of one run into one `Trace`, with a task for each host."""
 
 from collections.abc import Sequence
+from itertools import count
 
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
@@ -21,7 +22,8 @@ def runs(hosts: Sequence[RecordedHost]) -> list[list[RecordedHost]]:
     """Group hosts that were profiled at the same time; each group is one run, in the given order.
 
     Clocks of different hosts may differ by some seconds, so their times only need to be close. If a file does
-    not record its time, only names distinguish other hosts from other profiles of the same host.
+    not record its time, only names distinguish other hosts from other profiles of the same host. Processes of
+    the same task are of different jobs.
     """
     groups: list[list[RecordedHost]] = []
     for host in hosts:
@@ -35,6 +37,8 @@ def runs(hosts: Sequence[RecordedHost]) -> list[list[RecordedHost]]:
 
 
 def _together(one: RecordedHost, other: RecordedHost) -> bool:
+    if one.task and one.task == other.task:
+        return False
     others = bool(one.hostname) and bool(other.hostname) and one.hostname != other.hostname
     if all(one.window) and all(other.window):
         between = max(one.window[0], other.window[0]) - min(one.window[1], other.window[1])
@@ -46,18 +50,25 @@ def merged(hosts: Sequence[RecordedHost]) -> Trace:
     """Merge the hosts of a run into one trace. A single host is not a task because its number is unknown."""
     if len(hosts) == 1:
         return hosts[0].trace
-    hosts = sorted(hosts, key=lambda host: (host.hostname, natural(host.label)))
-    tasks = [_TASK.format(number) for number in range(len(hosts))]
-    traces = [under_task(host.trace, task) for host, task in zip(hosts, tasks, strict=True)]
-    trace = aligned(merge(_same_steps(traces), ""))
-    trace.notes.insert(
-        0,
-        Text(
-            "hosts_named",
-            hosts=", ".join(f"{host.label.rpartition('/')[2]} is task {n}" for n, host in enumerate(hosts)),
-        ),
-    )
+    # By what they say of themselves, so that the order of files does not matter.
+    hosts = sorted(hosts, key=lambda host: (natural(host.hostname), natural(host.label), host.window))
+    named = {host.task for host in hosts}
+    free = (task for task in map(_TASK.format, count()) if task not in named)
+    tasks = {id(host): host.task or next(free) for host in hosts}
+    hosts.sort(key=lambda host: natural(tasks[id(host)]))
+    trace = aligned(merge(_same_steps([under_task(host.trace, tasks[id(host)]) for host in hosts]), ""))
+    for key, chosen in (
+        ("hosts_named", [host for host in hosts if not host.task]),
+        ("hosts_of_tasks", [host for host in hosts if host.task]),
+    ):
+        if chosen:
+            names = (f"{host.label.rpartition('/')[2]} is {_short(tasks[id(host)])}" for host in chosen)
+            trace.notes.insert(0, Text(key, hosts=", ".join(names)))
     return trace
+
+
+def _short(task: str) -> str:
+    return task.replace("/job:worker/replica:0/task:", "task ")
 
 
 def _same_steps(traces: Sequence[Trace]) -> list[Trace]:

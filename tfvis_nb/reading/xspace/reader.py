@@ -1,5 +1,6 @@
 """Read an XSpace, the profile of TensorFlow 2 and JAX, as a `Trace`."""
 
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.metadata import DEVICES, PROFILES, Metadata
@@ -32,6 +34,8 @@ from tfvis_nb.reading.xspace.table import LineRows, table
 from tfvis_nb.reading.xspace.xla import DERIVED, device_rows
 from tfvis_nb.texts import Text
 
+_LOCAL_TRANSFER = re.compile(r"\bkey=(/job:\w+/replica:\d+/task:\d+)/[^;]*;[^;]*;\1/")
+"""Matches the key of a transfer between two devices of a task."""
 _WINDOW = ("profile_start_time", "profile_stop_time")
 
 
@@ -70,6 +74,14 @@ class RecordedHost:
         trace.metadata = self.metadata
         trace.recorded_counters = recorded_counters(self.counters, self.window[0])
         return trace
+
+    @cached_property
+    def task(self) -> str:
+        """The task that both ends of its own transfers name; empty if they name none or several."""
+        details = pa.chunked_array(pa.array(self.trace.events["detail"], pa.large_string()))
+        keys = details.filter(pc.match_substring(details, "key=/job:")).unique().to_pylist()
+        found = {match[1] for key in keys if (match := _LOCAL_TRANSFER.search(key))}
+        return found.pop() if len(found) == 1 else ""
 
 
 def read(

@@ -68,9 +68,7 @@ def _reported_gpu(data: Data) -> bool:
     return any(map(_ABOUT_GPU.search, errors)) or any(map(_ABOUT_CUPTI.search, warnings))
 
 
-def _missing_kernels(
-    planes: Sequence[Plane], parts: Sequence[LineRows], *, reported: bool
-) -> Text | None:
+def _missing_kernels(planes: Sequence[Plane], parts: Sequence[LineRows], *, reported: bool) -> Text | None:
     """Return a note if kernels evidently ran, or the profiler `reported` a failure, but none was recorded."""
     hosts = [part.rows for part in parts if part.plane.name.startswith("/host:")]
     devices = [part.rows for part in parts if part.plane.name.startswith("/device:")]
