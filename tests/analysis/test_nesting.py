@@ -165,6 +165,13 @@ def test_calls_that_run_an_eager_op_give_it_their_time() -> None:
     assert self_times(frame)[0].tolist() == [2, 15, 0, 0, 2, 1]
 
 
+def test_loop_over_threads_counts_as_its_op() -> None:
+    op = ["ExecutorState::Process", "ConcatV2", "ParallelFor"]
+    columns = {"op": op, "name": op, "kind": ["host", "op", "host"], "lane": ["tf_Compute/1"] * 3}
+    frame = events.build({"start_ns": [0, 1, 2], "duration_ns": [20, 18, 15], **columns})
+    assert self_times(frame)[0].tolist() == [2, 18, 0]
+
+
 def test_eager_ops_of_a_profile_have_their_time() -> None:
     trace = real_trace(DATA / "cpu_tf221_keras_fit.xplane.pb.xz")
     eager = trace.events["detail"].str.startswith("EagerLocalExecute: ").to_numpy()

@@ -59,6 +59,22 @@ def test_times_add_up_to_those_of_the_ops(seed: int, steps: list[int] | None, fr
     assert lines["host_share"].sum() == pytest.approx(1)
 
 
+def test_shares_leave_out_callers_that_wait() -> None:
+    builder = StackBuilder()
+    stack_of = builder.stack  # not the method of tables
+    number = stack_of([Frame("train.py", 3, "step")])
+    columns = {
+        "op": ["KernelAndDeviceFunc::Run", "MatMul", "ExecutorState::Process"],
+        "kind": ["host", "op", "host"],
+    }
+    lanes = {"lane": ["python", "tf_Compute/1", "tf_Compute/2"]}
+    table = events.build({"start_ns": [0, 10, 90], "duration_ns": [100, 90, 10], **columns, **lanes})
+    nested = pa.table({"stack": pa.array([None, number, None], pa.int32())})
+    lines = source_lines(Trace(table, nested=nested, stacks=builder.table())).set_index("reason")
+    assert lines["host_share"].dropna().to_dict() == {"": 0.9, "runtime": 0.1}
+    assert lines["host_ns"]["waiting"] == 100
+
+
 def test_rows_are_lines_and_phases_or_reasons() -> None:
     lines = source_lines(made(1))
     keys = lines[["file", "line", "phase", "reason"]]

@@ -1,5 +1,6 @@
 """The Python stacks of recorded ops."""
 
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,21 @@ def test_frames_are_of_the_user_and_lines_of_the_file(running: Any) -> None:
     files = dict(zip(t.stacks.files["name"].to_pylist(), t.stacks.files["text"].to_pylist(), strict=True))
     assert files[own.file] == Path(__file__).read_text(encoding="utf-8")
     assert files[stack[0].file] is None
+
+
+def test_packages_in_a_target_folder_are_not_own_code(
+    running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "targeted").mkdir()
+    body = "import tensorflow as tf\n\ndef total(x):\n    return tf.reduce_sum(x, name='total')\n"
+    (tmp_path / "targeted" / "__init__.py").write_text(body)
+    (tmp_path / "targeted-1.0.dist-info").mkdir()
+    (tmp_path / "targeted-1.0.dist-info" / "RECORD").write_text("targeted/__init__.py,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    total = importlib.import_module("targeted").total(tf.random.uniform([4]))  # the call
+    with tv.trace() as t:
+        running.run(total)
+    assert "Sum" in {op for op, _ in of_line(by_line(t), "# the call")}
 
 
 def test_without_source(running: Any) -> None:

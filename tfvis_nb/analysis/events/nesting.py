@@ -21,10 +21,11 @@ _CALLED = r"(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|
 CALLS = re.compile(_CALLED)
 """Op types that run from the call of their body to its return; its ops have their own rows."""
 
-_EAGER_WRAPPER = re.compile(
-    r"(?:Eager(?:KernelExecute|CopyToDevice)|KernelAndDevice(?:Func|Op)::Run|ValidateInputTypeAndPlacement)$"
+_PART_OF_OP = re.compile(
+    r"(?:Eager(?:KernelExecute|CopyToDevice)|KernelAndDevice(?:Func|Op)::Run|ValidateInputTypeAndPlacement"
+    r"|ParallelFor\w*|convert_to_tensor|TFE_DeleteTensorHandle)$"
 )
-"""Calls that run an eager op inside its row: their time belongs to the op."""
+"""Calls inside an op's row that run it, or are its loop over threads: their time belongs to the op."""
 
 WAITING = re.compile(rf"_(?:Host)?Recv$|{_CALLED}|IteratorGetNext|Queue\w*Dequeue")
 """Op types that run from the call of their body to its return, or to the arrival of a tensor.
@@ -69,9 +70,9 @@ def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[n
     """Return the self time of each event (ns): its duration without nested events; and whether it is known.
 
     It is the duration minus the time covered by directly nested events, so never negative. Calls that run an
-    eager op inside its row give their time to the op. It is unknown for whole functions and loops in an
-    executor's lane, whose ops have their own rows. The self times of a lane add up to the time its events
-    cover, unless events overlap without being nested.
+    op inside its row, such as ``ParallelFor``, give their time to the op. It is unknown for whole functions
+    and loops in an executor's lane, whose ops have their own rows. The self times of a lane add up to the
+    time its events cover, unless events overlap without being nested.
     """
     duration = _column(events, "duration_ns")
     own = duration.copy()
@@ -80,13 +81,13 @@ def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[n
     if len(inner):
         start = _column(events, "start_ns")[inner]
         own -= busy(parent[inner], start, start + duration[inner], len(events))
-        _give_to_eager_ops(events, parent, own)
+        _give_to_ops(events, parent, own)
     return own, ~(is_kind(events, "op") & ~nests(events) & beginning(events["op"], CALLS))
 
 
-def _give_to_eager_ops(events: pd.DataFrame, parent: np.ndarray, own: np.ndarray) -> None:
-    """Add the self times of calls that run an eager op to the op."""
-    wraps = is_kind(events, "host") & beginning(events["op"], _EAGER_WRAPPER)
+def _give_to_ops(events: pd.DataFrame, parent: np.ndarray, own: np.ndarray) -> None:
+    """Add the self times of calls that run an op to the op."""
+    wraps = is_kind(events, "host") & beginning(events["op"], _PART_OF_OP)
     rows = np.flatnonzero(wraps & (parent >= 0))
     op = parent[rows]
     # Parents are earlier or longer rows, so each round removes one wrapper until none is left.

@@ -8,7 +8,8 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.trace import Trace
 
-REASONS = ("waiting", "compiling", "input pipeline", "runtime", "library", "no stack")
+WAITING = "waiting"
+REASONS = (WAITING, "compiling", "input pipeline", "runtime", "library", "no stack")
 """Reasons why time of events belongs to no line; see `REASON_MEANING`."""
 
 REASON_MEANING = (
@@ -31,6 +32,6 @@ def reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
     found = np.where(host, "runtime", "no stack").astype(object)
     for name, reason in _OF_ACTIVITY.items():
         found[host & (done == NUMBER[name])] = reason
-    found[(host & beginning(events["op"], _WAITING)[rows]) | is_kind(events, "sync")[rows]] = "waiting"
+    found[(host & beginning(events["op"], _WAITING)[rows]) | is_kind(events, "sync")[rows]] = WAITING
     found[stack >= 0] = "library"
     return found

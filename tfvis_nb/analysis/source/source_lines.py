@@ -11,7 +11,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.events.unattributed import REASON_MEANING, reasons
+from tfvis_nb.analysis.events.unattributed import REASON_MEANING, WAITING, reasons
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
@@ -33,7 +33,8 @@ FIGURES: dict[str, str] = {
     "output_bytes": "Bytes of the line's other events with a size: tensors received and outputs of ops.",
     "events": "Number of events, repeated rows included.",
     "device_share": "device_ns / its sum over all rows, from 0 to 1; NaN if that is 0.",
-    "host_share": "host_ns / its sum over all rows, from 0 to 1; NaN if that is 0.",
+    "host_share": "host_ns / its sum over all rows that do not wait for others, from 0 to 1; NaN for waiting"
+    " and if that sum is 0.",
     "first": "The first event of the line.",
 }
 
@@ -118,9 +119,11 @@ def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | Non
         .agg(dict.fromkeys(_SUMS, "sum") | {"first": "min"})
     )
     table = pd.concat([table, labels], axis=1)
-    for side in ("device", "host"):
-        whole = table[f"{side}_ns"].sum()
-        table[f"{side}_share"] = table[f"{side}_ns"] / whole if whole else np.nan
+    # Calls that wait for ops on other threads cover the same time as these.
+    works = table["reason"] != WAITING
+    for side, counts in (("device", np.ones(len(table), bool)), ("host", works)):
+        time = table[f"{side}_ns"].where(counts)
+        table[f"{side}_share"] = time / time.sum() if time.sum() else np.nan
     table["line"] = table["line"].astype("Int64").mask(table["line"] < 0)
     for name in ("file", "function", "text", "phase", "reason"):
         table[name] = pd.array(table[name].to_numpy(), dtype=event_table.TEXT)

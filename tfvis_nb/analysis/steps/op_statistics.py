@@ -31,7 +31,7 @@ FIGURES: dict[str, str] = {
     "count": f"Number of events. Called occurrences in {_XPROF}.",
     "total_ns": "Sum of the events' durations, in ns; simultaneous events all count.",
     "self_ns": "Sum of the events' durations without the events nested in them on their lane, in ns; the "
-    "calls that run an eager op inside it count as the op. "
+    "calls that run an op inside it, such as ParallelFor, count as the op. "
     f"Called self time in {_XPROF}. Not known for whole functions and loops in an executor's lane.",
     "mean_ns": "total_ns / count.",
     "min_ns": "Shortest duration, in ns.",

@@ -48,6 +48,7 @@ class SourceFiles:
         return not (
             any(part in _INSTALLED for part in path.parts)
             or any(file.startswith((f"{folder}/", f"{folder}\\")) for folder in _LIBRARIES)
+            or any(path.relative_to(folder).parts[0] in _installed_in(str(folder)) for folder in path.parents)
         )
 
     def _shown(self, file: str) -> str:
@@ -81,6 +82,13 @@ def is_ours(file: str) -> bool:
 def is_magic(file: str) -> bool:
     """Whether a file contains the cell magics, whose callers are IPython and the outer cell."""
     return is_ours(file) and Path(file).parent.name == "magics"
+
+
+@cache
+def _installed_in(folder: str) -> frozenset[str]:
+    """Return the packages and modules that pip installed into a folder, such as that of ``--target``."""
+    lists = (record.read_text(errors="replace") for record in Path(folder).glob("*.dist-info/RECORD"))
+    return frozenset(line.partition("/")[0].partition(",")[0] for text in lists for line in text.splitlines())
 
 
 def _cell_numbers() -> dict[str, int]:
