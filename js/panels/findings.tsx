@@ -35,13 +35,13 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
 }
 
 function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMessage) => void }) {
-  const { level, title, text, advice, share, zoom, selects } = finding;
+  const { level, title, text, advice, share, of, zoom, selects } = finding;
   return (
     <li data-level={level}>
       <span class="share">
         {share !== null && (
           <>
-            <b>{formatPercent(share)}</b> of step time
+            <b>{formatPercent(share)}</b> of {of}
           </>
         )}
         <span class="level">{level}</span>

@@ -60,7 +60,7 @@ function isSeen({ share }: StepPart): boolean {
 }
 
 function partText({ name, ns, share }: StepPart): string {
-  return `${categoryLabel(name)}: ${formatDuration(ns)}, ${formatPercent(share)} of the step`;
+  return `${categoryLabel(name)}: ${formatDuration(ns)}, ${formatPercent(share)}`;
 }
 
 /** The parts that can be seen, each once, with the range of its shares. */

@@ -79,11 +79,11 @@ def test_what_a_step_did_is_shown_with_the_step(exported: OpenExported, tmp_path
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
     timeline.host.get_by_role("button", name="all 4").click()
     activities = timeline.details.get_by_role("img", name="by activity")
-    expect(activities).to_have_accessible_name(re.compile("^Median step .*1.00 ms, 25.0 % of the step"))
+    expect(activities).to_have_accessible_name(re.compile("^Median step .*1.00 ms, 25.0 %"))
     # Before what is said of it come the time of a step and what it did.
     expect(timeline.details.get_by_role("term").first).to_have_text("Step time")
     bars_of(timeline).locator("i").nth(2).click()
-    expect(activities).to_have_accessible_name(re.compile("^Step .*3.00 ms, 33.3 % of the step"))
+    expect(activities).to_have_accessible_name(re.compile("^Step .*3.00 ms, 33.3 %"))
     timeline.page.set_viewport_size(ViewportSize(width=700, height=800))
     expect(timeline.details).to_have_count(0)
     expect(timeline.root.get_by_role("img", name="Step by activity")).to_be_in_viewport(ratio=1)

@@ -119,8 +119,10 @@ def lines(trace: Trace, top: int) -> list[str]:
     facts = summary(trace)
     run_ns = max(facts["end_ns"] - facts["start_ns"], 1)
     busiest = sorted(facts["lanes"], key=lambda lane: -lane["busy_ns"])
+    undivided = facts["overview"]["undivided"]
+    ranks = {name: cell for name, cell in _RANKS.items() if name != "step" or not undivided}
     tables = [
-        ("steps", _STEPS, _steps(facts)),
+        ("steps", _STEPS, [] if undivided else _steps(facts)),
         ("tasks", _TASKS, [{"task": task} for task in facts["tasks"] if len(facts["tasks"]) > 1]),
         ("devices", _DEVICES, facts["devices"]),
         ("busiest lanes", _LANES, [lane | {"share": lane["busy_ns"] / run_ns} for lane in busiest]),
@@ -133,7 +135,7 @@ def lines(trace: Trace, top: int) -> list[str]:
     ]
     tables += [
         ("transfers and copies", _TRANSFERS, facts["transfers"]),
-        ("ranks, in each step the slowest first", _RANKS, facts["ranks"]),
+        (f"ranks, {'' if undivided else 'in each step '}the slowest first", ranks, facts["ranks"]),
     ]
     out = [one_line(trace), "", *_printable(str(trace.overview).splitlines()), *_findings(trace, top)]
     for title, columns, rows in tables:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.events import NO_STEP
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def one_line(trace: Trace, title: str | None = None) -> str:
         tasks = events["task"].nunique()
         counts += [_count(tasks, "task")] if tasks > 1 else []
         steps = int((events["step"].unique() != NO_STEP).sum())
-        counts += [_count(events["device"].nunique(), "device"), _count(steps, "step")]
+        counts.append(_count(events["device"].nunique(), "device"))
+        counts += [] if is_undivided(trace) else [_count(steps, "step")]
         counts.append(format_duration(end - int(events["start_ns"].iloc[0])))
     # Titles come from file names or users: keep them short and on one line.
     brief = printable(" ".join(title.split()), 80)

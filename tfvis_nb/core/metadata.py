@@ -20,6 +20,7 @@ DEVICES, PROFILES = "devices", "profiles"
 OUT_OF_MEMORY, LIVE_AT_FAILURE = "out_of_memory", "live_at_failure"
 TRACING_COST = "tracing_cost"
 PREDICTION, PREDICTED_STEPS = "prediction", "predicted_steps"
+UNDIVIDED = "undivided"
 
 SUBJECTS: dict[str, dict[str, Any]] = {
     DEVICES: {
@@ -80,6 +81,7 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "replayed_ns": "Int64",
         "predicted_ns": "Int64",
     },
+    UNDIVIDED: {"recordings": "Int64"},
     TRACING_COST: {
         "is_traced": "Int64",
         "run": "Int64",
@@ -97,7 +99,8 @@ requested it, and the sums of the allocator's blocks if known; otherwise, for an
 ``available_bytes`` is the free memory of the machine. The buffers allocated at that time are the allocator's
 blocks, with addresses, or those in TensorFlow's error, or the variables and eager tensors that the program
 held. A trace of predicted times has one row for each assumed change, and the times of the steps as recorded,
-as replayed without a change, and as predicted.
+as replayed without a change, and as predicted. Recordings that nothing divides into
+steps are counted as undivided.
 """
 
 DAMAGED = (AttributeError, KeyError, TypeError, ValueError, OverflowError)
@@ -139,14 +142,26 @@ def _checked(value: Any, dtype: Any) -> Any:
 
 
 def joined(all_of_them: Iterable[Metadata]) -> Metadata:
-    """Merge the metadata of several traces, without repeated rows."""
+    """Merge the metadata of several traces, without repeated rows; undivided if all of them are."""
     found: dict[str, list[pd.DataFrame]] = {}
-    for one in all_of_them:
+    listed = list(all_of_them)
+    for one in listed:
         for subject, table in one.items():
             found.setdefault(subject, []).append(table)
+    if len(found.get(UNDIVIDED, ())) < len(listed):
+        found.pop(UNDIVIDED, None)
     return {
         subject: pd.concat(tables, ignore_index=True).drop_duplicates(ignore_index=True)
         for subject, tables in found.items()
+    }
+
+
+def portable(metadata: Metadata) -> Metadata:
+    """Return the metadata that Chrome traces keep: a prediction, and whether nothing marks steps."""
+    return {
+        subject: metadata[subject]
+        for subject in (PREDICTION, PREDICTED_STEPS, UNDIVIDED)
+        if subject in metadata
     }
 
 

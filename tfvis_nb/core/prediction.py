@@ -6,8 +6,8 @@ recorded times of events as nested columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -61,11 +61,6 @@ def prediction_metadata(trace: Trace, changes: Sequence[Change], steps: pd.DataF
         PREDICTION: made if before is None else pd.concat([before, made], ignore_index=True),
         PREDICTED_STEPS: table_of(PREDICTED_STEPS, times),
     }
-
-
-def prediction_only(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of metadata that is about a prediction."""
-    return {subject: metadata[subject] for subject in (PREDICTION, PREDICTED_STEPS) if subject in metadata}
 
 
 def with_recorded_times(nested: pa.Table | None, later_ns: np.ndarray, duration_ns: np.ndarray) -> pa.Table:

@@ -15,6 +15,7 @@ from tfvis_nb.analysis.critical_path.device import STREAM
 from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows, graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.metadata import portable
 from tfvis_nb.core.metadata import to_json as metadata_json
 from tfvis_nb.core.nested_columns import (
     FLOWS_IN,
@@ -25,7 +26,6 @@ from tfvis_nb.core.nested_columns import (
     RECORDED_DURATION,
 )
 from tfvis_nb.core.output_path import whole
-from tfvis_nb.core.prediction import prediction_only
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import OPTIONAL
 from tfvis_nb.texts import notes_to_json
@@ -75,7 +75,7 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
             **notes_to_json(trace.notes),
             "steps": trace.step_labels,
             "clocks": to_json(trace.clock_bounds),
-            **metadata_json(prediction_only(trace.metadata)),
+            **metadata_json(portable(trace.metadata)),
         },
         "traceEvents": rows.metadata
         + memory_counters(trace, rows)

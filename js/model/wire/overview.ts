@@ -42,6 +42,8 @@ export interface Finding {
   advice: string;
   /** Share of step time; null for findings outside steps. */
   share: number | null;
+  /** "step time", or "the recording" if nothing divides it into steps. */
+  of: string;
   zoom: Zoom | null;
   /** How many of its events are selected, if not all of them. */
   selects: string;

@@ -47,9 +47,9 @@ export function FindingList({ store, actions, block, scope = "" }: FindingsProps
   );
 }
 
-/** How much a finding matters: its level, and its share of step time. */
-function gravity({ level, share }: Finding): string {
-  return share === null ? level : `${level}, ${formatPercent(share)} of step time`;
+/** How much a finding matters: its level and share. */
+function gravity({ level, share, of }: Finding): string {
+  return share === null ? level : `${level}, ${formatPercent(share)} of ${of}`;
 }
 
 function show(store: Store, actions: Actions, { zoom }: Finding): void {

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.communication.communication_overlap import communication_overlap, computes
-from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.communication.phases import phases
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import (
     Finding,
@@ -28,13 +28,11 @@ from tfvis_nb.analysis.findings.rule import (
     example,
     step_time,
 )
-from tfvis_nb.core.categories import containing, map_categories
-from tfvis_nb.core.devices import HOROVOD, task_of
+from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.format import format_bandwidth, format_bytes, format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, union
-from tfvis_nb.core.labels import UNKNOWN_OP, printable, task_label
+from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.core.per_trace import per_trace
-from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -107,7 +105,7 @@ def _find(trace: Trace) -> list[Finding]:
         "here_ns": int(row["alone_ns"]),
         "step_ns": int(row["step_ns"]),
         "moved": _moved(trace),
-        "phases": _phases(trace, task, step),
+        "phases": phases(trace, of_task(trace, task) & (trace.events["step"] == step).to_numpy()),
         "computes": bool(computes(trace.events).any()),
         "ranks_known": not trace.collective_waits.empty,
         "clocks_ns": uncertain_clocks(trace, int(row["alone_ns"])) if len(sums) > 1 else None,
@@ -131,39 +129,16 @@ def _find(trace: Trace) -> list[Finding]:
     ]
 
 
-def _phases(trace: Trace, task: str, step: int) -> list[dict[str, Any]]:
-    """Return the op types of which a task's communication in a step consists, the longest first.
-
-    ``ns`` is how long any event of the type runs. Phases of a collective in Horovod's timeline count instead
-    of it, and negotiations of all op types as one.
-    """
-    events = trace.events
-    here = of_task(trace, task) & (events["step"] == step).to_numpy()
-    recorded = here & containing(events["device"], HOROVOD)
-    recorded &= map_categories(events["lane"], lambda lane: lane in ("negotiate", "activities"))
-    rows = here & (activity(trace) == NUMBER["communication"])
-    if recorded.any():
-        rows &= (events["kind"] != "collective").to_numpy()
-    rows |= recorded
-    op = events["op"].astype(object).fillna("")[rows]
-    op = op.where(op != "", UNKNOWN_OP).where(events["lane"][rows] != "negotiate", "negotiation")
-    group, names = pd.factorize(op)
-    start, end = (times[rows] for times in within_steps(trace))
-    time = lengths(union(group, start, end), len(names), 2)[:, 1]
-    order = np.argsort(-time, kind="stable")
-    return [{"op": str(names[one]), "ns": int(time[one])} for one in order if time[one]]
-
-
 def _phases_sentence(figures: Figures) -> str:
-    phases = figures["phases"]
-    if len(phases) < 2:
+    parts = figures["phases"]
+    if len(parts) < 2:
         return ""
-    names = [printable(one["op"], _LONGEST_NAME) for one in phases[:_MOST_PHASES]]
-    times = [format_duration(one["ns"]) for one in phases[:_MOST_PHASES]]
-    whole = format_percent(phases[0]["ns"] / max(figures["step_ns"], 1))
+    names = [printable(one["op"], _LONGEST_NAME) for one in parts[:_MOST_PHASES]]
+    times = [format_duration(one["ns"]) for one in parts[:_MOST_PHASES]]
+    whole = format_percent(parts[0]["ns"] / max(figures["step_ns"], 1))
     each = [f"{name} {time}" for name, time in zip(names, times, strict=True)]
     each[0] = f"{names[0]} takes {times[0]} ({whole})"
-    rest = len(phases) - len(names)
+    rest = len(parts) - len(names)
     more = "" if not rest else f"; {rest:,} other phase{'s take' if rest > 1 else ' takes'} less"
     where = f"In step {figures['step']}" if figures["steps"] > 1 else "Of that"
     return f" {where}, {', '.join(each[:-1])} and {each[-1]}{more}."

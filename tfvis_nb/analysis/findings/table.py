@@ -3,12 +3,15 @@
 import html
 import math
 import textwrap
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_percent, unbroken
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.undivided import STEP_TIME
 
 NOTHING = "No dominant bottleneck"
 """The text if nothing is found."""
@@ -18,7 +21,7 @@ _MOST = 20
 _LONGEST = 1000
 """Maximum number of characters of a text."""
 _WIDTH = 100
-_SHOWN = ("level", "share", "title", "text", "advice")
+_SHOWN = ("level", "share", "figures", "title", "text", "advice")
 
 
 class FindingsTable(pd.DataFrame):
@@ -39,9 +42,9 @@ def findings_lines(table: pd.DataFrame) -> list[str]:
     """Write title, level, share of step time, text and advice of each finding in full, for a terminal."""
     lines = []
     columns = (table[name].tolist() for name in _SHOWN)
-    for level, share, *texts in zip(*columns, strict=True):
+    for level, share, figures, *texts in zip(*columns, strict=True):
         title, *paragraphs = (printable(text, _LONGEST) for text in texts)
-        lines.append(f"{title} ({level}{share_of(share)})")
+        lines.append(f"{title} ({level}{share_of(share, figures)})")
         for text in paragraphs:
             wrapped = textwrap.wrap(unbroken(text), _WIDTH, initial_indent="  ", subsequent_indent="  ")
             lines += [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
@@ -54,11 +57,12 @@ def findings_html(table: pd.DataFrame) -> str:
         return f"<p>Findings are not available: {_text(reason)}.</p>"
     if table.empty:
         return f"<p><b>{NOTHING}</b></p>"
+    rated = [table.head(_MOST)[name].tolist() for name in ("share", "figures")]
     columns = [table.head(_MOST)[name].astype(str) for name in ("level", "title", "text", "advice")]
     rows = [
-        f"<p><b>{title}</b> ({level}{share_of(share)}) {text} <i>{advice}</i></p>"
-        for share, level, title, text, advice in zip(
-            table["share"].head(_MOST).tolist(), *(map(_text, texts) for texts in columns), strict=True
+        f"<p><b>{title}</b> ({level}{share_of(share, figures)}) {text} <i>{advice}</i></p>"
+        for share, figures, level, title, text, advice in zip(
+            *rated, *(map(_text, texts) for texts in columns), strict=True
         )
     ]
     more = len(table) - len(rows)
@@ -80,9 +84,10 @@ def overlap(table: pd.DataFrame) -> bool:
     return int(table["share"].notna().sum()) > 1 and float(table["share"].sum()) + busy > 1
 
 
-def share_of(share: float) -> str:
-    """Format a share for display after a level; empty if there is none."""
-    return "" if math.isnan(share) else f", {format_percent(share)} of step time"
+def share_of(share: float, figures: Mapping[str, Any]) -> str:
+    """Format a finding's share for display after a level; empty if there is none."""
+    whole = figures.get("of", STEP_TIME)
+    return "" if math.isnan(share) else f", {format_percent(share)} of {whole}"
 
 
 def _text(text: str) -> str:

@@ -19,6 +19,7 @@ from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import prediction_sentence
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import is_undivided, of_recording
 from tfvis_nb.texts import Text
 
 _MUCH = 0.5
@@ -31,6 +32,8 @@ def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
     """Return one or two sentences from the figures of an overview; if memory ran out, the reason."""
     failure = ended(trace)
     found = Text("headline_ended", ended=failure) if failure else _of_steps(trace, facts)
+    if is_undivided(trace):
+        found = Text.stored(of_recording(found), found.id, found.figures)
     predicted = prediction_sentence(trace)
     return Text("headline_predicted", prediction=predicted, then=found) if predicted else found
 

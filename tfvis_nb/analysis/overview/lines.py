@@ -11,8 +11,10 @@ from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import UNKNOWN_OP, lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.step_spans import STEP_NS
+from tfvis_nb.core.undivided import of_recording
 
-STEP_TIME = "Step time"
+STEP_TIME = ("Step time", "Recording")
+"""The term of the first line, with steps and without."""
 _ABOUT_PARTS = (
     "Activities of a task in the median step. At each point in time one activity counts, the first in the"
     " order of the breakdown: launch is the time in which the task launches ops and computes nothing, even if"
@@ -43,15 +45,22 @@ class Line(NamedTuple):
 
 def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
     """Return the figures of an overview, formatted for people."""
-    return [
+    lines = [
         *_step_lines(facts),
         *_device_lines(facts),
         *_part_lines(facts),
+        *_phase_lines(facts["phases"]),
         *_clock_lines(facts["clocks"]),
         *_time_lines(facts),
         *_op_lines(facts["top_ops"]),
         *_code_lines(facts["top_lines"]),
         *_memory_lines(facts["memory"]),
+    ]
+    if not facts["undivided"]:
+        return lines
+    return [
+        Line(of_recording(term), tuple(map(of_recording, values)), of_recording(about))
+        for term, values, about in lines
     ]
 
 
@@ -64,8 +73,9 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
         values.append(f"{format_duration(steps['interval_ns'])} from start to start")
     if steps["p95_ns"] is not None:
         values.append(f"{format_duration(steps['p95_ns'])} p95")
-    values.append(f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}")
-    lines = [Line(STEP_TIME, (", ".join(values),), STEP_NS)]
+    count = f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}"
+    values.append("no steps marked" if facts["undivided"] else count)
+    lines = [Line(STEP_TIME[0], (", ".join(values),), STEP_NS)]
     if first is not None:
         value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
         about = "A first step includes one-time work such as tracing, compiling and filling buffers."
@@ -102,6 +112,8 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
 
 def parts_term(facts: Mapping[str, Any]) -> str:
     """Return the label of the parts of the median step, or of a single step."""
+    if facts["undivided"]:
+        return "Recording by activity"
     return "Median step by activity" if facts["steps"]["count"] > 1 else "Step by activity"
 
 
@@ -119,6 +131,14 @@ def _part_lines(facts: Mapping[str, Any]) -> list[Line]:
         name = f", {_named(task['task'])}" if several else ""
         lines.append(Line(f"{parts_term(facts)}{name}", (value,), _ABOUT_PARTS))
     return lines
+
+
+def _phase_lines(phases: list[dict[str, Any]]) -> list[Line]:
+    values = tuple(
+        f"{printable(phase['op'], _LONGEST_NAME)} {format_duration(phase['ns'])}" for phase in phases
+    )
+    about = "Phases of communication by the time in which any of the type runs; they overlap."
+    return [Line("Phases of communication", values, about)] if values else []
 
 
 def _clock_lines(clocks: Mapping[str, Any] | None) -> list[Line]:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.phases import horovod_phases
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.findings.clocks import uncertain_clocks
@@ -26,6 +27,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.events import NO_STEP
 
 FIGURES: dict[str, str] = {
@@ -38,6 +40,9 @@ FIGURES: dict[str, str] = {
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
     " fewer than 20.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
+    "undivided": "Whether nothing divides the recording into steps, so that it counts as one.",
+    "phases": "The longest phases of communication that Horovod's timeline records: op and ns, the time in"
+    " which any event of the type runs, over the whole trace; negotiations of all op types are one.",
     "first_step": "The first step, if it takes 1.5 times the median of the others: first_ns, median_ns of the"
     " others, both in ns, and share, its excess divided by the time of all steps. It is set apart if"
     " the share is at least 0.1.",
@@ -103,9 +108,10 @@ def overview(trace: Trace) -> Overview:
     Returns
     -------
     Overview
-        A mapping with the keys ``headline``, ``steps``, ``first_step``, ``median_step``, ``clocks``,
-        ``devices``, ``outside``, ``host_ns``, ``top_ops``, ``top_lines``, ``memory`` and ``notes``, as in
-        `FIGURES`: times in ns, sizes in bytes, shares from 0 to 1, None for unknown values.
+        A mapping with the keys ``headline``, ``steps``, ``undivided``, ``first_step``, ``median_step``,
+        ``phases``, ``clocks``, ``devices``, ``outside``, ``host_ns``, ``top_ops``, ``top_lines``,
+        ``memory`` and ``notes``, as in `FIGURES`: times in ns, sizes in bytes, shares from 0 to 1, None for
+        unknown values.
 
     Examples
     --------
@@ -123,7 +129,9 @@ def overview(trace: Trace) -> Overview:
     facts: dict[str, Any] = {
         "headline": "",
         "steps": _steps(trace),
+        "undivided": is_undivided(trace),
         "first_step": _first_step(trace),
+        "phases": horovod_phases(trace)[:_TOP],
         "median_step": None if middle is None else _parts(trace, middle),
         "clocks": None if middle is None else _clocks(trace, middle),
         "devices": _devices(trace),

@@ -26,8 +26,8 @@ def card(trace: Trace) -> dict[str, Any]:
     ]
     return {
         "headline": printable(facts["headline"], _LONGEST),
-        "step_time": next((line for line in lines if line[0] == STEP_TIME), None),
-        "lines": [line for line in lines if line[0] != STEP_TIME],
+        "step_time": next((line for line in lines if line[0] in STEP_TIME), None),
+        "lines": [line for line in lines if line[0] not in STEP_TIME],
         "bars": _bars(facts["median_step"], parts_term(facts)),
     }
 

@@ -9,6 +9,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import unbroken
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import whole_of
 
 _LONGEST = 2000
 _WORDS = ("level", "title", "text", "advice")
@@ -33,6 +34,7 @@ def findings_block(trace: Trace) -> dict[str, Any]:
         dict(zip(_WORDS, texts, strict=True))
         | {
             "share": None if math.isnan(share) else float(share),
+            "of": whole_of(trace),
             "zoom": {"start": int(start) - origin, "end": int(end) - origin}
             | ({"events": [int(event) for event in events]} if events else {}),
             "selects": f"Selects the {len(events)} longest of {count:,} events."

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb.analysis.communication import stragglers
-from tfvis_nb.analysis.communication.barriers import tasks
 from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.step_spans import STEP_NS
@@ -22,7 +21,7 @@ _CHART = "The duration of each step; the dashed line is the median."
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the chart of steps, the figures of each step, and stragglers if there are several tasks."""
     found = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)]
-    return [*found, _late_tasks(trace)] if len(tasks(trace)) > 1 else found
+    return [*found, _late_tasks(trace)] if _meet(trace) else found
 
 
 def _table(trace: Trace) -> dict[str, Any]:
@@ -85,6 +84,10 @@ def _against_median(trace: Trace) -> dict[str, Any]:
         row_count=len(found),
         order="longest",
     )
+
+
+def _meet(trace: Trace) -> bool:
+    return any(table["task"].nunique() > 1 for table in (trace.events, trace.collective_waits))
 
 
 def _late_tasks(trace: Trace) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tfvis_nb import events as event_table
 from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import undivided
 from tfvis_nb.reading.chrome.counters import Place
 from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.values import text
@@ -32,11 +33,13 @@ def make_trace(
     exact: bool = False,
     nested: pa.Table | None = None,
     metadata: Metadata | None = None,
+    is_run: bool = False,
 ) -> Trace:
     """Make a `Trace` from bars.
 
     `table` has the other columns of the event table, and may replace names and details. `origin` is the
     file's time 0 in epoch ns, if known. With `exact`, times come from a `Trace`, so none is set aside.
+    Without a column of steps all events are one recording, or with `is_run` one step.
     """
     start = columns.start
     usable = np.ones(len(start), bool)
@@ -71,7 +74,7 @@ def make_trace(
         nested=None if nested is None else nested.take(before),
         notes=[*bars.notes, *notes, *aside, *lost, *unbound],
         recorded_counters=recorded,
-        metadata=metadata,
+        metadata=(metadata or {}) | ({} if is_run or "step" in table else undivided()),
     )
 
 

@@ -56,7 +56,7 @@ class TfprofReader:
             "op": category(ops, np.arange(len(ops))),
             "thread": thread_numbers(columns),
         }
-        return make_trace(columns, table, self._bars, notes=[Text("tfprof_lacks")])
+        return make_trace(columns, table, self._bars, notes=[Text("tfprof_lacks")], is_run=True)
 
 
 def _device(name: str, task: str) -> str:

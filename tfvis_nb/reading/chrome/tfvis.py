@@ -11,7 +11,7 @@ import pyarrow as pa
 from tfvis_nb import events as event_table
 from tfvis_nb.core import counters
 from tfvis_nb.core.clock_bounds import from_json
-from tfvis_nb.core.metadata import DAMAGED
+from tfvis_nb.core.metadata import DAMAGED, portable
 from tfvis_nb.core.metadata import from_json as metadata_from_json
 from tfvis_nb.core.nested_columns import (
     FLOWS_IN,
@@ -21,7 +21,6 @@ from tfvis_nb.core.nested_columns import (
     MOVED,
     RECORDED_DURATION,
 )
-from tfvis_nb.core.prediction import prediction_only
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome.counters import number_of
@@ -106,7 +105,7 @@ class OwnReader:
                     trace.step_labels[int(number)] = text(label)
             trace.clock_bounds = from_json(other.get("clocks"))
             try:
-                trace.metadata = metadata_from_json(prediction_only(other))
+                trace.metadata = metadata_from_json(portable(other))
             except DAMAGED as error:
                 trace.notes.append(Text("metadata_damaged", reason=error))
         if (traces := int(file.max(initial=0)) + 1) > 1:

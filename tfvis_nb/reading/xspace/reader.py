@@ -71,7 +71,7 @@ class RecordedHost:
         salt = zlib.crc32(f"{self.hostname} {self.window}".encode("utf-8", "replace"))
         trace = table(self.parts, self.programs, self.window[0], threadpool=self.threadpool, salt=salt)
         trace.notes[:0] = self.notes
-        trace.metadata = self.metadata
+        trace.metadata |= self.metadata
         trace.recorded_counters = recorded_counters(self.counters, self.window[0])
         return trace
 

@@ -12,6 +12,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core.nested_columns import ITERATOR
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import undivided
 from tfvis_nb.reading.columns import Vocabulary, nullable
 from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.reading.xspace.eager import name_eager_ops
@@ -73,6 +74,7 @@ def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: 
         notes.append(Text("events_of_no_step", events=outside))
     # The texts are last, after releasing the data for times and links.
     del start, duration, step, threads
+    grouped = len(links.mark("group_id").rows) > 0
     nested = _nested(parts, links, order, salt)
     origins, stacks = programs.columns(links.mark("instruction"), len(usable), order, notes)
     for name, column in origins.items():
@@ -88,6 +90,7 @@ def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: 
         step_labels=labels,
         stacks=stacks,
         programs=programs.run(),
+        metadata={} if grouped or len(chosen) else undivided(),
     )
 
 
