@@ -9,7 +9,8 @@ import pytest
 
 import tfvis_nb as tv
 from tests.protobuf_bytes import field, number
-from tests.reading.test_notes_of_sources import GPU, one_op
+from tests.reading.test_notes_of_sources import GPU
+from tests.support.step_stats import one_op
 from tests.support.texts import raises_id
 from tfvis_nb.texts import id_of
 

@@ -19,13 +19,14 @@ SOURCE = "_SOURCE"
 
 
 class _Unit(NamedTuple):
-    """The rows of an entry in one run of its task: that run's number, and the start of the rows."""
+    """The rows of an entry in one run of its task: that run's number, their start, and the first of them."""
 
     entry: int
     device: str
     task: str
     number: int
     start: int
+    row: int
 
 
 @dataclass
@@ -82,7 +83,8 @@ def _units(step: RecordedStep, rows: _Rows) -> tuple[list[_Unit], np.ndarray]:
         for part in np.unique(number).tolist():
             chosen = members[number == part]
             unit[chosen] = len(units)
-            units.append(_Unit(entry, place.device, place.task, part, int(rows.start[chosen].min())))
+            start = int(rows.start[chosen].min())
+            units.append(_Unit(entry, place.device, place.task, part, start, int(chosen[0])))
     return units, unit
 
 
@@ -126,8 +128,8 @@ def _run_of_rows(
 ) -> np.ndarray:
     """Return the run of each row: of its unit, or by time, or by place if its clock is another."""
     run = np.where(unit >= 0, runs[unit], -1)
-    behind = np.array([one.entry for one in units])
-    whole = len(set(behind.tolist())) == len(units)
+    first = np.array([one.row for one in units])
+    whole = len({one.entry for one in units}) == len(units)
     for entry in np.unique(rows.entry[unit < 0]).tolist():
         members = np.flatnonzero((rows.entry == entry) & (unit < 0))
         begins = _begins(units, runs, step.places[entry].task)
@@ -136,10 +138,10 @@ def _run_of_rows(
             # Lanes of a host also have a few rows of earlier steps.
             start = np.full(len(start), np.partition(start, len(start) // 2)[len(start) // 2])
         by_time = np.searchsorted(begins, start, "right") - 1
-        # A GPU's rows may be on another clock. Their lanes stand before the executors of their task.
+        # A GPU's rows may be on another clock. Their lanes stand before the executors of their task, of which
+        # timeline.py joins those of two runs if they stand side by side.
         near = np.abs(start.astype(np.float64) - float(begins[0])) < FAR
-        following = np.flatnonzero(behind > entry)
-        by_place = runs[following[0] if len(following) else len(units) - 1]
+        by_place = runs[np.where(first > members[0], first, first + len(rows.entry)).argmin()]
         run[members] = np.where(near, np.maximum(by_time, 0), by_place)
     return run
 
