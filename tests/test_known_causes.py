@@ -43,7 +43,7 @@ def recordings(tmp_path: Path) -> Path:
             stem = f"map_without_parallel_calls.{variant}.{repeat}"
             Trace(events.build(columns)).to_parquet(tmp_path / f"{stem}.parquet")
             took = [(wait + 2_000_000) / 1e9] * 8
-            times = {"untraced": [took, took], "traced": took}
+            times = {"untraced": [took, took], "traced": took, "places": ["read.py:3"]}
             (tmp_path / f"{stem}.json").write_text(json.dumps(times))
     return tmp_path
 
@@ -59,7 +59,9 @@ def test_judging_compares_findings_with_the_statements(recordings: Path) -> None
     assert found.prediction.off == pytest.approx(0, abs=0.01)
     assert found.separated
     assert found.says_direction
-    assert found.null_pairs == (False, False)
+    assert found.comparison is not None
+    assert found.comparison.differ
+    assert [pair.differ for pair in found.null_pairs] == [False, False]
     assert found.problems == ()
 
 

@@ -60,6 +60,9 @@ def main() -> int:
     if given.texts:
         print("".join(one.texts for one in found))
     show_cells("Programs with known causes (*: measured only)", HEAD, [_cells(one) for one in found])
+    for one in found:
+        if one.program.why_not:
+            print(f"  no replay of {one.program.name}: {one.program.why_not}")
     for title, is_measured_only in (("Programs that may be looked at", False), ("The measured third", True)):
         if some := [one for one in found if one.program.is_measured_only == is_measured_only]:
             show(f"{title} ({len(some)})", _summary(some))
@@ -75,10 +78,10 @@ def _record(chosen: list[str], folder: Path) -> None:
 
 
 def _cells(one: Judged) -> tuple[str, ...]:
-    program, (slow, fixed) = one.program, one.wall_ms
+    program, pairs, (slow, fixed) = one.program, one.null_pairs, one.wall_ms
     place = "-" if one.rank is None else f"{one.rank}."
     cause = one.first if program.is_healthy or one.names_cause else f"NO ({place}), {one.first or 'none'}"
-    line = "" if program.is_healthy else "yes" if one.names_line else f"NO: {one.line}"
+    line = "" if program.is_healthy else "yes" if one.names_line else f"NO: {', '.join(one.lines)}"
     return (
         f"{program.name}{'*' if program.is_measured_only else ''}",
         cause,
@@ -87,7 +90,7 @@ def _cells(one: Judged) -> tuple[str, ...]:
         _prediction(one.prediction),
         "" if one.comparison is None else _compared(one),
         ", ".join(one.problems),
-        f"{sum(one.null_pairs)} of {len(one.null_pairs)}",
+        f"{sum(pair.differ for pair in pairs)}, {sum(pair.code for pair in pairs)} of {len(pairs)}",
     )
 
 
@@ -104,7 +107,7 @@ def _prediction(found: Prediction | None) -> str:
 def _compared(one: Judged) -> str:
     assert one.comparison is not None
     ratio = f"{one.comparison.ratio:.2f}"
-    if not one.comparison.shown:
+    if not one.comparison.differ:
         return f"{'NO' if one.separated else 'no'}, {ratio}"
     return f"{'yes' if one.says_direction else 'WRONG'}, {ratio}"
 
@@ -116,7 +119,7 @@ def _summary(found: list[Judged]) -> list[Row]:
     off = np.abs([one.off for one in predicted])
     pairs = [pair for one in found for pair in one.null_pairs]
     separated = [one for one in causes if one.separated and one.comparison is not None]
-    told = [one for one in separated if one.comparison and one.comparison.shown and one.says_direction]
+    told = [one for one in separated if one.comparison and one.comparison.differ and one.says_direction]
     return [
         _part("the cause is the first finding", sum(one.names_cause for one in causes), len(causes), 0.85),
         _part("the line is right", sum(one.names_line for one in causes), len(causes), 0.85),
@@ -131,7 +134,20 @@ def _summary(found: list[Judged]) -> list[Row]:
             0.1,
             most=True,
         ),
-        _part("null pairs with a difference", sum(pairs), len(pairs), 0.05, most=True),
+        _part(
+            "null pairs: the code is faster or slower",
+            sum(pair.code for pair in pairs),
+            len(pairs),
+            0.05,
+            most=True,
+        ),
+        _part(
+            "null pairs: these recordings differ",
+            sum(pair.differ for pair in pairs),
+            len(pairs),
+            1,
+            most=True,
+        ),
     ]
 
 

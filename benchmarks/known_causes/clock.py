@@ -17,4 +17,4 @@ def keras_clock() -> Any:
     """Return a callback of Keras that notes the start of each batch."""
     from tensorflow import keras
 
-    return keras.callbacks.LambdaCallback(on_train_batch_begin=lambda _batch, _logs=None: step())
+    return keras.callbacks.LambdaCallback(on_train_batch_begin=lambda *_, **__: step())

@@ -14,8 +14,7 @@ import pandas as pd
 
 import tfvis_nb as tv
 from benchmarks.known_causes.program import VARIANTS, Program, load
-from benchmarks.known_causes.recording import files
-from tfvis_nb.analysis.steps.difference import Difference
+from benchmarks.known_causes.recording import files, times_file
 from tfvis_nb.events import NO_STEP
 
 ORDER = (("slow", 0), ("fixed", 0), ("fixed", 1), ("slow", 1))
@@ -28,6 +27,19 @@ class Recording(NamedTuple):
     trace: tv.Trace
     untraced: list[np.ndarray]
     traced: np.ndarray
+    places: frozenset[str]
+    """The marked lines when it was recorded."""
+
+
+class Claim(NamedTuple):
+    """What a comparison of two recordings claims about their steps, or about their loops if that is more."""
+
+    ratio: float
+    """Typical step of the second / of the first; of loops if the steps do not differ."""
+    differ: bool
+    """Whether these recordings differ."""
+    code: bool
+    """Whether the code is faster or slower."""
 
 
 class Prediction(NamedTuple):
@@ -54,18 +66,20 @@ class Judged(NamedTuple):
     """The id of the first finding."""
     rank: int | None
     """Where the cause stands among the findings, from 1."""
-    line: str
-    """The line that the cause's finding names, or else the first of the lines by time."""
+    lines: tuple[str, ...]
+    """The lines that the cause's finding names, or else the first of the lines by time."""
+    names_line: bool
+    """Whether one of them is marked."""
     wall_ms: tuple[float, float]
     """An untraced step of both variants."""
     prediction: Prediction | None
-    comparison: Difference | None
+    comparison: Claim | None
     separated: bool
     """Whether each untraced step of one variant is longer than all of the other."""
     problems: tuple[str, ...]
     """Findings of level problem on the twin, or on a healthy program."""
-    null_pairs: tuple[bool, ...]
-    """Whether a difference is claimed, for each pair of recordings of the same code."""
+    null_pairs: tuple[Claim, ...]
+    """The claims about each pair of recordings of the same code."""
     texts: str
     """All findings of both variants."""
 
@@ -80,11 +94,6 @@ class Judged(NamedTuple):
         slow, fixed = self.wall_ms
         return self.comparison is not None and (self.comparison.ratio < 1) == (fixed < slow)
 
-    @property
-    def names_line(self) -> bool:
-        """Whether the line is marked."""
-        return self.line in self.program.places
-
 
 def judged(name: str, folder: Path) -> Judged | None:
     """Judge a program's recordings in a folder; None if there are none."""
@@ -92,13 +101,19 @@ def judged(name: str, folder: Path) -> Judged | None:
     runs = {
         (variant, repeat): _read(program, variant, repeat, folder)
         for variant, repeat in ORDER
-        if all(file.exists() for file in files(folder, program, variant, repeat))
+        if all(
+            file.exists()
+            for file in (
+                *files(folder, program, variant, repeat),
+                times_file(folder, program, variant, repeat),
+            )
+        )
     }
     if not all((variant, 0) in runs for variant in VARIANTS):
         return None
     slow, fixed = (runs[variant, 0] for variant in VARIANTS)
     nulls = tuple(
-        _compared(first, second).shown
+        _compared(first, second)
         for (first_key, first), (second_key, second) in combinations(runs.items(), 2)
         if program.is_healthy or first_key[0] == second_key[0]
     )
@@ -107,13 +122,15 @@ def judged(name: str, folder: Path) -> Judged | None:
         str(row.id) for run in healthy for row in run.trace.findings.itertuples() if row.level == "problem"
     )
     findings = slow.trace.findings
-    named = findings["id"].isin(program.cause).to_numpy()
+    named = findings["id"].map(program.is_cause).to_numpy(bool)
+    lines = () if program.is_healthy else _lines(slow.trace, findings[named])
     walls = [np.concatenate(run.untraced or [run.traced]) for run in (slow, fixed)]
     return Judged(
         program,
         str(findings["id"].iloc[0]) if len(findings) else "",
         int(named.argmax()) + 1 if named.any() else None,
-        _line(slow.trace, findings[named]) if program.cause else "",
+        lines,
+        not slow.places.isdisjoint(lines),
         (_typical(program, walls[0]) * 1e3, _typical(program, walls[1]) * 1e3),
         _predicted(program, slow.trace, fixed.trace) if program.what is not None else None,
         None if program.is_healthy else _compared(slow, fixed),
@@ -130,22 +147,23 @@ def judged(name: str, folder: Path) -> Judged | None:
 def _read(program: Program, variant: str, repeat: int, folder: Path) -> Recording:
     parts = files(folder, program, variant, repeat)
     trace = tv.read_trace(parts[0] if len(parts) == 1 else parts)
-    times = json.loads((folder / f"{program.name}.{variant}.{repeat}.json").read_text())
-    return Recording(trace, [np.array(one) for one in times["untraced"]], np.array(times["traced"]))
+    times = json.loads(times_file(folder, program, variant, repeat).read_text())
+    untraced = [np.array(one) for one in times["untraced"]]
+    return Recording(trace, untraced, np.array(times["traced"]), frozenset(times["places"]))
 
 
 def _typical(program: Program, times: np.ndarray) -> float:
     return float(times.mean() if program.every > 1 else np.median(times))
 
 
-def _line(trace: tv.Trace, cause: pd.DataFrame) -> str:
-    """Return the first line that the finding of the cause names, or else the first of the lines by time."""
-    for row in cause.itertuples():
-        texts = [row.title, row.text, row.advice, *_texts(row.figures)]
-        if named := re.search(r"[\w.-]+\.py:\d+", " ".join(map(str, texts))):
-            return named.group()
-    lines = trace.source_lines
-    return f"{lines['file'].iloc[0]}:{lines['line'].iloc[0]}" if len(lines) else ""
+def _lines(trace: tv.Trace, cause: pd.DataFrame) -> tuple[str, ...]:
+    """Return the lines that the first finding of the cause names, or else the first of the lines by time."""
+    for row in cause.head(1).itertuples():
+        for texts in ((row.title, row.text, row.advice), _texts(row.figures)):
+            if named := re.findall(r"[\w-]+\.py:\d+", " ".join(map(str, texts))):
+                return tuple(dict.fromkeys(named))
+    first = trace.source_lines.head(1)
+    return tuple(f"{Path(file).name}:{line}" for file, line in zip(first["file"], first["line"], strict=True))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -170,6 +188,9 @@ def _predicted(program: Program, slow: tv.Trace, fixed: tv.Trace) -> Prediction:
     return Prediction("", *found)
 
 
-def _compared(first: Recording, second: Recording) -> Difference:
-    found: Difference = tv.analysis.compare(first.trace, second.trace).attrs["step_time"]
-    return found
+def _compared(first: Recording, second: Recording) -> Claim:
+    compared = tv.analysis.compare(first.trace, second.trace).attrs
+    steps, loops = compared["step_time"], compared.get("loop_time", compared["step_time"])
+    told = loops if loops.shown and not steps.shown else steps
+    code = any(getattr(one, "code_differs", one.shown) for one in (steps, loops))
+    return Claim(told.ratio, told.shown, code)

@@ -17,7 +17,7 @@ class Program(NamedTuple):
 
     name: str
     cause: frozenset[str]
-    """Ids of findings; none if the program is healthy."""
+    """Ids of findings, or their parts before a dot; none if the program is healthy."""
     lines: tuple[int, ...]
     what: dict[str, Any] | None
     why_not: str
@@ -39,6 +39,10 @@ class Program(NamedTuple):
     def places(self) -> tuple[str, ...]:
         """The marked lines, as ``file:line``."""
         return tuple(f"{self.file.name}:{line}" for line in self.lines)
+
+    def is_cause(self, finding: str) -> bool:
+        """Whether a finding's id is one of the cause's, or a case of one."""
+        return finding in self.cause or finding.rpartition(".")[0] in self.cause
 
     @property
     def is_healthy(self) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.known_causes.cluster import addresses
 from benchmarks.known_causes.program import Program, load
 
 TIMEOUT_S = 180
@@ -25,10 +25,9 @@ def recorded(program: Program, variant: str, repeat: int, folder: Path) -> str:
     command = [sys.executable, "-m", __spec__.name, program.name, variant, str(repeat), str(folder)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
     started = []
-    ports = _free_ports(program.tasks)
+    cluster = addresses(worker=program.tasks)
     for task in range(program.tasks):
         if program.tasks > 1:
-            cluster = {"worker": [f"localhost:{port}" for port in ports]}
             own = {"cluster": cluster, "task": {"type": "worker", "index": task}}
             environment["TF_CONFIG"] = json.dumps(own)
         started.append(
@@ -51,14 +50,6 @@ def recorded(program: Program, variant: str, repeat: int, folder: Path) -> str:
     return failed[0][-2000:] if failed else ""
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 def files(folder: Path, program: Program, variant: str, repeat: int) -> list[Path]:
     """Return the trace of each task of a variant."""
     stem = f"{program.name}.{variant}.{repeat}"
@@ -66,6 +57,11 @@ def files(folder: Path, program: Program, variant: str, repeat: int) -> list[Pat
         folder / f"{stem}.parquet" if task == 0 else folder / f"{stem}.task{task}.parquet"
         for task in range(program.tasks)
     ]
+
+
+def times_file(folder: Path, program: Program, variant: str, repeat: int) -> Path:
+    """Return the file with the wall times of a variant, which is written last."""
+    return folder / f"{program.name}.{variant}.{repeat}.json"
 
 
 def _record(program: Program, variant: str, repeat: int, folder: Path, task: int) -> None:
@@ -90,8 +86,8 @@ def _record(program: Program, variant: str, repeat: int, folder: Path, task: int
         untraced.append(timed())
     trace.to_parquet(files(folder, program, variant, repeat)[task])
     if task == 0:
-        times = {"untraced": untraced, "traced": traced}
-        (folder / f"{program.name}.{variant}.{repeat}.json").write_text(json.dumps(times))
+        times = {"untraced": untraced, "traced": traced, "places": program.places}
+        times_file(folder, program, variant, repeat).write_text(json.dumps(times))
     if hasattr(module, "close"):
         module.close()
 
