@@ -72,6 +72,8 @@ export interface Drawn {
   /** Nanoseconds from its start until its data moves; null or missing when that is `wait`. */
   turn?: Uint32Array | Float64Array | null;
   names: Strings;
+  /** Range at which the view opens (ns), where most of the whole is empty; else null or missing. */
+  opens?: [number, number] | null | undefined;
   /** What was changed and what that brings if the times are predicted; else missing or empty. */
   predicted?: string;
   /** 1 for the events of a predicted trace whose durations are not those recorded. */

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import OpenExported, Timeline, saved
 from tests.real_traces import DATA, real_trace
-from tfvis_nb import show_timeline
+from tfvis_nb import Trace, events, show_timeline
 from tfvis_nb.core.trace import replaced
 from tfvis_nb.display.timeline.widget import TimelineWidget
 
@@ -76,6 +76,33 @@ def test_a_colleague_sees_the_view_of_the_sender(exported: OpenExported, tmp_pat
     view = options(saved(timeline.page, tmp_path / "again.html"))["view"]
     assert view["details"]
     assert 2_000_000 < view["start"] < view["end"] < 3_000_000
+
+
+def mostly_empty() -> Trace:
+    """A second of work in 46 seconds."""
+    ms = [0, *range(9_000, 10_000, 100), 46_000]
+    columns = {
+        "start_ns": [1_700_000_000_000_000_000 + at * 1_000_000 for at in ms],
+        "duration_ns": [0, *[100_000_000] * (len(ms) - 2), 0],
+        "kind": ["op"] * len(ms),
+    }
+    return Trace(events.build(columns))
+
+
+def test_a_mostly_empty_timeline_opens_at_its_activity(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = exported(mostly_empty().to_html(tmp_path / "page.html")).wait()
+    expect_times(timeline, "+8.950 s", "+10.050 s")
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("0")
+    expect_times(timeline, "\u2212460 ms", "+46.46 s")
+
+
+def test_a_view_counts_before_the_activity(exported: OpenExported, tmp_path: Path) -> None:
+    trace = mostly_empty()
+    start = int(trace.events["start_ns"].iloc[0])
+    view = {"start_ns": start + 1_000_000_000, "end_ns": start + 2_000_000_000}
+    timeline = exported(trace.to_html(tmp_path / "view.html", view=view)).wait()
+    expect_times(timeline, "+1.000 s", "+2.000 s")
 
 
 def test_a_link_leads_to_a_view(exported: OpenExported, widget: TimelineWidget, tmp_path: Path) -> None:

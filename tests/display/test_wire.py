@@ -355,3 +355,41 @@ def test_a_page_takes_few_bytes_an_event() -> None:
         first, rest = (len(base64.b64encode(data)) for data in (drawn(trace), details(trace)))
         assert first <= 6 * len(trace.events)
         assert first + rest <= 32 * len(trace.events)
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1)
+
+
+@given(parts=st.lists(st.tuples(st.integers(1, 10_000), SPANS), min_size=1, max_size=5))
+def test_a_mostly_empty_timeline_opens_at_its_busiest_part(
+    parts: list[tuple[int, list[tuple[int, int]]]],
+) -> None:
+    spans, at = [], 0
+    for pause, bars in parts:
+        at += pause
+        spans += [(at + start, at + start + length) for start, length in bars]
+        at = max(end for _, end in spans)
+    origin = min(start for start, _ in spans)
+    spans = sorted((start - origin, end - origin) for start, end in spans)
+    whole = max(end for _, end in spans)
+    # Moment by moment: pauses, and the parts between those that are long.
+    groups, pauses = [[spans[0]]], 0
+    for span in spans[1:]:
+        pause = span[0] - max(end for group in groups for _, end in group)
+        if pause > whole / 10:
+            groups.append([])
+            pauses += pause
+        groups[-1].append(span)
+
+    def busy(group: list[tuple[int, int]]) -> tuple[int, int]:
+        return len({at for one in group for at in range(*one)}), len(group)
+
+    most = max(map(busy, groups))
+    starts, lengths = [start for start, _ in spans], [end - start for start, end in spans]
+    trace = Trace(events.build({"start_ns": starts, "duration_ns": lengths, "kind": ["op"] * len(spans)}))
+    found = read_drawn(drawn(trace))[0]["opens"]
+    if pauses <= 0.75 * whole:
+        assert found is None
+    else:
+        ranges = [[group[0][0], max(end for _, end in group)] for group in groups if busy(group) == most]
+        assert found in [one if one[0] < one[1] else None for one in ranges]

@@ -37,6 +37,7 @@ export function drawnIn(container: Container): Drawn {
     ),
     steps: header.steps,
     notes: header.notes,
+    opens: header.opens,
     predicted: header.predicted,
     categories: header.categories,
     ops: header.ops,
@@ -78,6 +79,7 @@ interface Header {
   lanes: (Omit<Lane, "id"> & LaneClock)[];
   steps: Step[];
   notes: string[];
+  opens?: [number, number] | null | undefined;
   predicted: string;
   clocks: WireClock[];
   categories: string[];

@@ -15,6 +15,7 @@ from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, orde
 from tfvis_nb.analysis.events.waits import turns, waits
 from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.prediction import moved, prediction_sentence
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn, pack
@@ -26,6 +27,9 @@ VERSION = 1
 
 MOST_LANES = 2**16
 """Maximum lanes of a timeline, because the front end stores the lane of an event in two bytes."""
+
+_LONG_PAUSE, _MOST_EMPTY = 0.1, 0.75
+"""Shares of the whole time; see `opening`."""
 
 _DRAWN = ["step", "device", "lane", "kind", "name", "op", "start_ns", "duration_ns"]
 
@@ -69,6 +73,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         "count": len(events),
         "origin_ns": str(origin),
         "span_ns": int((start + duration).max()) if len(events) else 0,
+        "opens": opening(start, duration),
         "lanes": described.assign(first=times.first, unit=times.unit).to_dict("records"),
         "steps": steps,
         "notes": trace.notes,
@@ -78,6 +83,31 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         "ops": ops,
     }
     return pack(header, columns)
+
+
+def opening(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
+    """Return the range at which a timeline opens, if most of the whole is empty; else None.
+
+    Pauses of a tenth of the whole divide it into parts. If they make up more than three quarters, everything
+    would be a few pixels wide, so the view opens on the busiest part.
+    """
+    if not len(start):
+        return None
+    order = np.argsort(start, kind="stable")
+    start, duration = start[order], duration[order]
+    reached = np.maximum.accumulate(start + duration)
+    pause = np.append(0, start[1:] - reached[:-1])
+    whole = int(reached[-1] - start[0])
+    is_long = pause > _LONG_PAUSE * whole
+    if int(pause[is_long].sum()) <= _MOST_EMPTY * whole:
+        return None
+    part = np.cumsum(is_long)
+    busy = union(part, start, start + duration)
+    time = lengths(busy, int(part[-1]) + 1, 2)[:, 1]
+    # Of parts without durations, the one with the most events.
+    here = np.flatnonzero(part == np.lexsort((np.bincount(part), time))[-1])
+    first, last = int(start[here[0]]), int(reached[here[-1]])
+    return [first, last] if last > first else None
 
 
 def origin_ns(events: pd.DataFrame) -> int:
