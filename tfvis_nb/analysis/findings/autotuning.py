@@ -108,11 +108,15 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _word(_key: str, figures: Figures) -> Texts:
+    launches = f"{figures['name']}, a convolution, launches {figures['kernels']:,} kernels."
+    if figures["convolutions"] > 1:
+        launches = (
+            f"{figures['convolutions']:,} convolutions launch {figures['kernels']:,} kernels:"
+            f" {figures['name']} alone launches {figures['name_kernels']:,}."
+        )
     text = (
-        f"{figures['convolutions']:,} convolutions launch {figures['kernels']:,} kernels:"
-        f" {figures['name']} alone launches {figures['name_kernels']:,}. This looks like cuDNN trying out"
-        f" algorithms, which happens once per shape. It takes {step_time(figures['share'])}:"
-        f" {example(figures)}."
+        f"{launches} This looks like cuDNN trying out algorithms, which happens once per shape."
+        f" It takes {step_time(figures['share'])}: {example(figures)}."
     )
     if figures["steps"] == 1:
         text += " The other findings of this step are not typical of later ones."
