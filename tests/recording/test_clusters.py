@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,8 @@ train(x)
 with tv.trace(sys.argv[1]):
     for _ in range(3):
         train(x)
+print("done", flush=True)
+sys.stdin.read()
 """
 
 
@@ -50,16 +53,22 @@ def free_ports(count: int) -> list[int]:
 @pytest.mark.tensorflow
 def test_workers_record_under_their_task(tmp_path: Path) -> None:
     cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]}
-    started = []
+    started: list[Any] = []
     for index in range(2):
         config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
         # A server of gRPC cannot start in a fork of a process with TensorFlow.
         command = [sys.executable, "-c", WORKER, str(tmp_path / f"{'ba'[index]}.parquet")]
         environment = {**os.environ, **LOG_LEVEL, "TF_CONFIG": config, "CUDA_VISIBLE_DEVICES": ""}
-        started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
-    for process in started:
-        _, said = process.communicate(timeout=120)
-        assert process.returncode == 0, said
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        started.append(subprocess.Popen(command, env=environment, text=True, **pipes))
+    try:
+        # A worker aborts if the other ends before it, so both stay until both are done.
+        done = [process.stdout.readline() for process in started]
+    finally:
+        for process in started:
+            process.kill()
+        said = [process.communicate()[1] for process in started]
+    assert done == ["done\n"] * 2, said
     for index in range(2):
         alone = tv.read_trace(tmp_path / f"{'ba'[index]}.parquet")
         assert set(alone.events["task"]) == {f"/job:worker/replica:0/task:{index}"}
