@@ -4,10 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfvis_nb.analysis.critical_path.blocking_calls import blocking_calls, launch_pairs, without_waits
 from tfvis_nb.analysis.critical_path.dependencies import dependencies
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, KINDS, Times
+from tfvis_nb.analysis.critical_path.device import streams
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.traced_calls import traced_calls
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import bisect_ranges
 from tfvis_nb.core.trace import Trace
@@ -50,16 +53,19 @@ class _Visits(NamedTuple):
 class Backtracker:
     """Follows chains of awaited events back in time.
 
-    Attributes: `times` of the events; `dependencies`, ordered by time; `launched`, whether an event has a
-    recorded launch, as a time or an event; `activity`, for each event the highest
-    index in `tfvis_nb.analysis.events.activity.ACTIVITIES` among itself and the events that enclose it on its
+    Attributes: `times` of the events; `blocking`, calls that waited for the device; `dependencies`, ordered
+    by time; `launched`, whether an event has a recorded launch, as a time or an event; `activity`, for each
+    event the highest index in `tfvis_nb.analysis.events.activity.ACTIVITIES` among itself and the events that enclose it on its
     thread. Events that only wrap others on a thread are runtime. A call that traces compiles until its new
     graph runs.
     """
 
     def __init__(self, trace: Trace) -> None:
         self.times = Times(trace)
-        self.dependencies = dependencies(trace, self.times)
+        stream = streams(trace, self.times)
+        launch = launch_pairs(trace, self.times)
+        self.blocking = blocking_calls(self.times, stream, launch)
+        self.dependencies = dependencies(trace, self.times, stream, launch, self.blocking)
         self.activity = _with_enclosing(self.times, activity(trace))
         self.activity[traced_calls(trace).rows] = NUMBER["compile"]
         target = self.dependencies.target
@@ -187,7 +193,8 @@ class Backtracker:
         not_ready = np.array(of_kind)[waited_by]
         not_ready[times.thread[event] & (waited_by == KIND["thread"])] = _UNKNOWN
         on_device = times.device[event]
-        # Without a launch, the device may have waited for the host just as well.
+        # Until its launch the device waits for the host, and without a launch it may do so just as well.
+        not_ready[on_device & has_ready & (waited_by == KIND["stream"])] = WAITS.index("scheduling")
         not_ready[on_device & ~self.launched[event]] = _UNKNOWN
         not_ready[times.received[event]] = WAITS.index("transfer_wait")
         ready = np.where(on_device, WAITS.index("launch_latency"), WAITS.index("queueing"))
@@ -217,3 +224,17 @@ def _with_enclosing(times: Times, activity: np.ndarray) -> np.ndarray:
 def backtracker(trace: Trace) -> Backtracker:
     """Return the backtracker of a trace, with the dependencies of each event."""
     return Backtracker(trace)
+
+
+def launching_parts(
+    trace: Trace, event: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the parts of launching events in which no call on their thread waited for a device.
+
+    `start` and `end` are the times of `event` that count (ns). Return the index in `event`, the start and the
+    end of each part.
+    """
+    if not is_kind(trace.events, "host")[event].any():
+        return np.arange(len(event)), start, end
+    paths = backtracker(trace)
+    return without_waits(paths.times, paths.blocking, event, start, end)

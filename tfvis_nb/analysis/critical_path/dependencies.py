@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfvis_nb.analysis.critical_path.blocking_calls import BlockingCalls
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies, Times, concat_dependencies
 from tfvis_nb.analysis.critical_path.device import (
     Pairs,
@@ -11,7 +12,6 @@ from tfvis_nb.analysis.critical_path.device import (
     device_data,
     launches,
     stream_order,
-    streams,
 )
 from tfvis_nb.analysis.critical_path.peers import channels, copies_of_received, last_arrivals
 from tfvis_nb.analysis.critical_path.threads import calls, executor_turns, thread_order
@@ -28,7 +28,9 @@ _MOST_ROUNDS = 32
 """Limit of rounds that pass turns on, because dependencies within one nanosecond may form a cycle."""
 
 
-def dependencies(trace: Trace, times: Times) -> Dependencies:
+def dependencies(
+    trace: Trace, times: Times, stream: np.ndarray, launch: Pairs, blocking: BlockingCalls
+) -> Dependencies:
     """Return the dependencies of all events, ordered by the time when they were satisfied.
 
     * ``data``, ``control``: the inputs and control inputs of an op (`Trace.edges`), work that one thread took
@@ -40,7 +42,7 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
     * ``thread``: the previous event on a recorded thread, or the enclosing event; for an executor's op, the
       previous op on its thread.
     * ``call``: previous work for the same call on any thread; for the call itself, the last of that work.
-    * ``copy``: copies to the host, or all work of a device, that a call waited for.
+    * ``copy``: copies, earlier work of a stream, or all work of a device, that a call waited for.
     * ``channel``: the previous tensor received from the same task.
     * ``collective``: the rank that arrived last.
     * ``order``: a guess if none of the above is known: the event that ended last before it on its task.
@@ -55,13 +57,11 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
         which = edges["kind"].isin(kinds).to_numpy()
         return source[which], target[which]
 
-    stream = streams(trace, times)
-    launch = of_kind("launch")
     parts = [
         times.at_start(*of_kind("data"), "data"),
         times.at_start(*of_kind("control"), "control"),
         *_moved(times, *of_kind("transfer")),
-        *launches(times, launch),
+        *launches(times, launch, blocking),
         times.until_start(*of_kind("flow"), "flow"),
         stream_order(times, stream),
         device_data(times, stream, launch, of_kind("data", "transfer")),

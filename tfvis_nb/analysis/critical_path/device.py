@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.critical_path.blocking_calls import BlockingCalls
 from tfvis_nb.analysis.critical_path.dependency_table import Dependencies, Times
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST
@@ -16,6 +17,7 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 STREAM = re.compile(r"(?i)stream\s*[:#](\d+)")
 """Matches the number of a stream in the source's name of a lane."""
+_GIVEN_STREAM = r"(?:^| )stream=(\d{1,9})(?= |$)"
 _BLOCKING = re.compile(
     r"(?:cu|hip)\w*Synchronize|BlockHost|BlockUntilReady|block_until_ready|SynchronizeAllActivity"
 )
@@ -25,17 +27,23 @@ _WATCHER = re.compile(r"tf_(?:GPU|Device)_Event_Manager")
 def streams(trace: Trace, times: Times) -> np.ndarray:
     """Return a number for the stream of each event of a device, -1 for other events (int64).
 
-    Copies have their own lanes on any stream; the source's name of the lane contains the stream. If it does
-    not, each lane counts as a stream, except one of memsets, which run among the kernels of some stream.
+    Copies have their own lanes on any stream; the source's name of the lane contains the stream, or the
+    detail of the copy does. If neither does, each lane counts as a stream, except one of memsets, which run
+    among the kernels of some stream.
     """
     rows = np.flatnonzero(times.device & ~times.thread)
     found = np.full(len(times.start), -1, np.int64)
-    key = trace.events["lane"].cat.codes.to_numpy(np.int64)[rows] * 2 + 1
+    lane = trace.events["lane"].cat
+    key = lane.codes.to_numpy(np.int64)[rows] * 2 + 1
+    number = _numbers(lane.categories)[lane.codes.to_numpy()[rows]]
     if trace.nested is not None and "raw_device" in trace.nested.column_names:
         names = pd.Categorical(trace.nested["raw_device"].to_pandas())
-        numbers = [STREAM.search(str(name)) for name in names.categories]
-        number = np.array([*(int(one[1]) if one else -1 for one in numbers), -1], np.int64)[names.codes[rows]]
-        key = np.where(number >= 0, number * 2, key)
+        recorded = _numbers(names.categories)[names.codes[rows]]
+        number = np.where(recorded >= 0, recorded, number)
+    unknown = np.flatnonzero(number < 0)
+    given = trace.events["detail"].iloc[rows[unknown]].astype(object).str.extract(_GIVEN_STREAM)[0]
+    number[unknown] = pd.to_numeric(given).fillna(-1).to_numpy(np.int64)
+    key = np.where(number >= 0, number * 2, key)
     where = (
         (times.task[rows] + 1) * (int(times.device_number.max(initial=0)) + 2) + times.device_number[rows] + 1
     )
@@ -43,6 +51,12 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
     elsewhere = is_kind(trace.events, "memset") & ~containing(trace.events["lane"], STREAM)
     found[rows[(key % 2 == 1) & elsewhere[rows]]] = -1
     return found
+
+
+def _numbers(names: pd.Index) -> np.ndarray:
+    """Return the number of the stream in each name, -1 for none; the last entry is for no name."""
+    found = [STREAM.search(str(name)) for name in names]
+    return np.array([*(int(one[1]) if one and len(one[1]) < 10 else -1 for one in found), -1], np.int64)
 
 
 def stream_order(times: Times, stream: np.ndarray) -> Dependencies:
@@ -53,11 +67,11 @@ def stream_order(times: Times, stream: np.ndarray) -> Dependencies:
     return times.until_start(rows[follows], rows[follows + 1], "stream")
 
 
-def launches(times: Times, launch: Pairs) -> list[Dependencies]:
+def launches(times: Times, launch: Pairs, blocking: BlockingCalls) -> list[Dependencies]:
     """Return dependencies between launching calls and the device's work.
 
-    A kernel is released when the call that launches it starts. A call that launches a copy to the host and
-    ends after the copy has waited for it.
+    A kernel is released when the call that launches it starts. An op that copies to the host and ends after
+    the copy has waited for it, and so have calls that block.
     """
     source, target = launch
     released_at = np.clip(times.ready[target], times.start[source], times.end[source])
@@ -68,6 +82,7 @@ def launches(times: Times, launch: Pairs) -> list[Dependencies]:
     return [
         times.dependencies(source, released_at, target, times.start[target], "launch"),
         times.dependencies(copy, times.end[copy], waiting, times.end[copy], "copy"),
+        times.dependencies(blocking.work, blocking.end, blocking.call, blocking.end, "copy"),
     ]
 
 

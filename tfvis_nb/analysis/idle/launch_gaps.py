@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.critical_path.backtrack import launching_parts
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
@@ -18,7 +19,7 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "launching_ns": "For a gap between two events on a device, if the second was launched after the first"
     " had ended: the time between that end and the launch during which the host launched or the executor "
-    "of the device's ops was active, in ns.",
+    "of the device's ops was active, in ns, without the time in which a call waited for a device.",
     "host_other_ns": "For such a gap, the rest of the time up to the launch, during which the host "
     "launched nothing, in ns.",
     "latency_ns": "For such a gap, the time from the start of the launch to the start of the launched "
@@ -172,4 +173,5 @@ def on_devices(trace: Trace) -> OnDevices | None:
 def _launching(trace: Trace, here: StepDevices) -> Segments:
     """Return the launching times of each task in each step; the group is the row of the whole task."""
     rows = np.flatnonzero((activity(trace) == NUMBER["launch"])[here.event])
-    return union(here.whole[here.device_row[rows]], here.start[rows], here.end[rows])
+    part, start, end = launching_parts(trace, here.event[rows], here.start[rows], here.end[rows])
+    return union(here.whole[here.device_row[rows[part]]], start, end)

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.critical_path.backtrack import launching_parts
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
-from tfvis_nb.analysis.events.step_devices import step_devices
+from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.intervals import Segments, fill_gaps, lengths, priority_union
 from tfvis_nb.core.step_spans import STEP_NS
@@ -28,6 +29,7 @@ FIGURES: dict[str, str] = {
     "communication_ns": "Time spent receiving tensors from other tasks and in collectives, including "
     f"waits, {_REST}. It is what is called device collectives {_XPROF}, plus the network.",
     "launch_ns": "Time spent launching kernels and copies, and in the executor of an accelerator's ops, "
+    "without waits of calls for earlier work of their stream or for their own copy, "
     f"{_REST}. Called kernel launch {_XPROF}.",
     "h2d_ns": f"Time of copies from host to device {_REST}. Together with input_ns, called input {_XPROF}.",
     "compile_ns": f"Time spent tracing and compiling functions {_REST}. Called compilation {_XPROF}.",
@@ -152,6 +154,21 @@ def activity_times(trace: Trace) -> pd.DataFrame:
     return table
 
 
+def _active(trace: Trace, here: StepDevices) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return device, start, end and activity of events; a call that waits for a device does not launch."""
+    active = activity(trace)[here.event]
+    launches = np.flatnonzero(active == NUMBER["launch"])
+    part, start, end = launching_parts(trace, here.event[launches], here.start[launches], here.end[launches])
+    others = np.flatnonzero(active != NUMBER["launch"])
+    row = np.concatenate([others, launches[part]])
+    return (
+        here.device_row[row],
+        np.concatenate([here.start[others], start]),
+        np.concatenate([here.end[others], end]),
+        active[row],
+    )
+
+
 class _Swept(NamedTuple):
     """The rows of the breakdown with start, end and activity, and the GPUs that were not traced."""
 
@@ -167,7 +184,7 @@ def _sweep(trace: Trace) -> _Swept | None:
     here = step_devices(trace)
     if here is None:
         return None
-    on_device = priority_union(here.device_row, here.start, here.end, activity(trace)[here.event])
+    on_device = priority_union(*_active(trace, here))
     # Combine the devices of a task, because their segments are fewer than the events.
     on_task = priority_union(here.whole[on_device.group], on_device.start, on_device.end, on_device.level)
     both = Segments(*(np.concatenate(pair) for pair in zip(on_device, on_task, strict=True)))
