@@ -163,7 +163,7 @@ def test_both_files_of_a_profile_have_the_marked_steps(ones: Any, tmp_path: Path
         trace.steps.query("step >= 0")[columns].to_numpy() - [trace.events["start_ns"].min(), 0]
         for trace in (profile, viewer)
     ]
-    np.testing.assert_allclose(*spans, atol=2)
+    np.testing.assert_allclose(spans[0], spans[1], atol=2)
 
 
 def test_eager_code_has_no_steps(ones: Any) -> None:
