@@ -107,12 +107,11 @@ def test_waits_of_calls_are_no_launches(made: list[Work]) -> None:
     expected = parts(made)
     assert of_task(trace, expected) == expected
     gaps = launch_gaps(trace)
-    for gap in gaps.itertuples():
-        first, launch = (
-            (int(at) // 1000 - EPOCH_US) for at in (gap.start_ns, trace.events["scheduled_ns"].loc[gap.event])
-        )
+    for gap in gaps.to_dict("records"):
+        launched = trace.events["scheduled_ns"].loc[gap["event"]]
+        first, launch = (int(at) // 1000 - EPOCH_US for at in (gap["start_ns"], launched))
         moments = sum(launching(made, moment) for moment in range(first, launch))
-        assert gap.launching_ns == 1000 * moments
+        assert gap["launching_ns"] == 1000 * moments
 
 
 @pytest.mark.parametrize("kind", ["H2D", "D2H"])

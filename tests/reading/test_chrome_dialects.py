@@ -114,8 +114,11 @@ def test_replaced_op_times_are_named(mode: str) -> None:
         name = {"name": f"n{number}", "op": "MatMul"}
         events.append(bar("MatMul", EPOCH + begin, end - begin, 0, **name))
         events.append(bar("MatMul", EPOCH + kernel[0], kernel[1] - kernel[0], 1, **name))
-    found = figures_of(read(events).notes, "op_times_replaced")
+    trace = read(events)
+    found = figures_of(trace.notes, "op_times_replaced")
     assert found == ([] if mode == "schedule" else [{"mode": mode, "ops": 4}])
+    causes = set(trace.idle_gaps["cause"].astype(str))
+    assert ("late launch" in causes) == (mode == "schedule")
 
 
 def test_groups_of_tf_data_are_no_steps() -> None:
@@ -181,7 +184,7 @@ def test_marks_of_the_viewer_are_steps(
 
 
 def test_marks_name_the_groups_of_the_profiler() -> None:
-    marked = {"group_id": 4, "step_num": "12"}
+    marked: dict[str, Any] = {"group_id": 4, "step_num": "12"}
     trace = read([process(1, "/host:CPU"), bar("train", 10, 90, **marked), bar("x", 20, 5, group_id=4)])
     assert trace.step_labels == {0: "train 12"}
     assert not figures_of(trace.notes, "steps_by_step_num")

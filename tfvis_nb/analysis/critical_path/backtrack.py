@@ -55,9 +55,9 @@ class Backtracker:
 
     Attributes: `times` of the events; `blocking`, calls that waited for the device; `dependencies`, ordered
     by time; `launched`, whether an event has a recorded launch, as a time or an event; `activity`, for each
-    event the highest index in `tfvis_nb.analysis.events.activity.ACTIVITIES` among itself and the events that enclose it on its
-    thread. Events that only wrap others on a thread are runtime. A call that traces compiles until its new
-    graph runs.
+    event the highest index in `tfvis_nb.analysis.events.activity.ACTIVITIES` among itself and the events that
+    enclose it on its thread. Events that only wrap others on a thread are runtime. A call that traces
+    compiles until its new graph runs.
     """
 
     def __init__(self, trace: Trace) -> None:

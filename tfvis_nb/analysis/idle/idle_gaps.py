@@ -18,7 +18,7 @@ from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, id_of
 
 FIGURES: dict[str, str] = {
     "gap_ns": "How long a device was idle, in ns: from the end of an event to the start of the next, from"
@@ -213,6 +213,11 @@ def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments) 
     cause[other | remote] = _CAUSE["dependency on another device"]
     received = _after(pieces.walk, times.received[event] & ~remote)
     cause[remote & received] = _CAUSE["recv wait"]
+    if any(id_of(note) == "op_times_replaced" for note in trace.notes):
+        # Paths pass through ops, whose times are those of their kernels.
+        cause[np.isin(cause, [_CAUSE[name] for name in ("late launch", "kernel gap", "host")])] = _CAUSE[
+            "unknown"
+        ]
     return cause
 
 
