@@ -81,11 +81,11 @@ def _cells(one: Judged) -> tuple[str, ...]:
     program, pairs, (slow, fixed) = one.program, one.null_pairs, one.wall_ms
     place = "-" if one.rank is None else f"{one.rank}."
     cause = one.first if program.is_healthy or one.names_cause else f"NO ({place}), {one.first or 'none'}"
-    line = "" if program.is_healthy else "yes" if one.names_line else f"NO: {', '.join(one.lines)}"
+    line = "yes" if one.names_line else f"NO: {', '.join(one.lines)}"
     return (
         f"{program.name}{'*' if program.is_measured_only else ''}",
         cause,
-        line,
+        "" if program.is_healthy else line if one.line_by_finding else f"{line} (top line)",
         f"{slow:.2f} -> {fixed:.2f} ms",
         _prediction(one.prediction),
         "" if one.comparison is None else _compared(one),
@@ -123,6 +123,12 @@ def _summary(found: list[Judged]) -> list[Row]:
     return [
         _part("the cause is the first finding", sum(one.names_cause for one in causes), len(causes), 0.85),
         _part("the line is right", sum(one.names_line for one in causes), len(causes), 0.85),
+        _part(
+            "the finding names it",
+            sum(one.names_line and one.line_by_finding for one in causes),
+            len(causes),
+            0.85,
+        ),
         _part("repairs are predicted", len(predicted), len(asked), 0.85),
         _part("within 15 % of the twin, of all", int((off <= 0.15).sum()), len(asked), 0.75),
         _part("within 25 % of the twin, of the predicted", int((off <= 0.25).sum()), len(predicted), 0.9),

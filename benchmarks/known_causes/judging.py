@@ -70,6 +70,8 @@ class Judged(NamedTuple):
     """The lines that the cause's finding names, or else the first of the lines by time."""
     names_line: bool
     """Whether one of them is marked."""
+    line_by_finding: bool
+    """Whether the cause's finding names them."""
     wall_ms: tuple[float, float]
     """An untraced step of both variants."""
     prediction: Prediction | None
@@ -123,7 +125,13 @@ def judged(name: str, folder: Path) -> Judged | None:
     )
     findings = slow.trace.findings
     named = findings["id"].map(program.is_cause).to_numpy(bool)
-    lines = () if program.is_healthy else _lines(slow.trace, findings[named])
+    lines = () if program.is_healthy else _named_lines(findings[named])
+    by_finding = bool(lines)
+    if not lines and not program.is_healthy:
+        first = slow.trace.source_lines.head(1)
+        lines = tuple(
+            f"{Path(file).name}:{line}" for file, line in zip(first["file"], first["line"], strict=True)
+        )
     walls = [np.concatenate(run.untraced or [run.traced]) for run in (slow, fixed)]
     return Judged(
         program,
@@ -131,6 +139,7 @@ def judged(name: str, folder: Path) -> Judged | None:
         int(named.argmax()) + 1 if named.any() else None,
         lines,
         not slow.places.isdisjoint(lines),
+        by_finding,
         (_typical(program, walls[0]) * 1e3, _typical(program, walls[1]) * 1e3),
         _predicted(program, slow.trace, fixed.trace) if program.what is not None else None,
         None if program.is_healthy else _compared(slow, fixed),
@@ -156,14 +165,13 @@ def _typical(program: Program, times: np.ndarray) -> float:
     return float(times.mean() if program.every > 1 else np.median(times))
 
 
-def _lines(trace: tv.Trace, cause: pd.DataFrame) -> tuple[str, ...]:
-    """Return the lines that the first finding of the cause names, or else the first of the lines by time."""
+def _named_lines(cause: pd.DataFrame) -> tuple[str, ...]:
+    """Return the lines that the first finding of the cause names in its texts, or else in its figures."""
     for row in cause.head(1).itertuples():
         for texts in ((row.title, row.text, row.advice), _texts(row.figures)):
             if named := re.findall(r"[\w-]+\.py:\d+", " ".join(map(str, texts))):
                 return tuple(dict.fromkeys(named))
-    first = trace.source_lines.head(1)
-    return tuple(f"{Path(file).name}:{line}" for file, line in zip(first["file"], first["line"], strict=True))
+    return ()
 
 
 def _texts(value: Any) -> Iterator[str]:

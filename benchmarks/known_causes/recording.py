@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -65,6 +66,8 @@ def times_file(folder: Path, program: Program, variant: str, repeat: int) -> Pat
 
 
 def _record(program: Program, variant: str, repeat: int, folder: Path, task: int) -> None:
+    with contextlib.suppress(PermissionError):
+        os.nice(-5)  # Before threads start, so that other programs change the times less.
     module = importlib.import_module(f"benchmarks.known_causes.programs.{program.name}")
     import tfvis_nb as tv
     from benchmarks.known_causes.clock import STARTS

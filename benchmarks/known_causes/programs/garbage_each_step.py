@@ -12,7 +12,7 @@ WHAT = None
 WHY_NOT = "the replay is of steps, and this runs between them"
 STEPS = 20
 
-vocabulary = [{"word": f"w{number}", "counts": [number, number + 1]} for number in range(150_000)]
+vocabulary = [{"word": f"w{number}", "counts": [number, number + 1]} for number in range(8_000)]
 
 
 def make(slow):

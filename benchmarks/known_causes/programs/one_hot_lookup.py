@@ -31,7 +31,8 @@ def make(slow):
             tf.keras.Input((20,), dtype="int32"),
             lookup,
             tf.keras.layers.GlobalMaxPooling1D(),
-            tf.keras.layers.Dense(32, activation="relu"),
+            tf.keras.layers.Dense(1024, activation="relu"),
+            tf.keras.layers.Dense(1024, activation="relu"),
             tf.keras.layers.Dense(1),
         ]
     )

@@ -16,7 +16,7 @@ class Generator(tf.Module):
     def __init__(self, log):
         super().__init__()
         self.log, self.path = log, f"{tempfile.mkdtemp()}/samples.png"
-        self.kernel = tf.Variable(tf.random.normal((64, 32 * 32 * 3)) / 8)
+        self.kernel = tf.Variable(tf.random.normal((256, 32 * 32 * 3)) / 16)
 
     @tf.function
     def step(self, noise):
@@ -30,7 +30,7 @@ class Generator(tf.Module):
 
 
 def make(slow):
-    generator, noise = Generator(slow), tf.random.normal((64, 64))
+    generator, noise = Generator(slow), tf.random.normal((512, 256))
 
     def run(steps):
         for _ in range(steps):

@@ -35,7 +35,7 @@ def make(slow):
         head.assign_sub(0.01 * tape.gradient(loss, head))
         return loss
 
-    x, y = tf.random.normal((512, 144)), tf.zeros((512, 16))
+    x, y = tf.random.normal((4096, 144)), tf.zeros((4096, 16))
 
     def run(steps):
         for _ in range(steps):
