@@ -89,6 +89,11 @@ def read(negotiations: list[Negotiation]) -> tv.Trace:
     return tv.read_trace(text_of(negotiations).encode())
 
 
+def findings_of(trace: tv.Trace) -> dict[str, dict[str, Any]]:
+    rows: list[dict[Any, Any]] = trace.findings.to_dict("records")
+    return {row["kind"]: row for row in rows}
+
+
 def complete(negotiations: list[Negotiation]) -> list[Negotiation]:
     return [one for one in negotiations if not one.unnamed]
 
@@ -158,10 +163,10 @@ def test_a_cut_file_keeps_the_waits_before_the_cut(job: list[Negotiation], at: f
 @given(job=jobs())
 def test_communication_consists_of_its_phases(job: list[Negotiation]) -> None:
     trace = read(job)
-    found = trace.findings.set_index("kind")
-    assume("communication" in found.index)
+    found = findings_of(trace)
+    assume("communication" in found)
     spans = [(one.begin, one.begin + max(one.delays)) for one in job]
-    phases = {one["op"]: one["ns"] for one in found.loc["communication", "figures"]["phases"]}
+    phases = {one["op"]: one["ns"] for one in found["communication"]["figures"]["phases"]}
     expected = {"negotiation": covered(spans)} | {
         f"NCCL_{operation}": covered(
             [
@@ -173,7 +178,7 @@ def test_communication_consists_of_its_phases(job: list[Negotiation]) -> None:
         for operation in {one.operation for one in job}
     }
     assert phases == {name: 1000 * time for name, time in expected.items()}
-    assert f"{max(phases, key=lambda name: phases[name])} takes" in found.loc["communication", "text"]
+    assert f"{max(phases, key=lambda name: phases[name])} takes" in found["communication"]["text"]
 
 
 def late(order: list[int], ranks: int = 2) -> tv.Trace:
@@ -199,7 +204,7 @@ def test_ranks_that_are_late_in_turn_are_no_straggler(order: list[int]) -> None:
     "order", [[1] * 3, [1] * 11 + [0], [3] * 9 + [0, 1, 2]], ids=["all", "most", "of four"]
 )
 def test_a_rank_that_is_regularly_late_is_a_straggler(order: list[int]) -> None:
-    found = late(order, max(order) + 1).findings.set_index("kind").loc["late task"]
+    found = findings_of(late(order, max(order) + 1))["late task"]
     assert found["figures"]["task"] == f"rank {order[0]}"
     assert (found["figures"]["last"], found["figures"]["barriers"]) == (order.count(order[0]), len(order))
     assert f"Rank {order[0]} is last at {order.count(order[0])} of {len(order)} collectives" in found["text"]
@@ -251,16 +256,16 @@ def test_the_straggler_of_a_real_job_is_found(shared: Path) -> None:
     negotiated, whole, waited, last, unnamed = expected_of(shared / STRAGGLER)
     assert (round(negotiated, -3), last, unnamed) == (1_685_000, {1: 14}, 40)
     trace = tv.read_trace(shared / STRAGGLER)
-    found = trace.findings.set_index("kind")
-    figures = found.loc["late task", "figures"]
+    found = findings_of(trace)
+    figures = found["late task"]["figures"]
     assert (figures["task"], figures["last"], figures["barriers"]) == ("rank 1", 14, 14)
     assert figures["sole_wait_ns"] == 1000 * waited
     assert figures["share"] == pytest.approx(waited / whole, rel=0.01)
     assert figures["negotiations"]["unnamed"] == unnamed
     assert figures["clocks_ns"] is None
-    phases = {one["op"]: one["ns"] for one in found.loc["communication", "figures"]["phases"]}
+    phases = {one["op"]: one["ns"] for one in found["communication"]["figures"]["phases"]}
     assert phases["negotiation"] == 1000 * negotiated
-    assert format_duration(1000 * negotiated) in found.loc["communication", "text"]
+    assert format_duration(1000 * negotiated) in found["communication"]["text"]
 
 
 def test_an_overlay_shows_the_waits_that_its_ops_show() -> None:
