@@ -1,0 +1,139 @@
+"""Findings of what takes the steps on the host: lines, layers, ops, eager calls and Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis import measurements
+from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.core.stacks import Frame, StackBuilder
+
+MS = 1_000_000
+FUNCTION = ("train.py", 9)
+
+
+def trace_of(rows: list[dict[str, Any]], length_ms: int = 10, steps: int = 4) -> Trace:
+    """Repeat the rows of a step; ``lines`` of a row are its stack, outermost first."""
+    builder = StackBuilder()
+    stack_of = builder.stack  # not the method of tables
+    defaults = {"kind": "op", "name": "", "lane": "tf_Compute/1", "device": "/device:CPU:0", "detail": ""}
+    call = {
+        "op": "train",
+        "kind": "host",
+        "lane": "python",
+        "start_ns": 0,
+        "duration_ns": length_ms * MS,
+        "name": "train",
+    }
+    made = [
+        defaults | row | {"start_ns": row["start_ns"] + length_ms * MS * step, "step": step}
+        for step in range(steps)
+        for row in sorted((call, *rows), key=lambda row: row["start_ns"])
+    ]
+    stacks = [stack_of([Frame(*frame) for frame in row["lines"]]) if "lines" in row else None for row in made]
+    columns = {name: [row[name] for row in made] for name in (*call, *defaults, "step")}
+    nested = pa.table({"stack": pa.array(stacks, pa.int32())})
+    labels = dict.fromkeys(range(steps), "train")
+    return Trace(events.build(columns), nested=nested, stacks=builder.table(), step_labels=labels)
+
+
+def op(op_type: str, start: float, end: float, *lines: tuple[str, int], **more: Any) -> dict[str, Any]:
+    times = {"start_ns": int(start * MS), "duration_ns": int((end - start) * MS)}
+    return {"op": op_type, "lines": [*lines] or [FUNCTION], **times, **more}
+
+
+def host_compute(rows: list[dict[str, Any]], length_ms: int = 10) -> dict[str, Any]:
+    """Return the only finding of what takes the steps on the host."""
+    table = findings(trace_of(rows, length_ms))
+    (found,) = table[table["id"] == "host_compute"].to_dict("records")
+    return {str(name): value for name, value in found.items()}
+
+
+@pytest.mark.parametrize("kind", ["EagerPyFunc", "PyFunc", "PrintV2"])
+def test_replaceable_work_of_a_tenth_is_a_problem(kind: str) -> None:
+    found = host_compute([op("MatMul", 1, 4), op(kind, 4, 6, ("train.py", 12))])
+    assert (found["level"], found["share"]) == ("problem", pytest.approx(0.2))
+    assert found["text"].startswith("train.py:12 takes 20.0 % of step time")
+
+
+def test_line_with_most_copies_is_a_problem() -> None:
+    rows = [op("ConcatV2", 1, 8, ("train.py", 5)), op("MatMul", 8, 9)]
+    found = host_compute([*rows, op("ParallelFor", 1.5, 8, ("train.py", 5), kind="host")])
+    assert (found["level"], found["figures"]["line"], found["figures"]["kind"]) == (
+        "problem",
+        "train.py:5",
+        "copy",
+    )
+    assert found["share"] == pytest.approx(0.7)
+
+
+def test_line_with_most_computing_is_an_observation() -> None:
+    found = host_compute([op("MatMul", 1, 8, ("train.py", 5)), op("Tanh", 8, 9)])
+    assert (found["level"], found["figures"]["name"]) == ("observation", "train.py:5")
+    assert "the work of the step itself" in found["advice"]
+
+
+def test_short_work_is_minor() -> None:
+    rows = [op("PyFunc", 0.1, 0.9), op("Tanh", 0.9, 1.9)]
+    assert host_compute(rows, length_ms=2)["level"] == "minor"
+    assert "host_compute" not in set(findings(trace_of(rows))["id"])
+
+
+def test_layer_is_named_where_one_line_calls_the_model() -> None:
+    rows = [
+        op("MatMul", 1, 7, name="model/wide/MatMul"),
+        op("MatMul", 7, 9, name="model/narrow/MatMul"),
+    ]
+    found = host_compute(rows)
+    assert (found["figures"]["subject"], found["figures"]["name"]) == ("layers", "model/wide")
+    assert "The layer model/wide (train.py:9) takes 60.0 %" in found["text"]
+
+
+def test_op_is_named_where_layers_share_it() -> None:
+    rows = [op("Svd", 1 + 2 * number, 3 + 2 * number, name=f"layer_{number}/Svd") for number in range(4)]
+    found = host_compute(rows)
+    assert (found["figures"]["subject"], found["figures"]["name"]) == ("ops", "Svd")
+
+
+def test_work_below_a_device_is_not_counted() -> None:
+    kernel = {"kind": "kernel", "lane": "stream:1", "device": "/device:GPU:0"}
+    table = findings(trace_of([op("PyFunc", 1, 8), op("MatMul", 0.5, 9, **kernel)]))
+    assert "host_compute" not in set(table["id"])
+
+
+def eager(number: int, line: int) -> dict[str, Any]:
+    lines = [("train.py", 40), ("train.py", line)]
+    return op("Mul", number / 5, number / 5 + 0.1, *lines, lane="python", detail="EagerLocalExecute: Mul")
+
+
+def test_eager_ops_are_named_with_their_common_line() -> None:
+    kernels = {"kind": "host", "lane": "python"}
+    rows = [eager(number, 10 + number % 3) for number in range(48)]
+    runs = [op("KernelAndDeviceFunc::Run", n / 5, n / 5 + 0.02, **kernels) for n in range(48)]
+    found = host_compute(rows + runs)
+    assert found["level"] == "problem"
+    assert found["share"] == pytest.approx(1 - 48 * 0.02 / 10, rel=1e-4)
+    assert "48 ops in a step below train.py:40 one by one" in found["text"]
+    assert "tf.function" in found["advice"]
+
+
+def test_few_eager_ops_are_not_reported() -> None:
+    assert findings(trace_of([eager(number, 3) for number in range(4)], length_ms=1)).empty
+
+
+def test_python_around_a_function_is_a_problem() -> None:
+    rows = [op("FunctionRun", 0, 3, kind="host", lane="python"), op("MatMul", 1, 3)]
+    found = host_compute(rows)
+    assert (found["level"], found["figures"]["kind"]) == ("problem", "python")
+    assert found["share"] == pytest.approx(0.8)
+
+
+def test_measurement_has_the_share_below_the_threshold() -> None:
+    rows = [op("MatMul", 0, 3), op("Tanh", 3, 6, ("train.py", 10)), op("Sin", 6, 9.5, ("train.py", 11))]
+    table = measurements(trace_of(rows)).set_index("kind")
+    assert table["share"]["host compute"] == pytest.approx(0.35)
+    assert findings(trace_of(rows)).empty

@@ -1,0 +1,202 @@
+"""One thing on the host takes most of the steps: a line, a layer, an op type, eager calls, or Python."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tfvis_nb.analysis.findings.finding import MINOR, OBSERVATION, PROBLEM, Finding, step_range
+from tfvis_nb.analysis.findings.host_work import LEAST, HostWork, host_work
+from tfvis_nb.analysis.findings.program import recorded
+from tfvis_nb.analysis.findings.python_work import eager_ops, python_work
+from tfvis_nb.analysis.findings.rule import (
+    Figures,
+    Measurement,
+    Remedy,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+    example,
+    limit,
+    step_time,
+)
+from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
+from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+ID = "host_compute"
+SHARE = Threshold(
+    0.5, "share of step time of one line, layer or op type that computes or copies, or of calling eager ops"
+)
+CHANGEABLE = Threshold(
+    LEAST, "the same of what a step can do without: Python functions, Python around TensorFlow, and output"
+)
+MEAN_NS = Threshold(
+    1_000_000,
+    "mean time in a step from which it is a problem: calling a step from Python takes up to as long",
+)
+EAGER_OPS = Threshold(20, "eager ops of a step: programs with a tf.function have a few around it")
+
+_KINDS: Mapping[str, re.Pattern[str]] = {
+    "function": re.compile(r"(?:Eager)?PyFunc(?:Stateless)?$"),
+    "output": re.compile(
+        r"Print(?:V2)?$|(?:Write|Save|MergeV2Checkpoints|StringFormat|Encode|CheckNumerics|DebugN|Assert$)"
+        r"|\w+Summary"
+    ),
+    "copy": re.compile(
+        r"(?:_Mkl)?Concat|Pack$|ParallelConcat|Unpack$|Tile$|(?:Strided)?Slice$|(?:_Mkl)?Split|BroadcastTo$"
+        r"|(?:Mirror)?Pad(?:V2)?$|(?:_Mkl)?(?:Conjugate)?Transpose$|Reverse(?:V2)?$|Roll$|DeepCopy$"
+        r"|Tensor(?:Scatter|StridedSlice)Update|TensorList(?:Stack|Concat|FromTensor)"
+    ),
+}
+"""Op types by what can be changed about them; all others are the job itself."""
+_REPLACEABLE = ("function", "output")
+
+_TITLES = {
+    "function": "A Python function in the graph holds up the steps",
+    "output": "Output and checks hold up the steps",
+    "copy": "Copying tensors on the host takes most of the steps",
+    "work": "One {what} takes most of the steps",
+    "eager": "Python runs the ops one by one",
+    "python": "Python holds up the steps",
+}
+_ADVICE = {
+    "function": "Write the function with TensorFlow ops, or call it in fewer steps or outside of them: Python"
+    " runs one function at a time, and ops that need its result wait.",
+    "output": "Do it in fewer steps, such as every hundredth, or outside of them.",
+    "copy": "Write only what changes into its place: assign to a slice of a variable, use scatter updates, or"
+    " collect parts in a tf.TensorArray and join them once. Otherwise keep less data.",
+    "work": "This is the work of the step itself. To shorten it, use smaller shapes, a cheaper op or lower"
+    " precision, or run it on a GPU.",
+    "python": "Look for Python that runs in each step, such as callbacks and metrics: run it in fewer steps,"
+    " or write it with TensorFlow ops.",
+}
+_EAGER = {
+    "keras": "Compile the model without run_eagerly, and leave out tf.config.run_functions_eagerly(True).",
+    "": "Put the step into a tf.function: it runs all ops in one call, several at a time.",
+}
+_NOUNS = {"lines": "line", "layers": "layer", "ops": "op type"}
+
+
+class _Cause(NamedTuple):
+    """What a finding would report, and whether it takes enough of the steps."""
+
+    spent: TimeShare
+    kind: str
+    figures: dict[str, Any]
+    events: list[int]
+    least: float
+
+
+def _kind(work: HostWork) -> str:
+    return next((kind for kind, pattern in _KINDS.items() if pattern.match(work.op)), "work")
+
+
+def _causes(trace: Trace) -> Iterator[_Cause]:
+    eager = eager_ops(trace)
+    if eager is not None and eager.count >= EAGER_OPS.value * eager.spent.steps:
+        figures = {"line": eager.line, "ops": eager.count}
+        yield _Cause(eager.spent, "eager", figures, eager.events.tolist(), SHARE.value)
+        return
+    for work in host_work(trace):
+        kind = _kind(work)
+        figures = {name: getattr(work, name) for name in ("subject", "name", "line", "op", "op_share")}
+        least = CHANGEABLE if kind in _REPLACEABLE else SHARE
+        yield _Cause(work.spent, kind, figures, work.events.tolist(), least.value)
+    spent = python_work(trace)
+    if spent is not None and spent.mean_ns >= MEAN_NS.value:
+        yield _Cause(spent, "python", {"line": ""}, [], CHANGEABLE.value)
+
+
+def _largest(trace: Trace) -> _Cause | None:
+    """Return the cause that is reported: the work of the steps themselves only if nothing else is.
+
+    Of things on the host, the first one is the most specific.
+    """
+    causes = [cause for cause in _causes(trace) if cause.spent.share >= cause.least]
+    first = {cause.kind: cause for cause in reversed(causes)}
+    work = first.pop("work", None)
+    return max(first.values(), key=lambda cause: cause.spent.share, default=work)
+
+
+def _find(trace: Trace) -> list[Finding]:
+    cause = _largest(trace)
+    if cause is None:
+        return []
+    spent = cause.spent
+    later = None if math.isnan(spent.later_share) else spent.later_share
+    program = {"kind": cause.kind, "program": recorded(trace)["program"]}
+    figures = spent._asdict() | {"later_share": later} | program | cause.figures
+    level = PROBLEM if spent.mean_ns >= MEAN_NS.value else MINOR
+    level = OBSERVATION if cause.kind == "work" else level
+    start, end = step_range(trace, spent.step)
+    return [Finding(ID, spent.share, figures, spent.step, start, end, cause.events, level)]
+
+
+def _word(_key: str, figures: Figures) -> Texts:
+    kind = figures["kind"]
+    worded = {"eager": _word_eager, "python": _word_python}.get(kind, _word_work)
+    title = _TITLES[kind].format(what=_NOUNS.get(figures.get("subject", ""), ""))
+    advice = _EAGER.get(figures["program"], _EAGER[""]) if kind == "eager" else _ADVICE[kind]
+    return Texts(title, worded(figures), advice)
+
+
+def _word_work(figures: Figures) -> str:
+    name, line, op = figures["name"], figures["line"], figures["op"]
+    where = "" if not line or line == name else f" ({line})"
+    subject = f"The layer {name}" if figures["subject"] == "layers" else name
+    text = f"{subject}{where} takes {step_time(figures['share'])} on the host: {example(figures)}."
+    if figures["subject"] != "ops":
+        text += f" {op} is {format_percent(figures['op_share'])} of its time."
+    return text
+
+
+def _word_eager(figures: Figures) -> str:
+    ops, steps = figures["ops"], figures["steps"]
+    many = f"{ops / steps:,.0f} ops in a step" if steps > 1 else f"{ops:,} ops"
+    where = f" below {figures['line']}" if figures["line"] else ""
+    each = format_duration(figures["mean_ns"] * steps / ops)
+    return (
+        f"Python calls {many}{where} one by one. Calling them, without their kernels, takes"
+        f" {step_time(figures['share'])}, {each} an op."
+    )
+
+
+def _word_python(figures: Figures) -> str:
+    return f"For {step_time(figures['share'])}, nothing of TensorFlow runs on the host: {example(figures)}."
+
+
+def _measure(trace: Trace) -> Measurement:
+    if largest_share(trace, "host_compute_ns") is None:
+        return Measurement.unknown(SHARE, Text("no_step_length"))
+    return Measurement.of(SHARE, max((cause.spent.share for cause in _causes(trace)), default=0.0))
+
+
+def _summarise(figures: Figures) -> str:
+    if not figures["share"]:
+        return f"No single thing on the host takes {limit(LEAST)} of step time{beyond(figures)}."
+    return f"The longest single thing on the host takes {step_time(figures['share'])}{beyond(figures)}."
+
+
+def _without(figures: Figures) -> dict[str, Any]:
+    return {figures["subject"]: {figures["name"]: 0}} if figures["kind"] in _REPLACEABLE else {}
+
+
+def _headline(figures: Figures) -> str:
+    what = {"eager": "Calling ops from Python", "python": "Python outside of TensorFlow"}
+    return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures['share'])}."
+
+
+RULE = Rule(
+    "host compute",
+    {"SHARE": SHARE, "CHANGEABLE": CHANGEABLE, "MEAN_NS": MEAN_NS, "EAGER_OPS": EAGER_OPS},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+    "Host compute is",
+    remedy=Remedy("A step without it", _without),
+    headline=_headline,
+)

@@ -1,0 +1,85 @@
+"""Python's part of the steps: ops that it runs one by one, and its own code between them."""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tfvis_nb.analysis.events.activity import accelerators, during_steps
+from tfvis_nb.analysis.findings.finding import of_task, whole_tasks
+from tfvis_nb.analysis.findings.host_work import LEAST
+from tfvis_nb.analysis.findings.program import recorded
+from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
+from tfvis_nb.core.categories import beginning, is_kind
+from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+_KERNEL = re.compile(r"KernelAndDevice\w*::Run$")
+
+
+class EagerOps(NamedTuple):
+    """Ops that Python runs one by one, and the time of steps that is not their kernels'."""
+
+    spent: TimeShare
+    count: int
+    """How many there are in all steps."""
+    line: str
+    """The innermost line of the user's code that calls all of them; empty if not recorded."""
+    events: np.ndarray
+
+
+@per_trace
+def eager_ops(trace: Trace) -> EagerOps | None:
+    """Return the ops of steps that Python runs one by one; None if an accelerator or no such op is there."""
+    if accelerators(trace.events).any():
+        return None
+    is_eager = is_kind(trace.events, "op") & trace.events["detail"].str.startswith(
+        "EagerLocalExecute: "
+    ).fillna(value=False).to_numpy(bool)
+    rows = np.flatnonzero(is_eager & (trace.events["step"] != NO_STEP).to_numpy())
+    table = whole_tasks(trace)
+    if not len(rows) or table.empty:
+        return None
+    task = str(trace.events["task"].iloc[rows].astype(object).fillna("").mode().iloc[0])
+    table = table[table["task"].astype(str) == task]
+    event, step, start, end = during_steps(trace)
+    runs = beginning(trace.events["op"], _KERNEL) & of_task(trace, task)
+    chosen = runs[event]
+    numbers = table["step"].to_numpy(np.int64)
+    group = np.searchsorted(numbers, step[chosen])
+    busy = lengths(union(group, start[chosen], end[chosen]), len(numbers), 2)[:, 1]
+    spent = largest_share(trace, "calling_ns", table.assign(calling_ns=table["step_ns"] - busy))
+    return None if spent is None else EagerOps(spent, len(rows), _caller(trace, rows), rows)
+
+
+def _caller(trace: Trace, rows: np.ndarray) -> str:
+    """Return the innermost line of the user's own code that is on all stacks of events."""
+    if trace.stacks is None:
+        return ""
+    numbers = np.unique(event_stacks(trace)[rows])
+    stacks = [trace.stacks.frames_of(number)[::-1] for number in numbers.tolist() if number >= 0]
+    lines = [[f"{frame.file}:{frame.line}" for frame in stack if frame.own] for stack in stacks]
+    common = ""
+    for level in zip(*filter(None, lines), strict=False):
+        if len(set(level)) > 1:
+            break
+        common = level[0]
+    return common
+
+
+@per_trace
+def python_work(trace: Trace) -> TimeShare | None:
+    """Return the time of steps in which nothing of TensorFlow ran in a process that records its calls.
+
+    None for other programs, and where an accelerator is: idle_device explains what that waits for.
+    """
+    program = recorded(trace)["program"]
+    if program not in ("keras", "function", "eager") or accelerators(trace.events).any():
+        return None
+    spent = largest_share(trace, "idle_ns", whole_tasks(trace).fillna({"idle_ns": 0}))
+    if spent is None or spent.share < LEAST:
+        return None
+    return spent
