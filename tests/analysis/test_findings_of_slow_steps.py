@@ -164,3 +164,32 @@ def test_the_step_after_a_first_one_that_is_set_apart_may_be_slow() -> None:
     trace = _steps([first, slow, *[1000] * 8], [600] * 10)
     longer = findings(trace).set_index("id").loc["slow_steps.longer"]
     assert (longer["figures"]["steps"], longer["lost_ns"]) == ([1], slow - 1000)
+
+
+def test_one_slow_step_in_a_period_is_a_problem() -> None:
+    durations = [3000 if step % 5 == 4 else 1000 for step in range(30)]
+    durations[7] = 1600
+    found = findings(_steps(durations, [600] * 30)).set_index("id")
+    periodic = found.loc["slow_steps.periodic"]
+    assert (periodic["level"], periodic["figures"]["period"]) == ("problem", 5)
+    assert periodic["figures"]["steps"] == [4, 9, 14, 19, 24, 29]
+    assert found["figures"]["slow_steps.longer"]["steps"] == [7]
+
+
+def test_slow_steps_without_a_period_are_minor() -> None:
+    durations = [4000 if step in (4, 6, 13, 21) else 1000 for step in range(30)]
+    found = findings(_steps(durations, [600] * 30)).set_index("id")
+    assert (found["level"]["slow_steps.longer"], found["share"]["slow_steps.longer"] > 0.1) == ("minor", True)
+
+
+def test_slow_step_of_one_op_is_a_problem() -> None:
+    rows = [
+        {"op": op, "start_ns": 1000 * step + start, "duration_ns": 400, "step": step}
+        for step in range(10)
+        for op, start in (("MatMul", 0), ("Add", 500))
+    ]
+    rows.append({"op": "SaveV2", "start_ns": 9900, "duration_ns": 5000, "step": 9})
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    more = {"kind": ["op"] * len(rows), "device": ["/device:CPU:0"] * len(rows), "lane": ["ops"] * len(rows)}
+    found = findings(tv.Trace(events.build(columns | more))).set_index("id").loc["slow_steps.longer"]
+    assert (found["level"], found["figures"]["op"]) == ("problem", "SaveV2")

@@ -1,4 +1,4 @@
-"""Steps are slower than the median step, or have more work."""
+"""Steps are slower than the median step, or have more work; some of them in a fixed period."""
 
 from collections.abc import Callable
 from statistics import median_low
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.analysis.findings.finding import Finding, step_range
+from tfvis_nb.analysis.findings.finding import MINOR, Finding, step_range
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -24,10 +24,12 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.findings.uneven_steps import ID as UNEVEN
 from tfvis_nb.analysis.findings.uneven_steps import uneven_steps, word_uneven
+from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.other_steps import OtherSteps
 from tfvis_nb.analysis.steps.slow_steps import slow_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent, format_ratio
+from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -40,6 +42,7 @@ MAX_FRACTION = Threshold(
 )
 MIN_STEPS = Threshold(5, "fewer steps are not compared with their median")
 MIN_UNEVEN = Threshold(10, "fewer steps may differ in length by chance")
+MIN_PERIODS = Threshold(3, "fewer slow steps, each as many steps after the last, may be so by chance")
 
 _MOST = 0.5
 """The fraction from which a part counts as most of something."""
@@ -72,18 +75,26 @@ def _find(trace: Trace) -> list[Finding]:
     if isinstance(compared, Text):
         return []
     table, more, longer = compared
-    found = [_more_work(trace, table, more), _longer(trace, table, longer)]
+    periodic = _periodic(trace, table, longer)
+    if periodic is not None:
+        longer &= ~table["step"].isin(periodic.figures["steps"]).to_numpy()
+    found = [periodic, _more_work(trace, table, more), _longer(trace, table, longer)]
     if not any(found) and len(table) >= MIN_UNEVEN.value:
         found = [uneven_steps(trace, MAX_FRACTION.value)]
     return [finding for finding in found if finding is not None]
 
 
-def _chosen(table: pd.DataFrame, chosen: np.ndarray) -> tuple[pd.DataFrame, pd.Series, dict[str, Any]] | None:
-    """Return the chosen steps, the longest one and the figures of both findings; None below the threshold."""
+def _chosen(
+    table: pd.DataFrame, chosen: np.ndarray, most: float = MAX_FRACTION.value
+) -> tuple[pd.DataFrame, pd.Series, dict[str, Any]] | None:
+    """Return the chosen steps, the longest one and the figures of a finding; None below the threshold.
+
+    `most` is the largest fraction of the steps.
+    """
     slow = table[chosen]
     excess = int(slow["excess_ns"].clip(lower=0).sum())
     share = excess / max(int(table["duration_ns"].sum()), 1)
-    if not 0 < len(slow) <= MAX_FRACTION.value * len(table) or share < SHARE.value:
+    if not 0 < len(slow) <= most * len(table) or share < SHARE.value:
         return None
     longest = slow.iloc[int(slow["duration_ns"].to_numpy().argmax())]
     figures = {
@@ -139,7 +150,65 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
         return None
     slow, longest, figures = found
     figures["work_known"] = bool(slow["more_work"].notna().all())
-    return _finding(trace, "slow_steps.longer", longest, figures)
+    # Steps that differ by chance, such as by the load of the machine, differ in all of their ops.
+    level = "" if _is_of_op(trace, longest) else MINOR
+    return _finding(trace, "slow_steps.longer", longest, figures, level)
+
+
+def _is_of_op(trace: Trace, longest: pd.Series) -> bool:
+    """Return whether one op is most of a step's extra time, twice the part that it is of the median step."""
+    if pd.isna(longest.op_ns) or not longest.op:
+        return False
+    part = int(longest.op_ns) / max(int(longest.excess_ns), 1)
+    ops = op_statistics(trace, steps=[int(longest.median_step)])
+    same = ops[(ops["op"] == longest.op) & (ops["kind"] == longest.op_kind)]
+    median = max(int(longest.duration_ns) - int(longest.excess_ns), 1)
+    return part >= _MOST and part >= 2 * int(same["self_ns"].sum()) / median
+
+
+def _periodic(trace: Trace, table: pd.DataFrame, longer: np.ndarray) -> Finding | None:
+    period, chosen = period_of(table["excess_ns"].to_numpy(np.int64), longer)
+    found = _chosen(table, chosen, most=_MOST)
+    if not period or found is None:
+        return None
+    _, longest, figures = found
+    figures |= {"period": period, "line": _line(trace, longest)}
+    return _finding(trace, "slow_steps.periodic", longest, figures)
+
+
+def period_of(excess_ns: np.ndarray, slow: np.ndarray) -> tuple[int, np.ndarray]:
+    """Return after how many steps a slow one follows the last, and a mask of these; 0 if there is no period.
+
+    They are all steps of that period, at least `MIN_PERIODS`, and most of what slow steps take in excess.
+
+    >>> excess = np.array([0, 0, 9, 0, 0, 8, 1, 0, 9, 0])
+    >>> period, steps = period_of(excess, excess > 0)
+    >>> period, np.flatnonzero(steps).tolist()
+    (3, [2, 5, 8])
+    """
+    none = np.zeros(len(slow), bool)
+    longest = np.flatnonzero(slow & (excess_ns >= _MOST * excess_ns[slow].max(initial=0)))
+    if len(longest) < MIN_PERIODS.value:
+        return 0, none
+    periods, counts = np.unique(np.diff(longest), return_counts=True)
+    period = int(periods[counts.argmax()])
+    phases, counts = np.unique(longest % period, return_counts=True)
+    none[int(phases[counts.argmax()]) :: period] = True
+    # A first step that is none of the slow ones can be in the period.
+    regular = none.copy()
+    regular[0] = False
+    is_complete = period > 1 and slow[regular].all() and regular.sum() >= MIN_PERIODS.value
+    if not is_complete or excess_ns[regular].sum() < _MOST * excess_ns[slow].sum():
+        return 0, np.zeros(len(slow), bool)
+    return period, regular & slow
+
+
+def _line(trace: Trace, longest: pd.Series) -> str:
+    """Return the line of the user's code of the op that differs most; empty if unknown."""
+    events = _event(trace, longest)
+    if trace.stacks is None or not events:
+        return ""
+    return str(np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[events[0]]])
 
 
 def _mostly_not_work(figures: Figures) -> bool:
@@ -156,9 +225,10 @@ def _stalls(trace: Trace, longest: pd.Series) -> bool:
     return any(int(durations.iloc[event]) >= _MOST * longest.excess_ns for event in _event(trace, longest))
 
 
-def _finding(trace: Trace, key: str, longest: pd.Series, figures: dict[str, Any]) -> Finding:
+def _finding(trace: Trace, key: str, longest: pd.Series, figures: dict[str, Any], level: str = "") -> Finding:
     start, end = step_range(trace, figures["step"])
-    return Finding(key, figures["share"], figures, figures["step"], start, end, _event(trace, longest))
+    events = _event(trace, longest)
+    return Finding(key, figures["share"], figures, figures["step"], start, end, events, level)
 
 
 def _event(trace: Trace, longest: pd.Series) -> list[int]:
@@ -170,7 +240,11 @@ def _event(trace: Trace, longest: pd.Series) -> list[int]:
 
 
 def _word(key: str, figures: Figures) -> Texts:
-    words = {UNEVEN: word_uneven, "slow_steps.more_work": _word_more_work}
+    words = {
+        UNEVEN: word_uneven,
+        "slow_steps.more_work": _word_more_work,
+        "slow_steps.periodic": _word_periodic,
+    }
     return words.get(key, _word_longer)(figures)
 
 
@@ -233,6 +307,25 @@ def _word_longer(figures: Figures) -> Texts:
     )
 
 
+def _word_periodic(figures: Figures) -> Texts:
+    period = figures["period"]
+    text = (
+        f"{_named(figures['steps'])} take longer, which is {step_time(figures['share'])}:"
+        f" {step_name(figures)} takes {_times(figures)}."
+    )
+    if figures["activity"]:
+        text += (
+            f" {figures['activity'].replace('_', ' ').capitalize()} takes"
+            f" {format_duration(figures['activity_ns'])} more than in the median step{_op_sum(figures)}."
+        )
+    return Texts(
+        f"One in {period} steps takes longer",
+        text,
+        f"Look for what the program does every {period} steps, such as saving, logging or evaluating: do"
+        " it less often, or on a thread of its own.",
+    )
+
+
 def _times(figures: Figures) -> str:
     took = format_duration(figures["duration_ns"])
     median = format_duration(figures["duration_ns"] - figures["excess_ns"])
@@ -255,7 +348,8 @@ def _op_sum(figures: Figures) -> str:
 
 def _op(figures: Figures) -> str:
     where = "on the host" if figures["op_kind"] in _HOST_KINDS else f"of kind {figures['op_kind']}"
-    return f"{figures['op']} {where}"
+    line = f" ({figures['line']})" if figures.get("line") else ""
+    return f"{figures['op']} {where}{line}"
 
 
 def _named(steps: list[int]) -> str:
@@ -303,7 +397,13 @@ def _summarise(figures: Figures) -> str:
 
 RULE = Rule(
     "slow steps",
-    {"SHARE": SHARE, "MAX_FRACTION": MAX_FRACTION, "MIN_STEPS": MIN_STEPS, "MIN_UNEVEN": MIN_UNEVEN},
+    {
+        "SHARE": SHARE,
+        "MAX_FRACTION": MAX_FRACTION,
+        "MIN_STEPS": MIN_STEPS,
+        "MIN_UNEVEN": MIN_UNEVEN,
+        "MIN_PERIODS": MIN_PERIODS,
+    },
     _find,
     _word,
     _measure,
