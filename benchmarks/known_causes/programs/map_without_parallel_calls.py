@@ -14,7 +14,7 @@ STEPS = 30
 
 
 def read(number):
-    time.sleep(0.002)  # The latency of a network disk. # <<CAUSE
+    time.sleep(0.006)  # The latency of a network disk. # <<CAUSE
     return np.full((64,), number % 10, np.float32)
 
 
@@ -27,11 +27,16 @@ def load(number):
 def make(slow):
     ids = tf.data.Dataset.range(1 << 40)
     if slow:
-        data = ids.map(load).batch(8)  # <<CAUSE
+        data = ids.map(load).batch(4)  # <<CAUSE
     else:
-        data = ids.map(load, num_parallel_calls=16).batch(8).prefetch(8)
+        data = ids.map(load, num_parallel_calls=16).batch(4).prefetch(8)
     model = tf.keras.Sequential(
-        [tf.keras.Input((64,)), tf.keras.layers.Dense(512, "relu"), tf.keras.layers.Dense(1)]
+        [
+            tf.keras.Input((64,)),
+            tf.keras.layers.Dense(1024, "relu"),
+            tf.keras.layers.Dense(2048, "relu"),
+            tf.keras.layers.Dense(1),
+        ]
     )
     model.compile("adam", "mse")
     clock = keras_clock()

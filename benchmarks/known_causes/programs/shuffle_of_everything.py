@@ -11,18 +11,20 @@ STEPS = 20
 WARM = 0
 EVERY = 20
 
-RECORDS = 60_000
+RECORDS = 1500
+
+picture = tf.io.encode_jpeg(tf.cast(tf.random.uniform((160, 160, 3), 0, 255, tf.int32), tf.uint8))
 
 
 def parse(number):
-    line = tf.strings.join([tf.strings.as_string(number % 97)] * 8, ",")
-    fields = tf.strings.to_number(tf.strings.split(line, ","))
-    return tf.ensure_shape(fields, (8,)), fields[:1]
+    image = tf.io.decode_jpeg(picture, channels=3)
+    pixels = tf.cast(tf.reshape(image[:2, :4, 0], (8,)), tf.float32) / 255.0
+    return pixels, tf.cast(number % 7, tf.float32)[None]
 
 
 def make(slow):
     data = tf.data.Dataset.range(1 << 40).map(parse)
-    data = data.shuffle(RECORDS if slow else 100)  # <<CAUSE
+    data = data.shuffle(RECORDS if slow else 20)  # <<CAUSE
     model = tf.keras.Sequential([tf.keras.Input((8,)), tf.keras.layers.Dense(16), tf.keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     model.train_on_batch(tf.zeros((16, 8)), tf.zeros((16, 1)))
