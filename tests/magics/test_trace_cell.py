@@ -12,6 +12,7 @@ from tests.magics.conftest import SETUP
 from tests.magics.ran import VIEW, Ran
 from tests.support.kernels import jupyter_path
 from tests.support.texts import says
+from tfvis_nb.analysis import why_not
 from tfvis_nb.core.options import near
 from tfvis_nb.magics.trace_cell import CellFailed
 from tfvis_nb.reading.pickles.run_metadata import unpickled
@@ -148,6 +149,15 @@ def test_lines_are_those_of_the_cell(shell: Any, above: str) -> None:
     assert not any("ipykernel" in file["name"] or "ipython-input" in file["name"] for file in files)
     Ran(shell, "%%trace -q --no-source t\nsession.run(total);")
     assert shell.user_ns["t"].stacks is None
+
+
+def test_samples_name_the_line_of_the_cell(shell: Any) -> None:
+    cell = "session.run(total)\nimport time; time.sleep(0.3)\nsession.run(total);"
+    Ran(shell, f"%%trace -q t\n{cell}", store_history=True)
+    lines = shell.user_ns["t"].python_lines
+    assert lines[["file", "line"]].values.tolist()[0] == [f"Cell [{shell.execution_count - 1}]", 3]
+    Ran(shell, f"%%trace -q --no-sampling t\n{cell}")
+    assert why_not(shell.user_ns["t"].python_lines).id == "no_python_samples"
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "not python at all"])

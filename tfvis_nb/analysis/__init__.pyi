@@ -45,6 +45,7 @@ from .prediction.what_if import what_if as what_if
 from .programs.fused_instructions import fused_instructions as fused_instructions
 from .programs.hlo_ops import hlo_ops as hlo_ops
 from .programs.program_memory import program_memory as program_memory
+from .source.python_lines import python_lines as python_lines
 from .source.source_lines import source_lines as source_lines
 from .steps.breakdown import activity_times as activity_times
 from .steps.breakdown import breakdown as breakdown

@@ -20,7 +20,7 @@ from tfvis_nb.anonymizing.columns import Replace, replaced_array, replaced_serie
 from tfvis_nb.anonymizing.messages import replaced_graph, replaced_program, replaced_run_metadata
 from tfvis_nb.anonymizing.names import Names
 from tfvis_nb.core import counters
-from tfvis_nb.core.metadata import SUBJECTS, Metadata
+from tfvis_nb.core.metadata import CODE, SUBJECTS, Metadata, moved
 from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
 from tfvis_nb.core.nested_lists import as_lists
 from tfvis_nb.core.stacks import StackTable
@@ -96,7 +96,7 @@ def _anonymized(trace: Trace, names: Names, later: int) -> Trace:
         step_labels={step: names.replaced(label, "step") for step, label in trace.step_labels.items()},
         clock_bounds={names.replaced(task, "job"): bounds for task, bounds in trace.clock_bounds.items()},
         stacks=None if trace.stacks is None else _stacks(trace.stacks, names),
-        metadata=_metadata(trace.metadata, names, later),
+        metadata=_metadata(moved(trace.metadata, later), names),
         recorded_counters=_counters(trace.recorded_counters, names, later),
         programs={
             names.replaced(name, "program"): replaced_program(data, names)
@@ -158,15 +158,15 @@ def _stacks(stacks: StackTable, names: Names) -> StackTable:
     )
 
 
-def _metadata(metadata: Metadata, names: Names, later: int) -> Metadata:
+def _metadata(metadata: Metadata, names: Names) -> Metadata:
     found = {}
     for subject, table in metadata.items():
+        if subject in CODE:
+            continue
         columns: dict[str, Any] = {}
         for name, dtype in SUBJECTS[subject].items():
             if name == "text":
                 columns[name] = pd.array([pd.NA] * len(table), dtype=dtype)
-            elif name == "time_ns":
-                columns[name] = table[name] + later
             elif dtype == event_table.TEXT and name not in _KEPT:
                 role = name if name in ("file", "function", "device") else "op"
                 columns[name] = replaced_series(table[name], _replace(names, role))

@@ -85,6 +85,7 @@ PROFILED = together(
 @click.option("--steps", is_flag=True, help="Leave out events outside steps.")
 @PROFILED
 @click.option("--no-source", is_flag=True, help="Leave out your code: file names, lines and stacks.")
+@click.option("--no-sampling", is_flag=True, help="Do not sample which line of your code runs.")
 @click.option("--no-partition-graphs", is_flag=True, help="Leave out the executed graphs.")
 @click.argument("script", type=FILE)
 @click.argument("args", metavar="[ARG]...", nargs=-1, type=click.UNPROCESSED)
@@ -95,6 +96,7 @@ def command(
     *,
     no_partition_graphs: bool,
     no_source: bool,
+    no_sampling: bool,
     **options: Any,
 ) -> int:
     """Run a script and write its trace; return its exit code, or 1 if that is 0 but the trace failed."""
@@ -107,7 +109,8 @@ def command(
             raise click.UsageError(text_of(error)) from None
     code = compiled(script)
     framework = options["framework"]
-    options |= {"partition_graphs": not no_partition_graphs, "source": not no_source}
+    kept = {"partition_graphs": no_partition_graphs, "source": no_source, "sampling": no_sampling}
+    options |= {name: not left_out for name, left_out in kept.items()}
     try:
         recorder = Recorder(TraceOptions(**options), encloses=True)
     except ValueError as error:

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.core import metadata
 from tfvis_nb.core.nested_lists import as_lists, exploded, numbers
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.events import TIMES
@@ -22,6 +23,7 @@ def moved_later(trace: Trace, by_ns: int) -> Trace:
         trace,
         table.assign(**{name: table[name] + by_ns for name in TIMES}),
         nested=records_moved(trace.nested, np.full(len(table), -by_ns)),
+        metadata=metadata.moved(trace.metadata, by_ns),
         recorded_counters=counters.assign(time_ns=counters["time_ns"] + by_ns),
     )
 

@@ -21,6 +21,7 @@ OUT_OF_MEMORY, LIVE_AT_FAILURE = "out_of_memory", "live_at_failure"
 TRACING_COST = "tracing_cost"
 PREDICTION, PREDICTED_STEPS = "prediction", "predicted_steps"
 UNDIVIDED = "undivided"
+PYTHON_SAMPLES, GC_PAUSES = "python_samples", "gc_pauses"
 
 SUBJECTS: dict[str, dict[str, Any]] = {
     DEVICES: {
@@ -82,6 +83,19 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "predicted_ns": "Int64",
     },
     UNDIVIDED: {"recordings": "Int64"},
+    PYTHON_SAMPLES: {
+        "task": event_table.TEXT,
+        "time_ns": "Int64",
+        "file": event_table.TEXT,
+        "line": "Int64",
+        "function": event_table.TEXT,
+    },
+    GC_PAUSES: {
+        "task": event_table.TEXT,
+        "time_ns": "Int64",
+        "duration_ns": "Int64",
+        "generation": "Int64",
+    },
     TRACING_COST: {
         "is_traced": "Int64",
         "run": "Int64",
@@ -99,9 +113,14 @@ requested it, and the sums of the allocator's blocks if known; otherwise, for an
 ``available_bytes`` is the free memory of the machine. The buffers allocated at that time are the allocator's
 blocks, with addresses, or those in TensorFlow's error, or the variables and eager tensors that the program
 held. A trace of predicted times has one row for each assumed change, and the times of the steps as recorded,
-as replayed without a change, and as predicted. Recordings that nothing divides into
-steps are counted as undivided.
+as replayed without a change, and as predicted. Recordings that nothing divides into steps are counted as
+undivided. A sample of Python has the innermost line of the user's own code in the thread that recorded; no
+line if none of the user's code ran, or if the line is unknown. All samples stand for the same time. A pause
+of Python's garbage collector has its start and generation; short ones are left out.
 """
+
+CODE = (PYTHON_SAMPLES,)
+"""Subjects that only describe code; traces without code lack them."""
 
 DAMAGED = (AttributeError, KeyError, TypeError, ValueError, OverflowError)
 """Errors that `from_json` raises for anything but a result of `to_json`."""
@@ -150,9 +169,22 @@ def joined(all_of_them: Iterable[Metadata]) -> Metadata:
             found.setdefault(subject, []).append(table)
     if len(found.get(UNDIVIDED, ())) < len(listed):
         found.pop(UNDIVIDED, None)
-    return {
+    whole = {
         subject: pd.concat(tables, ignore_index=True).drop_duplicates(ignore_index=True)
         for subject, tables in found.items()
+    }
+    # Only samples of many recordings are more; every n-th row stands for all.
+    return {
+        subject: table.iloc[:: len(table) // _MOST_ROWS + 1].reset_index(drop=True)
+        for subject, table in whole.items()
+    }
+
+
+def moved(metadata: Metadata, by_ns: int) -> Metadata:
+    """Return metadata with all times moved later by `by_ns`."""
+    return {
+        subject: table.assign(time_ns=table["time_ns"] + by_ns) if "time_ns" in table else table
+        for subject, table in metadata.items()
     }
 
 

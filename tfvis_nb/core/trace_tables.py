@@ -170,6 +170,13 @@ class TraceTables:
         return source_lines(self._trace)
 
     @cached_property
+    def python_lines(self) -> pd.DataFrame:
+        """The lines of the user's code that ran between steps; see `tfvis_nb.analysis.python_lines`."""
+        from tfvis_nb.analysis.source.python_lines import python_lines
+
+        return python_lines(self._trace)
+
+    @cached_property
     def findings(self) -> pd.DataFrame:
         """Causes of slow steps, in words; see `tfvis_nb.analysis.findings.findings.findings`."""
         from tfvis_nb.analysis.findings.findings import findings

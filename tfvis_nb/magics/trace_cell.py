@@ -26,7 +26,7 @@ CALIBRATION_RUNS = 4
 
 _RECORDING = (
     *("mode", "level", "framework", "no_partition_graphs", "no_source"),
-    *("python", "shapes", "device_level"),
+    *("no_sampling", "python", "shapes", "device_level"),
 )
 """Options that affect times in a recording: only runs with the same ones are compared."""
 
@@ -72,6 +72,11 @@ def _parser() -> MagicParser:
     parser.add_profile()
     add("--no-partition-graphs", action="store_true", help="leave out the executed graphs")
     add("--no-source", action="store_true", help="leave out lines of code: the stacks of ops and your code")
+    add(
+        "--no-sampling",
+        action="store_true",
+        help="do not sample which line of your code runs, nor note pauses of Python's garbage collector",
+    )
     add(
         "--calibrate",
         action="store_true",
@@ -141,6 +146,7 @@ class TraceMagic:
             partition_graphs=not arguments.no_partition_graphs,
             steps=arguments.steps,
             source=not arguments.no_source,
+            sampling=not arguments.no_sampling,
             python=arguments.python,
             shapes=arguments.shapes,
             device_level=arguments.device_level,

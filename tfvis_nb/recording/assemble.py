@@ -22,6 +22,7 @@ from tfvis_nb.recording.model_layers.live import put_live_layers
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler.capture import XSpace
 from tfvis_nb.recording.profiler.function_graphs import FunctionGraph, graphs_of_steps
+from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.recording.sessions.runs import Run
 from tfvis_nb.recording.stacks.sources import put_profile_stacks, put_session_stacks
 from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
@@ -29,7 +30,11 @@ from tfvis_nb.texts import Text, id_of
 
 
 def assembled(
-    runs: Sequence[Run], tensorflow: TensorFlowTracer | None, jax: JaxTracer | None, options: TraceOptions
+    runs: Sequence[Run],
+    tensorflow: TensorFlowTracer | None,
+    jax: JaxTracer | None,
+    python: PythonSampler | None,
+    options: TraceOptions,
 ) -> Trace | None:
     """Read all recorded data onto one time axis; None if there is none.
 
@@ -61,6 +66,8 @@ def assembled(
         # The profile has the GPU rows of these runs.
         sessions.notes = [note for note in sessions.notes if id_of(note) != "gpu_ops_without_kernels"]
     everything = merged(sessions, _with_steps_alone(profiled))
+    if python is not None:
+        everything.metadata |= python.metadata()
     if tensorflow is not None:
         everything = _under_own_task(everything)
     everything.profiles = profiles

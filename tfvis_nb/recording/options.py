@@ -27,9 +27,10 @@ class TraceOptions:
     `level` ``"software"`` records only ops, ``"hardware"`` also GPU kernels and copies, ``"full"`` also
     transfers between the tasks of a cluster. `partition_graphs` keeps the executed graphs, one per device.
     `mode` is one of `MODES`, `framework` one of `FRAMEWORKS`, or None for those that run. With `steps`, only
-    events in steps are kept. `source` keeps the Python stacks of ops, and the user's code in them. `python`,
-    `shapes` and `device_level` control the profile: Python calls, shapes of op inputs, and the level of
-    detail for devices. TypeError or ValueError names an invalid option.
+    events in steps are kept. `source` keeps the Python stacks of ops, and the user's code in them. `sampling`
+    samples the line of Python that runs, and notes pauses of the garbage collector. `python`, `shapes` and
+    `device_level` control the profile: Python calls, shapes of op inputs, and the level of detail for
+    devices. TypeError or ValueError names an invalid option.
     """
 
     level: str = "full"
@@ -37,13 +38,14 @@ class TraceOptions:
     mode: str = "auto"
     steps: bool = False
     source: bool = True
+    sampling: bool = True
     python: bool = False
     shapes: bool = False
     device_level: int = 1
     framework: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("partition_graphs", "steps", "source", "python", "shapes"):
+        for name in ("partition_graphs", "steps", "source", "sampling", "python", "shapes"):
             if getattr(self, name) not in (True, False):
                 raise TypeError(Text("flag_not_bool", name=name, flag=getattr(self, name)))
         known_values = {

@@ -11,6 +11,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.gpu.cupti import note_of
 from tfvis_nb.recording.jax.tracer import JaxTracer
 from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.recording.sessions.runs import Run, SessionTracer
 from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
 from tfvis_nb.texts import Text
@@ -51,6 +52,7 @@ class RecordedTrace(Trace):
         self,
         tensorflow: TensorFlowTracer | None,
         jax: JaxTracer | None,
+        python: PythonSampler | None,
         options: TraceOptions,
         remarks: Sequence[str] = (),
         failure: Metadata | None = None,
@@ -79,7 +81,7 @@ class RecordedTrace(Trace):
         from tfvis_nb.analysis.findings.out_of_memory import ended
         from tfvis_nb.recording.assemble import assembled
 
-        trace = assembled(runs, tensorflow, jax, options)
+        trace = assembled(runs, tensorflow, jax, python, options)
         if trace is None and failure:
             trace = Trace(event_table.build({}, rows=0))
         if trace is None:

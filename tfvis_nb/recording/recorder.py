@@ -21,6 +21,7 @@ from tfvis_nb.recording.imports import Imports
 from tfvis_nb.recording.jax.tracer import JaxTracer
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.out_of_memory import out_of_memory
+from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.recording.recorded_trace import RecordedTrace
 from tfvis_nb.recording.sigterm import finish_at_sigterm, no_longer
 from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
@@ -60,6 +61,7 @@ class Recorder(ContextDecorator):
     def _begin(self) -> None:
         self._tensorflow: TensorFlowTracer | None = None
         self._jax: JaxTracer | None = None
+        self._python: PythonSampler | None = None
         self._imports = Imports({})
         self._threads, self._dumps = ThreadErrors(), HeapDumps()
         self._trace = RecordedTrace()
@@ -98,6 +100,10 @@ class Recorder(ContextDecorator):
                 self._imports.watch()
                 self._threads.install()
                 self._dumps.install()
+                if self._options.sampling:
+                    self._python = PythonSampler(lines=self._options.source)
+                    if not self._suspended:
+                        self._python.start()
                 if self._path is not None:
                     finish_at_sigterm(self.end_at_sigterm)
             except BaseException:  # an interrupt here would leave TensorFlow patched
@@ -142,13 +148,19 @@ class Recorder(ContextDecorator):
 
     def _fill(self, error: BaseException | None) -> None:
         global _latest  # noqa: PLW0603 - what `tfvis_nb.last_trace` shows
-        tensorflow, jax = self._tensorflow, self._jax
-        self._tensorflow = self._jax = None
+        tensorflow, jax, python = self._tensorflow, self._jax, self._python
+        self._tensorflow = self._jax = self._python = None
         failure, of_thread = self._failures(tensorflow, error)
         if error is not None and not failure:
             self._remarks.append(Text("ended_by_error", error=in_a_line(error)))
         self._trace.fill(
-            tensorflow, jax, self._options, self._remarks, failure or of_thread, in_thread=bool(of_thread)
+            tensorflow,
+            jax,
+            python,
+            self._options,
+            self._remarks,
+            failure or of_thread,
+            in_thread=bool(of_thread),
         )
         _latest = self._trace
         if self._path is not None:
@@ -173,6 +185,8 @@ class Recorder(ContextDecorator):
     def _suspend(self) -> None:
         """Leave the profilers to a recording that begins inside this one."""
         self._suspended = True
+        if self._python is not None:
+            self._python.stop()
         for tracer in (self._jax, self._tensorflow):
             if tracer is not None:
                 tracer.remove()
@@ -188,6 +202,10 @@ class Recorder(ContextDecorator):
         if self._jax is not None:
             self._jax.take(inner._jax)
             self._jax.install()
+        if self._python is not None:
+            if inner._python is not None:
+                self._python.take(inner._python)
+            self._python.start()
 
     def _failures(
         self, tensorflow: TensorFlowTracer | None, error: BaseException | None
@@ -218,6 +236,8 @@ class Recorder(ContextDecorator):
         self._imports.end()
         self._threads.remove()
         self._dumps.remove()
+        if self._python is not None:
+            self._python.stop()
         try:
             # JAX's profiler waits for JAX to finish its work, which can be interrupted.
             if self._jax is not None:
@@ -238,7 +258,7 @@ class Recorder(ContextDecorator):
         self._imports.end()
         self._threads.remove()
         self._dumps.remove()
-        for tracer in (self._jax, self._tensorflow):
+        for tracer in (self._python, self._jax, self._tensorflow):
             if tracer is not None:
                 tracer.leave()
         self._trace.give_up(Text("recorded_by_parent"))
@@ -261,6 +281,7 @@ def trace(
     partition_graphs: bool = True,
     steps: bool = False,
     source: bool = True,
+    sampling: bool = True,
     python: bool = False,
     shapes: bool = False,
     device_level: int = 1,
@@ -300,6 +321,10 @@ def trace(
         Whether to keep the Python stack of each op, and the text of the files and cells of your own code in
         it, as ``stacks`` of the Trace. Also keeps the arguments for which functions were traced again, which
         `tfvis_nb.analysis.retraces` compares.
+    sampling
+        Whether to sample which line of your code runs in this thread, 50 times a second, for
+        `tfvis_nb.Trace.python_lines`, and to note pauses of Python's garbage collector. Samples have files,
+        functions and lines, and no values; without `source` there are none.
     python
         Whether the profile has a row for each call of a Python function, which slows the program.
     shapes
@@ -354,6 +379,7 @@ def trace(
         mode=mode,
         steps=steps,
         source=source,
+        sampling=sampling,
         python=python,
         shapes=shapes,
         device_level=device_level,

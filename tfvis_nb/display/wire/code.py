@@ -14,6 +14,7 @@ import pyarrow as pa
 from tfvis_nb.analysis.events.unattributed import REASONS, reasons
 from tfvis_nb.analysis.programs.hlo_module import without_sources
 from tfvis_nb.analysis.source.source_lines import event_figures
+from tfvis_nb.core.metadata import CODE
 from tfvis_nb.core.stacks import FILES, PHASE, PHASES, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.tracings import TRACING
@@ -28,7 +29,7 @@ _FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "copied", "e
 _TOTALS = ("file", "line", "phase", *_FIGURES.values())
 _COMPUTED = (
     *("_cache", "findings", "functions", "hlo_ops", "out_of_memory", "overview", "program_memory"),
-    "source_lines",
+    *("python_lines", "source_lines"),
 )
 """Cached attributes of a trace that may depend on its code."""
 TEXTS = ("code_function", "code_text")
@@ -95,6 +96,7 @@ def without_code(trace: Trace) -> Trace:
     part.metadata = {
         subject: rows.drop(columns=code, errors="ignore").reindex(columns=rows.columns).astype(rows.dtypes)
         for subject, rows in part.metadata.items()
+        if subject not in CODE
     }
     for name in _COMPUTED:
         vars(part).pop(name, None)

@@ -20,7 +20,7 @@ _LIBRARIES = tuple(
     }
 )
 _INSTALLED = ("site-packages", "dist-packages")
-_TYPED = ("<stdin>", "<doctest ", "<console>")
+_TYPED = ("<stdin>", "<doctest ", "<console>", "<ipython-input-")
 """Prefixes of names of typed code, which is in no file."""
 
 

@@ -1,0 +1,282 @@
+"""A recording samples the Python code of its thread, and leaves nothing of the sampler behind."""
+
+import gc
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import tfvis_nb as tv
+from tests.recording.test_own_code_of_programs import ended
+from tests.support.texts import raises_id
+from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES
+from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.recorder import Recorder
+
+pytestmark = pytest.mark.tensorflow
+
+HERE = Path(__file__).name
+SECRET = "a value that no sample may hold"
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    before = state()
+    yield
+    assert state() == before
+
+
+def state() -> tuple[Any, ...]:
+    """Everything of the process that a sampler changes."""
+    samplers = [thread for thread in threading.enumerate() if thread.name == "tfvis_nb samples"]
+    return sys.getswitchinterval(), [*gc.callbacks], samplers, gc.isenabled()
+
+
+def run_something() -> None:
+    tf.reduce_sum(tf.ones([9])).numpy()
+
+
+def compute(argument: str = SECRET) -> int:
+    """Run Python that never waits."""
+    end = time.thread_time() + 0.3
+    total = len(argument)
+    while time.thread_time() < end:
+        total += 1
+    return total
+
+
+def functions(trace: tv.Trace) -> list[Any]:
+    return trace.metadata[PYTHON_SAMPLES]["function"].fillna("").tolist()
+
+
+def test_samples_name_the_line_of_users_code() -> None:
+    with tv.trace() as t:
+        run_something()
+        begun = time.time_ns()
+        compute()
+        ended_ns = time.time_ns()
+    samples = t.metadata[PYTHON_SAMPLES]
+    inside = samples[(samples["time_ns"] >= begun) & (samples["time_ns"] <= ended_ns)]
+    inside = inside.dropna()  # on a busy machine some samples come late, and have no line
+    assert len(inside)
+    assert {*inside["function"]} == {"compute"}
+    assert {Path(file).name for file in inside["file"]} == {HERE}
+    first = compute.__code__.co_firstlineno
+    assert inside["line"].between(first, first + 8).all()
+    assert samples["time_ns"].is_monotonic_increasing
+
+
+def test_line_of_a_call_into_tensorflow_is_the_users(tmp_path: Path) -> None:
+    checkpoint = tf.train.Checkpoint(x=tf.Variable(1.0))
+
+    def save() -> None:
+        end = time.perf_counter() + 0.3
+        while time.perf_counter() < end:
+            checkpoint.write(tmp_path / "saved")
+
+    with tv.trace() as t:
+        save()
+    assert {*functions(t)} - {"", "test_line_of_a_call_into_tensorflow_is_the_users"} == {"save"}
+
+
+def test_short_python_between_waits_is_not_counted_as_waiting() -> None:
+    """The interpreter changes threads every 5 ms by default, so samples would wait for the call."""
+    spent: dict[str, float] = {"work": 0.0, "wait": 0.0}
+
+    def work(until: float) -> None:
+        while time.perf_counter() < until:
+            pass
+
+    def wait() -> None:
+        time.sleep(0.001)
+
+    with tv.trace() as t:
+        run_something()
+        for _ in range(400):
+            begun = time.perf_counter()
+            work(begun + 0.003)
+            worked = time.perf_counter()
+            wait()
+            spent["work"] += worked - begun
+            spent["wait"] += time.perf_counter() - worked
+    names = functions(t)
+    assert names.count("work") > 0
+    assert names.count("wait") / len(names) < spent["wait"] / sum(spent.values()) + 0.2
+
+
+def test_thread_that_records_is_sampled() -> None:
+    def work(recorded: list[tv.Trace]) -> None:
+        with tv.trace() as t:
+            run_something()
+            compute()
+        recorded.append(t)
+
+    recorded: list[tv.Trace] = []
+    thread = threading.Thread(target=work, args=(recorded,))
+    thread.start()
+    thread.join()
+    assert "compute" in functions(recorded[0])
+    assert "test_thread_that_records_is_sampled" not in functions(recorded[0])
+
+
+def test_pauses_of_the_garbage_collector_are_noted() -> None:
+    held = [[number] for number in range(200_000)]
+    with tv.trace() as t:
+        run_something()
+        begun = time.time_ns()
+        gc.collect()
+        after = time.time_ns()
+    pauses = t.metadata[GC_PAUSES]
+    (pause,) = pauses[(pauses["time_ns"] >= begun) & (pauses["generation"] == 2)].to_dict("records")
+    assert begun <= pause["time_ns"] <= pause["time_ns"] + pause["duration_ns"] <= after
+    assert len(held) == 200_000
+
+
+def test_samples_can_be_left_out() -> None:
+    with tv.trace(sampling=False) as t:
+        during = state()
+        run_something()
+        compute()
+    assert during == state()
+    assert {PYTHON_SAMPLES, GC_PAUSES}.isdisjoint(t.metadata)
+    with tv.trace(source=False) as t:
+        run_something()
+        compute()
+    assert PYTHON_SAMPLES not in t.metadata
+    with raises_id(TypeError, "flag_not_bool", name="sampling"):
+        tv.trace(sampling="yes")  # type: ignore[arg-type]
+
+
+def test_error_of_the_program_ends_sampling() -> None:
+    before = state()
+
+    def fail() -> None:
+        run_something()
+        compute()
+        raise KeyError
+
+    with pytest.raises(KeyError), tv.trace() as t:
+        fail()
+    assert state() == before
+    assert "compute" in functions(t)
+
+
+def test_nested_recording_gives_its_samples_to_the_outer_one() -> None:
+    def outer() -> None:
+        compute()
+
+    def inner() -> None:
+        compute()
+
+    with Recorder(TraceOptions(), encloses=True) as whole:
+        run_something()
+        outer()
+        with tv.trace() as block:
+            run_something()
+            inner()
+        outer()
+    in_block = block.metadata[PYTHON_SAMPLES]["time_ns"]
+    every = whole.metadata[PYTHON_SAMPLES]["time_ns"]
+    assert {*in_block} < {*every}
+    assert every.is_monotonic_increasing
+    assert (every < in_block.min()).sum() >= 3
+    assert (every > in_block.max()).sum() >= 3
+
+
+def test_samples_survive_files_and_hold_no_values(tmp_path: Path) -> None:
+    with tv.trace(tmp_path / "a.parquet") as t:
+        run_something()
+        compute()
+    read = tv.read_trace(tmp_path / "a.parquet")
+    for subject in (PYTHON_SAMPLES, GC_PAUSES):
+        assert read.metadata[subject].equals(t.metadata[subject])
+    assert [*t.metadata[PYTHON_SAMPLES]] == ["task", "time_ns", "file", "line", "function"]
+    assert SECRET not in t.metadata[PYTHON_SAMPLES].to_csv()
+
+
+def test_program_of_many_stretches_keeps_few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfvis_nb.recording.python_samples.MOST_SAMPLES", 8)
+    with tv.trace() as t:
+        run_something()
+        compute()
+        compute()
+    assert 2 <= len(t.metadata[PYTHON_SAMPLES]) <= 8
+
+
+JOB = "import time\ndef work():\n    time.sleep(0.3)\n"
+IMPORTED = """
+import gc
+sys.path.insert(0, ".")
+from job import work
+"""
+
+
+def test_forked_child_has_no_sampler(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(JOB)
+    text = """
+before = sys.getswitchinterval(), len(gc.callbacks), threading.active_count()
+def state():
+    return sys.getswitchinterval(), len(gc.callbacks), threading.active_count()
+with tv.trace("step.parquet") as t:
+    session.run(total)
+    work()
+    child = os.fork()
+    if child:
+        print(os.waitstatus_to_exitcode(os.wait()[1]))
+        work()
+    else:
+        assert state() == before
+assert state() == before
+"""
+    assert ended(tmp_path, IMPORTED + text) == (0, "0\n")
+    assert "work" in functions(tv.read_trace(tmp_path / "step.parquet"))
+
+
+def test_sigterm_keeps_the_samples(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(JOB)
+    text = """
+with tv.trace("step.parquet"):
+    session.run(total)
+    work()
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait()
+"""
+    assert ended(tmp_path, IMPORTED + text) == (-signal.SIGTERM, "")
+    assert "work" in functions(tv.read_trace(tmp_path / "step.parquet"))
+
+
+def test_switch_interval_set_by_the_program_stays() -> None:
+    before = sys.getswitchinterval()
+    try:
+        with tv.trace():
+            run_something()
+            sys.setswitchinterval(0.002)
+        assert sys.getswitchinterval() == pytest.approx(0.002)
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_other_python_threads_keep_the_switch_interval() -> None:
+    """They would change places fifty times as often."""
+    before, stop = sys.getswitchinterval(), threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            compute()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    with tv.trace():
+        run_something()
+        during = sys.getswitchinterval()
+        while (after := sys.getswitchinterval()) != before:
+            compute()
+    stop.set()
+    thread.join()
+    assert during < after
