@@ -7,8 +7,8 @@ Each module of `programs` is one program. Before it is recorded, it states:
 ``# <<CAUSE``
     A comment at the end of each line that is the cause. A finding may name any of them.
 ``WHAT``
-    The arguments of `what_if` that describe the repair, with ``"<<CAUSE"`` for the first marked line. None,
-    with the reason in ``WHY_NOT``, if the replay cannot express the repair.
+    The arguments of `what_if` that describe the repair, with ``"<<CAUSE"`` for the marked lines. None, with
+    the reason in ``WHY_NOT``, if the replay cannot express the repair.
 ``REPORTED``
     A public report of this cause.
 ``STEPS``, ``WARM``, ``EVERY``, ``TASKS``

@@ -76,7 +76,7 @@ def load(name: str) -> Program:
         raise ValueError(f"{name}.py states no CAUSE: add the ids of its findings")
     if bool(cause) != bool(lines):
         raise ValueError(f"{name}.py has {len(lines)} lines that end with {MARK}")
-    what = _at(found.get("WHAT"), f"{name}.py:{lines[0]}") if lines else None
+    what = _at(found.get("WHAT"), [f"{name}.py:{line}" for line in lines])
     if cause and what is None and not found.get("WHY_NOT"):
         raise ValueError(f"{name}.py states neither WHAT nor WHY_NOT")
     return Program(
@@ -92,10 +92,12 @@ def load(name: str) -> Program:
     )
 
 
-def _at(what: Any, place: str) -> Any:
-    if isinstance(what, dict):
-        return {place if key == "<<CAUSE" else key: _at(value, place) for key, value in what.items()}
-    return what
+def _at(what: dict[str, Any] | None, places: list[str]) -> dict[str, Any] | None:
+    """Put the marked lines in place of ``<<CAUSE``."""
+    if what is None or "lines" not in what:
+        return what
+    factors = what["lines"]
+    return what | {"lines": dict.fromkeys(places, factors["<<CAUSE"])}
 
 
 def names() -> list[str]:

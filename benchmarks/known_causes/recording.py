@@ -1,54 +1,44 @@
-"""Records a variant of a program: steps without a trace, traced steps, and steps without a trace again.
-
-``python -m benchmarks.known_causes.recording NAME slow|fixed REPEAT FOLDER [TASK]`` is one process of it.
-"""
+"""Records a variant of a program: steps without a trace, traced steps, and steps without a trace again."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import json
+import multiprocessing
 import os
-import subprocess
-import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
-from benchmarks.known_causes.cluster import addresses
+from benchmarks.known_causes.cluster import Cluster, addresses
 from benchmarks.known_causes.program import Program, load
 
 TIMEOUT_S = 180
+SETTINGS = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 def recorded(program: Program, variant: str, repeat: int, folder: Path) -> str:
-    """Record a variant in processes of its own; return what went wrong."""
-    command = [sys.executable, "-m", __spec__.name, program.name, variant, str(repeat), str(folder)]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    started = []
+    """Record a variant in processes of its own, which have imported TensorFlow; return what went wrong."""
+    os.environ.update(SETTINGS)
+    forked = multiprocessing.get_context("forkserver")
+    forked.set_forkserver_preload(["tensorflow", "tfvis_nb"])
     cluster = addresses(worker=program.tasks)
-    for task in range(program.tasks):
-        if program.tasks > 1:
-            own = {"cluster": cluster, "task": {"type": "worker", "index": task}}
-            environment["TF_CONFIG"] = json.dumps(own)
-        started.append(
-            subprocess.Popen(
-                [*command, str(task)],
-                env=environment,
-                text=True,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-            )
-        )
-    try:
-        errors = [process.communicate(timeout=TIMEOUT_S)[1] for process in started]
-    except subprocess.TimeoutExpired:
-        return f"took more than {TIMEOUT_S} s"
-    finally:
-        for process in started:
-            process.kill()
-    failed = [error for process, error in zip(started, errors, strict=True) if process.returncode]
-    return failed[0][-2000:] if failed else ""
+    done = forked.Barrier(program.tasks)
+    started = [
+        forked.Process(target=_record, args=(program.name, variant, repeat, folder, task, cluster, done))
+        for task in range(program.tasks)
+    ]
+    for process in started:
+        process.start()
+    until = time.monotonic() + TIMEOUT_S
+    for process in started:
+        process.join(max(until - time.monotonic(), 0))
+        process.kill()
+        process.join()
+    failed = [process.exitcode for process in started if process.exitcode]
+    return f"failed or took more than {TIMEOUT_S} s ({failed[0]})" if failed else ""
 
 
 def files(folder: Path, program: Program, variant: str, repeat: int) -> list[Path]:
@@ -65,9 +55,24 @@ def times_file(folder: Path, program: Program, variant: str, repeat: int) -> Pat
     return folder / f"{program.name}.{variant}.{repeat}.json"
 
 
-def _record(program: Program, variant: str, repeat: int, folder: Path, task: int) -> None:
+def _record(
+    name: str, variant: str, repeat: int, folder: Path, task: int, cluster: Cluster, done: Any
+) -> None:
+    program = load(name)
     with contextlib.suppress(PermissionError):
         os.nice(-5)  # Before threads start, so that other programs change the times less.
+    if program.tasks > 1:
+        os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": task}})
+    try:
+        _run(program, variant, repeat, folder, task)
+        done.wait(TIMEOUT_S)  # The others may still read from this one.
+    except BaseException:  # noqa: BLE001 - the process ends here
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)  # Threads of servers and of collectives never end.
+
+
+def _run(program: Program, variant: str, repeat: int, folder: Path, task: int) -> None:
     module = importlib.import_module(f"benchmarks.known_causes.programs.{program.name}")
     import tfvis_nb as tv
     from benchmarks.known_causes.clock import STARTS
@@ -93,8 +98,3 @@ def _record(program: Program, variant: str, repeat: int, folder: Path, task: int
         times_file(folder, program, variant, repeat).write_text(json.dumps(times))
     if hasattr(module, "close"):
         module.close()
-
-
-if __name__ == "__main__":
-    _record(load(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]), int(sys.argv[5]))
-    os._exit(0)  # Threads of servers and of collectives never end.

@@ -6,7 +6,7 @@ from benchmarks.known_causes.clock import step
 
 REPORTED = "https://github.com/tensorflow/minigo/issues/974"
 CAUSE = {"host_compute"}
-WHAT = {"ops": {"Transpose": 0}}
+WHAT = {"ops": {"*Transpose": 0}}
 STEPS = 20
 
 

@@ -12,8 +12,8 @@ STEPS = 25
 
 
 def ranked(labels, scores):
-    order = np.argsort(np.repeat(scores.ravel(), 300), kind="stable")  # <<CAUSE
-    return np.float32(order[: len(order) // 2].mean() + labels.mean())
+    order = np.argsort(np.tile(scores.ravel(), 400))  # <<CAUSE
+    return np.float32(order[: len(order) // 2].std() + labels.mean())
 
 
 def auc(y_true, y_pred):

@@ -8,26 +8,30 @@ REPORTED = "https://github.com/tensorflow/tensorflow/issues/12808"
 CAUSE = {"host_compute"}
 WHAT = {"ops": {"ConcatV2": 0}}
 STEPS = 15
-ROUNDS = 20
+ROUNDS = 30
 
 
 def make(slow):
-    w = tf.Variable(tf.random.normal((512, 512)) / 23)
+    w = tf.Variable(tf.random.normal((64, 64)) / 8)
 
     @tf.function
     def decode(state):
-        outputs = tf.zeros((0, 1024, 512))
+        if slow:
+            outputs = tf.zeros((0, 1024, 64))
+            for _ in tf.range(ROUNDS):
+                tf.autograph.experimental.set_loop_options(
+                    shape_invariants=[(outputs, tf.TensorShape([None, 1024, 64]))]
+                )
+                state = tf.tanh(tf.matmul(state, w))
+                outputs = tf.concat([outputs, state[None]], axis=0)  # <<CAUSE
+            return tf.reduce_sum(outputs[-1])
         array = tf.TensorArray(tf.float32, ROUNDS)
-        for number in range(ROUNDS):
+        for number in tf.range(ROUNDS):
             state = tf.tanh(tf.matmul(state, w))
-            wide = tf.broadcast_to(state[None, :1], (1, 1024, 512))
-            if slow:
-                outputs = tf.concat([outputs, wide], axis=0)  # <<CAUSE
-            else:
-                array = array.write(number, state[:1])
-        return tf.reduce_sum(outputs[-1, :4]) if slow else tf.reduce_sum(array.stack()[-1])
+            array = array.write(number, state)
+        return tf.reduce_sum(array.stack()[-1])
 
-    state = tf.random.normal((64, 512))
+    state = tf.random.normal((1024, 64))
 
     def run(steps):
         for _ in range(steps):

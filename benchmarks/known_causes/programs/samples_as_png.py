@@ -8,7 +8,7 @@ from benchmarks.known_causes.clock import step
 
 REPORTED = "https://github.com/Project-Strix/Strix/issues/56"
 CAUSE = {"host_compute"}
-WHAT = {"ops": {"EncodePng": 0}}
+WHAT = {"lines": {"<<CAUSE": 0}}
 STEPS = 20
 
 
@@ -22,9 +22,9 @@ class Generator(tf.Module):
     def step(self, noise):
         images = tf.reshape(tf.nn.sigmoid(noise @ self.kernel), (-1, 32, 32, 3))
         if self.log:
-            grid = tf.reshape(images[:64], (8 * 32, 8 * 32, 3))
+            grid = tf.reshape(images[:64], (8 * 32, 8 * 32, 3))  # <<CAUSE
             png = tf.io.encode_png(tf.cast(255 * grid, tf.uint8))  # <<CAUSE
-            tf.io.write_file(self.path, png)
+            tf.io.write_file(self.path, png)  # <<CAUSE
         self.kernel.assign_add(1e-6 * self.kernel)
         return tf.reduce_mean(images)
 

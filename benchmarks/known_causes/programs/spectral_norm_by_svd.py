@@ -9,9 +9,9 @@ CAUSE = {"host_compute"}
 WHAT = {"ops": {"Svd": 0}}
 STEPS = 25
 
-kernel = tf.Variable(tf.random.normal((144, 144)))
-head = tf.Variable(tf.random.normal((144, 16)))
-vector = tf.Variable(tf.random.normal((144, 1)))
+kernel = tf.Variable(tf.random.normal((256, 256)))
+head = tf.Variable(tf.random.normal((256, 16)))
+vector = tf.Variable(tf.random.normal((256, 1)))
 
 
 def largest_exact(matrix):
@@ -35,7 +35,7 @@ def make(slow):
         head.assign_sub(0.01 * tape.gradient(loss, head))
         return loss
 
-    x, y = tf.random.normal((4096, 144)), tf.zeros((4096, 16))
+    x, y = tf.random.normal((2048, 256)), tf.zeros((2048, 16))
 
     def run(steps):
         for _ in range(steps):
