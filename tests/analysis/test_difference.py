@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -73,7 +74,7 @@ def by_ranks(a: list[float], b: list[float], weight: float) -> float:
     return math.erfc(abs(wins - len(a) * len(b) / 2) / math.sqrt(2 * variance)) if variance else 1
 
 
-def spread(times: list[float]) -> tuple[float, int, float, float]:
+def spread(times: Sequence[float]) -> tuple[float, int, float, float]:
     """The trimmed mean, its number of steps, winsorised squares and bias-corrected lag-1 correlation."""
     cut = int(len(times) * TRIM)
     ordered = sorted(times)
@@ -99,11 +100,15 @@ def beyond(t: float, freedom: float) -> float:
 @given(TIMES, TIMES)
 @example([0, 1], [0] * 7)
 @example([0, 60], [0, 1])
+@example([0, 1, 2, 3, 9], [10, 20, 30, 40, 50])
 def test_as_defined(a: list[float], b: list[float]) -> None:
     found = difference(a, b)
-    (low,), (high,), (p_value,) = (
-        getattr(differences([np.array([a])], [np.array([b])]), name) for name in ("low", "high", "p_value")
+    names = ("low", "high", "p_value", "separated")
+    (low,), (high,), (p_value,), (separated,) = (
+        getattr(differences([np.array([a])], [np.array([b])]), name) for name in names
     )
+    assert separated == (min(len(a), len(b)) >= 5 and (max(a) < min(b) or max(b) < min(a)))
+    most = 2 / math.comb(len(a) + len(b), len(a)) if separated else 1
     sides = [spread(a), spread(b)]
     (mean_a, _, _, _), (mean_b, _, _, _) = sides
     assert found.ratio == pytest.approx(mean_b / mean_a) if mean_a else math.isnan(found.ratio)
@@ -114,15 +119,15 @@ def test_as_defined(a: list[float], b: list[float]) -> None:
         assert math.isnan(found.low)
         assert math.isnan(p_value)
         return
-    assert found.shown == (low > 0 or high < 0)
-    if mean_a:
+    assert found.shown == (low > 0 or high < 0 or separated)
+    if mean_a and not separated:
         assert found.shown == (found.low > 1 or found.high < 1)
     related = sum(len(times) * side[3] for times, side in zip((a, b), sides, strict=True)) / (len(a) + len(b))
     related = min(max(related, 0), 0.9)
     weight = (1 + related) / (1 - related)
     if not squares:
         assert (low, high) == (mean_b - mean_a, mean_b - mean_a)
-        assert p_value == pytest.approx(by_ranks(a, b, weight) if mean_a != mean_b else 1)
+        assert p_value == pytest.approx(min(by_ranks(a, b, weight), most) if mean_a != mean_b else 1)
         return
     pooled = squares / max(sum(side[1] for side in sides) - 2, 1)
     parts = [max(side[2] / max(side[1] - 1, 1), pooled / 2) / side[1] * weight for side in sides]
@@ -130,7 +135,7 @@ def test_as_defined(a: list[float], b: list[float]) -> None:
     freedom = sum(parts) ** 2 / sum(part**2 / one for part, one in zip(parts, free, strict=True))
     # The product's approximation of Student's distribution is off by most with one degree of freedom.
     t = beyond(abs(mean_b - mean_a) / math.sqrt(sum(parts)), freedom)
-    assert p_value == pytest.approx(max(t, by_ranks(a, b, weight)), abs=0.016 / freedom)
+    assert p_value == pytest.approx(min(max(t, by_ranks(a, b, weight)), most), abs=0.016 / freedom)
     assert (low + high) / 2 == pytest.approx(mean_b - mean_a)
     reach = (high - low) / 2 / math.sqrt(sum(parts))
     assert beyond(reach, freedom) == pytest.approx(0.05, abs=0.014 / freedom)
@@ -141,14 +146,26 @@ def test_as_defined(a: list[float], b: list[float]) -> None:
             assert abs(mean_b - ratio * mean_a) == pytest.approx(around, rel=1e-6)
 
 
-@given(st.lists(TIMES, min_size=1, max_size=3), TIMES)
-def test_recordings_are_pooled_but_not_joined(runs: list[list[float]], b: list[float]) -> None:
+@given(st.lists(TIMES, min_size=1, max_size=2), TIMES)
+def test_two_recordings_are_pooled_but_not_joined(runs: list[list[float]], b: list[float]) -> None:
     parts = [np.array(run, float) for run in runs]
     together = np.concatenate(parts)
     assert difference(parts, b).ratio == pytest.approx(difference(together, b).ratio, nan_ok=True)
     one_each = difference([together[step : step + 1] for step in range(len(together))], [np.array(b, float)])
     backwards = difference([together[step : step + 1] for step in reversed(range(len(together)))], b)
     assert one_each == pytest.approx(backwards, nan_ok=True)
+
+
+@given(*[st.lists(st.lists(st.integers(1, 60), min_size=2, max_size=12), min_size=3, max_size=9)] * 2)
+def test_three_runs_count_as_a_typical_step_each(a: list[list[int]], b: list[list[int]]) -> None:
+    found = difference(*([np.array(times) for times in side] for side in (a, b)))
+    # A step is no recording of several steps, so runs of one are compared as steps.
+    means = [[np.array([spread(times)[0]]) for times in side] for side in (a, b)]
+    expected = difference(*means)
+    assert (found.ratio, found.a, found.b) == pytest.approx((expected.ratio, expected.a, expected.b))
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), nan_ok=True)
+    if found.code_differs:
+        assert found.low > 1 or found.high < 1
 
 
 @given(st.lists(st.one_of(st.just(math.nan), st.floats(0, 1)), max_size=12))

@@ -108,7 +108,7 @@ def test_the_table_is_that_of_compare(two: tuple[Trace, Trace]) -> None:
 def test_rows_with_a_shown_difference_come_first() -> None:
     before, after = training(1), training(2, longer=1.1)
     shown = tv.show_comparison([before], [after, training(3, longer=1.1)])
-    assert shown._headline[0].id == "comparison_shown"
+    assert shown._headline[0].id == "comparison_recordings_differ"
     assert heads(shown)[2] == "Difference"
     assert heads(shown)[-1] == "p"
     block = tables(shown)["Differences by op"]

@@ -24,6 +24,7 @@ def run_of(cell: str = "a", /, **changes: Any) -> Summary:
         "peak_bytes": 4096,
         "tfvis_nb": "0.1.0",
         "tensorflow": "2.21.0",
+        "loop_ns": None,
     }
     values |= changes
     return Summary(**{"median_ns": median_low(values["step_ns"])} | values)

@@ -16,8 +16,9 @@ from tests.support.drawn_charts import drawn_sources
 from tests.support.texts import raises_id
 from tfvis_nb import events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.steps.difference import difference
-from tfvis_nb.core.format import format_duration
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
+from tfvis_nb.analysis.steps.difference import difference, run_spread, typical
+from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.run_history.files import VARIABLE, keep
 from tfvis_nb.run_history.history import remember
@@ -90,24 +91,55 @@ SLOW, FAST = [100, 101, 99, 100, 102, 98], [90, 91, 89, 90, 92, 88]
 def test_the_change_is_said_with_its_interval(before: list[int], now: list[int], key: str) -> None:
     said = sentence([run_of(step_ns=before)], run_of(step_ns=now), can_compare=False).figures
     assert said["change"].id == key
-    ratio, low, high, shown = difference(np.array(before), np.array(now))
+    ratio, low, high, shown = difference(np.array(before), np.array(now))[:4]
     assert shown is (key == "run_change")
     if shown:
         direction = "slower" if ratio > 1 else "faster"
         bounds = [f"{100 * one:.1f} %" for one in sorted((abs(low - 1), abs(high - 1)))]
         figures = said["change"].figures
-        assert [figures["low"], figures["high"]] == bounds
+        assert figures["interval"] == " to ".join(bounds)
         assert f"{100 * abs(ratio - 1):.1f} % {direction}" in figures["change"]
         assert figures["usual"].id == "run_by_chance"
 
 
-def test_a_change_is_said_with_the_range_of_several_runs_before() -> None:
-    slow, fast, between = (run_of(step_ns=times) for times in (SLOW, FAST, [time + 4 for time in FAST]))
-    within = {"where": "within", "runs": 3, "low": "90 ns", "high": "100 ns"}
-    outside = {"where": "outside", "runs": 3, "low": "90 ns", "high": "90 ns"}
-    for runs, now, figures in (([slow, fast, fast], between, within), ([fast] * 3, slow, outside)):
-        usual = sentence(runs, now, can_compare=False).figures["change"].figures["usual"]
-        assert (usual.id, usual.figures) == ("run_usual", figures)
+def test_a_change_is_said_with_the_spread_of_runs_of_the_same_code() -> None:
+    same = [run_of(step_ns=[time + more for time in SLOW]) for more in (0, 1, 2)]
+    now = run_of(step_ns=FAST, code="new")
+    usual = sentence(same, now, can_compare=False).figures["change"].figures["usual"]
+    spread = run_spread([[typical(np.array(run.step_ns)) for run in same]])
+    assert spread is not None
+    assert (usual.id, usual.figures) == (
+        "run_usual",
+        {"limit": format_percent(spread.ratio - 1), "runs": 3},
+    )
+    other = [*same[:2], run_of(step_ns=SLOW, code="older")]
+    usual = sentence(other, now, can_compare=False).figures["change"].figures["usual"]
+    assert usual.id == "run_by_chance"
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [([100, 10**6], [300, 10**7]), (sorted(SLOW), [time * 7**at for at, time in enumerate(SLOW)])],
+)
+def test_no_change_has_an_endless_interval(before: list[int], now: list[int], folder: Path) -> None:
+    said = str(sentence([run_of(step_ns=before)], run_of(step_ns=now), can_compare=False))
+    for number, times in enumerate((before, now)):
+        keep(folder, run_of(step_ns=times, time_ns=number))
+    shown = repr(tv.history())
+    for text in (said, shown):
+        assert not any(strange in text for strange in ("\u2212100 %", "+-", "nan", "inf"))
+
+
+def test_comparisons_know_the_spread_of_earlier_runs() -> None:
+    chance = np.random.default_rng(1)
+    traces = [steps(*chance.normal(1000 + more, 5, 20).astype(int).tolist()) for more in (0, 9, -9, 500)]
+    for trace, code in zip(traces, ("old", "old", "old", "new"), strict=True):
+        remember(trace, Cell("n.ipynb", "a", code, ""))
+    assert traces[2].metadata["runs"]["code"].tolist() == ["old"] * 3
+    headline = comparison_headline(traces[2], traces[3])
+    assert (headline[0].id, headline[-1].id) == ("comparison_code_differs", "comparison_spread")
+    assert comparison_headline(traces[1], traces[2])[-1].id == "comparison_spread"
+    assert comparison_headline(traces[0], traces[3])[-1].id == "comparison_runs_also_differ"
 
 
 def test_events_that_were_added_or_are_gone_are_counted() -> None:

@@ -29,7 +29,7 @@ def test_what_tracing_cost_is_known_by_signature(path: Path) -> None:
     with tv.open_session(path) as session:
         costs = session.tracing_costs
         assert costs.index.tolist() == [train]
-        ratio, low, high, _ = difference(np.array(untraced), np.array(traced))
+        ratio, low, high = difference(np.array(untraced), np.array(traced))[:3]
         assert costs.to_numpy()[0].tolist() == ["train", 3, 5_050, 2_500, ratio, low, high]
         (state,) = (each for each in session_state(session)["signatures"] if each["signature"] == train)
         assert sorted(state["tracing_ratio"]) == pytest.approx([low, ratio, high])

@@ -19,6 +19,7 @@ Metadata = dict[str, pd.DataFrame]
 DEVICES, PROFILES = "devices", "profiles"
 OUT_OF_MEMORY, LIVE_AT_FAILURE = "out_of_memory", "live_at_failure"
 TRACING_COST = "tracing_cost"
+RUNS = "runs"
 PREDICTION, PREDICTED_STEPS = "prediction", "predicted_steps"
 UNDIVIDED = "undivided"
 PYTHON_SAMPLES, GC_PAUSES = "python_samples", "gc_pauses"
@@ -103,6 +104,12 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "duration_ns": "Int64",
         "runs": "Int64",
     },
+    RUNS: {
+        "code": event_table.TEXT,
+        "time_ns": "Int64",
+        "step_ns": "Int64",
+        "loop_ns": "Int64",
+    },
 }
 """The columns of each subject; any value may be missing.
 
@@ -116,7 +123,9 @@ held. A trace of predicted times has one row for each assumed change, and the ti
 as replayed without a change, and as predicted. Recordings that nothing divides into steps are counted as
 undivided. A sample of Python has the innermost line of the user's own code in the thread that recorded; no
 line if none of the user's code ran, or if the line is unknown. All samples stand for the same time. A pause
-of Python's garbage collector has its start and generation; short ones are left out.
+of Python's garbage collector has its start and generation; short ones are left out. A trace of a cell has
+the runs of the same code that its history holds, including this one: a digest of the code, their ends, and
+the times of their typical steps and loops.
 """
 
 CODE = (PYTHON_SAMPLES,)

@@ -13,11 +13,12 @@ import pandas as pd
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.format import UNKNOWN, format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.metadata import RUNS, table_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.run_history.cell import notebook_of
 from tfvis_nb.run_history.files import history_folder, keep, read_all
-from tfvis_nb.run_history.sentence import change_of, sentence, signed_change
+from tfvis_nb.run_history.sentence import change_of, known_run, sentence, signed_change
 from tfvis_nb.run_history.summary import Cell, Summary, summary_of
 from tfvis_nb.texts import Text
 
@@ -227,7 +228,8 @@ def history(cell: str | None = None) -> History:
 def remember(trace: Trace, cell: Cell, held: Iterable[object] = ()) -> list[Text]:
     """Save a summary of a trace recorded by a cell; return messages about it.
 
-    They describe the difference from the last run, and a damaged file that was moved aside. They offer a
+    They describe the difference from the last run, and a damaged file that was moved aside. The trace gets
+    the times of the runs of the same code, which show in comparisons how much these differ. They offer a
     comparison of traces only if the last one is among the objects `held`; others may be deleted at any time.
 
     Raises
@@ -241,6 +243,8 @@ def remember(trace: Trace, cell: Cell, held: Iterable[object] = ()) -> list[Text
         return []
     runs, damaged = keep(folder, run)
     _traces[_key(run)] = trace
+    equal = [one for one in [*runs, run] if run.is_comparable(one) and one.code == run.code]
+    trace.metadata[RUNS] = table_of(RUNS, map(known_run, equal))
     said = [] if damaged is None else [Text("history_damaged", path=str(damaged))]
     comparable = [one for one in runs if run.is_comparable(one)]
     if comparable:

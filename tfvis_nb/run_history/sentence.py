@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.steps.difference import Difference, difference
+from tfvis_nb.analysis.steps.difference import Difference, difference, run_spread, typical
 from tfvis_nb.core.format import format_change, format_duration, format_percent
 from tfvis_nb.run_history.summary import Summary
 from tfvis_nb.texts import Text
-
-_FEWEST = 3
-"""The number of earlier runs that show how much runs vary."""
 
 
 def change_of(before: Summary, now: Summary) -> Difference | None:
@@ -24,8 +22,24 @@ def signed_change(ratio: float, low: float, high: float) -> str:
     """Format a change of typical steps with its interval, each with a sign."""
     if math.isnan(ratio):
         return ""
-    change, *ends = map(format_change, (ratio, low, high))
-    return change if math.isnan(low) else f"{change} ({' to '.join(ends)})"
+    if math.isnan(low):
+        return format_change(ratio)
+    return f"{format_change(ratio)} ({_bounds(low, high)})"
+
+
+def _bounds(low: float, high: float) -> str:
+    if low > 0 and math.isfinite(high):
+        return Text("run_bounds", low=format_change(low), high=format_change(high))
+    return Text("run_vary")
+
+
+def known_run(run: Summary) -> dict[str, Any]:
+    """Return a row of `tfvis_nb.core.metadata.RUNS`."""
+    return {"code": run.code, "time_ns": run.time_ns, "step_ns": _typical(run), "loop_ns": run.loop_ns}
+
+
+def _typical(run: Summary) -> int | None:
+    return round(typical(np.array(run.step_ns))) if run.steps > 1 else None
 
 
 def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Text:
@@ -47,23 +61,31 @@ def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Tex
 def _words(change: Difference | None, runs: Sequence[Summary], now: Summary) -> str:
     if change is None:
         return ""
-    if not math.isfinite(change.low) or not math.isfinite(change.high):
-        return Text("run_change_of_few_steps", change=_than(change.ratio))
     if not change.shown:
-        low, high = (_than(bound).removesuffix(" than") for bound in (change.low, change.high))
-        return Text("run_change_not_shown", low=low, high=high)
-    low, high = (format_percent(share) for share in sorted(abs(one - 1) for one in (change.low, change.high)))
-    return Text("run_change", change=_than(change.ratio), low=low, high=high, usual=_usual(runs, now))
+        if math.isnan(change.low):
+            return Text("run_change_of_few_steps", change=_than(change.ratio))
+        return Text("run_change_not_shown", bounds=_bounds(change.low, change.high))
+    if change.low <= 1 <= change.high:
+        interval = Text("run_each_longer" if change.ratio > 1 else "run_each_shorter")
+    elif math.isfinite(change.high) and change.low > 0:
+        ends = sorted(abs(one - 1) for one in (change.low, change.high))
+        low, high = map(format_percent, ends)
+        interval = Text("run_bounds", low=low, high=high)
+    else:
+        interval = Text("run_or_more", low=format_percent(min(abs(change.low - 1), abs(change.high - 1))))
+    return Text("run_change", change=_than(change.ratio), interval=interval, usual=_usual([*runs, now]))
 
 
-def _usual(runs: Sequence[Summary], now: Summary) -> str:
-    """State whether earlier runs differed as much, which the interval of two runs does not show."""
-    times = sorted(run.median_ns for run in runs)
-    if len(times) < _FEWEST:
+def _usual(runs: Sequence[Summary]) -> str:
+    """State how much runs of the same code differ, which the interval of two runs does not show."""
+    by_code: dict[str, list[float]] = {}
+    for run in runs:
+        if typical_ns := _typical(run):
+            by_code.setdefault(run.code, []).append(typical_ns)
+    spread = run_spread(by_code.values())
+    if spread is None:
         return Text("run_by_chance")
-    low, high = map(format_duration, (times[0], times[-1]))
-    where = "within" if times[0] <= now.median_ns <= times[-1] else "outside"
-    return Text("run_usual", where=where, runs=len(times), low=low, high=high)
+    return Text("run_usual", limit=format_percent(spread.ratio - 1), runs=spread.runs)
 
 
 def _than(ratio: float) -> str:

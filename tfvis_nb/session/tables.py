@@ -167,7 +167,7 @@ def tracing_cost_table(traces: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for number, own in traces[traces["untraced_ns"].fillna(0) > 0].groupby("signature"):
         untraced, traced = (own[name].to_numpy("int64") for name in ("untraced_ns", "duration_ns"))
-        ratio, low, high, _ = difference(untraced, traced)
+        ratio, low, high = difference(untraced, traced)[:3]
         medians = median_low(traced.tolist()), median_low(untraced.tolist())
         rows.append((number, own["label"].iloc[0], len(own), *medians, ratio, low, high))
     names = ["signature", "label", "traces", "traced_ns", "untraced_ns", "ratio", "ratio_low", "ratio_high"]

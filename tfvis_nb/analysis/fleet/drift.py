@@ -7,8 +7,8 @@ import pandas as pd
 
 from tfvis_nb.analysis.fleet.grid import DURATION, Grid, grid
 from tfvis_nb.analysis.fleet.heat_map import check_metric, metrics
-from tfvis_nb.analysis.steps.difference import differences, false_discovery_rates
-from tfvis_nb.analysis.steps.step_differences import LEVEL, ratio_of
+from tfvis_nb.analysis.steps.difference import LEVEL, differences, false_discovery_rates
+from tfvis_nb.analysis.steps.step_differences import ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.texts import Text
 

@@ -6,8 +6,14 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.fleet.grid import check_table, place_of, places
-from tfvis_nb.analysis.steps.difference import TRIM, Differences, differences, false_discovery_rates
-from tfvis_nb.analysis.steps.step_differences import LEVEL, ratio_of
+from tfvis_nb.analysis.steps.difference import (
+    LEVEL,
+    TRIM,
+    Differences,
+    differences,
+    false_discovery_rates,
+)
+from tfvis_nb.analysis.steps.step_differences import ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.core.labels import natural
 from tfvis_nb.events import NO_STEP

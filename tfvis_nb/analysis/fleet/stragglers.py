@@ -5,8 +5,8 @@ import pandas as pd
 
 from tfvis_nb.analysis.fleet.grid import DURATION, grid
 from tfvis_nb.analysis.fleet.own_time import jobs, medians_of_others, own_times
-from tfvis_nb.analysis.steps.difference import differences, false_discovery_rates, trimmed_means
-from tfvis_nb.analysis.steps.step_differences import LEVEL, ratio_of
+from tfvis_nb.analysis.steps.difference import LEVEL, differences, false_discovery_rates, trimmed_means
+from tfvis_nb.analysis.steps.step_differences import ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.texts import Text
 

@@ -52,18 +52,23 @@ FIGURES: dict[str, str] = {
     "a_ns": "Time of the activity in the first, in ns; see the breakdown.",
     "b_ns": "Time of the activity in the second, in ns; see the breakdown.",
     "typical_difference_ns": "How much longer the row takes in a typical step of b than in one of a, in ns: "
-    "the difference of the means over the steps without the longest and the shortest fifth. Rows of ops have"
-    " their self time. A first step that is set apart does not count. Not known if one has a single step, or"
-    " if four fifths of the steps of both are without such events.",
-    "low_ns": "Lower end of the 95 % interval of typical_difference_ns, in ns, from how much steps vary."
-    " It is not corrected for the number of rows: it can exclude 0 although shown is false.",
+    "the difference of the means over the steps without the longest and the shortest fifth, or with three or"
+    " more runs a side of the same means over the typical steps of the runs. Rows of ops have their self"
+    " time. A first step that is set apart does not count. Not known if one has a single step, or if four"
+    " fifths of the steps of both are without such events.",
+    "low_ns": "Lower end of the 95 % interval of typical_difference_ns, in ns, from how much steps vary or,"
+    " with three or more runs a side, runs. It is not corrected for the number of rows: it can exclude 0"
+    " although shown is false.",
     "high_ns": "Upper end of that interval, in ns.",
     "typical_ratio": "Time of the row in a typical step of b / time in one of a.",
     "low_ratio": "Lower end of the 95 % interval of typical_ratio.",
     "high_ratio": "Upper end of that interval.",
-    "shown": "Whether a difference is shown: p_value is below 0.05.",
+    "shown": "Whether a difference is shown: p_value is below 0.05. With fewer than three runs a side it is a"
+    " difference of these recordings.",
     "p_value": "How likely a difference of this size is by chance, corrected for the number of rows"
-    " (Benjamini and Hochberg): of the rows below 0.05, 5 % differ by chance only.",
+    " (Benjamini and Hochberg): of the rows below 0.05, 5 % differ by chance only. If no step of one takes as"
+    " long as any of the other, with five or more of each, it is at most the share of orders in which that"
+    " happens.",
 }
 
 _COLUMNS = {
@@ -97,7 +102,8 @@ def compare(a: Side, b: Side, by: str = "op", steps: tuple[Steps, Steps] = (None
     ----------
     a, b
         Two traces, or the same one twice. Either may be several traces that repeat the same steps, such as a
-        list or a session; their steps are combined.
+        list or a session; their steps are combined. Three or more traces of several steps on each side count
+        as runs: the intervals then include how much runs vary.
     by
         One of `GROUPINGS`: ``op`` type, ``name`` of the node, ``scope``, ``device``, ``layer`` of
         `tfvis_nb.analysis.layers`, or ``line`` of the user's code, as ``file:line``.
@@ -118,8 +124,9 @@ def compare(a: Side, b: Side, by: str = "op", steps: tuple[Steps, Steps] = (None
         event of each, and ``p_value`` (float64). Ordered by the absolute ``step_difference_ns``, largest
         first, then rows without one by ``difference_ns``. ``attrs["steps"]`` has the number of compared steps
         of each side, at least 1, ``attrs["step_time"]`` the `tfvis_nb.analysis.steps.difference.Difference`
-        of their durations. If a side has a single step, ``attrs["no_interval"]`` is set. `cannot_say` if
-        neither trace has events, or `by` is ``line`` and one has no stacks.
+        of their durations, ``attrs["loop_time"]`` that of the times from a step's start to the next. If a
+        side has a single step, ``attrs["no_interval"]`` is set. `cannot_say` if neither trace has events, or
+        `by` is ``line`` and one has no stacks.
 
     Raises
     ------

@@ -28,6 +28,8 @@ class ComparedSteps(NamedTuple):
     """The chosen steps in order; None for all events, including those outside steps."""
     recordings: list[np.ndarray]
     """The steps of each recording that repeat each other, without a first step that is set apart."""
+    firsts: list[int]
+    """The number of the first step of each recording."""
 
     @property
     def step_count(self) -> int:
@@ -46,6 +48,19 @@ class ComparedSteps(NamedTuple):
         """Return the durations of the repeated steps of each recording, in ns."""
         duration = self.trace.steps.set_index("step")["duration_ns"]
         return [duration.loc[steps].to_numpy(np.int64) for steps in self.recordings]
+
+    def loops(self) -> list[np.ndarray]:
+        """Return the times from the start of each repeated step to the start of the next one, in ns.
+
+        The last step of a recording has none.
+        """
+        steps = self.trace.steps[self.trace.steps["step"] != event_table.NO_STEP]
+        steps = steps.sort_values("start_ns", kind="stable")
+        number, start = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns"))
+        first = np.searchsorted(self.firsts, number, "right")
+        is_followed = first[1:] == first[:-1]
+        number, loop = number[:-1][is_followed], np.diff(start)[is_followed]
+        return [loop[np.isin(number, own)] for own in self.recordings]
 
 
 Side = Trace | Iterable[Trace] | ComparedSteps
@@ -110,13 +125,14 @@ def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -
         if not numbers:
             raise ValueError(Text("steps_empty"))
     recordings = []
-    for trace, first in zip(traces, first_steps(traces), strict=True):
+    firsts = [*first_steps(traces)]
+    for trace, first in zip(traces, firsts, strict=True):
         own = trace.steps["step"].to_numpy(np.int64)
         start = slow_first_step(trace)
         apart = start.step if start is not None and is_set_apart(start._asdict()) else event_table.NO_STEP
         own = own[(own != event_table.NO_STEP) & (own != apart)] + first
         recordings.append(own if numbers is None else own[np.isin(own, numbers)])
-    return ComparedSteps(whole, numbers, recordings)
+    return ComparedSteps(whole, numbers, recordings, firsts)
 
 
 def _in_turn(traces: list[Trace]) -> list[Trace]:

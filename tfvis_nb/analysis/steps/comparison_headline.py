@@ -1,6 +1,5 @@
 """The sentences that sum up a comparison, chosen by rule."""
 
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -8,98 +7,155 @@ import numpy as np
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_steps
-from tfvis_nb.analysis.steps.difference import differences
-from tfvis_nb.analysis.steps.difference_text import amount_text, interval_text
+from tfvis_nb.analysis.steps.difference import Difference, are_runs, typical
+from tfvis_nb.analysis.steps.difference_text import amount_text, bounds_text
 from tfvis_nb.analysis.steps.slow_steps import median_step
-from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.analysis.steps.step_differences import known_spread, loop_time, step_time
+from tfvis_nb.core.format import format_change, format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
+from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _CLOSE = 0.02
-"""Times that differ by less than this share count as equal."""
-_LARGE = 10
-"""Larger shares are written without decimals."""
-_SMALL = 1.2
-"""Smaller ratios are written with two decimals."""
+"""Shorter times between steps, as a share of the loop, are left out, and activities of steps this close."""
+_TIMES = 2
+"""Larger ratios are written as multiples."""
 _LEAST_PART = 0.1
-"""Activities that explain a smaller share of the difference are not named."""
+"""Parts that explain a smaller share of the difference are not named."""
 _MOST_PARTS = 3
+_BETWEEN = "between steps"
 
 
 class _Side(NamedTuple):
     trace: Trace
-    took: np.ndarray  # The durations of the compared steps in ns; of the whole trace if it has no steps
+    typical_ns: float  # Of the compared steps; of the whole trace if it has no steps
+    steps: int  # How many
     step: int | None  # The step of median duration; None without steps
-
-    @property
-    def median(self) -> int:
-        return int(median(self.took.tolist()))
 
 
 def comparison_headline(
     a: Side, b: Side, steps: tuple[int | None, int | None] = (None, None), *, parts: bool = True
 ) -> list[Text]:
-    """Describe how much longer or shorter steps of B take and, in a second sentence, in which activities.
+    """Describe how much longer or shorter steps of B take, in which activities, and for what that holds.
 
-    `a`, `b` and `steps` are as in `compare`. If both have several steps, typical steps are compared, with the
-    interval of their ratio; otherwise medians, with a last sentence that chance is not ruled out. Without
-    `parts` there is no second sentence, which needs the breakdown of both. A trace beside itself has a single
-    sentence. Empty if one took no time.
+    `a`, `b` and `steps` are as in `compare`. If both have several steps, the first sentence states that these
+    recordings differ, that no difference is shown, or, if three or more runs of each or the spread of earlier
+    runs show it, that the code is faster or slower. It is about loops if the time between steps makes these
+    differ more or less than the steps, which then have the second sentence. The last one states how much runs
+    of the same code differ or, with a single step of either, that chance is not ruled out. Without `parts` no
+    activities are named, which need the breakdown of both. A trace beside itself has a single sentence.
+    Empty if one took no time.
     """
     both = [compared_steps(side, step) for side, step in zip((a, b), steps, strict=True)]
     first, second = both
     if first.numbers == second.numbers and first.trace.events.equals(second.trace.events):
         return [Text("comparison_with_itself")]
-    if found := _typical(both, parts):
+    if found := _of_several(first, second, parts):
         return found
-    sides = [_side(side.trace, step) for side, step in zip(both, steps, strict=True)]
+    sides = [_side(side) for side in both]
     if any(side.step is None for side in sides):
-        sides = [_Side(side.trace, np.array([_span_ns(side.trace)]), None) for side in sides]
+        sides = [_Side(side.trace, _span_ns(side.trace), 0, None) for side in sides]
     a_side, b_side = sides
-    if not (a_side.median and b_side.median):
+    if not (a_side.typical_ns and b_side.typical_ns):
         return []
-    unsure = [] if a_side.step is None else [Text("comparison_by_chance")]
-    if _alike(a_side, b_side):
-        return [_sentence("same", a_side, b_side), *unsure]
-    sentences = [_sentence("faster" if b_side.median < a_side.median else "slower", a_side, b_side)]
-    changes = _parts(a_side, b_side) if parts and a_side.step is not None else ""
-    return [*sentences, *([Text("comparison_parts", parts=changes)] if changes else []), *unsure]
+    times = {"a": format_duration(a_side.typical_ns), "b": format_duration(b_side.typical_ns)}
+    change = _change(b_side.typical_ns / a_side.typical_ns)
+    sentences = [Text("comparison_few", **times, change=change, basis=_basis(a_side, b_side))]
+    if a_side.step is None:
+        return sentences
+    is_close = abs(b_side.typical_ns - a_side.typical_ns) <= _CLOSE * a_side.typical_ns
+    changes = _parts(a_side, b_side) if parts and not is_close else ""
+    by_chance = Text("comparison_by_chance")
+    return [*sentences, *([Text("comparison_parts", parts=changes)] if changes else []), by_chance]
 
 
-def _typical(sides: list[ComparedSteps], parts: bool) -> list[Text]:
-    """Describe the difference of typical steps; empty if its interval is unknown."""
-    found = differences(*([took[None] for took in side.durations()] for side in sides))
-    a, b, shift_low, shift_high, low, high, _ = (float(values[0]) for values in found)
-    if not (a > 0 and b > 0 and np.isfinite(low)):
+def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
+    """Describe the difference of typical steps and loops; empty if there are too few steps."""
+    steps, loops = step_time(a, b), loop_time(a, b)
+    if not (steps.a > 0 and steps.b > 0 and (steps.shown or np.isfinite(steps.low))):
         return []
-    times = {"a": format_duration(a), "b": format_duration(b)}
-    if shift_low <= 0 <= shift_high:
-        change, *ends = (_signed(_percent(abs(one - 1)), one - 1) for one in (b / a, low, high))
-        return [Text("comparison_not_shown", **times, change=change, low=ends[0], high=ends[1])]
-    sentence = Text(
-        "comparison_shown", **times, change=amount_text(b / a), interval=interval_text(b / a, low, high)
-    )
-    changes = _shown_parts(sides, b - a) if parts else ""
-    return [sentence, Text("comparison_parts", parts=changes)] if changes else [sentence]
+    by_loop = loops.shown and _loops_tell_more(steps, loops)
+    main = loops if by_loop else steps
+    predicted = is_predicted(a.trace) or is_predicted(b.trace)
+    sentences = [_statement(main, Text("comparison_loops" if by_loop else "comparison_steps"), predicted)]
+    if by_loop:
+        key = "comparison_steps_alone" if steps.shown else "comparison_steps_alike"
+        sentences.append(Text(key, **_figures(steps)))
+    elif steps.shown and not loops.shown and _loops_tell_more(steps, loops):
+        sentences.append(Text("comparison_loops_alike", **_figures(loops)))
+    if parts and main.shown:
+        between = {_BETWEEN: round(loops.b - loops.a - (steps.b - steps.a))} if by_loop else {}
+        if changes := _shown_parts(a, b, between, main.b - main.a):
+            sentences.append(Text("comparison_parts", parts=changes))
+    if not predicted:
+        sentences += _runs(a, b, "loop_ns" if by_loop else "step_ns", shown=main.shown)
+    return sentences
 
 
-def _shown_parts(sides: list[ComparedSteps], difference_ns: float) -> str:
-    """Name the activities with the largest shown differences in a typical step; for tasks, their mean."""
-    table = compare_activities(sides[0], sides[1])
+def _loops_tell_more(steps: Difference, loops: Difference) -> bool:
+    """Return whether the time between steps makes the difference of loops another one than that of steps."""
+    if not (loops.a > 0 and loops.b > 0):
+        return False
+    shares = 1 - steps.a / loops.a, 1 - steps.b / loops.b
+    # Steps that overlap take longer than a loop.
+    if min(shares) < -_CLOSE or max(shares) < _CLOSE:
+        return False
+    change = abs((loops.b - loops.a) - (steps.b - steps.a))
+    return loops.shown != steps.shown or change >= _LEAST_PART * abs(loops.b - loops.a)
+
+
+def _statement(found: Difference, what: Text, predicted: bool) -> Text:
+    if not found.shown:
+        return Text("comparison_not_shown", what=what, **_figures(found))
+    if predicted:
+        return Text("comparison_predicted", what=what, **_figures(found))
+    if not found.code_differs:
+        return Text("comparison_recordings_differ", what=what, **_figures(found))
+    direction = "slower" if found.ratio > 1 else "faster"
+    return Text("comparison_code_differs", direction=direction, what=what, **_figures(found))
+
+
+def _figures(found: Difference) -> dict[str, str]:
+    change = amount_text(found.ratio) if found.shown else _change(found.ratio)
+    times = {"a": format_duration(found.a), "b": format_duration(found.b), "change": change}
+    return times | {"interval": bounds_text(found.ratio, found.low, found.high, shown=found.shown)}
+
+
+def _change(ratio: float) -> str:
+    return amount_text(ratio) if ratio >= _TIMES else format_change(ratio)
+
+
+def _runs(a: ComparedSteps, b: ComparedSteps, times: str, *, shown: bool) -> list[Text]:
+    """State how much runs of the same code differ, or how many runs show the difference."""
+    if are_runs((a.durations(), b.durations())):
+        return [Text("comparison_runs", a=len(a.recordings), b=len(b.recordings))]
+    if not shown:
+        return []
+    spread = known_spread(a, b, times)
+    if spread is None:
+        return [Text("comparison_runs_also_differ")]
+    return [Text("comparison_spread", limit=format_percent(spread.ratio - 1), runs=spread.runs)]
+
+
+def _shown_parts(a: ComparedSteps, b: ComparedSteps, between: dict[str, int], difference_ns: float) -> str:
+    """Name the parts with the largest shown differences in a typical step; for tasks, their mean."""
+    table = compare_activities(a, b)
     tasks = max(table["task"].nunique(), 1)
     shown = table[table["shown"].fillna(False).to_numpy(bool)]
     changes = (shown.groupby("activity")["typical_difference_ns"].sum() / tasks).to_dict()
-    return _largest({str(name): round(change) for name, change in changes.items()}, difference_ns)
+    return _largest(between | {str(name): round(change) for name, change in changes.items()}, difference_ns)
 
 
-def _side(trace: Trace, step: int | None) -> _Side:
-    steps = trace.steps[trace.steps["step"] != NO_STEP]
-    if step is not None:
-        steps = steps[steps["step"] == step]
-    took = steps["duration_ns"].to_numpy(np.int64)
-    return _Side(trace, took, median_step(trace) if step is None else step)
+def _side(side: ComparedSteps) -> _Side:
+    steps = side.trace.steps[side.trace.steps["step"] != NO_STEP]
+    took = np.concatenate([*side.durations(), np.empty(0)])
+    if not len(took):  # only a first step that is set apart
+        own = steps if side.numbers is None else steps[steps["step"].isin(side.numbers)]
+        took = own["duration_ns"].to_numpy(np.float64)
+    step = median_step(side.trace) if side.numbers is None else side.numbers[0]
+    return _Side(side.trace, typical(took) if len(took) else 0, len(took), step)
 
 
 def _span_ns(trace: Trace) -> int:
@@ -109,49 +165,22 @@ def _span_ns(trace: Trace) -> int:
     return int((table["start_ns"] + table["duration_ns"]).max()) - int(table["start_ns"].min())
 
 
-def _alike(a: _Side, b: _Side) -> bool:
-    return abs(b.median - a.median) <= _CLOSE * a.median
-
-
-def _sentence(verdict: str, a: _Side, b: _Side) -> Text:
-    change = b.median / a.median - 1
-    figures = {
-        "a": format_duration(a.median),
-        "b": format_duration(b.median),
-        "change": _signed(_percent(abs(change)), change),
-    }
-    if verdict != "same":
-        ratio = max(a.median, b.median) / min(a.median, b.median)
-        decimals = 2 if ratio < _SMALL else 1 if ratio < 9.95 else 0
-        figures["factor"] = f"{ratio:,.{decimals}f}"
-    several = [len(side.took) > 1 for side in (a, b)]
-    if all(several):
-        return Text(
-            {
-                "faster": "comparison_steps_faster",
-                "slower": "comparison_steps_slower",
-                "same": "comparison_steps_same",
-            }[verdict],
-            **figures,
-        )
-    key = {"faster": "comparison_faster", "slower": "comparison_slower", "same": "comparison_same"}[verdict]
-    return Text(key, **figures, basis=_basis(a, b))
-
-
 def _basis(a: _Side, b: _Side) -> Text:
     if a.step is None:
         return Text("comparison_of_wholes")
-    if len(a.took) > 1:
-        return Text("comparison_with_step_of_b", steps=len(a.took))
-    if len(b.took) > 1:
-        return Text("comparison_with_step_of_a", steps=len(b.took))
+    if a.steps > 1 and b.steps > 1:
+        return Text("comparison_of_typical_steps")
+    if a.steps > 1:
+        return Text("comparison_with_step_of_b", steps=a.steps)
+    if b.steps > 1:
+        return Text("comparison_with_step_of_a", steps=b.steps)
     return Text("comparison_of_two_steps")
 
 
 def _parts(a: _Side, b: _Side) -> str:
     """Name the activities that changed most in the median step; for several tasks, their mean."""
     before, after = _activities(a), _activities(b)
-    return _largest({name: after[name] - before[name] for name in after}, b.median - a.median)
+    return _largest({name: after[name] - before[name] for name in after}, b.typical_ns - a.typical_ns)
 
 
 def _largest(changes: dict[str, int], difference_ns: float) -> str:
@@ -160,7 +189,8 @@ def _largest(changes: dict[str, int], difference_ns: float) -> str:
         (name for name in changes if abs(changes[name]) >= least), key=lambda name: -abs(changes[name])
     )
     signed = {
-        name: _signed(format_duration(abs(changes[name])), changes[name]) for name in largest[:_MOST_PARTS]
+        name: ("+" if changes[name] >= 0 else chr(0x2212)) + format_duration(abs(changes[name]))
+        for name in largest[:_MOST_PARTS]
     }
     return ", ".join(
         f"{change} {LABELS.get(name, name.replace('_', ' '))}" for name, change in signed.items()
@@ -173,13 +203,3 @@ def _activities(side: _Side) -> dict[str, int]:
     return {
         part.removesuffix("_ns"): round(int(rows[part].fillna(0).sum()) / max(len(rows), 1)) for part in PARTS
     }
-
-
-def _percent(share: float) -> str:
-    if share >= _LARGE:
-        return f"{share:,.0%}".replace("%", " %") if np.isfinite(share) else "\N{INFINITY}"
-    return format_percent(share)
-
-
-def _signed(text: str, value: float) -> str:
-    return f"{'+' if value >= 0 else chr(0x2212)}{text}"

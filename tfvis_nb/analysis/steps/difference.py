@@ -1,7 +1,7 @@
-"""Whether steps take longer in one of two recordings, or differ by chance."""
+"""Whether steps take longer in one of two recordings or lists of runs, or differ by chance."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +15,24 @@ _ENOUGH = 4
 _LEAST_SPREAD = 0.5
 """Minimum variance of each side, relative to that of both, because a few steps may be alike by chance."""
 _MOST_CORRELATED = 0.9
+FEWEST_RUNS = 3
+"""Runs of each side, or of one code in a history, that show how much runs vary: a third checks two."""
+_SEPARATED = 5
+"""Steps of each side that do not overlap by chance: five do in 2 of 252 orders, three in 2 of 20."""
+LEVEL = 0.05
+"""Smaller p-values show a difference."""
 
 Runs = np.ndarray | Sequence[float] | Sequence[np.ndarray]
 """Times of steps in recorded order (last axis), or one such array for each of several recordings."""
+
+
+class RunSpread(NamedTuple):
+    """How much runs of the same code differ, from earlier runs."""
+
+    ratio: float
+    """The ratio of two runs' typical steps is larger in 5 % of pairs."""
+    runs: int
+    """Number of runs that show it."""
 
 
 class Difference(NamedTuple):
@@ -30,14 +45,21 @@ class Difference(NamedTuple):
     high: float
     """Upper end; infinite if the first may be 0."""
     shown: bool
-    """Whether a difference is shown: the interval is known and excludes 1."""
+    """Whether these recordings differ: the interval excludes 1, or five or more steps a side are apart."""
+    code_differs: bool
+    """Whether the code is faster or slower: by three or more runs of each, or the spread of earlier runs."""
+    a: float
+    """Typical step time of the first."""
+    b: float
+    """Typical step time of the second."""
 
 
 class Differences(NamedTuple):
     """The differences of many rows: float64 arrays with a value per row, times in the unit of the steps."""
 
     a: np.ndarray
-    """Typical time of a step in the first: the mean without the longest and shortest fifth of the steps."""
+    """Typical time of a step in the first: the mean without the longest and shortest fifth of the steps. Of
+    three or more runs on both sides, the mean of their typical steps without the highest and lowest fifth."""
     b: np.ndarray
     """The same in the second."""
     low: np.ndarray
@@ -50,6 +72,8 @@ class Differences(NamedTuple):
     """Upper end of that interval."""
     p_value: np.ndarray
     """The p-value of the difference, not corrected for the number of rows."""
+    separated: np.ndarray
+    """Whether no step of one is as long as any step of the other, with five or more of each."""
 
 
 class _Side(NamedTuple):
@@ -61,7 +85,7 @@ class _Side(NamedTuple):
     steps: int
 
 
-def difference(a: Runs, b: Runs) -> Difference:
+def difference(a: Runs, b: Runs, *, spread: RunSpread | None = None) -> Difference:
     """Compare the times of two groups of steps.
 
     Parameters
@@ -69,6 +93,8 @@ def difference(a: Runs, b: Runs) -> Difference:
     a, b
         Times of the steps in recorded order, such as in ns, or a list with one array per recording. Leave out
         steps that are not repetitions, such as a warm-up step.
+    spread
+        How much runs of the same code differ, if known; see `run_spread`.
 
     Returns
     -------
@@ -78,8 +104,8 @@ def difference(a: Runs, b: Runs) -> Difference:
 
     Notes
     -----
-    The interval is that of `differences`. It holds for runs like the recorded ones. It covers the variation
-    between processes or days only if each side has several of them.
+    The interval is that of `differences`. It covers the variation between processes or days only if each
+    side has three or more runs of them; otherwise ``shown`` is about these recordings.
 
     Examples
     --------
@@ -89,13 +115,51 @@ def difference(a: Runs, b: Runs) -> Difference:
     >>> round(found.ratio, 2), round(found.low, 2), round(found.high, 2), found.shown
     (1.1, 1.08, 1.12, True)
     >>> difference([10], [20])
-    Difference(ratio=2.0, low=nan, high=nan, shown=False)
+    Difference(ratio=2.0, low=nan, high=nan, shown=False, code_differs=False, a=10.0, b=20.0)
     """
-    found = differences(*([np.asarray(run, float)[None] for run in _runs(side)] for side in (a, b)))
+    sides = [[np.asarray(run, float)[None] for run in _runs(side)] for side in (a, b)]
+    found = differences(*sides)
     before, after = float(found.a[0]), float(found.b[0])
-    shown = bool(found.low[0] > 0 or found.high[0] < 0)
     ratio = after / before if before else math.nan
-    return Difference(ratio, float(found.ratio_low[0]), float(found.ratio_high[0]), shown)
+    excludes = bool(found.low[0] > 0 or found.high[0] < 0)
+    shown = excludes or bool(found.separated[0])
+    if are_runs(sides):
+        code_differs = excludes and bool(found.p_value[0] < LEVEL)
+    else:
+        code_differs = shown and spread is not None and ratio > 0 and max(ratio, 1 / ratio) > spread.ratio
+    ends = float(found.ratio_low[0]), float(found.ratio_high[0])
+    return Difference(ratio, *ends, shown, code_differs, before, after)
+
+
+def are_runs(sides: Iterable[Sequence[np.ndarray]]) -> bool:
+    """Return whether recordings show how much runs vary: each side has three or more, of several steps.
+
+    Recordings of one step, such as a ``RunMetadata`` per step, are steps of a run.
+
+    >>> import numpy as np
+    >>> are_runs([[np.ones((1, 5))] * 3] * 2), are_runs([[np.ones((1, 1))] * 3] * 2)
+    (True, False)
+    """
+    counts = [[run.shape[-1] for run in side if run.shape[-1]] for side in sides]
+    return all(len(side) >= FEWEST_RUNS and min(side) > 1 for side in counts)
+
+
+def run_spread(groups: Iterable[Sequence[float]]) -> RunSpread | None:
+    """Return how much runs of the same code differ; None if fewer than three runs of one show it.
+
+    Each group has the typical step times of runs of the same code, of any size.
+
+    >>> found = run_spread([[10.0, 10.2, 9.9, 10.1], [20.0]])
+    >>> round(found.ratio, 3), found.runs
+    (1.06, 4)
+    """
+    known = [np.log(group) for group in map(np.asarray, groups) if len(group) > 1 and min(group) > 0]
+    if max(map(len, known), default=0) < FEWEST_RUNS:
+        return None
+    freedom = sum(len(group) - 1 for group in known)
+    variance = sum(float(((group - group.mean()) ** 2).sum()) for group in known) / freedom
+    reach = float(_quantile(np.array(freedom))) * math.sqrt(2 * variance)
+    return RunSpread(math.exp(min(reach, 700)), sum(map(len, known)))
 
 
 def typical(times: np.ndarray) -> float:
@@ -146,7 +210,13 @@ def differences(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Differences
     independent ones; r is that of both sides, corrected for its bias in short series (Kendall 1954), and at
     least 0. A side has at least half the variance of both together. The interval of the ratio is that of
     Fieller (1954), which excludes 1 exactly if the interval of the difference excludes 0. The p-value is the
-    larger one of this test and of Wilcoxon's rank sums, which is not misled by a few equal times.
+    larger one of this test and of Wilcoxon's rank sums, which is not misled by a few equal times. Steps of
+    both sides that do not overlap at all show that these recordings differ, however much they correlate:
+    their p-value is at most the share of orders in which that happens.
+
+    Steps of one process are not a sample of processes. If both sides have three or more runs of several
+    steps, the unit is the run: its typical step counts as one time, without a correlation. Otherwise the
+    result is about these recordings.
 
     For 10 to 60 steps that differ by chance alone, the interval excludes 0 in at most 6 % of cases, even if
     they are skewed, have pauses, alternate between two speeds or correlate by 0.6. If they correlate by 0.8
@@ -162,13 +232,15 @@ def differences(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Differences
     >>> found.low.round(1).tolist(), found.high.round(1).tolist(), (found.p_value < 0.05).tolist()
     ([2.8, -2.0], [5.2, 2.0], [True, False])
     """
-    first, second = _side(a), _side(b)
+    steps = _side(a), _side(b)
+    of_runs = are_runs((a, b))
+    first, second = (_side([_typical_runs(side)]) for side in (a, b)) if of_runs else steps
     shift = second.typical - first.typical
     related = (first.correlation * first.steps + second.correlation * second.steps) / max(
         first.steps + second.steps, 1
     )
     related = np.clip(related, 0, _MOST_CORRELATED)
-    inflation = (1 + related) / (1 - related)
+    inflation = np.ones(len(related)) if of_runs else (1 + related) / (1 - related)
     pooled = (first.squares + second.squares) / max(first.kept + second.kept - 2, 1)
     variances, freedoms = [], []
     for side in (first, second):
@@ -184,16 +256,20 @@ def differences(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Differences
     freedom = np.where(varies, freedom, 1)
     p_value = np.where(varies, _p_value(np.where(varies, t, 0), freedom), shift == 0)
     p_value = np.maximum(p_value, _rank_p_value(first.times, second.times, inflation))
+    separated = _separated(*(side.times for side in steps))
+    if not of_runs:
+        orders = math.lgamma(first.steps + second.steps + 1) - sum(
+            math.lgamma(side.steps + 1) for side in steps
+        )
+        p_value = np.where(separated, np.minimum(p_value, 2 * math.exp(-orders)), p_value)
     fewest = min(first.steps, second.steps)
     known = fewest >= np.where(varies, 2, _ENOUGH)
     reach = np.where(varies, _quantile(freedom), 0)
     half = reach * np.sqrt(variance)
     low, high = _fieller(first.typical, second.typical, reach**2 * variances[0], reach**2 * variances[1])
-    return Differences(
-        first.typical,
-        second.typical,
-        *(np.where(known, one, np.nan) for one in (shift - half, shift + half, low, high, p_value)),
-    )
+    columns = (shift - half, shift + half, low, high, p_value)
+    below, above, ratio_low, ratio_high, p_value = (np.where(known, one, np.nan) for one in columns)
+    return Differences(first.typical, second.typical, below, above, ratio_low, ratio_high, p_value, separated)
 
 
 def false_discovery_rates(p_values: np.ndarray) -> np.ndarray:
@@ -242,6 +318,18 @@ def _side(runs: Sequence[np.ndarray]) -> _Side:
         correlation = np.where(squares > 0, products / squares, 0)
     unbiased = (correlation * steps + len(follows) / max(steps - 1, 1)) / max(steps - 4, steps / 2)
     return _Side(times, typical, squares, kept, unbiased, steps)
+
+
+def _typical_runs(runs: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the typical step of each run (columns) in each row."""
+    return np.stack([trimmed_means(run) for run in runs if run.shape[1]], axis=1)
+
+
+def _separated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if min(a.shape[1], b.shape[1]) < _SEPARATED:
+        return np.zeros(len(a), bool)
+    separated: np.ndarray = (a.max(axis=1) < b.min(axis=1)) | (b.max(axis=1) < a.min(axis=1))
+    return separated
 
 
 def _rank_p_value(a: np.ndarray, b: np.ndarray, inflation: np.ndarray) -> np.ndarray:

@@ -8,13 +8,17 @@ import pandas as pd
 
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps
 from tfvis_nb.analysis.steps.difference import (
+    LEVEL,
     TRIM,
     Difference,
     Differences,
+    RunSpread,
     difference,
     differences,
     false_discovery_rates,
+    run_spread,
 )
+from tfvis_nb.core.metadata import RUNS, joined
 from tfvis_nb.texts import Text
 
 COLUMNS = {
@@ -29,8 +33,6 @@ COLUMNS = {
 P_VALUE = {"p_value": "float64"}
 """The last column of a table."""
 SIDES = ("a", "b")
-LEVEL = 0.05
-"""Rows with a smaller corrected p-value show a difference."""
 _MOST_CELLS = 1 << 22
 
 
@@ -52,9 +54,11 @@ def add_differences(
 
     Rows are NaN if they are in so few steps on both sides that a typical step has none of their time. All
     rows are NaN if one side has a single step; ``attrs["no_interval"]`` then has the reason.
-    ``attrs["step_time"]`` is the `Difference` of the steps' durations.
+    ``attrs["step_time"]`` is the `Difference` of the steps' durations, ``attrs["loop_time"]`` that of the
+    times from the start of a step to the start of the next.
     """
     table.attrs["step_time"] = step_time(*sides)
+    table.attrs["loop_time"] = loop_time(*sides)
     found = Differences(*np.full((len(Differences._fields), len(table)), np.nan))
     if all(side.repeats for side in sides):
         cells = [_in_order(side, part) for side, part in zip(sides, times, strict=True)]
@@ -72,7 +76,24 @@ def add_differences(
 
 def step_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
     """Return the difference of the steps' durations."""
-    return difference(a.durations(), b.durations())
+    return difference(a.durations(), b.durations(), spread=known_spread(a, b, "step_ns"))
+
+
+def loop_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
+    """Return the difference of the times from the start of a step to the start of the next."""
+    return difference(a.loops(), b.loops(), spread=known_spread(a, b, "loop_ns"))
+
+
+def known_spread(a: ComparedSteps, b: ComparedSteps, times: str) -> RunSpread | None:
+    """Return how much runs of the same code differ in the history of the compared cells; None if unknown.
+
+    The `times` are a column of `RUNS`.
+    """
+    runs = joined(side.trace.metadata for side in (a, b)).get(RUNS)
+    if runs is None:
+        return None
+    known = runs.dropna(subset=times)
+    return run_spread(own.tolist() for _, own in known.groupby("code")[times])
 
 
 def _in_order(side: ComparedSteps, times: StepTimes) -> StepTimes:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from tfvis_nb.analysis.fleet import drift, outliers, slower_ops, stragglers
 from tfvis_nb.analysis.fleet.own_time import own_times
+from tfvis_nb.analysis.steps.difference import LEVEL
 from tfvis_nb.analysis.steps.difference_text import difference_text
-from tfvis_nb.analysis.steps.step_differences import LEVEL
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration
 from tfvis_nb.core.labels import shown_task

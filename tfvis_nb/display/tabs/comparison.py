@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import median, median_low
+from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.difference_text import difference_text
+from tfvis_nb.analysis.steps.step_differences import loop_time, step_time
 from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import shown_task
@@ -42,8 +43,9 @@ _DIFFERENCES = TableColumn(
     "Difference",
     "text",
     "How much longer or shorter the row takes in a typical step of B than in one of A, with the 95 % interval"
-    " from the variation of the steps. Differences that chance explains, given the number of rows, are not"
-    " shown.",
+    " from the variation of the steps or, with three or more runs of each, of the runs. With fewer it is a"
+    " difference of these recordings: runs of the same code also differ. Differences that chance explains,"
+    " given the number of rows, are not shown.",
 )
 _LARGEST_FIRST = "The largest differences come first."
 _SHOWN_FIRST = "Differences that are shown come first, the largest before the others."
@@ -178,6 +180,11 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
         TableColumn("ratio", "B / A", "ratio", "B / A."),
     ]
     times = [_times(side) for side in (a, b)]
+    for name, typical in (("Typical step", step_time), ("Typical loop", loop_time)):
+        found = typical(a.steps, b.steps)
+        if min(len(np.concatenate(side.steps.durations())) for side in (a, b)) > 1 and found.a > 0:
+            for of_side, ns in zip(times, (found.a, found.b), strict=True):
+                of_side[name] = round(ns)
     names = [name for name in times[0] if name in times[1]]
     rows = pd.DataFrame(
         {"what": names, "a": [times[0][name] for name in names], "b": [times[1][name] for name in names]}
@@ -189,7 +196,9 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
 
 _HINTS = {
     "Duration": "Latest end minus earliest start of all events, or the duration of the step, in ns.",
-    "Median step": "Median of the durations of the steps, in ns; of an even number the mean of two.",
+    "Typical step": "Mean of the steps without the longest and the shortest fifth, in ns; of three or more"
+    " runs on both sides, the same mean of their typical steps. A first step that is set apart is left out.",
+    "Typical loop": "The same for the times from the start of a step to the start of the next, in ns.",
     "Steps": "Sum of the steps' durations, in ns.",
     "Device busy": "How long the busiest device of a step was busy, in ns; of several steps the median.",
 }
@@ -203,10 +212,7 @@ def _times(side: Compared) -> dict[str, int]:
     took = steps["duration_ns"]
     found = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
     if len(took) > 1:
-        found |= {
-            "Median step": int(median(took.tolist())),
-            "Steps": int(took.sum()),
-        }
+        found["Steps"] = int(took.sum())
     of_step = busiest_accelerator(side.trace)
     busy = [ns for step in steps["step"] if (ns := of_step.get(step)) is not None]
     if busy:

@@ -1,0 +1,233 @@
+"""What is said of two recordings, and what of their code: runs, separated steps, loops and known spreads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.examples import examples
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis import compare
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
+from tfvis_nb.analysis.steps.difference import difference, run_spread
+from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.metadata import RUNS, table_of
+from tfvis_nb.texts import Text
+
+PAIRS = 200
+TIMES = st.lists(st.integers(1_000, 100_000), min_size=1, max_size=12)
+CODE = {"comparison_code_differs"}
+RECORDINGS = {"comparison_recordings_differ"}
+
+
+def run(took: Sequence[int] | np.ndarray, pause: int = 0, runs: Sequence[tuple[str, int, int]] = ()) -> Trace:
+    """Return a trace of one op per step, a pause after each, and the `runs` that a history knows."""
+    start = np.concatenate([[0], np.cumsum(np.asarray(took) + pause)[:-1]])
+    columns = {
+        "start_ns": start,
+        "duration_ns": took,
+        "kind": ["op"] * len(took),
+        "op": ["MatMul"] * len(took),
+        "step": range(len(took)),
+    }
+    names = ("code", "time_ns", "step_ns")
+    known = table_of(RUNS, [dict(zip(names, one, strict=True)) for one in runs])
+    return Trace(events.build(columns), metadata={RUNS: known} if runs else {})
+
+
+def simulated(
+    chance: np.random.Generator, runs: int, variation: float, longer: float = 1
+) -> list[np.ndarray]:
+    """Return step times of runs of 30 correlated steps whose speeds vary by a share."""
+    noise = chance.standard_normal((runs, 50))
+    for step in range(1, 50):
+        noise[:, step] = 0.6 * noise[:, step - 1] + 0.8 * noise[:, step]
+    speed = np.exp(variation * chance.standard_normal(runs))
+    return [*(1e6 * longer * speed[:, None] * (1 + 0.02 * noise[:, 20:]))]
+
+
+def ids(a: Trace | list[Trace], b: Trace | list[Trace]) -> list[str]:
+    return [sentence.id for sentence in comparison_headline(a, b)]
+
+
+@pytest.mark.parametrize("runs", [3, 5, 10])
+@pytest.mark.parametrize("variation", [0.02, 0.05])
+def test_equal_code_is_rarely_called_faster(runs: int, variation: float) -> None:
+    chance = np.random.default_rng(runs)
+    equal = [
+        difference(simulated(chance, runs, variation), simulated(chance, runs, variation))
+        for _ in range(PAIRS)
+    ]
+    assert sum(found.code_differs for found in equal) <= 0.05 * PAIRS
+    assert sum(found.shown for found in equal) <= 0.1 * PAIRS
+
+
+def test_slower_code_is_found_in_five_runs() -> None:
+    chance = np.random.default_rng(1)
+    found = [difference(simulated(chance, 5, 0.03), simulated(chance, 5, 0.03, 1.15)) for _ in range(PAIRS)]
+    assert sum(one.code_differs for one in found) >= 0.95 * PAIRS
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 2), (1, 10), (10, 2)])
+def test_fewer_than_three_runs_say_nothing_of_the_code(a: int, b: int) -> None:
+    chance = np.random.default_rng(2)
+    found = difference(simulated(chance, a, 0.02), simulated(chance, b, 0.02, 9))
+    assert found.shown
+    assert not found.code_differs
+
+
+def test_recordings_of_one_step_are_steps() -> None:
+    chance = np.random.default_rng(3)
+    one, other = (list(chance.normal(mean, 1, (9, 1))) for mean in (100, 200))
+    assert difference(one, other)[:4] == difference(np.concatenate(one), np.concatenate(other))[:4]
+    assert not difference(one, other).code_differs
+
+
+@given(st.lists(TIMES, min_size=1, max_size=4), st.lists(TIMES, min_size=1, max_size=4))
+def test_swapped_sides_have_the_inverse_ratio(a: list[list[int]], b: list[list[int]]) -> None:
+    sides = [[np.array(times) for times in side] for side in (a, b)]
+    found, swapped = difference(*sides), difference(*reversed(sides))
+    assert found.ratio * swapped.ratio == pytest.approx(1)
+    assert (found.a, found.b) == (swapped.b, swapped.a)
+    assert (found.shown, found.code_differs) == (swapped.shown, swapped.code_differs)
+    if found.low > 0 and math.isfinite(found.high):
+        assert (swapped.low, swapped.high) == pytest.approx((1 / found.high, 1 / found.low))
+
+
+@given(st.lists(TIMES, min_size=1, max_size=4))
+def test_runs_do_not_differ_from_themselves(runs: list[list[int]]) -> None:
+    side = [np.array(times) for times in runs]
+    found = difference(side, side, spread=run_spread([[1e6, 1e6, 1e6]]))
+    assert (found.shown, found.code_differs) == (False, False)
+
+
+@settings(max_examples=examples(50))
+@given(
+    # A first step may be set apart.
+    st.lists(st.integers(1_000, 2_000), min_size=6, max_size=30),
+    st.lists(st.integers(2_001, 90_000), min_size=6, max_size=30),
+    st.sampled_from([sorted, lambda times: sorted(times)[::-1], list]),
+)
+def test_separated_recordings_always_differ(short: list[int], long: list[int], order: object) -> None:
+    sides = [run(order(times)) for times in (short, long)]  # type: ignore[operator]
+    for a, b in (sides, sides[::-1]):
+        table = compare(a, b)
+        assert table.attrs["step_time"].shown
+        assert table["shown"].tolist() == [True]
+        sentences = comparison_headline(a, b)
+        assert RECORDINGS & {sentence.id for sentence in sentences}
+        assert not CODE & {sentence.id for sentence in sentences}
+        assert difference(*(side.steps["duration_ns"].to_numpy() for side in (a, b))).shown
+
+
+@given(TIMES, TIMES)
+def test_no_sentence_has_an_endless_interval(a: list[int], b: list[int]) -> None:
+    text = " ".join(map(str, comparison_headline(run(a), run(b))))
+    assert not any(strange in text for strange in ("\u221e", "\u2212100 %", "+-", "nan"))
+
+
+@given(TIMES, TIMES)
+def test_one_run_a_side_says_nothing_of_the_code(a: list[int], b: list[int]) -> None:
+    text = " ".join(map(str, comparison_headline(run(a), run(b))))
+    assert "faster" not in text
+    assert "slower" not in text
+    if min(len(a), len(b)) == 1 and a != b:
+        assert Text("comparison_by_chance") in text
+
+
+def test_loops_are_compared_before_steps() -> None:
+    chance = np.random.default_rng(4)
+    a, b = (chance.normal(mean, 50, 30).astype(int) for mean in (4_100, 3_700))
+    first, steps, parts, runs = comparison_headline(run(a, 18_600), run(b, 20))
+    assert (first.id, first.figures["what"]) == ("comparison_recordings_differ", Text("comparison_loops"))
+    assert (first.figures["a"], first.figures["b"]) == ("22.7 \u00b5s", "3.71 \u00b5s")
+    assert (steps.id, steps.figures["b"]) == ("comparison_steps_alone", "3.69 \u00b5s")
+    assert parts.figures["parts"].startswith("\u221218.6 \u00b5s between steps")
+    assert runs == Text("comparison_runs_also_differ")
+    found = compare(run(a, 18_600), run(b, 20)).attrs["loop_time"]
+    assert (found.shown, round(found.ratio, 2)) == (True, 0.16)
+
+
+def test_a_prediction_is_no_recording() -> None:
+    chance = np.random.default_rng(10)
+    trace = run(chance.normal(9_000, 50, 30).astype(int))
+    first, *rest = comparison_headline(trace, trace.what_if(ops={"MatMul": 0.5}))
+    assert first.id == "comparison_predicted"
+    assert [sentence.id for sentence in rest] == ["comparison_parts"]
+
+
+@pytest.mark.parametrize("pauses", [(0, 0), (20, 20), (9_000, 9_000)])
+def test_loops_that_change_as_steps_do_are_not_named(pauses: tuple[int, int]) -> None:
+    chance = np.random.default_rng(5)
+    a, b = (chance.normal(mean, 50, 30).astype(int) for mean in (9_000, 5_000))
+    first, *rest = comparison_headline(run(a, pauses[0]), run(b, pauses[1]))
+    assert first.figures["what"] == Text("comparison_steps")
+    assert "comparison_steps_alone" not in [sentence.id for sentence in rest]
+
+
+def test_loops_that_hide_faster_steps_are_named() -> None:
+    chance = np.random.default_rng(6)
+    a, b = chance.normal(9_000, 50, 30).astype(int), chance.normal(5_000, 50, 30).astype(int)
+    a_pause, b_pause = (chance.normal(90_000, 9_000, 30).astype(int) - took for took in (a, b))
+    traces = []
+    for took, pause in ((a, a_pause), (b, b_pause)):
+        trace = run(took)
+        start = np.concatenate([[0], np.cumsum(took + pause)[:-1]])
+        traces.append(Trace(trace.events.assign(start_ns=start)))
+    first, loops, *_ = comparison_headline(traces[0], traces[1])
+    assert (first.id, loops.id) == ("comparison_recordings_differ", "comparison_loops_alike")
+    assert first.figures["what"] == Text("comparison_steps")
+
+
+def test_several_runs_call_the_code_slower() -> None:
+    chance = np.random.default_rng(7)
+    a, b = ([run(times.astype(int)) for times in simulated(chance, 4, 0.02, longer)] for longer in (1, 1.3))
+    first, *_, last = comparison_headline(a, b)
+    assert (first.id, first.figures["direction"]) == ("comparison_code_differs", "slower")
+    assert (last.id, last.figures) == ("comparison_runs", {"a": 4, "b": 4})
+    assert compare(a, b).attrs["step_time"].code_differs
+    assert ids(a[:2], b[:2]) == [
+        "comparison_recordings_differ",
+        "comparison_parts",
+        "comparison_runs_also_differ",
+    ]
+    assert comparison_headline(b, a)[0].figures["direction"] == "faster"
+
+
+@pytest.mark.parametrize(
+    ("spread", "says"),
+    [
+        (1, "comparison_code_differs"),
+        (30, "comparison_recordings_differ"),
+        (0, "comparison_recordings_differ"),
+    ],
+)
+def test_the_spread_of_the_history_decides_for_single_runs(spread: int, says: str) -> None:
+    chance = np.random.default_rng(8)
+    a, b = (chance.normal(mean, 50, 30).astype(int) for mean in (5_000, 6_000))
+    known = [("old", at, 5_000 + spread * (at - 2) * 50) for at in range(1, 4)] if spread else []
+    sentences = comparison_headline(run(a, runs=known), run(b, runs=[("new", 9, 6_000)]))
+    assert sentences[0].id == says
+    assert sentences[-1].id == ("comparison_spread" if spread else "comparison_runs_also_differ")
+    if spread:
+        limit = run_spread([[step_ns for _, _, step_ns in known]])
+        assert limit is not None
+        assert sentences[-1].figures == {"limit": format_percent(limit.ratio - 1), "runs": 3}
+
+
+def test_a_spread_is_as_wide_as_pairs_of_equal_runs() -> None:
+    chance = np.random.default_rng(9)
+    outside = 0
+    for _ in range(2000):
+        *earlier, a, b = np.exp(0.03 * chance.standard_normal(6)).tolist()
+        spread = run_spread([[*earlier]])
+        assert spread is not None
+        outside += abs(math.log(b / a)) > math.log(spread.ratio)
+    assert 0.03 <= outside / 2000 <= 0.06
+    assert run_spread([[1.0, 2.0], [3.0]]) is None
+    assert run_spread([]) is None
