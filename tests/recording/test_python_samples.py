@@ -63,7 +63,7 @@ def test_samples_name_the_line_of_users_code() -> None:
         ended_ns = time.time_ns()
     samples = t.metadata[PYTHON_SAMPLES]
     inside = samples[(samples["time_ns"] >= begun) & (samples["time_ns"] <= ended_ns)]
-    inside = inside.dropna()  # on a busy machine some samples come late, and have no line
+    inside = inside.dropna()  # beside threads of other tests, late samples have no line
     assert len(inside)
     assert {*inside["function"]} == {"compute"}
     assert {Path(file).name for file in inside["file"]} == {HERE}
@@ -83,31 +83,6 @@ def test_line_of_a_call_into_tensorflow_is_the_users(tmp_path: Path) -> None:
     with tv.trace() as t:
         save()
     assert {*functions(t)} - {"", "test_line_of_a_call_into_tensorflow_is_the_users"} == {"save"}
-
-
-def test_short_python_between_waits_is_not_counted_as_waiting() -> None:
-    """The interpreter changes threads every 5 ms by default, so samples would wait for the call."""
-    spent: dict[str, float] = {"work": 0.0, "wait": 0.0}
-
-    def work(until: float) -> None:
-        while time.perf_counter() < until:
-            pass
-
-    def wait() -> None:
-        time.sleep(0.001)
-
-    with tv.trace() as t:
-        run_something()
-        for _ in range(400):
-            begun = time.perf_counter()
-            work(begun + 0.003)
-            worked = time.perf_counter()
-            wait()
-            spent["work"] += worked - begun
-            spent["wait"] += time.perf_counter() - worked
-    names = functions(t)
-    assert names.count("work") > 0
-    assert names.count("wait") / len(names) < spent["wait"] / sum(spent.values()) + 0.2
 
 
 def test_thread_that_records_is_sampled() -> None:
@@ -263,7 +238,7 @@ def test_switch_interval_set_by_the_program_stays() -> None:
 
 
 def test_other_python_threads_keep_the_switch_interval() -> None:
-    """They would change places fifty times as often."""
+    """A shorter one shows Python between calls, but other threads would change places as often."""
     before, stop = sys.getswitchinterval(), threading.Event()
 
     def work() -> None:

@@ -40,8 +40,10 @@ _COLLECTS_IN_FRAMES = sys.version_info < (3, 12)
 """Whether the garbage collector can run while Python makes the object of a frame; see `thread_frames`."""
 
 _LATE_S = 0.001
-"""A later sample has no line: the thread has called something that let go of the interpreter or of the core,
-and that is not where it was when the sample was due."""
+"""A later sample has no line while other threads run Python.
+
+Otherwise it is late because the thread is in a call that holds the interpreter, whose line is right.
+"""
 
 _QUIET = 8
 """Samples without another thread that runs Python, after which the interval is short again."""
@@ -183,10 +185,10 @@ class PythonSampler:
             frame = tops.get(self._sampled)
             if frame is None:
                 return
-            now_ns = time.time_ns()
+            due_ns = time.time_ns() - int(late_s * 1e9)
             self._mind_others(tops)
-            if late_s > _LATE_S:
-                self._samples.append((now_ns - int(late_s * 1e9), None))
+            if late_s > _LATE_S and sys.getswitchinterval() != self._handover_s:
+                self._samples.append((due_ns, None))
                 return
             while frame is not None and not self._is_own(frame.f_code.co_filename):
                 frame = frame.f_back
@@ -194,7 +196,7 @@ class PythonSampler:
             if frame is not None:
                 line = _Line(frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name)
                 line = self._known.setdefault(line, line)
-            self._samples.append((now_ns, line))
+            self._samples.append((due_ns, line))
         finally:
             if collects:
                 gc.enable()
