@@ -1,7 +1,8 @@
-"""The cost of keeping lines of code for a recording and a page."""
+"""The cost of keeping lines of code for a recording and a page, and of sampling the lines that run."""
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -14,6 +15,9 @@ ROUNDS = 5
 EXTRA, EXTRA_S = 0.05, 0.2
 """The fraction of a recording, or else the seconds, that stacks may take, in CPU time because of other
 load."""
+SAMPLED_ROUNDS = 20
+SAMPLING = 0.01
+"""The fraction of the CPU time of a loop that sampling may add."""
 BYTES = 0.10
 """The fraction of a page that code may add."""
 
@@ -24,6 +28,21 @@ def model() -> tuple[tf.keras.Model, np.ndarray]:
     network = tf.keras.Sequential([tf.keras.layers.Input((64,)), *layers])
     network.compile("adam", "mse")
     return network, np.ones((64 * 32, 64), "float32")
+
+
+def sampled() -> dict[bool, float]:
+    """Return the least CPU time of a loop with Python between short steps, with and without samples."""
+    step = tf.function(lambda x: tf.reduce_sum(tf.matmul(x, x)))
+    values, taken = tf.ones((64, 64)), {True: math.inf, False: math.inf}
+    for number in range(2 * SAMPLED_ROUNDS):
+        sampling = number % 2 == 0
+        with tfvis_nb.trace(sampling=sampling):
+            start = time.process_time()
+            for _ in range(500):
+                step(values)
+                sum(range(5_000))
+            taken[sampling] = min(taken[sampling], time.process_time() - start)
+    return taken
 
 
 def main() -> None:
@@ -41,7 +60,7 @@ def main() -> None:
                 kept = trace
     with_source, without = (min(taken[source][1:]) for source in (True, False))
     pages = [len(kept.to_html(source=source, max_bytes=None)) for source in (True, False)]
-    extra = with_source - without
+    extra, loop = with_source - without, sampled()
     show(
         f"Lines of code (64 batches of Keras, least CPU time of {ROUNDS})",
         [
@@ -52,6 +71,14 @@ def main() -> None:
                 f"{with_source / without:.2f}x",
                 f"<= {1 + EXTRA}x or {EXTRA_S} s more",
                 extra <= max(EXTRA * without, EXTRA_S),
+            ),
+            Row(
+                f"loop in a recording, least of {SAMPLED_ROUNDS}",
+                f"{loop[True] * 1e3:.1f} ms",
+                f"--no-sampling {loop[False] * 1e3:.1f} ms",
+                f"{loop[True] / loop[False]:.3f}x",
+                f"<= {1 + SAMPLING}x",
+                loop[True] <= (1 + SAMPLING) * loop[False],
             ),
             Row(
                 "page",
