@@ -7,9 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.analysis.test_findings_between_steps import samples_of
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import measurements
 from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.source.python_samples import PYTHON_SAMPLES
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 MS = 1_000_000
@@ -137,3 +139,12 @@ def test_measurement_has_the_share_below_the_threshold() -> None:
     table = measurements(trace_of(rows)).set_index("kind")
     assert table["share"]["host compute"] == pytest.approx(0.35)
     assert findings(trace_of(rows)).empty
+
+
+def test_python_in_steps_is_named_by_its_samples() -> None:
+    trace = trace_of([op("FunctionRun", 0, 3, kind="host", lane="python"), op("MatMul", 1, 3)])
+    times = [int((10 * step + at) * MS) for step in range(4) for at in (2, 5, 9)]
+    lines = [{"time_ns": time, "file": "train.py", "line": 31, "function": "log"} for time in times]
+    trace.metadata[PYTHON_SAMPLES] = samples_of(lines)
+    text = findings(trace).set_index("id")["text"]["host_compute"]
+    assert "train.py:31 in log runs in 100 % of the samples" in text

@@ -170,22 +170,24 @@ def test_a_batch_that_is_handed_over_is_not_waited_for() -> None:
 def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
     first, *_ = findings(_input_trace([8_000_000, 1000, 1000], 20_000_000)).to_dict("records")
     assert (first["id"], first["figures"]["later_share"]) == ("input_bound.first", 2000 / 40_002_000)
-    apart = findings(_input_trace([50_000_000, 1000, 1000], 10_000_000)).set_index("id")
-    assert apart.index.tolist() == ["between_steps", "first_step"]
+    apart = findings(_input_trace([60_000_000, 1000, 1000], 10_000_000)).set_index("id")
+    assert {"between_steps", "first_step"} <= set(apart.index)
     assert apart["figures"]["first_step"]["activity"] == "input"
+    brief = findings(_input_trace([40_000_000, 1000, 1000], 5_000_000))
+    assert "first_step" not in set(brief["id"])
 
 
 def test_a_first_step_that_is_set_apart_does_not_hide_what_the_others_wait_for() -> None:
     slow, usual = 900_000_000, 80_000_000
     trace = _input_trace([slow, *[usual] * 4], 20_000_000)
     found = trace.findings.set_index("id")
-    assert found.index.tolist() == ["input_bound.all", "between_steps", "first_step"]
+    assert found.index.tolist()[0] == "input_bound.all"
     assert found["share"]["input_bound.all"] == 0.8
     assert found["lost_ns"]["input_bound.all"] == 4 * usual
     assert found["step"]["input_bound.all"] == 1
     assert (np.isnan(found["share"]["first_step"]), found["lost_ns"]["first_step"]) == (True, slow - usual)
     warm = _input_trace([usual] * 4, 20_000_000).overview["headline"]
-    assert trace.overview["headline"].lower().endswith(f"without it: {warm.lower()}")
+    assert trace.overview["headline"] == warm
 
 
 def _own_loop(waiting: int) -> tv.Trace:

@@ -41,10 +41,9 @@ def test_a_slow_first_step_is_told_apart() -> None:
         "share": 800 / 1200,
     }
     assert trace.overview["steps"]["median_ns"] == 100
-    (found,) = trace.findings.to_dict("records")
-    assert (found["id"], found["level"], found["lost_ns"]) == ("first_step", "observation", 800)
-    assert np.isnan(found["share"])
-    assert "9.00 times the median of the others" in trace.overview["headline"]
+    assert "first_step" not in set(trace.findings["id"])
+    assert "9.00 times the median of the others" in str(trace.overview)
+    assert trace.overview["headline"].startswith("The median step takes 100 ns")
     assert _steps([140, 100, 100, 100]).overview["first_step"] is None
     assert _steps([900, 100]).overview["first_step"] is None
     assert _steps([900, 100, 100, 100], first="kernel").overview["first_step"] is None

@@ -1,22 +1,34 @@
-"""Much of the run lies outside the steps."""
+"""Much of the loop lies between the steps, or of the run outside of them."""
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding, longest_events, overlaps
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
-from tfvis_nb.analysis.steps.outside_steps import outside_steps
+from tfvis_nb.analysis.findings.slow_steps import period_of
+from tfvis_nb.analysis.source.python_samples import PYTHON_SAMPLES, sampled_line, sampled_sentence
+from tfvis_nb.analysis.steps.outside_steps import OutsideSteps, outside_steps, pauses
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.metadata import PROFILES
+from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 RUN_SHARE = Threshold(0.1, "share of the run, not of step time, that lies outside all steps, `outside_ns`")
+LOOP_SHARE = Threshold(0.1, "share of the loop, from the first step to the last, that lies between steps")
+PAUSE_NS = Threshold(
+    250_000,
+    "median pause between steps, unless longer ones have a period: a loop that only calls a function pauses"
+    " up to as long while it is traced",
+)
+MIN_PAUSES = Threshold(3, "fewer pauses may not be the loop's")
 INPUT_SHARE = Threshold(
     0.2, "share of the run spent waiting for input outside all steps, as in custom loops; makes it a problem"
 )
@@ -33,7 +45,11 @@ _STRETCHES = {
 
 def _find(trace: Trace) -> list[Finding]:
     outside = outside_steps(trace)
-    if outside is None or outside.run_share < RUN_SHARE.value:
+    if outside is None:
+        return []
+    if (loop := _in_loop(trace, outside)) is not None:
+        return [loop]
+    if outside.run_share < RUN_SHARE.value:
         return []
     start, end = outside.longest_start_ns, outside.longest_end_ns
     loose = overlaps(trace, start, end) & (trace.events["step"] == NO_STEP).to_numpy()
@@ -53,6 +69,69 @@ def _find(trace: Trace) -> list[Finding]:
     lost = figures["input_ns"] if waits else outside.outside_ns
     level = PROBLEM if waits else OBSERVATION
     return [Finding("between_steps", NOT_KNOWN, figures, NO_STEP, start, end, events, level, lost)]
+
+
+def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
+    """Return the finding of a loop whose pauses a program can shorten, or that waits for input in them."""
+    start, end = pauses(trace)
+    length = end - start
+    if outside.loop_share < LOOP_SHARE.value or len(start) < MIN_PAUSES.value or not _is_one_recording(trace):
+        return None
+    period, _ = period_of(length, length > 2 * int(np.median(length)))
+    if not period and np.median(length) < PAUSE_NS.value:
+        return None
+    input_ns, longest = _input_ns(trace), int(length.argmax())
+    loose = _within(trace, start, end)
+    sampled = sampled_line(trace, start, end)
+    op = _longest_op(trace, loose)
+    figures: dict[str, Any] = {
+        "loop_share": outside.loop_share,
+        "run_ns": outside.run_ns,
+        "loop_ns": outside.loop_ns,
+        "between_ns": outside.between_ns,
+        "pauses": len(start),
+        "mean_ns": outside.between_ns / len(start),
+        "longest_ns": int(length[longest]),
+        "period": period,
+        "op": op,
+        "line": sampled.line if sampled else "",
+        "function": sampled.function if sampled else "",
+        "line_share": sampled.share if sampled else None,
+        "op_line": _line(trace, loose, op),
+        "input_ns": input_ns,
+        **recorded(trace),
+    }
+    lost = input_ns if _waits_for_input(figures) else outside.between_ns
+    figures["gain"] = lost / outside.loop_ns
+    events = longest_events(trace, loose)
+    first, last = int(start[longest]), int(end[longest])
+    return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, PROBLEM, lost)
+
+
+def _is_one_recording(trace: Trace) -> bool:
+    """Return whether the recording went on between steps; runs in files of their own can lie far apart."""
+    if len(trace.metadata.get(PYTHON_SAMPLES, ())):
+        return True
+    profiles = trace.metadata.get(PROFILES)
+    return profiles is not None and not profiles["task"].duplicated().any()
+
+
+def _within(trace: Trace, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return a mask of the events outside steps that start within one of some stretches."""
+    began = trace.events["start_ns"].to_numpy(np.int64)
+    at = np.searchsorted(start, began, "right") - 1
+    mask: np.ndarray = (at >= 0) & (began < end[at]) & (trace.events["step"] == NO_STEP).to_numpy()
+    return mask
+
+
+def _line(trace: Trace, chosen: np.ndarray, op: dict[str, Any] | None) -> str:
+    """Return the line of the user's code with the most time of the events of a name; empty if unknown."""
+    if op is None or trace.stacks is None:
+        return ""
+    rows = np.flatnonzero(chosen & (trace.events["name"] == op["name"]).to_numpy(bool))
+    lines = pd.Series(np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[rows]])
+    own = pd.Series(self_times_of(trace)[0][rows])
+    return str(own.groupby(lines).sum().idxmax()) if len(rows) else ""
 
 
 def _input_ns(trace: Trace) -> int:
@@ -85,6 +164,41 @@ def _longest_op(trace: Trace, chosen: np.ndarray) -> dict[str, Any] | None:
 
 
 def _word(_key: str, figures: Figures) -> Texts:
+    return _word_loop(figures) if "loop_share" in figures else _word_run(figures)
+
+
+def _word_loop(figures: Figures) -> Texts:
+    between, pause = format_duration(figures["between_ns"]), format_duration(figures["mean_ns"])
+    text = (
+        f"From the first step to the last, the loop takes {format_duration(figures['loop_ns'])}. {between} of"
+        f" it lie between steps, {pause} on average."
+    )
+    if _waits_for_input(figures):
+        share = format_percent(figures["input_ns"] / figures["run_ns"])
+        text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
+        return Texts("The run waits for input outside the steps", text, faster_input(figures))
+    if figures["line"]:
+        text += f" {sampled_sentence(figures)}"
+    op, is_long = figures["op"], False
+    if op is not None:
+        is_long = op["self_ns"] >= FEW.value * figures["between_ns"]
+    if is_long:
+        where = f" ({figures['op_line']})" if figures["op_line"] else ""
+        text += f" Of TensorFlow, {op['name']}{where} takes the most time: {format_duration(op['self_ns'])}."
+    elif not figures["line"]:
+        text += " TensorFlow does little in it."
+    if figures["period"]:
+        text += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
+    share = format_percent(figures["gain"])
+    text += f" Without these pauses, the loop would be at most {share} shorter."
+    advice = (
+        "Move what is done once out of the loop. Do the rest in fewer steps or on a thread of its own, so"
+        " that the next step need not wait for it."
+    )
+    return Texts(f"{format_percent(figures['loop_share'])} of the loop is between the steps", text, advice)
+
+
+def _word_run(figures: Figures) -> Texts:
     parts = [
         f"{format_duration(figures[name])} {where}" for name, where in _STRETCHES.items() if figures[name]
     ]
@@ -128,13 +242,22 @@ def _summarise(figures: Figures) -> str:
 
 
 def _headline(figures: Figures) -> str:
+    if not _waits_for_input(figures):
+        return f"Time between steps takes {format_percent(figures['loop_share'])} of the loop."
     share = format_percent(figures["input_ns"] / figures["run_ns"])
     return f"Waiting for input between steps takes {share} of the run."
 
 
 RULE = Rule(
     "outside steps",
-    {"RUN_SHARE": RUN_SHARE, "INPUT_SHARE": INPUT_SHARE, "FEW": FEW},
+    {
+        "LOOP_SHARE": LOOP_SHARE,
+        "PAUSE_NS": PAUSE_NS,
+        "MIN_PAUSES": MIN_PAUSES,
+        "RUN_SHARE": RUN_SHARE,
+        "INPUT_SHARE": INPUT_SHARE,
+        "FEW": FEW,
+    },
     _find,
     _word,
     _measure,

@@ -26,8 +26,9 @@ FIGURES = {
     " largest loss counts. Step time is that of all steps, without a first step that is set apart (see its "
     "finding). NaN for that step and for time outside steps. Shares of several findings can overlap.",
     "gain": "What removing the cause saves at most, as a fraction of step time: saved_ns / recorded_ns of"
-    " `what_if`, added up over the steps. NaN if the finding names no such change, if `what_if` predicts"
-    f" nothing, and for traces of more than {MOST_EVENTS:,} events, which would take too long.",
+    " `what_if`, added up over the steps. For time between steps, a fraction of the loop. NaN if the finding"
+    " names no such change, if `what_if` predicts nothing, and for traces of more than"
+    f" {MOST_EVENTS:,} events, which would take too long.",
     "lost_ns": "share times step time, in ns. For time outside steps it is that time, or the wait for input"
     " if that is a problem; for a first step, its excess over the median of the others.",
 }
@@ -101,7 +102,6 @@ def findings(trace: Trace) -> pd.DataFrame:
         return table_of(cannot_say(_COLUMNS, reason or Text("no_step_length")))
     others = [rule for rule in RULES.values() if not rule.fatal] if total else []
     found = [*fatal, *((rule, finding) for rule in others for finding in rule.find(rule.of(trace)))]
-    run = max(int(trace.steps["end_ns"].max() - trace.steps["start_ns"].min()), 1) if total else 1
     largest: dict[str, float] = {}
     for rule, finding in found:
         for key in (rule.kind, finding.id):
@@ -130,10 +130,10 @@ def findings(trace: Trace) -> pd.DataFrame:
 
     def rank(pair: tuple[Rule, Finding]) -> tuple[bool, bool, float, bool]:
         rule, finding = pair
-        share = finding.lost_ns / run if math.isnan(finding.share) else finding.share
         below = is_below(rule, finding)
-        most = min(share, above(rule)) if below else share
-        return not rule.fatal, level(*pair) != PROBLEM, -most, below
+        most = min(finding.share, above(rule)) if below else finding.share
+        lost = finding.lost_ns if math.isnan(finding.share) else most * total
+        return not rule.fatal, level(*pair) != PROBLEM, -lost, below
 
     rows = [
         _row(rule, finding, total, level(rule, finding), added(rule, finding), _gain(trace, rule, finding))
@@ -150,6 +150,8 @@ def _misleading_label(trace: Trace, step: int) -> str:
 
 
 def _gain(trace: Trace, rule: Rule, finding: Finding) -> float:
+    if "gain" in finding.figures:
+        return float(finding.figures["gain"])
     changes = {} if rule.remedy is None else rule.remedy.changes(finding.figures)
     if not changes or math.isnan(finding.share):
         return math.nan

@@ -1,10 +1,9 @@
-"""The first step takes much longer than the others."""
+"""The first step waits much longer for input than the others, which short runs can change."""
 
 from typing import Any
 
-from tfvis_nb.analysis.findings.autotuning import RULE as TUNING
 from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, step_range
-from tfvis_nb.analysis.findings.input_bound import ONCE, slowest_stage, stage_sentence
+from tfvis_nb.analysis.findings.input_bound import slowest_stage, stage_sentence
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -19,7 +18,6 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.steps.other_steps import APART, is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step, slow_steps, times_median, why_no_first_step
 from tfvis_nb.core.format import format_duration, format_percent
-from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 
@@ -29,19 +27,29 @@ SHARE = Threshold(
     " is set apart, and shares of step time are those of the others",
 )
 
+INPUT_NS = Threshold(
+    50_000_000, "excess of the first step's wait for input: starting a pipeline alone takes tens of ms"
+)
+
+ADVICE = (
+    "Starting the input pipeline and filling its shuffle buffer happen once, which matters if runs are short:"
+    " use a smaller buffer_size in shuffle(), or read less before the first batch."
+)
+
 
 def _find(trace: Trace) -> list[Finding]:
+    """Report input only: tracing and compiling a first time are no news, and the overview has the step."""
     first = slow_first_step(trace)
     if first is None or not is_set_apart(first._asdict()):
         return []
     row = slow_steps(trace).iloc[0]
-    tuning = [found.figures for found in TUNING.find(trace) if found.step == first.step]
+    if row["activity"] != "input" or row["activity_ns"] < INPUT_NS.value:
+        return []
     figures: dict[str, Any] = {
         **first._asdict(),
-        "activity": str(row["activity"]),
-        "activity_ns": int(row["activity_ns"]) if row["activity"] else None,
-        "tuning_ns": tuning[0]["here_ns"] if tuning else None,
-        "slowest_stage": slowest_stage(trace, row["activity_task"]) if row["activity"] == "input" else None,
+        "activity": "input",
+        "activity_ns": int(row["activity_ns"]),
+        "slowest_stage": slowest_stage(trace, row["activity_task"]),
     }
     start, end = step_range(trace, first.step)
     excess = first.first_ns - first.median_ns
@@ -54,18 +62,10 @@ def _word(_key: str, figures: Figures) -> Texts:
         f"{capital(step_name(figures))} takes {format_duration(figures['first_ns'])}, {ratio} times the"
         f" median of the other {figures['others']:,} ({format_duration(figures['median_ns'])})."
     )
-    if figures["activity"]:
-        name = LABELS.get(figures["activity"], figures["activity"])
-        text += f" Most of the difference is {name}: {format_duration(figures['activity_ns'])}."
-    if figures["tuning_ns"]:
-        text += f" Tuning convolutions takes {format_duration(figures['tuning_ns'])}."
+    text += f" Most of the difference is waiting for input: {format_duration(figures['activity_ns'])}."
     text += stage_sentence(figures["slowest_stage"])
     text += " Shares of step time are without it."
-    return Texts(
-        "The first step is not typical",
-        text,
-        ONCE if figures["activity"] == "input" else "Run a warm-up step before tracing.",
-    )
+    return Texts("The first step waits for input", text, ADVICE)
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -87,7 +87,7 @@ def _summarise(figures: Figures) -> str:
 
 RULE = Rule(
     "first step",
-    {"SHARE": SHARE},
+    {"SHARE": SHARE, "INPUT_NS": INPUT_NS},
     _find,
     _word,
     _measure,

@@ -22,6 +22,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
+from tfvis_nb.analysis.source.python_samples import sampled_sentence
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -96,8 +97,8 @@ def _kind(work: HostWork) -> str:
 
 def _causes(trace: Trace) -> Iterator[_Cause]:
     eager = eager_ops(trace)
-    if eager is not None and eager.count >= EAGER_OPS.value * eager.spent.steps:
-        figures = {"line": eager.line, "ops": eager.count}
+    if eager is not None and eager.ops >= EAGER_OPS.value * eager.spent.steps:
+        figures = {"line": eager.line, "ops": eager.ops}
         yield _Cause(eager.spent, "eager", figures, eager.events.tolist(), SHARE.value)
         return
     for work in host_work(trace):
@@ -105,9 +106,10 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
         figures = {name: getattr(work, name) for name in ("subject", "name", "line", "op", "op_share")}
         least = CHANGEABLE if kind in _REPLACEABLE else SHARE
         yield _Cause(work.spent, kind, figures, work.events.tolist(), least.value)
-    spent = python_work(trace)
-    if spent is not None and spent.mean_ns >= MEAN_NS.value:
-        yield _Cause(spent, "python", {"line": ""}, [], CHANGEABLE.value)
+    python = python_work(trace)
+    if python is not None and python.spent.mean_ns >= MEAN_NS.value:
+        figures = {name: getattr(python, name) for name in ("line", "function", "line_share")}
+        yield _Cause(python.spent, "python", figures, [], CHANGEABLE.value)
 
 
 def _largest(trace: Trace) -> _Cause | None:
@@ -116,9 +118,11 @@ def _largest(trace: Trace) -> _Cause | None:
     Of things on the host, the first one is the most specific.
     """
     causes = [cause for cause in _causes(trace) if cause.spent.share >= cause.least]
-    first = {cause.kind: cause for cause in reversed(causes)}
+    first: dict[str, _Cause] = {cause.kind: cause for cause in reversed(causes)}
     work = first.pop("work", None)
-    return max(first.values(), key=lambda cause: cause.spent.share, default=work)
+    if not first:
+        return work
+    return max(first.values(), key=lambda cause: cause.spent.share)
 
 
 def _find(trace: Trace) -> list[Finding]:
@@ -165,7 +169,8 @@ def _word_eager(figures: Figures) -> str:
 
 
 def _word_python(figures: Figures) -> str:
-    return f"For {step_time(figures['share'])}, nothing of TensorFlow runs on the host: {example(figures)}."
+    text = f"For {step_time(figures['share'])}, nothing of TensorFlow runs on the host: {example(figures)}."
+    return text + (f" {sampled_sentence(figures)}" if figures["line"] else "")
 
 
 def _measure(trace: Trace) -> Measurement:

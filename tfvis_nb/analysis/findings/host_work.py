@@ -99,7 +99,7 @@ def _things(work: _Work) -> Iterator[tuple[str, str, np.ndarray]]:
     for line, took in _sums(work.lines, work.own).head(_CANDIDATES).items():
         mine = work.lines == line
         layers = _sums(work.layers[mine], work.own[mine])
-        if line and (layers.iloc[0] >= _ALL * took or took < _ALL * whole):
+        if line != "" and (layers.iloc[0] >= _ALL * took or took < _ALL * whole):
             yield "lines", str(line), mine
     for subject, labels in (("layers", work.layers), ("ops", work.ops)):
         for name in _sums(labels, work.own).head(_CANDIDATES).index:

@@ -10,6 +10,8 @@ from tfvis_nb.analysis.findings.finding import of_task, whole_tasks
 from tfvis_nb.analysis.findings.host_work import LEAST
 from tfvis_nb.analysis.findings.program import recorded
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
+from tfvis_nb.analysis.source.python_samples import sampled_line
+from tfvis_nb.analysis.steps.breakdown import activity_times
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.per_trace import per_trace
@@ -24,11 +26,21 @@ class EagerOps(NamedTuple):
     """Ops that Python runs one by one, and the time of steps that is not their kernels'."""
 
     spent: TimeShare
-    count: int
+    ops: int
     """How many there are in all steps."""
     line: str
     """The innermost line of the user's code that calls all of them; empty if not recorded."""
     events: np.ndarray
+
+
+class PythonWork(NamedTuple):
+    """Time of steps in which Python ran, but nothing of TensorFlow."""
+
+    spent: TimeShare
+    line: str
+    """The line of the user's code with the most samples; empty if none were recorded."""
+    line_share: float
+    function: str
 
 
 @per_trace
@@ -71,7 +83,7 @@ def _caller(trace: Trace, rows: np.ndarray) -> str:
 
 
 @per_trace
-def python_work(trace: Trace) -> TimeShare | None:
+def python_work(trace: Trace) -> PythonWork | None:
     """Return the time of steps in which nothing of TensorFlow ran in a process that records its calls.
 
     None for other programs, and where an accelerator is: idle_device explains what that waits for.
@@ -82,4 +94,14 @@ def python_work(trace: Trace) -> TimeShare | None:
     spent = largest_share(trace, "idle_ns", whole_tasks(trace).fillna({"idle_ns": 0}))
     if spent is None or spent.share < LEAST:
         return None
-    return spent
+    times = activity_times(trace)
+    idle = times[
+        (times["activity"] == "none")
+        & (times["device"].astype(str) == "")
+        & (times["task"].astype(str) == spent.task)
+    ].sort_values("start_ns")
+    start = idle["start_ns"].to_numpy(np.int64)
+    sampled = sampled_line(trace, start, start + idle["duration_ns"].to_numpy(np.int64), spent.task)
+    if sampled is None:
+        return PythonWork(spent, "", 0.0, "")
+    return PythonWork(spent, sampled.line, sampled.share, sampled.function)

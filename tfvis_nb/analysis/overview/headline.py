@@ -13,7 +13,6 @@ from tfvis_nb.analysis.findings.out_of_memory import ended
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
-from tfvis_nb.analysis.steps.slow_steps import times_median
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
@@ -49,15 +48,7 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     whole = _without_devices(facts, problem) if why_not(table) else _of_devices(others, table, problem)
     if tuning >= _MUCH:
         whole = Text("headline_tuning", share=format_percent(tuning), then=whole)
-    first = facts["first_step"]
-    if not is_set_apart(first):
-        return whole
-    return Text(
-        "headline_first_step",
-        first=format_duration(first["first_ns"]),
-        ratio=times_median(first),
-        then=whole,
-    )
+    return whole
 
 
 def _first_problem(trace: Trace) -> str:
@@ -119,8 +110,7 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     busiest = min(tasks, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
     subject, typical = "The step" if steps["count"] == 1 else "The median step", steps
     if is_set_apart(first):
-        # `headline_first_step` goes on with this sentence.
-        subject, typical = "the median step", first
+        typical = first
     median = format_duration(typical["median_ns"])
     brief = Text("headline_host_brief", step=subject, median=median)
     if problem:

@@ -22,6 +22,8 @@ _ABOUT_PARTS = (
 )
 _APART = 0.05
 """By which share of a step the interval between starts has to differ to be worth a figure."""
+_WORTH_A_LINE = 0.01
+"""The share of the loop from which time between steps has a line."""
 _MOST_DEVICES = 4
 _MOST_PARTS = 4
 _MOST_ALLOCATORS = 3
@@ -168,6 +170,12 @@ def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
         about = "Time during which Python or the runtime ran, including time when something else ran as well."
         lines.append(Line("Python or runtime active", (value,), about))
     outside = facts["outside"]
+    if outside is not None and outside["loop_share"] >= _WORTH_A_LINE:
+        value = (
+            f"{format_duration(outside['between_ns'])}, {format_percent(outside['loop_share'])} of the loop"
+        )
+        about = "The time from the start of the first step to the end of the last one that no step covers."
+        lines.append(Line("Between steps", (value,), about))
     if outside is not None and outside["outside_ns"] and facts["steps"]["count"]:
         value = f"{format_duration(outside['outside_ns'])}, {format_percent(outside['run_share'])} of the run"
         about = "The run without its steps: before the first one, between them, and after the last one."

@@ -52,7 +52,8 @@ FIGURES: dict[str, str] = {
     " largest possible difference; missing if it has no bound.",
     "devices": "For each accelerator busy_share, cause and cause_share, without a first step that is set"
     " apart; see device_idle.",
-    "outside": "Time outside steps, in ns, and run_share, its share of the run; see outside_steps.",
+    "outside": "Time outside steps, in ns, run_share, its share of the run, and loop_share, the share of the"
+    " loop that lies between steps; see outside_steps.",
     "host_ns": "Time of the median step during which Python or the runtime around ops ran on any task, in ns,"
     " including time when a device computed.",
     "top_ops": "The five op types with the largest self time, on devices and on hosts, over the whole trace."
@@ -195,7 +196,7 @@ def _outside(trace: Trace) -> dict[str, Any] | None:
     outside = outside_steps(trace)
     if outside is None:
         return None
-    names = ("run_ns", "outside_ns", "before_ns", "between_ns", "after_ns", "run_share")
+    names = ("run_ns", "outside_ns", "before_ns", "between_ns", "after_ns", "run_share", "loop_share")
     return {name: getattr(outside, name) for name in names}
 
 

@@ -17,6 +17,9 @@ FIGURES: dict[str, str] = {
     "after_ns": "From the end of the last step to the end of the run, in ns; part of outside_ns.",
     "between_ns": "outside_ns - before_ns - after_ns, in ns: the pauses between steps.",
     "run_share": "outside_ns / run_ns, from 0 to 1: share of the run, not of step time.",
+    "loop_ns": "run_ns - before_ns - after_ns, in ns: from the start of the first step to the end of the last"
+    " one.",
+    "loop_share": "between_ns / loop_ns, from 0 to 1.",
 }
 
 
@@ -35,6 +38,25 @@ class OutsideSteps(NamedTuple):
     def run_share(self) -> float:
         """The share of the run."""
         return self.outside_ns / self.run_ns if self.run_ns else 0.0
+
+    @property
+    def loop_ns(self) -> int:
+        """The time from the first step to the last."""
+        return self.run_ns - self.before_ns - self.after_ns
+
+    @property
+    def loop_share(self) -> float:
+        """The share of the loop that lies between steps."""
+        return self.between_ns / self.loop_ns if self.loop_ns else 0.0
+
+
+@per_trace
+def pauses(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
+    """Return the start and end of each pause between steps, in epoch ns and in order."""
+    steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
+    start = steps["start_ns"].to_numpy(np.int64)[1:]
+    end = np.maximum.accumulate(steps["end_ns"].to_numpy(np.int64))[:-1]
+    return end[start > end], start[start > end]
 
 
 @validate_input

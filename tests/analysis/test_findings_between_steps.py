@@ -1,0 +1,107 @@
+"""The finding of a loop whose time lies between its steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.source.python_samples import PYTHON_SAMPLES
+from tfvis_nb.core import metadata
+from tfvis_nb.core.metadata import PROFILES
+from tfvis_nb.core.stacks import Frame, StackBuilder
+
+MS = 1_000_000
+
+
+def samples_of(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    columns = {"task": "str", "time_ns": "Int64", "file": "str", "line": "Int64", "function": "str"}
+    return pd.DataFrame(lines, columns=[*columns]).astype(columns)
+
+
+def loop(
+    pauses_ms: list[float],
+    save_ms: float = 0,
+    op: str = "MatMul",
+    *,
+    sampled: bool = True,
+    recorded: bool = True,
+) -> Trace:
+    """Steps of 10 ms with pauses after them, in which an op and the line ``train.py:7`` run."""
+    rows, at, samples = [], 0, []
+    for step, pause in enumerate(pauses_ms):
+        rows.append((op, at, 10 * MS, step))
+        at += 10 * MS
+        if save_ms:
+            rows.append(("SaveV2", at, int(save_ms * MS), -1))
+        samples += [at + int(part * pause * MS) for part in (0.3, 0.6)] if pause >= 1 else []
+        at += int(pause * MS)
+    rows.append((op, at, 10 * MS, len(pauses_ms)))
+    names = ("op", "start_ns", "duration_ns", "step")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    more = {
+        "kind": ["op"] * len(rows),
+        "device": ["/device:CPU:0"] * len(rows),
+        "lane": ["python"] * len(rows),
+    }
+    builder = StackBuilder()
+    stack_of = builder.stack  # not the method of tables
+    stacks = [stack_of([Frame("train.py", 9 if name == "SaveV2" else 3)]) for name in columns["op"]]
+    known: dict[str, pd.DataFrame] = {}
+    if recorded:
+        known[PROFILES] = metadata.table_of(PROFILES, [{"host_tracer_level": 2}])
+    if sampled:
+        lines = [{"time_ns": time, "file": "train.py", "line": 7, "function": "log"} for time in samples]
+        known[PYTHON_SAMPLES] = samples_of(lines)
+    return Trace(
+        events.build(columns | more | {"name": columns["op"]}),
+        nested=pa.table({"stack": pa.array(stacks, pa.int32())}),
+        stacks=builder.table(),
+        metadata=known,
+    )
+
+
+def test_time_between_steps_is_a_problem_with_its_gain_and_line() -> None:
+    trace = loop([30] * 9)
+    first = findings(trace).iloc[0]
+    share = 270 / 370
+    assert (first["id"], first["level"], first["lost_ns"]) == ("between_steps", "problem", 270 * MS)
+    assert first["gain"] == pytest.approx(share)
+    assert "train.py:7 in log runs in 100 % of the samples" in first["text"]
+    assert "73.0 % of the loop" in trace.overview["headline"]
+    assert trace.overview["outside"]["loop_share"] == pytest.approx(share)
+    assert "Between steps" in str(trace.overview)
+
+
+def test_ops_between_steps_are_named_with_their_line() -> None:
+    text = findings(loop([30] * 9, save_ms=20, sampled=False)).iloc[0]["text"]
+    assert "SaveV2 (train.py:9) takes the most time: 180 ms." in text
+
+
+def test_period_of_pauses_is_named() -> None:
+    first = findings(loop([100 if number % 5 == 4 else 0.01 for number in range(25)])).iloc[0]
+    assert (first["id"], first["level"]) == ("between_steps", "problem")
+    assert "One in 5 pauses is long, up to 100 ms." in first["text"]
+
+
+def test_time_between_steps_ranks_by_its_length() -> None:
+    for pause, first in ((4, "host_compute"), (30, "between_steps")):
+        table = findings(loop([pause] * 9, op="PyFunc"))
+        assert set(table["level"]) == {"problem"}
+        assert table["id"].tolist()[0] == first
+
+
+@pytest.mark.parametrize(
+    "pauses_ms", [[0.1] * 9, [0.2, 90, 0.2, 0.2, 90, 0.2, 0.2, 0.2, 0.2]], ids=["short", "few"]
+)
+def test_pauses_that_no_loop_repeats_are_no_problem(pauses_ms: list[float]) -> None:
+    assert "problem" not in set(findings(loop(pauses_ms))["level"])
+
+
+def test_steps_of_files_of_their_own_have_no_loop() -> None:
+    table = findings(loop([500] * 9, sampled=False, recorded=False)).set_index("id")
+    assert table["level"]["between_steps"] == "observation"

@@ -1,0 +1,55 @@
+"""What Python ran during stretches of time, by the samples of a recording."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.trace import Trace
+
+PYTHON_SAMPLES = "python_samples"
+"""The samples in ``trace.metadata``: ``task``, ``time_ns``, ``file``, ``line`` and ``function``."""
+
+
+class SampledLine(NamedTuple):
+    """The line of the user's code that ran most."""
+
+    line: str
+    function: str
+    share: float
+    """Its part of the samples, including those without a line."""
+
+
+def sampled_line(trace: Trace, start: np.ndarray, end: np.ndarray, task: str = "") -> SampledLine | None:
+    """Return the line that ran most during stretches that do not overlap, in order of time.
+
+    None if none was sampled. The task without a name has the samples of all.
+    """
+    samples = trace.metadata.get(PYTHON_SAMPLES)
+    if samples is None or not len(start):
+        return None
+    of_task = samples["task"].fillna("").isin([task, ""]) if task else samples["time_ns"].notna()
+    samples = samples[of_task & samples["time_ns"].notna()]
+    time = samples["time_ns"].to_numpy(np.int64)
+    at = np.searchsorted(start, time, "right") - 1
+    inside = samples[(at >= 0) & (time < end[at])]
+    known = inside[inside["line"].notna()]
+    if known.empty:
+        return None
+    known = known.assign(function=known["function"].fillna(""))
+    most = known.groupby(["file", "line", "function"], sort=False).size()
+    most = most.rename("samples").reset_index().nlargest(1, "samples").iloc[0]
+    line, function = f"{most['file']}:{most['line']}", most["function"]
+    return SampledLine(line, str(function), int(most["samples"]) / len(inside))
+
+
+def sampled_sentence(figures: Mapping[str, Any]) -> str:
+    """Name the ``line`` and the ``function`` that ran in ``line_share`` of the samples.
+
+    >>> sampled_sentence({"line": "train.py:7", "function": "log", "line_share": 0.9})
+    'train.py:7 in log runs in 90.0 % of the samples of Python taken in that time.'
+    """
+    function = f" in {figures['function']}" if figures["function"].isidentifier() else ""
+    share = format_percent(figures["line_share"])
+    return f"{figures['line']}{function} runs in {share} of the samples of Python taken in that time."
