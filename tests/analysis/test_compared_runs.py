@@ -207,7 +207,7 @@ def test_several_runs_call_the_code_slower() -> None:
         (0, "comparison_recordings_differ"),
     ],
 )
-def test_the_spread_of_the_history_decides_for_single_runs(spread: int, says: str) -> None:
+def test_the_spread_of_earlier_runs_decides_for_single_ones(spread: int, says: str) -> None:
     chance = np.random.default_rng(8)
     a, b = (chance.normal(mean, 50, 30).astype(int) for mean in (5_000, 6_000))
     known = [("old", at, 5_000 + spread * (at - 2) * 50) for at in range(1, 4)] if spread else []

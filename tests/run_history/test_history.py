@@ -102,7 +102,7 @@ def test_the_change_is_said_with_its_interval(before: list[int], now: list[int],
         assert figures["usual"].id == "run_by_chance"
 
 
-def test_a_change_is_said_with_the_spread_of_runs_of_the_same_code() -> None:
+def test_a_change_is_said_with_the_spread_of_equal_runs() -> None:
     same = [run_of(step_ns=[time + more for time in SLOW]) for more in (0, 1, 2)]
     now = run_of(step_ns=FAST, code="new")
     usual = sentence(same, now, can_compare=False).figures["change"].figures["usual"]
@@ -128,6 +128,22 @@ def test_no_change_has_an_endless_interval(before: list[int], now: list[int], fo
     shown = repr(tv.history())
     for text in (said, shown):
         assert not any(strange in text for strange in ("\u2212100 %", "+-", "nan", "inf"))
+
+
+def test_a_change_between_steps_is_said_of_loops() -> None:
+    before, now = (run_of(step_ns=SLOW, loop_ns=[time * by for time in SLOW]) for by in (9, 2))
+    said = sentence([before], now, can_compare=False).figures["change"].figures
+    assert (said["what"], said["usual"].id) == (Text("comparison_loops"), "run_by_chance")
+    found = difference(np.array(before.loop_ns), np.array(now.loop_ns))
+    assert said["change"] == f"{100 * (1 - found.ratio):.1f} % faster than"
+    alike = sentence([before], run_of(step_ns=FAST, loop_ns=before.loop_ns), can_compare=False)
+    assert alike.figures["change"].figures["what"] == Text("comparison_steps")
+
+
+def test_a_summary_has_the_loops_without_a_first_one() -> None:
+    found = summary_of(steps(90_000, 1000, 1100, 1050), CELL)
+    assert found is not None
+    assert found.loop_ns == [10**6, 10**6]
 
 
 def test_comparisons_know_the_spread_of_earlier_runs() -> None:

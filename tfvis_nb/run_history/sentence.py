@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.steps.difference import Difference, difference, run_spread, typical
+from tfvis_nb.analysis.steps.difference import (
+    Difference,
+    difference,
+    loops_tell_more,
+    run_spread,
+    typical,
+)
 from tfvis_nb.core.format import format_change, format_duration, format_percent
 from tfvis_nb.run_history.summary import Summary
 from tfvis_nb.texts import Text
@@ -35,11 +41,12 @@ def _bounds(low: float, high: float) -> str:
 
 def known_run(run: Summary) -> dict[str, Any]:
     """Return a row of `tfvis_nb.core.metadata.RUNS`."""
-    return {"code": run.code, "time_ns": run.time_ns, "step_ns": _typical(run), "loop_ns": run.loop_ns}
+    known = {"code": run.code, "time_ns": run.time_ns}
+    return known | {name: _typical(run, name) for name in ("step_ns", "loop_ns")}
 
 
-def _typical(run: Summary) -> int | None:
-    return round(typical(np.array(run.step_ns))) if run.steps > 1 else None
+def _typical(run: Summary, times: str) -> int | None:
+    return round(typical(np.array(getattr(run, times)))) if run.steps > 1 and getattr(run, times) else None
 
 
 def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Text:
@@ -52,15 +59,25 @@ def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Tex
         "run_and_last",
         what={0: "run", 1: "step"}.get(now.steps, "median step"),
         took=format_duration(now.median_ns),
-        change=_words(change_of(before, now), runs, now),
+        change=_change(runs, now),
         events=_events(before, now),
         compare=Text("run_compare") if can_compare else "",
     )
 
 
-def _words(change: Difference | None, runs: Sequence[Summary], now: Summary) -> str:
-    if change is None:
+def _change(runs: Sequence[Summary], now: Summary) -> str:
+    """State the change of steps, or of loops if the time between steps makes it another one."""
+    before = runs[-1]
+    steps = change_of(before, now)
+    if steps is None:
         return ""
+    loops = difference(np.array(before.loop_ns or []), np.array(now.loop_ns or []))
+    if loops.shown and loops_tell_more(steps, loops):
+        return _words(loops, "loops", _usual([*runs, now], "loop_ns"))
+    return _words(steps, "steps", _usual([*runs, now], "step_ns"))
+
+
+def _words(change: Difference, what: str, usual: str) -> str:
     if not change.shown:
         if math.isnan(change.low):
             return Text("run_change_of_few_steps", change=_than(change.ratio))
@@ -73,14 +90,20 @@ def _words(change: Difference | None, runs: Sequence[Summary], now: Summary) -> 
         interval = Text("run_bounds", low=low, high=high)
     else:
         interval = Text("run_or_more", low=format_percent(min(abs(change.low - 1), abs(change.high - 1))))
-    return Text("run_change", change=_than(change.ratio), interval=interval, usual=_usual([*runs, now]))
+    return Text(
+        "run_change",
+        what=Text(f"comparison_{what}"),
+        change=_than(change.ratio),
+        interval=interval,
+        usual=usual,
+    )
 
 
-def _usual(runs: Sequence[Summary]) -> str:
+def _usual(runs: Sequence[Summary], times: str) -> str:
     """State how much runs of the same code differ, which the interval of two runs does not show."""
     by_code: dict[str, list[float]] = {}
     for run in runs:
-        if typical_ns := _typical(run):
+        if typical_ns := _typical(run, times):
             by_code.setdefault(run.code, []).append(typical_ns)
     spread = run_spread(by_code.values())
     if spread is None:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb.analysis.steps.compared_steps import compared_steps
-from tfvis_nb.analysis.steps.difference import typical
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step
 from tfvis_nb.analysis.unavailable import why_not
@@ -47,8 +46,8 @@ class Summary(Cell):
     ``time_ns`` is its end, in ns since 1970. ``steps`` is the number of recorded steps, ``step_ns`` has their
     times in recorded order, at most the last `MOST_STEPS`, and ``median_ns`` is the median of all. A first
     step that is set apart is in ``first_ns`` instead. Without steps both are the time from the first event to
-    the last. ``loop_ns`` is the typical time from the start of a step to the start of the next. ``kernels``
-    and ``ops`` are median numbers per step, ``busy_share`` is that of the accelerators, ``peak_bytes`` that
+    the last. ``loop_ns`` has the times from the start of a step to the start of the next. ``kernels`` and
+    ``ops`` are median numbers per step, ``busy_share`` is that of the accelerators, ``peak_bytes`` that
     of the allocator with the highest peak; None if unknown.
     """
 
@@ -64,7 +63,7 @@ class Summary(Cell):
     peak_bytes: int | None
     tfvis_nb: str
     tensorflow: str
-    loop_ns: int | None
+    loop_ns: list[int] | None
 
     def is_comparable(self, other: "Summary") -> bool:
         """Whether both are runs of the same cell, recorded with the same options."""
@@ -84,7 +83,7 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
     start = trace.events["start_ns"].to_numpy(np.int64)
     span = int((start + trace.events["duration_ns"].to_numpy(np.int64)).max() - start.min())
     step_ns = kept["duration_ns"].tolist() or [span]
-    (loops,) = compared_steps(trace).loops()
+    loops = compared_steps(trace).loops()[0].tolist()
     tensorflow = getattr(sys.modules.get("tensorflow"), "__version__", "")
     return Summary(
         **asdict(cell),
@@ -100,7 +99,7 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
         peak_bytes=_peak_bytes(trace),
         tfvis_nb=version("tfvis-nb"),
         tensorflow=str(tensorflow)[:LONGEST_TEXT],
-        loop_ns=round(typical(loops)) if len(loops) else None,
+        loop_ns=loops[-MOST_STEPS:] or None,
     )
 
 
@@ -177,6 +176,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("notebook", "cell", "code", "options", "title", "tfvis_nb", "tensorflow"), _is_text),
     **dict.fromkeys(("time_ns", "steps", "median_ns"), _is_count),
     "step_ns": _are_steps,
-    **dict.fromkeys(("first_ns", "loop_ns", "kernels", "ops", "peak_bytes"), _is_count_or_none),
+    "loop_ns": lambda value: value is None or _are_steps(value),
+    **dict.fromkeys(("first_ns", "kernels", "ops", "peak_bytes"), _is_count_or_none),
     "busy_share": _is_share_or_none,
 }

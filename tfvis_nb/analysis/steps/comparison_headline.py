@@ -7,7 +7,14 @@ import numpy as np
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_steps
-from tfvis_nb.analysis.steps.difference import Difference, are_runs, typical
+from tfvis_nb.analysis.steps.difference import (
+    CLOSE,
+    LEAST_PART,
+    Difference,
+    are_runs,
+    loops_tell_more,
+    typical,
+)
 from tfvis_nb.analysis.steps.difference_text import amount_text, bounds_text
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.analysis.steps.step_differences import known_spread, loop_time, step_time
@@ -18,12 +25,8 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
-_CLOSE = 0.02
-"""Shorter times between steps, as a share of the loop, are left out, and activities of steps this close."""
 _TIMES = 2
 """Larger ratios are written as multiples."""
-_LEAST_PART = 0.1
-"""Parts that explain a smaller share of the difference are not named."""
 _MOST_PARTS = 3
 _BETWEEN = "between steps"
 
@@ -65,7 +68,7 @@ def comparison_headline(
     sentences = [Text("comparison_few", **times, change=change, basis=_basis(a_side, b_side))]
     if a_side.step is None:
         return sentences
-    is_close = abs(b_side.typical_ns - a_side.typical_ns) <= _CLOSE * a_side.typical_ns
+    is_close = abs(b_side.typical_ns - a_side.typical_ns) <= CLOSE * a_side.typical_ns
     changes = _parts(a_side, b_side) if parts and not is_close else ""
     by_chance = Text("comparison_by_chance")
     return [*sentences, *([Text("comparison_parts", parts=changes)] if changes else []), by_chance]
@@ -76,14 +79,14 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
     steps, loops = step_time(a, b), loop_time(a, b)
     if not (steps.a > 0 and steps.b > 0 and (steps.shown or np.isfinite(steps.low))):
         return []
-    by_loop = loops.shown and _loops_tell_more(steps, loops)
+    by_loop = loops.shown and loops_tell_more(steps, loops)
     main = loops if by_loop else steps
     predicted = is_predicted(a.trace) or is_predicted(b.trace)
     sentences = [_statement(main, Text("comparison_loops" if by_loop else "comparison_steps"), predicted)]
     if by_loop:
         key = "comparison_steps_alone" if steps.shown else "comparison_steps_alike"
         sentences.append(Text(key, **_figures(steps)))
-    elif steps.shown and not loops.shown and _loops_tell_more(steps, loops):
+    elif steps.shown and not loops.shown and loops_tell_more(steps, loops):
         sentences.append(Text("comparison_loops_alike", **_figures(loops)))
     if parts and main.shown:
         between = {_BETWEEN: round(loops.b - loops.a - (steps.b - steps.a))} if by_loop else {}
@@ -92,18 +95,6 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
     if not predicted:
         sentences += _runs(a, b, "loop_ns" if by_loop else "step_ns", shown=main.shown)
     return sentences
-
-
-def _loops_tell_more(steps: Difference, loops: Difference) -> bool:
-    """Return whether the time between steps makes the difference of loops another one than that of steps."""
-    if not (loops.a > 0 and loops.b > 0):
-        return False
-    shares = 1 - steps.a / loops.a, 1 - steps.b / loops.b
-    # Steps that overlap take longer than a loop.
-    if min(shares) < -_CLOSE or max(shares) < _CLOSE:
-        return False
-    change = abs((loops.b - loops.a) - (steps.b - steps.a))
-    return loops.shown != steps.shown or change >= _LEAST_PART * abs(loops.b - loops.a)
 
 
 def _statement(found: Difference, what: Text, predicted: bool) -> Text:
@@ -184,7 +175,7 @@ def _parts(a: _Side, b: _Side) -> str:
 
 
 def _largest(changes: dict[str, int], difference_ns: float) -> str:
-    least = _LEAST_PART * abs(difference_ns)
+    least = LEAST_PART * abs(difference_ns)
     largest = sorted(
         (name for name in changes if abs(changes[name]) >= least), key=lambda name: -abs(changes[name])
     )

@@ -19,6 +19,10 @@ FEWEST_RUNS = 3
 """Runs of each side, or of one code in a history, that show how much runs vary: a third checks two."""
 _SEPARATED = 5
 """Steps of each side that do not overlap by chance: five do in 2 of 252 orders, three in 2 of 20."""
+CLOSE = 0.02
+"""Shorter times between steps, as a share of the loop, are left out, and activities of steps this close."""
+LEAST_PART = 0.1
+"""Parts that explain a smaller share of a difference are not named."""
 LEVEL = 0.05
 """Smaller p-values show a difference."""
 
@@ -142,6 +146,24 @@ def are_runs(sides: Iterable[Sequence[np.ndarray]]) -> bool:
     """
     counts = [[run.shape[-1] for run in side if run.shape[-1]] for side in sides]
     return all(len(side) >= FEWEST_RUNS and min(side) > 1 for side in counts)
+
+
+def loops_tell_more(steps: Difference, loops: Difference) -> bool:
+    """Return whether the time between steps makes the difference of loops another one than that of steps.
+
+    >>> steps = difference([4.1, 4.0, 4.2, 4.1], [3.7, 3.6, 3.8, 3.7])
+    >>> loops = difference([22, 23, 22, 23], [3.8, 3.9, 3.7, 3.8])
+    >>> loops_tell_more(steps, loops), loops_tell_more(steps, steps)
+    (True, False)
+    """
+    if not (loops.a > 0 and loops.b > 0):
+        return False
+    shares = 1 - steps.a / loops.a, 1 - steps.b / loops.b
+    # Steps that overlap take longer than a loop.
+    if min(shares) < -CLOSE or max(shares) < CLOSE:
+        return False
+    change = abs((loops.b - loops.a) - (steps.b - steps.a))
+    return loops.shown != steps.shown or change >= LEAST_PART * abs(loops.b - loops.a)
 
 
 def run_spread(groups: Iterable[Sequence[float]]) -> RunSpread | None:
