@@ -52,7 +52,7 @@ def named(trace: Trace) -> list[str]:
         ("sync", "cuStreamSynchronize", GPU, "sync", "none"),
         ("host", "launch", CPU, "python", "launch"),
         ("host", "cudaLaunchKernel", CPU, "thread 7", "launch"),
-        ("host", "cudaDeviceSynchronize", CPU, "thread 7", "none"),
+        ("host", "cudaDeviceSynchronize", CPU, "thread 7", "runtime"),
         ("host", "ExecutorState::Process", CPU, "tf_Compute/1", "runtime"),
         ("host", "ExecutorState::Process", CPU, "tf_data_private_threadpool/1", "preprocessing"),
         ("host", "EagerLocalExecute", CPU, "python", "none"),

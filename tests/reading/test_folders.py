@@ -258,6 +258,19 @@ def test_a_folder_with_profiles_and_other_traces_is_read_whole(tmp_path: Path) -
     assert Text("foreign_files_left_out", files="README.md") in trace.notes
 
 
+@pytest.mark.parametrize("apart", [0, 500_000_000, 60_000_000_000])
+def test_ranks_that_ran_apart_are_no_tasks_of_a_step(tmp_path: Path, apart: int) -> None:
+    one = tv.read_trace(HOROVOD)
+    one.to_parquet(tmp_path / "rank0.parquet")
+    later = one.events.assign(start_ns=one.events["start_ns"] + apart)
+    tv.Trace(later).to_parquet(tmp_path / "rank1.parquet")
+    trace = tv.read_trace(tmp_path)
+    tasks, steps = trace.events["task"].nunique(), len(trace.steps[trace.steps["step"] >= 0])
+    assert (tasks, steps) == ((2, 1) if apart < 10**9 else (1, 2))
+    noted = [note for note in trace.notes if id_of(note) == "ranks_apart"]
+    assert len(noted) == (apart >= 10**9)
+
+
 def test_ranks_are_tasks_of_the_same_step(tmp_path: Path) -> None:
     one = tv.read_trace(HOROVOD)
     for step in (2, 10):

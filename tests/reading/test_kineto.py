@@ -195,6 +195,8 @@ def test_steps_keep_the_numbers_of_their_marks(numbers: list[int]) -> None:
         ),
         ("two_shot_all_reduce_kernel", "collective"),
         ("hcom_allReduce__721_0", "collective"),
+        ("void dpsk::ep::internode::dispatch<false, 8>(int)", "collective"),
+        ("void deep_ep::intranode::combine<__nv_bfloat16, 8>(int)", "collective"),
         ("reduce_scatter_kernel", "collective"),
         ("triton_poi_fused_all_reduce_wait_tensor_3", "kernel"),
         ("void at::native::reduce_kernel<512, all_reduce>(int)", "kernel"),

@@ -178,7 +178,7 @@ def _count(name: str) -> _Cell:
 
 
 def _duration(name: str) -> _Cell:
-    return lambda row: format_duration(row[name] or 0)
+    return lambda row: "" if row[name] is None else format_duration(row[name])
 
 
 # Tables for people: the head of each column, and its cell for a row of `summary`.
@@ -204,7 +204,7 @@ _LANES: _Columns = {
 _OPS: _Columns = {
     "op": _text("op", UNKNOWN_OP),
     "count": _count("count"),
-    "self": lambda row: "" if row["self_ns"] is None else format_duration(row["self_ns"]),
+    "self": _duration("self_ns"),
     "total": _duration("total_ns"),
     "mean": _duration("mean_ns"),
 }
@@ -213,7 +213,7 @@ _TRANSFERS: _Columns = {
     "from": _text("source", "unknown"),
     "to": _text("destination", "unknown"),
     "count": _count("count"),
-    "bytes": lambda row: format_bytes(row["bytes"] or 0),
+    "bytes": lambda row: "" if row["bytes"] is None else format_bytes(row["bytes"]),
     "any moving": _duration("busy_ns"),
     "any waiting": _duration("wait_ns"),
     "mean wait": _duration("mean_wait_ns"),

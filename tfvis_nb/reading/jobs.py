@@ -20,7 +20,7 @@ from tfvis_nb.reading.concat import merge_tasks, with_steps
 from tfvis_nb.reading.sources.files import listed, stem
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
-from tfvis_nb.reading.tasks import LOCAL
+from tfvis_nb.reading.tasks import APART, LOCAL
 from tfvis_nb.reading.xspace.reader import RecordedHost
 from tfvis_nb.texts import Text
 
@@ -29,8 +29,6 @@ _SERVERS = "/job:ps/"
 _WORKING = ("op", "kernel", "collective")
 _ALIKE = 0.5
 """The smallest share of nodes that two tasks of a job have in common."""
-_APART = 1_000_000_000
-"""A second in ns, the largest gap between files of tasks that ran at the same time by different clocks."""
 _TASK_IN_NAME = re.compile(
     r"(?<![a-z])(?:rank|worker|chief|master|task|host|node|replica)[-_]?\d{1,6}(?!\d)[-_.]?", re.IGNORECASE
 )
@@ -149,7 +147,7 @@ def _groups(files: Sequence[_File]) -> list[list[_File]]:
             # Long before a file, none is of its job any more.
             if any(_of_one_job(file, other) for other in reversed(group)):
                 joined = group + joined
-            elif max(other.end for other in group) + _APART < file.start:
+            elif max(other.end for other in group) + APART < file.start:
                 done.append(group)
             else:
                 others.append(group)
@@ -161,7 +159,7 @@ def _of_one_job(one: _File, other: _File) -> bool:
     if one.tasks & other.tasks or (one.ranks and other.ranks and one.ranks != other.ranks):
         return False
     longest = max(one.end - one.start, other.end - other.start)
-    if max(one.start, other.start) - min(one.end, other.end) > min(longest, _APART):
+    if max(one.start, other.start) - min(one.end, other.end) > min(longest, APART):
         return False
     common = len(one.nodes & other.nodes)
     return common >= _ALIKE * min(len(one.nodes), len(other.nodes))

@@ -6,6 +6,9 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core.counters import build
 from tfvis_nb.core.trace import Trace, replaced
 
+APART = 1_000_000_000
+"""A second in ns, the largest gap between files of tasks that ran at the same time by different clocks."""
+
 LOCAL = "/job:localhost/replica:0/task:0"
 """The name of processes without a task; in profiles they have none."""
 

@@ -77,9 +77,7 @@ _FUNCTION = re.compile(r"__(?:inference|forward|backward)_|PjitFunction\(|:XLA G
 _HANDED_OVER = re.compile(r"\w+Compiler::BufferFromHostBuffer")
 _PIPELINE_LANE = re.compile(r"tf_data_")
 _NEXT_INPUT = re.compile(r"IteratorGetNext\w*::DoCompute")
-_WRAPPER = re.compile(
-    r"Eager(?:Local|Kernel)?Execute|FunctionRun|SessionRun|(?:cu|hip)\w*Synchronize|ProfilerStep"
-)
+_WRAPPER = re.compile(r"Eager(?:Local|Kernel)?Execute|FunctionRun|SessionRun|ProfilerStep")
 _NUMBER = re.compile(r" \d+$")
 _NEGOTIATION = re.compile(r"NEGOTIATE_")
 
@@ -102,9 +100,8 @@ def activity(trace: Trace) -> np.ndarray:
       which.
     * ``preprocessing``: the input pipeline on its own threads, ahead of the step.
     * ``none``: events that only wrap, wait or repeat others: step markers, functions and loops as a whole,
-      ``_Recv``, the token of ``SyncReplicasOptimizer``, synchronisation, host rows that repeat an
-      executor's ops, Horovod's phases of a collective. If a Horovod timeline is all there is, its
-      negotiations are ``communication``.
+      ``_Recv``, the token of ``SyncReplicasOptimizer``, host rows that repeat an executor's ops, Horovod's
+      phases of a collective. If a Horovod timeline is all there is, its negotiations are ``communication``.
 
     The classes and their order are those of XProf (``ClassifyCpuEvent`` and ``ClassifyGpuEvent`` in
     ``xprof/convert/xplane_to_step_events.cc``, ``EventType`` in ``xprof/utils/event_span.h``), with

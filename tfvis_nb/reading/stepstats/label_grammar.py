@@ -23,7 +23,7 @@ _COLLECTIVE = (
     r"|(?i:(?:ddl)?(?:allreducen?|bcast|allgather|reducescatter))$|Byteps)"
 )
 COLLECTIVE_KERNEL = (
-    r"(?:void )?(?:\w+::)*(?:[nrh]ccl|hcom_|multimem_|cross_device_reduce"
+    r"(?:void )?(?:\w+::)*(?:[nrh]ccl|hcom_|multimem_|cross_device_reduce|(?:inter|intra)node(?:_ll)?::"
     r"|\w*(?:all[-_]?(?:reduce|gather|to[-_]?all)|reduce[-_]?scatter|collective[-_]?permute))"
 )
 """Matches kernels that communicate, in any case: of NCCL, RCCL and HCCL, and of other libraries."""
