@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -170,6 +171,22 @@ def test_the_same_recording_twice_is_noted(tmp_path: Path) -> None:
     trace = tv.read_trace(given[0])
     assert Text("recording_given_again", times=3, recording="a.pb") in tv.read_trace([trace] * 3).notes
     assert tv.read_trace(given[:2]).notes == []
+
+
+def test_the_same_recording_in_another_form_is_noted(data: Path) -> None:
+    given = [data / f"pickle_tf115_python2_protocol{name}" for name in ("0.pickle.xz", "1.pickle")]
+    (noted,) = figures_of(tv.read_trace(given).notes, "recording_given_again")
+    assert noted["times"] == 2
+
+
+def test_documents_of_other_days_in_one_file_are_noted() -> None:
+    one, other = (
+        json.dumps({"traceEvents": [{"ph": "X", "name": "work", "ts": ts, "dur": 5}]})
+        for ts in (10, 3 * 86_400 * 10**6)
+    )
+    notes = tv.read_trace((one + other).encode()).notes
+    assert Text("documents_in_file", documents=2) in notes
+    assert figures_of(notes, "recorded_days_apart") == [{"days": 2}]
 
 
 def test_files_of_other_days_are_noted() -> None:

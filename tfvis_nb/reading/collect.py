@@ -70,7 +70,7 @@ class _Collector:
             self.left_out.append(piece)
         elif isinstance(piece, Trace):
             self.items.append(_Item(piece, piece.title))
-            self.repeats.add(piece)
+            self.repeats.add(piece, b"", piece.title)
         else:
             self._read(piece)
 
@@ -88,7 +88,7 @@ class _Collector:
             return
         title = content.title if isinstance(content, Trace) else piece.title
         self.items.append(_Item(content, title, piece.title, piece.label))
-        self.repeats.add(piece)
+        self.repeats.add(content, piece.data, piece.title or piece.label)
 
     def nothing(self, what: str) -> TraceFormatError:
         """Return the error for a source, a `what`, in which nothing could be read."""

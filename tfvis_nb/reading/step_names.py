@@ -4,10 +4,12 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.files import stem
-from tfvis_nb.reading.sources.pieces import Piece
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.xspace.reader import RecordedHost
@@ -38,20 +40,21 @@ def name_steps(read: Sequence[RecordedStep | RecordedHost | Trace], files: Seque
 
 
 class Repeats:
-    """Counts how often each recording is given, by its content: a copy under another name is the same."""
+    """Counts how often each recording is given, in any format and under any name."""
 
     def __init__(self) -> None:
-        self._count: Counter[tuple[int, int, int]] = Counter()
-        self._label: dict[tuple[int, int, int], str] = {}
+        self._count: Counter[tuple[int, int]] = Counter()
+        self._label: dict[tuple[int, int], str] = {}
 
-    def add(self, piece: Piece | Trace) -> None:
-        """Add a recording."""
-        if isinstance(piece, Trace):
-            key, label = (id(piece), 0, 0), piece.title
-        else:
+    def add(self, content: RecordedStep | RecordedHost | Trace, data: Data, label: str) -> None:
+        """Add a recording, and the bytes it was read from."""
+        if isinstance(content, RecordedHost):
             # Each recording has its own times in the first rows, so the rest need not be compared.
-            head, tail = bytes(piece.data[:_HEAD]), bytes(piece.data[-_TAIL:])
-            key, label = (len(piece.data), zlib.crc32(head), zlib.crc32(tail)), piece.title or piece.label
+            key = len(data), zlib.crc32(bytes(data[:_HEAD]) + bytes(data[-_TAIL:]))
+        else:
+            # No two recordings have the same times. Formats differ in rows that repeat others.
+            times = np.unique(_microseconds(content))
+            key = len(times), zlib.crc32(times.tobytes())
         self._count[key] += 1
         self._label.setdefault(key, label)
 
@@ -81,21 +84,19 @@ def repeated_timelines(read: Sequence[RecordedStep | RecordedHost | Trace]) -> l
     for index, item in enumerate(read):
         if index in timelines or isinstance(item, RecordedHost):
             continue
-        first, last = _microseconds(item)
-        if any(first <= max(own) and min(own) <= last for own in times):
+        starts = _microseconds(item)
+        if len(starts) and any(starts.min() <= max(own) and min(own) <= starts.max() for own in times):
             others |= _rows(item)
     return [
         index for index, rows in timelines.items() if rows and len(rows & others) >= _SAME_ROWS * len(rows)
     ]
 
 
-def _microseconds(item: RecordedStep | Trace) -> tuple[int, int]:
-    """Return when the first and the last row start."""
+def _microseconds(item: RecordedStep | Trace) -> np.ndarray:
+    """Return when each row starts."""
     if isinstance(item, Trace):
-        start = item.events["start_ns"].to_numpy() // 1000
-    else:
-        start = item.numbers("all_start_micros")
-    return (int(start.min()), int(start.max())) if len(start) else (1, 0)
+        return item.events["start_ns"].to_numpy() // 1000
+    return item.numbers("all_start_micros")
 
 
 def _rows(item: RecordedStep | Trace) -> set[tuple[int, str]]:

@@ -19,6 +19,7 @@ from tfvis_nb.reading.chrome.values import listed, text
 from tfvis_nb.reading.concat import concatenate
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import briefly
+from tfvis_nb.reading.unlike import days_apart
 from tfvis_nb.texts import Text, id_of
 
 __all__ = ["is_json", "read"]
@@ -84,7 +85,11 @@ def read(data: Data, label: str) -> Trace:
         raise EmptyTraceError(Text("no_usable_bars", label=label, lost=", ".join(lost)))
     if not traces:
         raise EmptyTraceError(Text("no_bars", label=label))
-    return traces[0] if len(traces) == 1 else concatenate(traces, traces[0].title)
+    if len(traces) == 1:
+        return traces[0]
+    trace = concatenate(traces, traces[0].title)
+    trace.notes += [Text("documents_in_file", documents=len(traces)), *days_apart(trace)]
+    return trace
 
 
 def _unread_keys(keys: Mapping[str, Any], reader: Reader | None) -> list[str]:
