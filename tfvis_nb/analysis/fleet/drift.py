@@ -19,7 +19,8 @@ FIGURES: dict[str, str] = {
     "metric": "The figure of the steps; its last period is compared with its first.",
     "steps": "Number of steps in the period, or in the later of the two.",
     "typical": "Typical value of a step, in the unit of the figure: its median over the tasks, and of these "
-    "the mean without the highest and lowest fifth of the steps.",
+    "the mean without the highest and lowest fifth of the steps. With three or more runs of several steps in "
+    "both periods, the same mean of the runs' means.",
     "ratio": "typical / typical of the first period.",
     "low_ratio": "Lower end of the 95 % interval of ratio.",
     "high_ratio": "Upper end of that interval.",

@@ -22,7 +22,8 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "before_ns": "Self time of the op per step and task before the step, in ns: its sum over the tasks, "
     "divided by the number of tasks that recorded ops in the step, and of these figures the mean without "
-    "the highest and lowest fifth of the steps.",
+    "the highest and lowest fifth of the steps. With three or more runs of several steps on both sides, the "
+    "same mean of the runs' means: runs differ more than steps of one.",
     "since_ns": "The same from that step on, in ns.",
     "difference_ns": "since_ns minus before_ns, in ns.",
     "low_ns": "Lower end of the 95 % interval of difference_ns, in ns.",
