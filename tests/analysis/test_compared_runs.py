@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
@@ -107,10 +107,12 @@ def test_runs_do_not_differ_from_themselves(runs: list[list[int]]) -> None:
 
 
 @settings(max_examples=examples(50))
+@example(
+    [1000, 1000, 1000, 1000, 1310], [2001, 31652, 11580, 12405, 31221], lambda times: sorted(times)[::-1]
+)
 @given(
-    # A first step may be set apart.
-    st.lists(st.integers(1_000, 2_000), min_size=6, max_size=30),
-    st.lists(st.integers(2_001, 90_000), min_size=6, max_size=30),
+    st.lists(st.integers(1_000, 2_000), min_size=5, max_size=30),
+    st.lists(st.integers(2_001, 90_000), min_size=5, max_size=30),
     st.sampled_from([sorted, lambda times: sorted(times)[::-1], list]),
 )
 def test_separated_recordings_always_differ(short: list[int], long: list[int], order: object) -> None:
@@ -118,7 +120,8 @@ def test_separated_recordings_always_differ(short: list[int], long: list[int], o
     for a, b in (sides, sides[::-1]):
         table = compare(a, b)
         assert table.attrs["step_time"].shown
-        assert table["shown"].tolist() == [True]
+        # A first step may be set apart, which leaves four.
+        assert min(len(short), len(long)) == 5 or table["shown"].tolist() == [True]
         sentences = comparison_headline(a, b)
         assert RECORDINGS & {sentence.id for sentence in sentences}
         assert not CODE & {sentence.id for sentence in sentences}

@@ -49,6 +49,13 @@ class ComparedSteps(NamedTuple):
         duration = self.trace.steps.set_index("step")["duration_ns"]
         return [duration.loc[steps].to_numpy(np.int64) for steps in self.recordings]
 
+    def all_durations(self) -> np.ndarray:
+        """Return the durations of all compared steps, also of first ones that are set apart, in ns."""
+        steps = self.trace.steps[self.trace.steps["step"] != event_table.NO_STEP]
+        if self.numbers is not None:
+            steps = steps[steps["step"].isin(self.numbers)]
+        return steps["duration_ns"].to_numpy(np.int64)
+
     def loops(self) -> list[np.ndarray]:
         """Return the times from the start of each repeated step to the start of the next one, in ns.
 

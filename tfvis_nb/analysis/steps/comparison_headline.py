@@ -22,7 +22,6 @@ from tfvis_nb.core.format import format_change, format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _TIMES = 2
@@ -140,11 +139,9 @@ def _shown_parts(a: ComparedSteps, b: ComparedSteps, between: dict[str, int], di
 
 
 def _side(side: ComparedSteps) -> _Side:
-    steps = side.trace.steps[side.trace.steps["step"] != NO_STEP]
     took = np.concatenate([*side.durations(), np.empty(0)])
     if not len(took):  # only a first step that is set apart
-        own = steps if side.numbers is None else steps[steps["step"].isin(side.numbers)]
-        took = own["duration_ns"].to_numpy(np.float64)
+        took = side.all_durations()
     step = median_step(side.trace) if side.numbers is None else side.numbers[0]
     return _Side(side.trace, typical(took) if len(took) else 0, len(took), step)
 

@@ -278,7 +278,7 @@ def differences(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Differences
     freedom = np.where(varies, freedom, 1)
     p_value = np.where(varies, _p_value(np.where(varies, t, 0), freedom), shift == 0)
     p_value = np.maximum(p_value, _rank_p_value(first.times, second.times, inflation))
-    separated = _separated(*(side.times for side in steps))
+    separated = are_separated(*(side.times for side in steps))
     if not of_runs:
         orders = math.lgamma(first.steps + second.steps + 1) - sum(
             math.lgamma(side.steps + 1) for side in steps
@@ -347,7 +347,13 @@ def _typical_runs(runs: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack([trimmed_means(run) for run in runs if run.shape[1]], axis=1)
 
 
-def _separated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def are_separated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return for each row whether five or more times a side do not overlap at all.
+
+    >>> import numpy as np
+    >>> are_separated(np.array([[1, 2, 3, 4, 5]]), np.array([[6, 7, 8, 9, 9]])).tolist()
+    [True]
+    """
     if min(a.shape[1], b.shape[1]) < _SEPARATED:
         return np.zeros(len(a), bool)
     separated: np.ndarray = (a.max(axis=1) < b.min(axis=1)) | (b.max(axis=1) < a.min(axis=1))

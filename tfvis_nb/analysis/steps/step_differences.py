@@ -13,6 +13,7 @@ from tfvis_nb.analysis.steps.difference import (
     Difference,
     Differences,
     RunSpread,
+    are_separated,
     difference,
     differences,
     false_discovery_rates,
@@ -76,7 +77,10 @@ def add_differences(
 
 def step_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
     """Return the difference of the steps' durations."""
-    return difference(a.durations(), b.durations(), spread=known_spread(a, b, "step_ns"))
+    found = difference(a.durations(), b.durations(), spread=known_spread(a, b, "step_ns"))
+    # A first step that is set apart may be one of the five that do not overlap.
+    whole = are_separated(a.all_durations()[None], b.all_durations()[None])
+    return found if found.shown else found._replace(shown=bool(whole[0]))
 
 
 def loop_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
