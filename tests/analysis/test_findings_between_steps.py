@@ -10,9 +10,8 @@ import pytest
 
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.findings.findings import findings
-from tfvis_nb.analysis.source.python_samples import PYTHON_SAMPLES
 from tfvis_nb.core import metadata
-from tfvis_nb.core.metadata import PROFILES
+from tfvis_nb.core.metadata import GC_PAUSES, PROFILES, PYTHON_SAMPLES
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 MS = 1_000_000
@@ -105,3 +104,16 @@ def test_pauses_that_no_loop_repeats_are_no_problem(pauses_ms: list[float]) -> N
 def test_steps_of_files_of_their_own_have_no_loop() -> None:
     table = findings(loop([500] * 9, sampled=False, recorded=False)).set_index("id")
     assert table["level"]["between_steps"] == "observation"
+
+
+def test_garbage_collection_between_steps_is_named() -> None:
+    trace = loop([30] * 9)
+    pauses = [{"time_ns": at * 40 * MS + 15 * MS, "duration_ns": 6 * MS} for at in range(9)]
+    trace.metadata[GC_PAUSES] = metadata.table_of(GC_PAUSES, pauses)
+    first = findings(trace).iloc[0]
+    assert "garbage collector runs in 20.0 % of that time" in first["text"]
+    assert "gc.freeze()" in first["advice"]
+    inside = [{"time_ns": 5 * MS, "duration_ns": 60 * MS}]
+    trace = loop([30] * 9)
+    trace.metadata[GC_PAUSES] = metadata.table_of(GC_PAUSES, inside)
+    assert "garbage" not in findings(trace).iloc[0]["text"]

@@ -11,7 +11,7 @@ from tests.analysis.test_findings_between_steps import samples_of
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import measurements
 from tfvis_nb.analysis.findings.findings import findings
-from tfvis_nb.analysis.source.python_samples import PYTHON_SAMPLES
+from tfvis_nb.core.metadata import PYTHON_SAMPLES
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 MS = 1_000_000

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 import tfvis_nb as tv
 from tests.recording.test_own_code_of_programs import ended
+from tests.recording.work import squared
 from tests.support.texts import raises_id
 from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES
 from tfvis_nb.recording.options import TraceOptions
@@ -255,3 +256,18 @@ def test_other_python_threads_keep_the_switch_interval() -> None:
     stop.set()
     thread.join()
     assert during < after
+
+
+def test_finding_names_what_runs_between_steps() -> None:
+    held = [[number] for number in range(300_000)]
+    squared(tf.ones([9, 9]))
+    with tv.trace() as t:
+        for _ in range(12):
+            squared(tf.ones([9, 9]))
+            gc.collect()
+    (finding,) = t.findings[t.findings["id"] == "between_steps"].to_dict("records")
+    code = test_finding_names_what_runs_between_steps.__code__
+    assert finding["level"] == "problem"
+    assert f"{HERE}:{code.co_firstlineno + 6} in {code.co_name} runs in" in finding["text"]
+    assert "garbage collector" in finding["text"]
+    assert len(held) == 300_000

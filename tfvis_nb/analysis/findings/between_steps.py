@@ -11,11 +11,11 @@ from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding, lo
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
 from tfvis_nb.analysis.findings.slow_steps import period_of
-from tfvis_nb.analysis.source.python_samples import PYTHON_SAMPLES, sampled_line, sampled_sentence
+from tfvis_nb.analysis.source.python_samples import collected_share, sampled_line, sampled_sentence
 from tfvis_nb.analysis.steps.outside_steps import OutsideSteps, outside_steps, pauses
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, union
-from tfvis_nb.core.metadata import PROFILES
+from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -34,6 +34,9 @@ INPUT_SHARE = Threshold(
 )
 FEW = Threshold(
     0.1, "fraction of the longest stretch that the events of a name take at least if the finding names them"
+)
+GC_SHARE = Threshold(
+    0.1, "share of the time between steps in which Python's garbage collector runs, if the finding names it"
 )
 
 _STRETCHES = {
@@ -97,6 +100,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         "line": sampled.line if sampled else "",
         "function": sampled.function if sampled else "",
         "line_share": sampled.share if sampled else None,
+        "gc_share": collected_share(trace, start, end),
         "op_line": _line(trace, loose, op),
         "input_ns": input_ns,
         **recorded(trace),
@@ -179,6 +183,9 @@ def _word_loop(figures: Figures) -> Texts:
         return Texts("The run waits for input outside the steps", text, faster_input(figures))
     if figures["line"]:
         text += f" {sampled_sentence(figures)}"
+    collects = (figures["gc_share"] or 0) >= GC_SHARE.value
+    if collects:
+        text += f" Python's garbage collector runs in {format_percent(figures['gc_share'])} of that time."
     op, is_long = figures["op"], False
     if op is not None:
         is_long = op["self_ns"] >= FEW.value * figures["between_ns"]
@@ -195,6 +202,10 @@ def _word_loop(figures: Figures) -> Texts:
         "Move what is done once out of the loop. Do the rest in fewer steps or on a thread of its own, so"
         " that the next step need not wait for it."
     )
+    if collects:
+        advice += (
+            " Collect less often: leave out gc.collect(), or call gc.freeze() once model and data are built."
+        )
     return Texts(f"{format_percent(figures['loop_share'])} of the loop is between the steps", text, advice)
 
 
@@ -257,6 +268,7 @@ RULE = Rule(
         "RUN_SHARE": RUN_SHARE,
         "INPUT_SHARE": INPUT_SHARE,
         "FEW": FEW,
+        "GC_SHARE": GC_SHARE,
     },
     _find,
     _word,

@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES
 from tfvis_nb.core.trace import Trace
-
-PYTHON_SAMPLES = "python_samples"
-"""The samples in ``trace.metadata``: ``task``, ``time_ns``, ``file``, ``line`` and ``function``."""
 
 
 class SampledLine(NamedTuple):
@@ -42,6 +40,16 @@ def sampled_line(trace: Trace, start: np.ndarray, end: np.ndarray, task: str = "
     most = most.rename("samples").reset_index().nlargest(1, "samples").iloc[0]
     line, function = f"{most['file']}:{most['line']}", most["function"]
     return SampledLine(line, str(function), int(most["samples"]) / len(inside))
+
+
+def collected_share(trace: Trace, start: np.ndarray, end: np.ndarray) -> float | None:
+    """Return the share of such stretches in which Python's garbage collector ran; None if not recorded."""
+    pauses, whole = trace.metadata.get(GC_PAUSES), int((end - start).sum())
+    if pauses is None or not whole:
+        return None
+    time, length = (pauses[name].to_numpy(np.int64, na_value=0) for name in ("time_ns", "duration_ns"))
+    at = np.searchsorted(start, time, "right") - 1
+    return min(int(length[(at >= 0) & (time < end[at])].sum()) / whole, 1.0)
 
 
 def sampled_sentence(figures: Mapping[str, Any]) -> str:
