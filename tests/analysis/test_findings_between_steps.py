@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -15,11 +13,6 @@ from tfvis_nb.core.metadata import GC_PAUSES, PROFILES, PYTHON_SAMPLES
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 MS = 1_000_000
-
-
-def samples_of(lines: list[dict[str, Any]]) -> pd.DataFrame:
-    columns = {"task": "str", "time_ns": "Int64", "file": "str", "line": "Int64", "function": "str"}
-    return pd.DataFrame(lines, columns=[*columns]).astype(columns)
 
 
 def loop(
@@ -55,7 +48,7 @@ def loop(
         known[PROFILES] = metadata.table_of(PROFILES, [{"host_tracer_level": 2}])
     if sampled:
         lines = [{"time_ns": time, "file": "train.py", "line": 7, "function": "log"} for time in samples]
-        known[PYTHON_SAMPLES] = samples_of(lines)
+        known[PYTHON_SAMPLES] = metadata.table_of(PYTHON_SAMPLES, lines)
     return Trace(
         events.build(columns | more | {"name": columns["op"]}),
         nested=pa.table({"stack": pa.array(stacks, pa.int32())}),

@@ -7,11 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.analysis.test_findings_between_steps import samples_of
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import measurements
 from tfvis_nb.analysis.findings.findings import findings
-from tfvis_nb.core.metadata import PYTHON_SAMPLES
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 MS = 1_000_000
@@ -141,10 +140,16 @@ def test_measurement_has_the_share_below_the_threshold() -> None:
     assert findings(trace_of(rows)).empty
 
 
-def test_python_in_steps_is_named_by_its_samples() -> None:
+@pytest.mark.parametrize(("waiting", "reported"), [(40, True), (31, False)])
+def test_sampled_line_is_named_unless_it_calls_the_step(waiting: int, *, reported: bool) -> None:
     trace = trace_of([op("FunctionRun", 0, 3, kind="host", lane="python"), op("MatMul", 1, 3)])
-    times = [int((10 * step + at) * MS) for step in range(4) for at in (2, 5, 9)]
-    lines = [{"time_ns": time, "file": "train.py", "line": 31, "function": "log"} for time in times]
-    trace.metadata[PYTHON_SAMPLES] = samples_of(lines)
-    text = findings(trace).set_index("id")["text"]["host_compute"]
-    assert "train.py:31 in log runs in 100 % of the samples" in text
+    lines = [
+        {"time_ns": (10 * step + at) * MS, "file": "train.py", "line": line, "function": "log"}
+        for step in range(4)
+        for at, line in ((2, waiting), (5, 31), (9, 31))
+    ]
+    trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, lines)
+    texts = findings(trace).set_index("id")["text"]
+    assert ("host_compute" in texts) == reported
+    if reported:
+        assert "train.py:31 in log runs in 100 % of the samples" in texts["host_compute"]

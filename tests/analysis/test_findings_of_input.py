@@ -167,6 +167,14 @@ def test_a_batch_that_is_handed_over_is_not_waited_for() -> None:
     assert at["id"].tolist() == ["input_bound.all", "between_steps"]
 
 
+@pytest.mark.parametrize(("parallelism", "advised"), [(1, True), (None, True), (4, False)])
+def test_parallel_calls_are_advised_to_a_stage_without_them(
+    parallelism: int | None, *, advised: bool
+) -> None:
+    figures = {"prefetches": True, "needed": 6, "bottleneck": {"parallelism": parallelism}}
+    assert ("num_parallel_calls=6" in faster_input(figures)) == advised
+
+
 def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
     first, *_ = findings(_input_trace([8_000_000, 1000, 1000], 20_000_000)).to_dict("records")
     assert (first["id"], first["figures"]["later_share"]) == ("input_bound.first", 2000 / 40_002_000)

@@ -29,10 +29,12 @@ from tfvis_nb.texts import Text
 
 ID = "host_compute"
 SHARE = Threshold(
-    0.5, "share of step time of one line, layer or op type that computes or copies, or of calling eager ops"
+    0.5,
+    "share of step time of one line, layer or op type that computes or copies, of calling eager ops, or of"
+    " Python outside of TensorFlow",
 )
 CHANGEABLE = Threshold(
-    LEAST, "the same of what a step can do without: Python functions, Python around TensorFlow, and output"
+    LEAST, "the same of what a step can do without: Python functions, sampled lines of Python, and output"
 )
 MEAN_NS = Threshold(
     1_000_000,
@@ -109,7 +111,8 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
     python = python_work(trace)
     if python is not None and python.spent.mean_ns >= MEAN_NS.value:
         figures = {name: getattr(python, name) for name in ("line", "function", "line_share")}
-        yield _Cause(python.spent, "python", figures, [], CHANGEABLE.value)
+        least = CHANGEABLE if python.line else SHARE
+        yield _Cause(python.spent, "python", figures, [], least.value)
 
 
 def _largest(trace: Trace) -> _Cause | None:

@@ -110,7 +110,7 @@ def faster_input(figures: Mapping[str, Any]) -> str:
     }[figures["prefetches"]]
     calls = figures.get("needed") or 0
     slowest, bottleneck = (figures.get(name) or {} for name in ("slowest_stage", "bottleneck"))
-    parallel = bottleneck.get("parallelism") if bottleneck else figures.get("parallel")
+    parallel = (bottleneck.get("parallelism") or 0) > 1 if bottleneck else figures.get("parallel")
     ways = ["cut per-element cost"]
     if not figures.get("caches"):
         ways.insert(0, "cache() data that is read again")

@@ -86,7 +86,8 @@ def _caller(trace: Trace, rows: np.ndarray) -> str:
 def python_work(trace: Trace) -> PythonWork | None:
     """Return the time of steps in which nothing of TensorFlow ran in a process that records its calls.
 
-    None for other programs, and where an accelerator is: idle_device explains what that waits for.
+    None for other programs, and where an accelerator is: idle_device explains what that waits for. Also None
+    if samples show that it is the time of calling the step.
     """
     program = recorded(trace)["program"]
     if program not in ("keras", "function", "eager") or accelerators(trace.events).any():
@@ -95,13 +96,16 @@ def python_work(trace: Trace) -> PythonWork | None:
     if spent is None or spent.share < LEAST:
         return None
     times = activity_times(trace)
-    idle = times[
-        (times["activity"] == "none")
-        & (times["device"].astype(str) == "")
-        & (times["task"].astype(str) == spent.task)
-    ].sort_values("start_ns")
-    start = idle["start_ns"].to_numpy(np.int64)
-    sampled = sampled_line(trace, start, start + idle["duration_ns"].to_numpy(np.int64), spent.task)
-    if sampled is None:
+    whole = (times["device"].astype(str) == "") & (times["task"].astype(str) == spent.task)
+    times = times[whole].sort_values("start_ns")
+    idle, busy = (
+        sampled_line(trace, start, start + part["duration_ns"].to_numpy(np.int64), spent.task)
+        for part in (times[times["activity"] == "none"], times[times["activity"] != "none"])
+        for start in [part["start_ns"].to_numpy(np.int64)]
+    )
+    if idle is None:
         return PythonWork(spent, "", 0.0, "")
-    return PythonWork(spent, sampled.line, sampled.share, sampled.function)
+    # The line that is also there while TensorFlow runs is the call of the step.
+    return (
+        None if busy and busy.line == idle.line else PythonWork(spent, idle.line, idle.share, idle.function)
+    )
