@@ -109,3 +109,50 @@ def test_a_parameter_server_is_no_task_that_waits() -> None:
     table = findings(_tasks(*rows, ("ps 0", "transfer", "RecvTensor", 0, 20), ("ps 0", "op", "b", 70, 30)))
     assert table["share"].tolist() == [0.6]
     assert table["figures"][0]["task"] == "/job:worker/task:0"
+
+
+def test_task_whose_tensors_arrive_last_is_a_straggler() -> None:
+    server, workers = "/job:ps/task:0", ["/job:worker/task:0", "/job:worker/task:1"]
+    rows: list[dict[str, Any]] = []
+    for step in range(8):
+        times = {"step": step, "start_ns": 100 * step}
+        for number, took in enumerate((20, 80)):
+            work = times | {"task": workers[number], "kind": "op", "op": "MatMul", "duration_ns": took}
+            received = times | {
+                "task": server,
+                "kind": "transfer",
+                "op": "RecvTensor",
+                "duration_ns": took + 5,
+            }
+            node = {"name": f"loss_{number}", "detail": f"loss_{number} = MatMul()"}
+            rows += [
+                work | node,
+                received | {"name": f"loss_{number}", "tensor": f"edge_{5 + number}_loss_{number}"},
+            ]
+        added = {
+            "task": server,
+            "kind": "op",
+            "op": "AddN",
+            "name": "sum",
+            "detail": "sum = AddN(loss_0/_1, loss_1/_3)",
+        }
+        rows.append(times | added | {"start_ns": 100 * step + 85, "duration_ns": 5})
+        rows += [
+            times | {"task": task, "kind": "op", "op": "Add", "name": "end", "start_ns": 100 * step + 90}
+            for task in workers
+        ]
+    frame: dict[str, list[Any]] = {}
+    for name in ("step", "start_ns", "task", "kind", "op", "name"):
+        frame[name] = [row[name] for row in rows]
+    frame["duration_ns"] = [row.get("duration_ns", 5) for row in rows]
+    for name in ("tensor", "detail"):
+        frame[name] = [row.get(name, "") for row in rows]
+    frame["device"] = [f"{row['task']}/device:CPU:0" for row in rows]
+    frame["lane"] = ["recv" if row["kind"] == "transfer" else "ops" for row in rows]
+    sources = [workers[int(row["name"][-1])] if row["kind"] == "transfer" else None for row in rows]
+    frame["source"] = [source and f"{source}/device:CPU:0" for source in sources]
+    trace = tv.Trace(events.order(events.build(frame))[0])
+    late = findings(trace).set_index("id").loc["straggler.inputs"]
+    assert (late["level"], late["figures"]["task"], late["figures"]["last"]) == ("problem", workers[1], 8)
+    assert late["share"] == pytest.approx(60 / 95)
+    assert "at all 8 ops that need tensors of several tasks" in trace.overview["headline"]

@@ -1,4 +1,4 @@
-"""Tasks wait for a late one: at collectives, or if there are none, at the end of steps."""
+"""Tasks wait for a late one: at collectives, or else at the end of steps, or at ops that need all of them."""
 
 from math import exp, lgamma, log, log1p
 from typing import Any
@@ -42,6 +42,9 @@ from tfvis_nb.texts import Text
 COLLECTIVE_SHARE = Threshold(
     0.1, "share of step time that others wait for one task at collectives, `sole_wait_ns` of `late_tasks`"
 )
+INPUTS_SHARE = Threshold(
+    0.1, "the same at ops that need tensors of several tasks of a job, as on a parameter server"
+)
 END_SHARE = Threshold(
     0.25,
     "share of step time that one task still works after all others of its job are done, `sole_wait_ns` of"
@@ -61,7 +64,7 @@ MAX_CHANCE = Threshold(
 )
 MIN_BUSY_FRACTION = Threshold(0.5, "fraction of the time after the others in which the straggler is active")
 
-_BARRIERS = {"collective": COLLECTIVE_SHARE, "end": END_SHARE}
+_BARRIERS = {"collective": COLLECTIVE_SHARE, "inputs": INPUTS_SHARE, "end": END_SHARE}
 
 
 def _find(trace: Trace) -> list[Finding]:
@@ -69,7 +72,11 @@ def _find(trace: Trace) -> list[Finding]:
     if why_not(table):
         return []
     met = stragglers(trace)
-    return _late_to_collectives(trace, table, met) or _last_at_the_end(trace, table, met)
+    return (
+        _late_to_collectives(trace, table, met)
+        or _last_at_the_end(trace, table, met)
+        or _late_with_inputs(trace, table, met)
+    )
 
 
 def _latest(table: pd.DataFrame, met: pd.DataFrame, kind: str) -> tuple[pd.Series, pd.DataFrame] | None:
@@ -124,6 +131,31 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
             there["event"].tolist(),
         )
     ]
+
+
+def _late_with_inputs(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
+    found = _latest(table, met, "inputs")
+    if found is None or not _is_regular(met[met["kind"] == "inputs"], str(found[0]["task"])):
+        return []
+    latest, late = found
+    worst = late.iloc[int(late["sole_wait_ns"].to_numpy().argmax())]
+    there = met[met["barrier"] == int(worst["barrier"])]
+    figures: dict[str, Any] = {
+        "share": float(latest["share"]),
+        "task": str(latest["task"]),
+        "last": int(latest["last"]),
+        "barriers": int(latest["barriers"]),
+        "sole_wait_ns": int(latest["sole_wait_ns"]),
+        "step": int(worst["step"]),
+        "lateness_ns": int(worst["lateness_ns"]),
+        "name": str(worst["name"]),
+        "others": len(there) - 1,
+        "clocks_ns": uncertain_clocks(trace, float(late["lateness_ns"].mean())),
+        "work": work(trace, str(latest["task"])),
+    }
+    start, end = int(there["arrived_ns"].min()), int(there["arrived_ns"].max())
+    events = longest_events(trace, of_task(trace, figures["task"]) & overlaps(trace, start, end))
+    return [Finding("straggler.inputs", figures["share"], figures, figures["step"], start, end, events)]
 
 
 def _is_regular(met: pd.DataFrame, task: str) -> bool:
@@ -256,6 +288,16 @@ def _word(key: str, figures: Figures) -> Texts:
             f"{clocks_sentence(figures['clocks_ns'], figures['ends_ns'])}",
             advice if more else f"{advice}another process on it, or input that arrives later.",
         )
+    if key == "straggler.inputs":
+        waiting = "task waits" if figures["others"] == 1 else "tasks wait"
+        return Texts(
+            f"{subject} is a straggler",
+            f"The tensors of {name} are the last to arrive at {figures['last']:,} of {figures['barriers']:,}"
+            f" ops that need those of several tasks. The other {waiting} for it alone for {awaited}; longest"
+            f" in {step_name(figures)}, {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
+            f"{clocks_sentence(figures['clocks_ns'])}",
+            advice if more else f"{advice}or a slower network to the parameter server.",
+        )
     job = name.partition(" ")[0]
     where = ""
     if figures["steps"] > 1:
@@ -292,10 +334,11 @@ def _headline(figures: Figures) -> str:
     if "barriers" not in figures:
         return f"{subject} still runs for {share} after all other tasks of its job are done."
     last, barriers = figures["last"], figures["barriers"]
-    other = "rank" if figures["negotiations"] else "task"
+    other = "rank" if figures.get("negotiations") else "task"
     others = "all others wait" if figures["others"] > 1 else f"the other {other} waits"
     which = f"all {barriers:,}" if last == barriers > 1 else f"{last:,} of {barriers:,}"
-    return f"{subject} is late at {which} collectives: {others} for {share}."
+    where = "collectives" if "negotiations" in figures else "ops that need tensors of several tasks"
+    return f"{subject} is late at {which} {where}: {others} for {share}."
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -318,7 +361,11 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    where = {"collective": "at collectives", "end": "at the end of steps"}
+    where = {
+        "collective": "at collectives",
+        "inputs": "at ops that need tensors of several",
+        "end": "at the end of steps",
+    }
     waits = [
         f"{step_time(share)} {where[kind]} (threshold {limit(_BARRIERS[kind].value)})"
         for kind, share in figures["shares"].items()
@@ -335,6 +382,7 @@ RULE = Rule(
     "late task",
     {
         "COLLECTIVE_SHARE": COLLECTIVE_SHARE,
+        "INPUTS_SHARE": INPUTS_SHARE,
         "END_SHARE": END_SHARE,
         "MIN_SPREAD_RATIO": MIN_SPREAD_RATIO,
         "MAX_CHANCE": MAX_CHANCE,
