@@ -39,6 +39,10 @@ GC_SHARE = Threshold(
     0.1, "share of the time between steps in which Python's garbage collector runs, if the finding names it"
 )
 
+_KERAS_LOOP = (
+    "Between steps, Keras runs callbacks, metrics and Python of its own: run several steps in one call"
+    " (steps_per_execution), and do less in callbacks."
+)
 _STRETCHES = {
     "before_ns": "before the first step",
     "between_ns": "between steps",
@@ -198,6 +202,8 @@ def _word_loop(figures: Figures) -> Texts:
         text += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
     share = format_percent(figures["gain"])
     text += f" Without these pauses, the loop would be at most {share} shorter."
+    if figures["program"] == "keras" and not figures["line"]:
+        return Texts(_loop_title(figures), text, _KERAS_LOOP)
     advice = (
         "Move what is done once out of the loop. Do the rest in fewer steps or on a thread of its own, so"
         " that the next step need not wait for it."
@@ -206,7 +212,11 @@ def _word_loop(figures: Figures) -> Texts:
         advice += (
             " Collect less often: leave out gc.collect(), or call gc.freeze() once model and data are built."
         )
-    return Texts(f"{format_percent(figures['loop_share'])} of the loop is between the steps", text, advice)
+    return Texts(_loop_title(figures), text, advice)
+
+
+def _loop_title(figures: Figures) -> str:
+    return f"{format_percent(figures['loop_share'])} of the loop is between the steps"
 
 
 def _word_run(figures: Figures) -> Texts:
