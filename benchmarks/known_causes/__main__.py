@@ -45,7 +45,7 @@ def main() -> int:
         "--out", type=Path, metavar="DIR", help="where recordings stay; by default they do not"
     )
     parser.add_argument(
-        "--read", type=Path, nargs="+", metavar="DIR", help="judge these recordings; record none"
+        "--read", type=Path, action="append", metavar="DIR", help="judge these recordings; repeatable"
     )
     parser.add_argument("--texts", action="store_true", help="also print all findings")
     given = parser.parse_args()

@@ -26,7 +26,7 @@ class Program(NamedTuple):
     warm: int
     """Steps before the first recorded one; 0 records a cold start."""
     every: int
-    """The cause appears in each n-th step: the mean step counts, otherwise the median one."""
+    """The cause appears in each n-th step: the mean step counts, otherwise the lower quartile."""
     tasks: int
     """Processes that run together, each recorded."""
 

@@ -1,42 +1,44 @@
-"""A training step writes histograms of all its weights and gradients each time."""
+"""A session computes histograms of all its weights in each run, and writes them to an event file."""
 
 import tempfile
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf
 
 from benchmarks.known_causes.clock import step
 
 REPORTED = "https://github.com/sherjilozair/char-rnn-tensorflow/issues/112"
 CAUSE = {"host_compute"}
-WHAT = {"lines": {"<<CAUSE": 0}}
+WHAT = {"ops": {"HistogramSummary": 0, "MergeSummary": 0}}
 STEPS = 20
 
-layers = [tf.Variable(tf.random.normal((256, 256)) / 16, name=f"layer{number}") for number in range(4)]
+tf.disable_eager_execution()
+
+
+class Network:
+    def __init__(self, layers, width):
+        x = tf.get_variable("x", initializer=tf.random_normal([64, width]), trainable=False)
+        for number in range(layers):
+            w = tf.get_variable(f"w{number}", initializer=tf.random_normal([width, width], stddev=0.05))
+            tf.summary.histogram(f"w{number}", w)  # <<CAUSE
+            x = tf.nn.relu(tf.matmul(x, w))
+        self.loss = tf.reduce_mean(x)
+        self.train = tf.train.AdamOptimizer().minimize(self.loss)
+        self.summaries = tf.summary.merge_all()
 
 
 def make(slow):
-    writer = tf.summary.create_file_writer(tempfile.mkdtemp())
-
-    @tf.function
-    def train_step(x, number):
-        with tf.GradientTape() as tape:
-            h = x
-            for layer in layers:
-                h = tf.nn.relu(h @ layer)
-            loss = tf.reduce_mean(h)
-        for layer, gradient in zip(layers, tape.gradient(loss, layers), strict=True):
-            layer.assign_sub(1e-3 * gradient)
-        if slow:
-            with writer.as_default(step=number):
-                for layer in layers:
-                    tf.summary.histogram(layer.name, layer)  # <<CAUSE
-        return loss
-
-    x = tf.random.normal((16, 256))
+    network = Network(4, 320)
+    writer = tf.summary.FileWriter(tempfile.mkdtemp())
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
 
     def run(steps):
         for number in range(steps):
             step()
-            train_step(x, tf.constant(number, tf.int64))
+            if slow:
+                _, summary = session.run([network.train, network.summaries])
+                writer.add_summary(summary, number)
+            else:
+                session.run(network.train)
 
     return run
