@@ -106,6 +106,8 @@ export interface Outcome {
   /** How much shorter all steps are together, as a part of 1; null for a single step. */
   all_saved_share: number | null;
   parts: TimedPart[];
+  /** The range of predicted steps in ns; null for few steps. */
+  range: [number, number] | null;
   /** How far off the steps are without a change, as text. */
   drift: string;
 }

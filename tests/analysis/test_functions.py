@@ -260,10 +260,10 @@ def first_runs(*, traced: bool = True) -> Trace:
         ]
         lanes += ["python"] * (4 + traced) + ["tf_Compute/1"]
     table = trace_of(*rows, lanes=lanes).events
-    step = table["start_ns"].to_numpy() // 1000
+    number = table["start_ns"].to_numpy() // 1000
     links = {"produced": "FunctionRun", "consumed": "ExecutorState::Process"}
-    nested = {name: pa.array(step + 1, mask=(table["op"] != op).to_numpy()) for name, op in links.items()}
-    return Trace(table.assign(step=step.astype(np.int32)), nested=pa.table(nested))
+    nested = {name: pa.array(number + 1, mask=(table["op"] != op).to_numpy()) for name, op in links.items()}
+    return Trace(table.assign(step=number.astype(np.int32)), nested=pa.table(nested))
 
 
 def test_tracing_includes_the_first_run_until_it_starts() -> None:

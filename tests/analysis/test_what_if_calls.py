@@ -52,16 +52,34 @@ def test_calls_wait_for_ops_within_threads_that_go_on(
 def test_calls_do_not_wait_for_work_after_their_return() -> None:
     trace = built(
         [
-            _row("FunctionRun", 0, 50, produced=1),
-            _row("ExecutorState::Process", 10, 200, "tf_Compute/1", consumed=1),
-            _row("Add", 12, 40, "tf_Compute/1", "op"),
+            _row("Run", 0, 50),
+            _row("FunctionRun", 5, 15, produced=1),
+            _row("ExecutorState::Process", 20, 200, "tf_Compute/1", consumed=1),
+            _row("Add", 22, 40, "tf_Compute/1", "op"),
             _row("MatMul", 45, 190, "tf_Compute/1", "op"),
         ]
     )
-    found = what_if(trace, ops={"MatMul": 0})
-    assert found.events.loc[found.events["op"] == "FunctionRun", "duration_ns"].tolist() == [50]
-    found = what_if(trace, ops={"Add": 0})
-    assert found.events.loc[found.events["op"] == "FunctionRun", "duration_ns"].tolist() == [22]
+    for op, duration in (("MatMul", 50), ("Add", 32)):
+        found = what_if(trace, ops={op: 0})
+        assert found.events.loc[found.events["op"] == "Run", "duration_ns"].tolist() == [duration]
+
+
+@given(st.integers(1, 1000), st.integers(0, 1000), st.sampled_from([0, 0.5, 1]))
+def test_a_call_that_returns_late_did_not_work(early: int, more: int, factor: float) -> None:
+    """The thread that takes over the work also takes the processor of the one that hands it over."""
+    end = 12 + early + more
+    trace = built(
+        [
+            _row("Run", 0, end + 20),
+            _row("FunctionRun", 5, 12 + early, produced=1),
+            _row("ExecutorState::Process", 10, end + 5, "tf_Compute/1", consumed=1),
+            _row("MatMul", 12, end, "tf_Compute/1", "op"),
+        ]
+    )
+    found = what_if(trace, ops={"MatMul": factor})
+    durations = found.events.set_index("op")["duration_ns"]
+    assert durations["Run"] == pytest.approx(12 + factor * (early + more) + 20, abs=1)
+    assert durations["FunctionRun"] == pytest.approx(7 + factor * early, abs=1)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5])
@@ -70,7 +88,8 @@ def test_free_input_does_not_wait_for_the_pipeline(steps: int) -> None:
     period, rows = 2_000_000, []
     for step in range(steps):
         at = step * period
-        inside, outside = {"step": step}, {"step": -1}
+        inside: dict[str, Any] = {"step": step}
+        outside: dict[str, Any] = {"step": -1}
         rows += [
             _row("train", at, at + 1_600_000, **inside),
             _row("FunctionRun", at + 50_000, at + 100_000, produced=2 * step, **inside),

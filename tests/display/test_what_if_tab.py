@@ -113,3 +113,34 @@ def test_a_large_trace_has_the_reason(
     (block,) = tab(trace, "What if")["blocks"]
     assert block["kind"] == "nothing"
     assert reason in block["text"]
+
+
+@pytest.fixture(scope="module")
+def input_bound() -> tv.Trace:
+    return real_trace(DATA / "cpu_tf215_input.xplane.pb.xz")
+
+
+def test_an_answer_has_the_range_of_steps(input_bound: tv.Trace) -> None:
+    found = what_if.outcome(input_bound, {"subject": "activities", "name": "input", "how": 0})
+    typical = input_bound.what_if(activities={"input": 0}).typical
+    assert len(input_bound.steps) >= 5
+    assert found["range"] == [typical.low_ns, typical.high_ns]
+    assert typical.low_ns <= typical.predicted_ns <= typical.high_ns
+
+
+def test_rows_have_medians_and_name_what_goes_along(input_bound: tv.Trace) -> None:
+    rows = {row[0]: row for row in tab(input_bound, "What if")["blocks"][1]["rows"]}
+    _, predicted, saved, share, along = rows["Input"]
+    times = input_bound.what_if(activities={"input": 0}).times
+    recorded = round(times["recorded_ns"].median())
+    assert predicted == round(times["predicted_ns"].median())
+    assert (saved, share) == (recorded - predicted, pytest.approx(1 - predicted / recorded))
+    assert "waits for input" in along
+
+
+def test_removed_kernels_leave_their_launches() -> None:
+    trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    found = trace.what_if(activities={"device_compute": 0})
+    launches = trace.events["lane"].eq("ops").to_numpy()[found.rows]
+    assert (found.events["duration_ns"] > 0)[launches].any()
+    assert (found.events["duration_ns"] == 0)[found.events["kind"] == "kernel"].all()

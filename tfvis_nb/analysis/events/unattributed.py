@@ -18,7 +18,7 @@ REASON_MEANING = (
     "library: all code on the stack is of installed packages; no stack: none was recorded"
 )
 
-_WAITING = re.compile(r"FunctionRun|SessionRun|KernelAndDeviceFunc::Run|(?:cu|hip)\w*Synchronize")
+WAITING_CALLS = re.compile(r"FunctionRun|SessionRun|KernelAndDeviceFunc::Run|(?:cu|hip)\w*Synchronize")
 """Host rows whose self time is that of ops on other threads, or of a device."""
 
 _OF_ACTIVITY = {"compile": "compiling", "preprocessing": "input pipeline", "input": "input pipeline"}
@@ -32,6 +32,6 @@ def reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
     found = np.where(host, "runtime", "no stack").astype(object)
     for name, reason in _OF_ACTIVITY.items():
         found[host & (done == NUMBER[name])] = reason
-    found[(host & beginning(events["op"], _WAITING)[rows]) | is_kind(events, "sync")[rows]] = WAITING
+    found[(host & beginning(events["op"], WAITING_CALLS)[rows]) | is_kind(events, "sync")[rows]] = WAITING
     found[stack >= 0] = "library"
     return found

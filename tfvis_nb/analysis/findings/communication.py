@@ -213,9 +213,9 @@ def _word(_key: str, figures: Figures) -> Texts:
     return Texts(f"Communication {title}", text, (together if alone else "") + advice)
 
 
-def _hidden(figures: Figures) -> dict[str, Any]:
-    # Without recorded computing nothing shows what communication could hide behind.
-    return {"activities": {"communication": "hidden"}} if figures["computes"] else {}
+def _removed(figures: Figures) -> dict[str, Any]:
+    # Without recorded computing nothing would be left of a step.
+    return {"activities": {"communication": 0}} if figures["computes"] else {}
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -239,6 +239,6 @@ RULE = Rule(
     _measure,
     _summarise,
     below=("late task",),
-    remedy=Remedy("Hidden communication", _hidden),
+    remedy=Remedy("Removing communication", _removed),
     headline=_headline,
 )

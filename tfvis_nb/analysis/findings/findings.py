@@ -8,10 +8,10 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding
-from tfvis_nb.analysis.findings.rule import Rule
+from tfvis_nb.analysis.findings.rule import LEAST_GAIN, Rule
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.findings.table import table_of
-from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, gain
+from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, UNKNOWN, Gain, gain
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.labels import printable
@@ -25,10 +25,11 @@ FIGURES = {
     "share": "Fraction of step time that is lost, from 0 to 1; if several tasks lose time at once, the"
     " largest loss counts. Step time is that of all steps, without a first step that is set apart (see its "
     "finding). NaN for that step and for time outside steps. Shares of several findings can overlap.",
-    "gain": "What removing the cause saves at most, as a fraction of step time: saved_ns / recorded_ns of"
-    " `what_if`, added up over the steps. For time between steps, a fraction of the loop. NaN if the finding"
-    " names no such change, if `what_if` predicts nothing, and for traces of more than"
-    f" {MOST_EVENTS:,} events, which would take too long.",
+    "gain": "What the change that the advice names would save, as a fraction of step time: saved_ns /"
+    " recorded_ns of `what_if`, added up over the steps. Work that stays on a device is never saved. For"
+    " time between steps, a fraction of the loop. NaN if the finding names no such change, if `what_if`"
+    " predicts nothing, if the replay is not trusted (the text has the reason),"
+    f" and for traces of more than {MOST_EVENTS:,} events, which would take too long.",
     "lost_ns": "share times step time, in ns. For time outside steps it is that time, or the wait for input"
     " if that is a problem; for a first step, its excess over the median of the others.",
 }
@@ -109,10 +110,15 @@ def findings(trace: Trace) -> pd.DataFrame:
     one_time = max((largest.get(kind, 0.0) for kind in _ONE_TIME), default=0.0) >= _MUCH_ONE_TIME
     is_atypical = one_time and bool(total) and len(trace.breakdown["step"].unique()) == 1
 
+    gains = {id(finding): _gain(trace, rule, finding) for rule, finding in found}
+
     def level(rule: Rule, finding: Finding) -> str:
         explaining = finding.figures.get("explained_by", ())
         is_explained = any(largest.get(kind, 0.0) >= finding.share / 2 for kind in explaining)
         if is_explained or (is_atypical and rule.kind in _BY_ONE_TIME):
+            return OBSERVATION
+        if gains[id(finding)].share < LEAST_GAIN:
+            # Something else takes as long, so a change would not be noticed.
             return OBSERVATION
         return finding.rated()
 
@@ -136,7 +142,7 @@ def findings(trace: Trace) -> pd.DataFrame:
         return not rule.fatal, level(*pair) != PROBLEM, -lost, below
 
     rows = [
-        _row(rule, finding, total, level(rule, finding), added(rule, finding), _gain(trace, rule, finding))
+        _row(rule, finding, total, level(rule, finding), added(rule, finding), gains[id(finding)])
         for rule, finding in sorted(found, key=rank)
     ]
     return table_of(pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS)))
@@ -149,25 +155,25 @@ def _misleading_label(trace: Trace, step: int) -> str:
     return label if numbers and numbers[-1].lstrip("0") != str(step or "") else ""
 
 
-def _gain(trace: Trace, rule: Rule, finding: Finding) -> float:
+def _gain(trace: Trace, rule: Rule, finding: Finding) -> Gain:
     if "gain" in finding.figures:
-        return float(finding.figures["gain"])
+        return Gain(float(finding.figures["gain"]))
     changes = {} if rule.remedy is None else rule.remedy.changes(finding.figures)
     if not changes or math.isnan(finding.share):
-        return math.nan
+        return Gain(UNKNOWN)
     return gain(trace, changes, rule.of(trace).breakdown["step"].unique())
 
 
 def _row(
-    rule: Rule, finding: Finding, total: int, level: str, added: dict[str, Any], saved: float
+    rule: Rule, finding: Finding, total: int, level: str, added: dict[str, Any], saved: Gain
 ) -> dict[str, Any]:
     figures = finding.figures | added
     lost = finding.lost_ns if math.isnan(finding.share) else round(finding.share * total)
     row: dict[str, Any] = finding._asdict() | {"kind": rule.kind, "lost_ns": lost}
     words = rule.word(finding.id, figures)._asdict()
-    if rule.remedy and not math.isnan(saved):
-        words["text"] += f" {rule.remedy.saves(saved)}"
+    if rule.remedy and (sentence := rule.remedy.saves(saved)):
+        words["text"] += f" {sentence}"
     if "of" in figures:
         words = {name: of_recording(text) for name, text in words.items()}
     row |= {"events": finding.events[:_MAX_EVENTS], "event_count": len(finding.events)}
-    return row | {"level": level, "gain": saved, "figures": figures} | words
+    return row | {"level": level, "gain": saved.share, "figures": figures} | words

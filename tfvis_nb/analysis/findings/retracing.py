@@ -10,6 +10,7 @@ from tfvis_nb.analysis.findings.finding import Finding, longest_events, step_ran
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
+    Remedy,
     Rule,
     Texts,
     Threshold,
@@ -204,4 +205,5 @@ RULE = Rule(
     _measure,
     _summarise,
     "Retracing of functions is",
+    remedy=Remedy("Tracing beforehand", lambda _: {"activities": {"compile": 0}}),
 )

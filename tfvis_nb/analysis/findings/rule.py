@@ -1,9 +1,11 @@
 """A rule measures a cause of slow steps, decides whether to report it, and words the finding."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 from tfvis_nb.analysis.findings.finding import Finding
+from tfvis_nb.analysis.prediction.gain import Gain
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
@@ -53,25 +55,34 @@ class Measurement(NamedTuple):
 
 
 class Remedy(NamedTuple):
-    """A change that removes a cause; a replay of the steps with it shows the most that this saves."""
+    """The change that the advice of a rule names; a replay of the steps with it shows what this saves."""
 
     name: str
     """The subject of a sentence."""
     changes: Callable[[Figures], Mapping[str, Any]]
     """The arguments of `tfvis_nb.analysis.what_if`, for the figures of a finding; none without a replay."""
 
-    def saves(self, gain: float) -> str:
-        """State the share of step time that it saves.
+    def saves(self, gain: Gain) -> str:
+        """State the share of step time that it saves, with its range, or why the replay does not show it.
 
         Examples
         --------
         >>> from tfvis_nb.analysis.findings.rule import Remedy
-        >>> Remedy("Launches that take no time", lambda figures: {"activities": {"launch": 0}}).saves(0.31)
-        'Launches that take no time would save at most 31.0 % of step time.'
+        >>> from tfvis_nb.analysis.prediction.gain import Gain
+        >>> Remedy("Compiling beforehand", lambda figures: {"activities": {"compile": 0}}).saves(Gain(0.31))
+        'Compiling beforehand would save about 31.0 % of step time.'
         """
-        if gain < LEAST_GAIN:
+        if gain.reason is not None:
+            return f"What it would save cannot be predicted, because {gain.reason}."
+        if math.isnan(gain.share):
+            return ""
+        if gain.share < LEAST_GAIN:
             return f"{self.name} would save nothing, as far as the trace shows what waits for what."
-        return f"{self.name} would save at most {step_time(gain)}."
+        between = ""
+        if gain.low < gain.high:
+            low, high = (format_percent(max(share, 0)) for share in (gain.low, gain.high))
+            between = f" ({low} to {high} in most steps)" if low != high else ""
+        return f"{self.name} would save about {step_time(gain.share)}{between}."
 
 
 class Rule(NamedTuple):

@@ -24,8 +24,8 @@ FIGURES: dict[str, str] = {
     "total_ns": "Sum of the durations of its calls, in ns; total_ns of op_statistics.",
     "self_ns": "Sum of the self times of its calls, in ns; self_ns of op_statistics.",
     "tracing_ns": "Time spent tracing it, without the functions traced within it, in ns: from the start of"
-    " the call that traces until its new graph runs, if both are recorded; for JAX also lowering it. NA where a"
-    " call traced it and the time is not recorded.",
+    " the call that traces until its new graph runs, if both are recorded; for JAX also lowering it. NA where"
+    " a call traced it and the time is not recorded.",
     "compiling_ns": "Time in which something was compiled in its calls, on any thread, in ns.",
     "nodes": "Number of nodes of its largest graph; NA where not recorded.",
     "source": "File and line of its definition in your own code, the first three of several functions of one"

@@ -60,14 +60,18 @@ def of_lines(trace: Trace, pattern: str) -> np.ndarray:
 
 
 def of_activities(trace: Trace, name: str) -> np.ndarray:
-    """Return a mask of the events with an activity; see `tfvis_nb.analysis.events.activity.activity`."""
+    """Return a mask of the events that are part of an activity.
+
+    An event nested in another on its thread is part of the higher of their activities, as in the breakdown.
+    """
     if name not in ACTIVITIES[1:]:
         choices = ", ".join(ACTIVITIES[1:])
         raise ValueError(
             Text("no_such_activity", name=name, hint=near(name, ACTIVITIES[1:]), choices=choices)
         )
-    found: np.ndarray = activity(trace) == NUMBER[name]
-    return found
+    found: np.ndarray = backtracker(trace).activity == NUMBER[name]
+    there: bool = (activity(trace) == NUMBER[name]).any()
+    return found if there else np.zeros(len(found), bool)
 
 
 def work_of(trace: Trace, chosen: np.ndarray) -> np.ndarray:

@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
-from tfvis_nb.analysis.prediction.replay import Replayed, unchanged
+from tfvis_nb.analysis.prediction.replay import Altered, Replayed, replay, unchanged
+from tfvis_nb.analysis.prediction.typical import Typical, at_its_fastest, typical
 from tfvis_nb.analysis.steps.step_table import step_table
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.prediction import Change, prediction_metadata, with_recorded_times
@@ -56,6 +57,26 @@ class Predicted(Trace):
     times: pd.DataFrame
     drift: float
     lengthening: float
+    altered: Altered
+
+    @cached_property
+    def typical(self) -> Typical:
+        """The median step: ``recorded_ns``, ``predicted_ns``, ``low_ns`` and ``high_ns`` (float64).
+
+        The range from low to high comes from the steps of the trace. High is the 90 % quantile of the
+        predicted ones. Low is their 10 % quantile or, if it is smaller, their median if all work is as fast
+        as its fastest recording. Both are NaN for fewer than five steps.
+
+        Examples
+        --------
+        >>> from tfvis_nb import Trace, events
+        >>> columns = {"start_ns": [*range(0, 500, 100)], "duration_ns": [50, 60, 40, 55, 70],
+        ...            "step": [*range(5)], "kind": ["op"] * 5, "op": ["MatMul"] * 5, "name": ["a"] * 5}
+        >>> Trace(events.build(columns)).what_if(ops={"MatMul": 0.5}).typical
+        Typical(recorded_ns=55.0, predicted_ns=27.0, low_ns=20.0, high_ns=32.4)
+        """
+        fastest = replay(self.recorded, at_its_fastest(self.recorded, self.altered))
+        return typical(self.times, step_times(self.recorded, fastest)[0])
 
     @cached_property
     def steps(self) -> pd.DataFrame:

@@ -13,7 +13,6 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
-from tfvis_nb.analysis.events.traced_calls import traced_calls
 from tfvis_nb.analysis.prediction.changed_events import OF_OPS, SELECTORS, names_of, with_nested, work_of
 from tfvis_nb.analysis.prediction.gpu_speed import gpu_factors
 from tfvis_nb.analysis.prediction.on_time import early_factors
@@ -69,8 +68,9 @@ def what_if(
         ``train.py:12``. A factor of 0 removes it, with the calls that launch it and the time before its
         start.
     activities
-        Likewise by activity. ``{"launch": 0}`` makes launches free, including the time from a launch to its
-        kernel. ``{"input": 0}`` makes input free: no step waits for it. ``{"communication": "hidden"}`` hides
+        Changed activities: all events that count as one on the critical path. Calls that launch work of a
+        device stay. ``{"launch": 0}`` makes launches free, including the time from a launch to its kernel.
+        ``{"input": 0}`` makes input free: no step waits for it. ``{"communication": "hidden"}`` hides
         communication; its factor also applies to the time from the end of an op until its tensor is sent.
         ``{"compile": 0}`` removes tracing and the preparation of new graphs, but not their first run.
         ``h2d``, ``d2h`` and ``d2d`` are copies.
@@ -123,6 +123,7 @@ def what_if(
     if latest > LATEST_NS or (replayed.end - replayed.start)[times.counts].sum() > MOST_IN_ALL:
         raise ValueError(Text("predicted_too_long"))
     found = predicted_trace(trace, replayed, _listed(changes, on_time))
+    found.altered = altered
     if found.drift > MOST_DRIFT:
         raise ValueError(Text("replay_drifts", drift=format_percent(found.drift)))
     if found.lengthening > MOST_DRIFT and not altered.adds_work:
@@ -182,16 +183,14 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
             if not chosen.any():
                 hint = near(name, names_of(trace, subject))
                 raise ValueError(Text("nothing_to_change", subject=subject, name=name, hint=hint))
+            if subject != "activities":
+                chosen = with_nested(trace, chosen)
             if how == HIDDEN:
-                altered.hidden[with_nested(trace, chosen)] = True
+                altered.hidden[chosen] = True
                 continue
             if how == ON_GPU:
                 altered.factor[:] *= gpu_factors(trace, chosen, name)
                 continue
-            chosen = with_nested(trace, chosen)
-            if (subject, name) == ("activities", "compile"):
-                # What these events enclose also runs in calls that do not trace.
-                chosen |= traced_calls(trace).rows
             altered.factor[chosen] *= how
             if subject == "activities":
                 lags = np.isin(table.kind, [KIND[kind] for kind in _LAGS.get(name, ())])
@@ -200,9 +199,10 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
                 altered.lag_factor[lags] *= how
                 if name == "input" and not how:
                     altered.met[:] |= later & chosen[table.target] & ~chosen[table.source]
-            if not how and name != "launch":
+            if not how and subject != "activities":
                 chosen |= _around(trace, chosen)
                 altered.factor[chosen] = 0
+            if not how and (subject, name) != ("activities", "launch"):
                 altered.lag_factor[chosen[table.target]] = 0
     if on_time is not None:
         early = early_factors(trace, on_time)

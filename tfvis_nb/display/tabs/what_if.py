@@ -31,7 +31,17 @@ _DEFINITION = (
     "A replay of the recorded work in which something takes longer or shorter: each event starts as soon as"
     " what it depends on allows. trace.what_if does the same in Python, and takes several changes at once."
 )
-_SAVING = "Predicted, for all steps together. Activities whose absence saves nothing are not listed."
+_SAVING = (
+    "Predicted medians of all steps. Each row removes one activity; the calls that launch it stay."
+    " Activities whose absence saves nothing are not listed."
+)
+_GOES_ALONG = {
+    "launch": "time from a launch to its kernel",
+    "communication": "time until a tensor is sent",
+    "input": "waits for input",
+    "compile": "preparation of new graphs",
+}
+"""Waits that end with an activity."""
 _SUBJECTS = {
     "activities": "Activity",
     "ops": "Op type",
@@ -41,10 +51,11 @@ _SUBJECTS = {
     ON_TIME: "Task on time",
 }
 _COSTS = [
-    TableColumn("activity", "Activity", "text", "The activity removed, with the calls that launch it."),
-    TableColumn("predicted_ns", "Predicted", "ns", "Predicted duration of all steps without it, in ns."),
-    TableColumn("saved_ns", "Saved", "ns", "Recorded minus predicted duration of all steps, in ns."),
-    TableColumn("saved_share", "% saved", "share", "Saved / recorded duration of all steps, from 0 to 1."),
+    TableColumn("activity", "Activity", "text", "The activity removed."),
+    TableColumn("predicted_ns", "Predicted", "ns", "Predicted median step without it, in ns."),
+    TableColumn("saved_ns", "Saved", "ns", "Recorded minus predicted median step, in ns."),
+    TableColumn("saved_share", "% saved", "share", "Saved / recorded median step, from 0 to 1."),
+    TableColumn("along", "Removed with it", "text", "What else the row removes: nested work, and waits."),
 ]
 
 
@@ -99,6 +110,7 @@ def _outcome(trace: Trace, found: Predicted) -> dict[str, Any]:
         "parts": [
             {"name": part.removesuffix("_ns"), "ns": int(parts[part])} for part in PARTS if parts[part]
         ],
+        "range": None if np.isnan(found.typical.low_ns) else [found.typical.low_ns, found.typical.high_ns],
         "drift": format_percent(found.drift),
     }
 
@@ -166,12 +178,25 @@ def _costs(trace: Trace) -> dict[str, Any]:
     """Tabulate the steps without each of the activities whose removal saves time."""
     rows = []
     for name in _activities(trace):
-        times, *_ = step_times(trace, replay(trace, requested(trace, {"activities": {name: 0}})))
-        recorded, predicted = (int(times[column].sum()) for column in ("recorded_ns", "predicted_ns"))
+        altered = requested(trace, {"activities": {name: 0}})
+        times, *_ = step_times(trace, replay(trace, altered))
+        recorded, predicted = (round(times[column].median()) for column in ("recorded_ns", "predicted_ns"))
         if recorded > predicted:
             saved = recorded - predicted
-            rows.append((activity_label(name), predicted, saved, saved / recorded))
+            along = _along(trace, name, altered.factor == 0)
+            rows.append((activity_label(name), predicted, saved, saved / recorded, along))
     found = pd.DataFrame(rows, columns=[column.name for column in _COSTS])
     found = found.sort_values("saved_ns", ascending=False, kind="stable")
     reason = "" if rows else Text("no_activity_saves")
     return table("Steps without an activity", found, _COSTS, definition=_SAVING, reason=reason)
+
+
+def _along(trace: Trace, name: str, removed: np.ndarray) -> str:
+    """Name the other activities whose nested events go along with one, and the waits for it."""
+    numbers = np.bincount(activity(trace)[removed], minlength=len(ACTIVITIES))
+    others = {*ACTIVITIES} - {name, *_NO_WORK} if name != "runtime" else set()
+    nested = [
+        activity_label(other).lower() for other in ACTIVITIES if other in others and numbers[NUMBER[other]]
+    ]
+    parts = [f"nested {' and '.join(nested)}"] if nested else []
+    return ", ".join([*parts, *([_GOES_ALONG[name]] if name in _GOES_ALONG else [])])
