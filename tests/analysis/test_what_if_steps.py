@@ -8,6 +8,7 @@ import pytest
 
 from tests.real_traces import DATA, real_trace
 from tests.support.h200_traces import read_h200
+from tests.support.made_steps import built, op
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import what_if
@@ -28,6 +29,40 @@ def test_steps_with_pauses_between_them_change_as_one_alone_does(change: dict[st
     found = what_if(Trace(table), activities=change).times
     (alone,) = what_if(Trace(one.events), activities=change).times["predicted_ns"]
     assert found["predicted_ns"].to_numpy() == pytest.approx(alone, rel=0.02)
+
+
+def test_a_task_on_time_is_so_in_every_step() -> None:
+    """Each step starts when the one before it ends, so what one saves moves all later ones."""
+    task = "/job:worker/replica:0/task:{}"
+    rows = [
+        op(f"{name}{number}", 200 * step + start, length, *inputs, step=step, **more)
+        for step in range(6)
+        for number, work in ((0, 40), (1, 160))
+        for more in ({"task": task.format(number), "device": f"{task.format(number)}/device:CPU:0"},)
+        for name, start, length, inputs in (
+            ("first", 0, 10, []),
+            ("work", 10, work - 10, [f"first{number}"]),
+        )
+    ]
+    rows += [
+        op(
+            "reduce",
+            200 * step + work,
+            180 - work,
+            f"work{number}",
+            step=step,
+            task=task.format(number),
+            device=f"{task.format(number)}/device:CPU:0",
+            kind="collective",
+            op="CollectiveReduceV2",
+            lane="collective",
+        )
+        for step in range(6)
+        for number, work in ((0, 40), (1, 160))
+    ]
+    found = what_if(built(rows), on_time="worker 1").times
+    assert found["recorded_ns"].tolist() == [180] * 6
+    assert found["predicted_ns"].tolist() == pytest.approx([60] * 6, abs=2)
 
 
 @pytest.mark.collection(*(f"h200/mwms_straggler_worker{number}.xplane.pb" for number in range(2)))

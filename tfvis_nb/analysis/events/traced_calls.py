@@ -45,8 +45,8 @@ def function_calls(trace: Trace) -> np.ndarray:
 
 def graph_buildings(trace: Trace) -> np.ndarray:
     """Return a mask of the events that build the graph of a ``tf.function``."""
-    building = map_categories(trace.events["op"], lambda op: op == BUILDING)
-    return is_kind(trace.events, "host") & building & ~function_calls(trace)
+    found: np.ndarray = map_categories(trace.events["op"], lambda op: op == BUILDING)
+    return found & is_kind(trace.events, "host") & ~function_calls(trace)
 
 
 @per_trace

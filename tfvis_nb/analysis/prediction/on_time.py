@@ -37,6 +37,12 @@ def early_factors(trace: Trace, task: str) -> np.ndarray:
     factor = early()
     guess = replay(trace, no_change(trace)._replace(factor=factor, lag_factor=factor[lag_target]))
     side = np.where(arrived == times.start[event], guess.start[event], guess.end[event])
-    gained = (arrived - int(times.start[0]) - side).clip(1)
+    gained = arrived - int(times.start[0]) - side
+    # What earlier steps gain moves this one as a whole.
+    begins = pd.DataFrame(
+        {"recorded": times.start - int(times.start[0]), "guess": guess.start, "step": times.step}
+    )
+    begins = begins[times.counts].groupby("step").min().reindex(worst.index)
+    gained = (gained - (begins["recorded"] - begins["guess"]).to_numpy()).clip(1)
     factors = (1 - (1 - factors) * worst["sole_wait_ns"] / gained).clip(0, 1)
     return early()
