@@ -43,7 +43,7 @@ class Claim(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """The predicted repair and the measured one, as times of a step in ms."""
+    """The predicted repair and the measured one, as times of a step in ms, each of the quickest recording."""
 
     refused: str
     """Why nothing is predicted."""
@@ -73,7 +73,7 @@ class Judged(NamedTuple):
     line_by_finding: bool
     """Whether the cause's finding names them."""
     wall_ms: tuple[float, float]
-    """An untraced step of both variants."""
+    """An untraced step of both variants, in the quickest stretch."""
     prediction: Prediction | None
     comparison: Claim | None
     separated: bool
@@ -133,6 +133,8 @@ def judged(name: str, folder: Path) -> Judged | None:
             f"{Path(file).name}:{line}" for file, line in zip(first["file"], first["line"], strict=True)
         )
     walls = [np.concatenate(run.untraced or [run.traced]) for run in (slow, fixed)]
+    of_variant = [[run for key, run in runs.items() if key[0] == variant] for variant in VARIANTS]
+    quickest = [min(own, key=lambda run: _step_ms(program, run.trace)).trace for own in of_variant]
     return Judged(
         program,
         str(findings["id"].iloc[0]) if len(findings) else "",
@@ -140,8 +142,8 @@ def judged(name: str, folder: Path) -> Judged | None:
         lines,
         not slow.places.isdisjoint(lines),
         by_finding,
-        (_typical(program, walls[0]) * 1e3, _typical(program, walls[1]) * 1e3),
-        _predicted(program, slow.trace, fixed.trace) if program.what is not None else None,
+        (_wall_ms(program, of_variant[0]), _wall_ms(program, of_variant[1])),
+        _predicted(program, *quickest) if program.what is not None else None,
         None if program.is_healthy else _compared(slow, fixed),
         bool(walls[0].min() > walls[1].max() or walls[0].max() < walls[1].min()),
         problems,
@@ -163,7 +165,16 @@ def _read(program: Program, variant: str, repeat: int, folder: Path) -> Recordin
 
 def _typical(program: Program, times: np.ndarray) -> float:
     """Return the time that a quarter of the steps stay below: other programs make steps only longer."""
-    return float(times.mean() if program.every > 1 else np.quantile(times, 0.25))
+    return float(times.mean() if program.every > 1 else np.quantile(times, 0.25)) if len(times) else np.nan
+
+
+def _wall_ms(program: Program, runs: list[Recording]) -> float:
+    """Return an untraced step of the quickest stretch, as other programs may slow down a whole process."""
+    return min(_typical(program, times) for run in runs for times in run.untraced or [run.traced]) * 1e3
+
+
+def _step_ms(program: Program, trace: tv.Trace) -> float:
+    return _typical(program, trace.steps.loc[trace.steps["step"] != NO_STEP, "duration_ns"].to_numpy()) / 1e6
 
 
 def _named_lines(cause: pd.DataFrame) -> tuple[str, ...]:
@@ -190,11 +201,8 @@ def _predicted(program: Program, slow: tv.Trace, fixed: tv.Trace) -> Prediction:
         times = slow.what_if(**(program.what or {})).times
     except ValueError as refused:
         return Prediction(str(refused))
-    twin = fixed.steps.loc[fixed.steps["step"] != NO_STEP, "duration_ns"]
-    if not len(times) or not len(twin):
-        return Prediction("The trace has no steps")
-    found = [_typical(program, one.to_numpy()) / 1e6 for one in (times.recorded_ns, times.predicted_ns, twin)]
-    return Prediction("", *found)
+    found = [_typical(program, one.to_numpy()) / 1e6 for one in (times.recorded_ns, times.predicted_ns)]
+    return Prediction("", *found, _step_ms(program, fixed))
 
 
 def _compared(first: Recording, second: Recording) -> Claim:
