@@ -7,10 +7,10 @@ from benchmarks.known_causes.clock import step
 REPORTED = "https://github.com/ybkscht/EfficientPose/issues/38"
 CAUSE = {"input_bound.all", "between_steps"}
 WHAT = {"activities": {"input": 0}}
-STEPS = 20
+STEPS = 50
 
 files = [
-    tf.io.encode_png(tf.cast(tf.random.uniform((256, 256, 3), 0, 255, tf.int32), tf.uint8)).numpy()
+    tf.io.encode_png(tf.cast(tf.random.uniform((400, 400, 3), 0, 255, tf.int32), tf.uint8)).numpy()
     for _ in range(8)
 ]
 
