@@ -70,6 +70,7 @@ def named(trace: Trace) -> list[str]:
         ("host", "tf.function-graph_building", CPU, "python", "compile"),
         ("host", "backend_compile_and_load", CPU, "python", "compile"),
         ("host", "PjRtCApiClient::CompileAndLoad", CPU, "python", "compile"),
+        ("host", "TaskDispatcher::dispatch", CPU, "tf_xla-cpu-codegen/1", "compile"),
         ("host", "PjRtCApiCompiler::BufferFromHostBuffer", CPU, "python", "runtime"),
         ("host", "XLA Modules", "/device:TPU:0", "XLA Modules", "none"),
     ],

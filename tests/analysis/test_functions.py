@@ -245,29 +245,30 @@ def test_the_finding_names_the_argument_and_the_time() -> None:
     assert row["events"] == [3, 5, 7]
 
 
-def first_runs(*, traced: bool = True) -> Trace:
+def first_runs(*, traced: bool = True, run: str = "FunctionRun") -> Trace:
     """Make two steps that call a function: 10 ns before tracing, 40 tracing, 30 preparing, 20 running."""
     rows, lanes = [], []
     for step in range(2):
-        at, run = 1000 * step, 85 if traced else 5
+        at, ready = 1000 * step, 85 if traced else 5
         rows += [
-            call("f", at, run + 30, traced=traced, count=step + 2),
+            call("f", at, ready + 30, traced=traced, count=step + 2),
             *([building(at + 10, 40)] if traced else []),
-            ("EagerLocalExecute", at + run - 3 - 30 * traced, 30 * traced + 25, ""),
-            ("KernelAndDeviceFunc::Run", at + run - 2, 24, ""),
-            ("FunctionRun", at + run, 20, ""),
-            ("ExecutorState::Process", at + run + 5, 10, ""),
+            ("EagerLocalExecute", at + ready - 3 - 30 * traced, 30 * traced + 25, ""),
+            ("KernelAndDeviceFunc::Run", at + ready - 2, 24, ""),
+            (run, at + ready, 20, ""),
+            ("ExecutorState::Process", at + ready + 5, 10, ""),
         ]
         lanes += ["python"] * (4 + traced) + ["tf_Compute/1"]
     table = trace_of(*rows, lanes=lanes).events
     number = table["start_ns"].to_numpy() // 1000
-    links = {"produced": "FunctionRun", "consumed": "ExecutorState::Process"}
+    links = {"produced": run, "consumed": "ExecutorState::Process"}
     nested = {name: pa.array(number + 1, mask=(table["op"] != op).to_numpy()) for name, op in links.items()}
     return Trace(table.assign(step=number.astype(np.int32)), nested=pa.table(nested))
 
 
-def test_tracing_includes_the_first_run_until_it_starts() -> None:
-    trace = first_runs()
+@pytest.mark.parametrize("run", ["FunctionRun", "CpuExecutable::ExecuteAsyncOnStream"])
+def test_tracing_includes_the_first_run_until_it_starts(run: str) -> None:
+    trace = first_runs(run=run)
     assert figures(functions(trace), "name", "traces", "tracing_ns") == {"f": (2, 170)}
     assert trace.breakdown["compile_ns"].tolist() == [85] * len(trace.breakdown)
     row = trace.findings.set_index("id").loc["retracing"]

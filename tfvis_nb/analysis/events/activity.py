@@ -75,6 +75,8 @@ _COMPILING = re.compile(r"compil|graph_building|PTX->CUBIN|lower_sharding|Optimi
 _FUNCTION = re.compile(r"__(?:inference|forward|backward)_|PjitFunction\(|:XLA GPU module")
 """Runs of functions, whose names are chosen by users."""
 _HANDED_OVER = re.compile(r"\w+Compiler::BufferFromHostBuffer")
+_CODEGEN_LANE = re.compile(r"tf_xla-cpu-(?:llvm-)?codegen")
+"""Threads on which XLA generates code."""
 _PIPELINE_LANE = re.compile(r"tf_data_")
 _NEXT_INPUT = re.compile(r"IteratorGetNext\w*::DoCompute")
 _WRAPPER = re.compile(r"Eager(?:Local|Kernel)?Execute|FunctionRun|SessionRun|ProfilerStep")
@@ -125,7 +127,7 @@ def activity(trace: Trace) -> np.ndarray:
     found[(is_op & on_accelerator) | (is_host & (frame | beginning(op, _LAUNCH)))] = NUMBER["launch"]
     # The rows in which JAX's compile client takes arguments also name a compiler.
     compiles = containing(op, _COMPILING) & ~beginning(op, _HANDED_OVER) & ~containing(op, _FUNCTION)
-    found[on_host & compiles] = NUMBER["compile"]
+    found[on_host & (compiles | beginning(lane, _CODEGEN_LANE))] = NUMBER["compile"]
     found[on_host & (beginning(lane, _PIPELINE_LANE) | (is_host & beginning(op, PIPELINE)))] = NUMBER[
         "preprocessing"
     ]

@@ -2,7 +2,8 @@
 
 TensorFlow only records an event for building the graph. Before that, the call looks for a graph that fits its
 arguments. After it, the first run places and optimizes the new graph (``EagerLocalExecute`` until
-``FunctionRun`` in TensorFlow 2.15 to 2.21), which can take as long as building it.
+``FunctionRun`` in TensorFlow 2.15 to 2.21), which can take as long as building it. With ``jit_compile`` the
+graph becomes a program of XLA, of whose compilation only a part is recorded.
 """
 
 import re
@@ -19,7 +20,8 @@ CALL_MARK = "tf_function_call="
 """Marks the calls of functions in their details."""
 BUILDING = "tf.function-graph_building"
 
-_RUN = re.compile(r"FunctionRun$")
+_RUN = re.compile(r"FunctionRun$|(?:\[\d+\] )?\w+Executable::Execute")
+"""Runs of graphs, and of programs of XLA."""
 
 
 class TracedCalls(NamedTuple):
