@@ -104,7 +104,7 @@ def test_a_notebook_shows_the_full_texts_of_findings() -> None:
         assert all(html.escape(unbroken(words)) in text for words in trace.findings[name])
     part = trace.findings[["title", "share"]]
     assert "<table" in shown(part)
-    assert "No dominant bottleneck" in shown(_steps([5]).findings)
+    assert "No dominant bottleneck" in shown(_steps([5], first="host").findings)
 
 
 def test_the_lines_that_take_most_are_named() -> None:
@@ -134,3 +134,21 @@ def test_a_step_in_which_mostly_nothing_was_recorded_has_a_headline_of_its_own()
     assert Trace(events.build(columns)).overview["headline"] == (
         "The step takes 100 ns; nothing was recorded in 81.0 % of it. The trace has no GPU kernels."
     )
+
+
+def test_training_and_evaluation_have_medians_of_their_own() -> None:
+    durations = [10, 40] * 6 + [10, 90]
+    trace = _steps(durations)
+    trace.step_labels = {step: f"{'test' if step % 2 else 'train'} {step // 2}" for step in range(14)}
+    overview = trace.overview
+    assert [(one["kind"], one["count"], one["median_ns"]) for one in overview["kinds"]] == [
+        ("test", 7, 40),
+        ("train", 7, 10),
+    ]
+    assert overview["steps"]["median_ns"] == 40
+    assert overview["headline"].startswith("The median test step takes 40 ns")
+    lines = {line.term: line.value for line in overview_lines(overview)}
+    assert lines["Other steps"] == "10 ns median, 7 train steps"
+    slow = trace.findings.query("kind == 'slow steps'")
+    assert [figures["steps"] for figures in slow["figures"]] == [[13]]
+    assert _steps(durations).overview["kinds"] == []

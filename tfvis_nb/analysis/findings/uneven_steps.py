@@ -9,6 +9,7 @@ from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, step_range,
 from tfvis_nb.analysis.findings.rule import Figures, Texts, step_name
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.other_steps import OtherSteps
+from tfvis_nb.analysis.steps.slow_steps import main_steps
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
@@ -21,8 +22,9 @@ def uneven_steps(trace: Trace, fraction: float) -> Finding | None:
 
     Long ones take `SLOW_STEP_RATIO` times as long as every short one, or more. A first step is left out.
     """
-    every = step_times(trace)
+    every, main = step_times(trace), main_steps(trace)["step"]
     table = every.iloc[0 if isinstance(trace, OtherSteps) else 1 :]
+    table = table[table.index.isin(main)]
     number, took = table.index.to_numpy(np.int64), table["duration_ns"].to_numpy(np.int64)
     short_ns = int(np.sort(took)[int(fraction * len(took))])
     long, short = took >= SLOW_STEP_RATIO * short_ns, took <= short_ns

@@ -12,6 +12,7 @@ from tfvis_nb.analysis.findings.out_of_memory import RULE as OUT_OF_MEMORY
 from tfvis_nb.analysis.findings.out_of_memory import ended
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
+from tfvis_nb.analysis.overview.lines import kind_label
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
@@ -108,7 +109,8 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     steps, first, middle = facts["steps"], facts["first_step"], facts["median_step"]
     tasks = [task["parts"] for task in middle["tasks"]]
     busiest = min(tasks, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
-    subject, typical = "The step" if steps["count"] == 1 else "The median step", steps
+    kind = kind_label(facts["kinds"][0]) if facts["kinds"] else ""
+    subject, typical = "The step" if steps["count"] == 1 else f"The median {kind}step", steps
     if is_set_apart(first):
         typical = first
     median = format_duration(typical["median_ns"])

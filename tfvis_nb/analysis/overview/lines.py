@@ -24,6 +24,7 @@ _APART = 0.05
 """By which share of a step the interval between starts has to differ to be worth a figure."""
 _WORTH_A_LINE = 0.01
 """The share of the loop from which time between steps has a line."""
+_MOST_KINDS = 3
 _MOST_DEVICES = 4
 _MOST_PARTS = 4
 _MOST_ALLOCATORS = 3
@@ -75,14 +76,26 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
         values.append(f"{format_duration(steps['interval_ns'])} from start to start")
     if steps["p95_ns"] is not None:
         values.append(f"{format_duration(steps['p95_ns'])} p95")
+    kinds = facts["kinds"]
     count = f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}"
+    if kinds:
+        count = f"{kinds[0]['count']:,} {kind_label(kinds[0])}steps"
     values.append("no steps marked" if facts["undivided"] else count)
     lines = [Line(STEP_TIME[0], (", ".join(values),), STEP_NS)]
+    for kind in kinds[1 : 1 + _MOST_KINDS]:
+        value = f"{format_duration(kind['median_ns'])} median, {kind['count']:,} {kind_label(kind)}steps"
+        lines.append(Line("Other steps", (value,), "Steps of another kind, by their labels without numbers."))
     if first is not None:
         value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
         about = "A first step includes one-time work such as tracing, compiling and filling buffers."
         lines.append(Line("First step", (value,), about))
     return lines
+
+
+def kind_label(kind: Mapping[str, Any]) -> str:
+    """Return the name of a kind of steps and a space, or an empty text."""
+    name = printable(kind["kind"], _LONGEST_NAME)
+    return f"{name} " if name else ""
 
 
 def _device_lines(facts: Mapping[str, Any]) -> list[Line]:

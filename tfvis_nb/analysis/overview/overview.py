@@ -22,7 +22,7 @@ from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.steps.outside_steps import outside_steps
-from tfvis_nb.analysis.steps.slow_steps import median_step, slow_first_step
+from tfvis_nb.analysis.steps.slow_steps import main_steps, median_step, slow_first_step, step_kinds
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.labels import printable
@@ -33,6 +33,8 @@ from tfvis_nb.events import NO_STEP
 FIGURES: dict[str, str] = {
     "headline": "One or two sentences: how busy the devices were, and the first problem or what they waited"
     " for most.",
+    "kinds": "The kinds of steps if there are several, such as train and test, the one with the most time"
+    " first: kind, count, median_ns and sum_ns. The median step is of the first kind.",
     "steps.median_ns": "Median of the durations of the steps, in ns: of an even number the mean of the two in"
     " the middle.",
     "steps.interval_ns": "Median of the intervals, each from the start of a step to the start of the next, in"
@@ -109,10 +111,10 @@ def overview(trace: Trace) -> Overview:
     Returns
     -------
     Overview
-        A mapping with the keys ``headline``, ``steps``, ``undivided``, ``first_step``, ``median_step``,
-        ``phases``, ``clocks``, ``devices``, ``outside``, ``host_ns``, ``top_ops``, ``top_lines``,
-        ``memory`` and ``notes``, as in `FIGURES`: times in ns, sizes in bytes, shares from 0 to 1, None for
-        unknown values.
+        A mapping with the keys ``headline``, ``steps``, ``kinds``, ``undivided``, ``first_step``,
+        ``median_step``, ``phases``, ``clocks``, ``devices``, ``outside``, ``host_ns``, ``top_ops``,
+        ``top_lines``, ``memory`` and ``notes``, as in `FIGURES`: times in ns, sizes in bytes, shares from 0 to
+        1, None for unknown values.
 
     Examples
     --------
@@ -130,6 +132,7 @@ def overview(trace: Trace) -> Overview:
     facts: dict[str, Any] = {
         "headline": "",
         "steps": _steps(trace),
+        "kinds": _kinds(trace),
         "undivided": is_undivided(trace),
         "first_step": _first_step(trace),
         "phases": horovod_phases(trace)[:_TOP],
@@ -147,17 +150,30 @@ def overview(trace: Trace) -> Overview:
 
 
 def _steps(trace: Trace) -> dict[str, Any]:
-    steps = trace.steps[trace.steps["step"] != NO_STEP]
+    every, steps = trace.steps[trace.steps["step"] != NO_STEP], main_steps(trace)
     duration, start = (np.sort(steps[name].to_numpy(np.int64)) for name in ("duration_ns", "start_ns"))
     count = len(duration)
     known = count >= _FEWEST_FOR_P95
     return {
-        "count": count,
+        "count": len(every),
         "median_ns": int(np.median(duration)) if count else None,
         "interval_ns": int(np.median(np.diff(start))) if count > 1 else None,
         "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
-        "sum_ns": int(duration.sum()),
+        "sum_ns": int(every["duration_ns"].sum()),
     }
+
+
+def _kinds(trace: Trace) -> list[dict[str, Any]]:
+    kinds = step_kinds(trace)
+    steps = trace.steps[trace.steps["step"] != NO_STEP]
+    if not kinds.any():
+        return []
+    groups = steps["duration_ns"].groupby(kinds.to_numpy(object), sort=False)
+    found = [
+        {"kind": str(kind), "count": len(took), "median_ns": int(took.median()), "sum_ns": int(took.sum())}
+        for kind, took in groups
+    ]
+    return sorted(found, key=lambda one: -one["sum_ns"])
 
 
 def _first_step(trace: Trace) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Compare each step with the median one: its extra time, the extra work of its devices, and the cause."""
+"""Compare each step with the median one of its kind: its extra time, its devices' extra work, the cause."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median_low
@@ -26,8 +26,9 @@ from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "duration_ns": STEP_NS,
-    "median_step": "Number of the step of median duration: for an even number of steps the shorter of the "
-    "two in the middle, for several equally long steps the first.",
+    "median_step": "Number of the step of median duration among those of its kind: for an even number of "
+    "steps the shorter of the two in the middle, for several equally long steps the first. Steps are of a "
+    "kind if their labels differ only in numbers, such as train and test, and if two kinds have three steps.",
     "excess_ns": "duration_ns minus the duration of the median step, in ns.",
     "ratio": "duration_ns / the duration of the median step, which is a step of the trace. The median of "
     "all durations, which a list of steps may divide by, lies between two of them if their number is "
@@ -72,18 +73,45 @@ _COLUMNS = {
 }
 
 
+@per_trace
+def step_kinds(trace: Trace) -> pd.Series:
+    """Return the kind of each step, such as ``train``, indexed by step; empty texts for a single kind.
+
+    It is the label without numbers. A kind has at least `_FEWEST` steps; files of a few steps are no kinds.
+    """
+    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
+    labels = steps["label"].astype(object).fillna("").astype(str)
+    kinds = labels.str.replace(r"[\s#_]*\d+", "", regex=True).to_numpy(object)
+    if (pd.Series(kinds).value_counts() >= _FEWEST).sum() < 2:
+        kinds = np.full(len(kinds), "", object)
+    return pd.Series(kinds, index=pd.Index(steps["step"].to_numpy(np.int64), name="step"))
+
+
+def main_steps(trace: Trace) -> pd.DataFrame:
+    """Return the rows of ``trace.steps`` of the kind that takes the most time."""
+    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
+    kinds = step_kinds(trace).to_numpy(object)
+    if not len(steps):
+        return steps
+    most = steps["duration_ns"].groupby(kinds, sort=False).sum().idxmax()
+    return steps[kinds == most]
+
+
 @validate_input
 def median_step(trace: Trace) -> int | None:
-    """Return the number of the step of median duration; None without steps.
+    """Return the number of the step of median duration, of the kind that takes most time; None without steps.
 
     For an even number of steps it is the shorter of the two in the middle; of several equal ones, the first.
     It is a real step, so that differences to it add up.
     """
-    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
-    if steps.empty:
-        return None
-    order = np.argsort(steps["duration_ns"].to_numpy(np.int64), kind="stable")
-    return int(steps["step"].to_numpy()[order[(len(steps) - 1) // 2]])
+    steps = main_steps(trace)
+    return None if steps.empty else int(steps["step"].to_numpy()[_middle(steps["duration_ns"])])
+
+
+def _middle(duration: pd.Series) -> int:
+    """Return the index of the median duration; the lower one of two, the first of equal ones."""
+    order = np.argsort(duration.to_numpy(np.int64), kind="stable")
+    return int(order[(len(duration) - 1) // 2])
 
 
 class FirstStep(NamedTuple):
@@ -135,12 +163,16 @@ def slow_first_step(trace: Trace) -> FirstStep | None:
     if why_no_first_step(trace):
         return None
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
+    kinds = step_kinds(trace).to_numpy(object)
     duration = steps["duration_ns"].to_numpy(np.int64)
-    first, median = int(duration[0]), int(np.median(duration[1:]))
+    others = duration[1:][kinds[1:] == kinds[0]]
+    if len(others) < _FEWEST - 1:
+        return None
+    first, median = int(duration[0]), int(np.median(others))
     if first < SLOW_STEP_RATIO * median:
         return None
     share = (first - median) / max(int(duration.sum()), 1)
-    return FirstStep(int(steps["step"].iloc[0]), first, median, len(steps) - 1, share)
+    return FirstStep(int(steps["step"].iloc[0]), first, median, len(others), share)
 
 
 @validate_input
@@ -177,26 +209,29 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
     [[0, -14, False, 'MatMul', -9], [1, 0, False, '', <NA>], [2, 31, True, 'Add', 45]]
     """
     table = trace.steps[trace.steps["step"] != event_table.NO_STEP].reset_index(drop=True)
-    middle = median_step(trace)
-    if middle is None:
+    if table.empty:
         return cannot_say(_COLUMNS, Text("no_steps"))
     if len(table) < 2:
         return cannot_say(_COLUMNS, Text("one_step"))
     table = table[["step", "label", "duration_ns"]].astype({"step": "int64"})
-    base = int(np.flatnonzero(table["step"] == middle)[0])
+    kinds, _ = pd.factorize(step_kinds(trace).to_numpy(object))
     took = table["duration_ns"].to_numpy(np.int64)
-    table["median_step"] = middle
+    base = np.zeros(len(table), np.int64)
+    for kind in range(kinds.max() + 1):
+        rows = np.flatnonzero(kinds == kind)
+        base[rows] = rows[_middle(table["duration_ns"].iloc[rows])]
+    table["median_step"] = table["step"].to_numpy()[base]
     table["excess_ns"] = took - took[base]
-    table["ratio"] = _ratio(took, int(took[base]))
+    table["ratio"] = _ratio(took, took[base])
     table["slow"] = table["ratio"] >= SLOW_STEP_RATIO
-    _add_work(table, trace)
+    _add_work(table, trace, kinds)
     _add_activity(table, trace, base)
     _add_op(table, trace, base)
     return table[list(_COLUMNS)]
 
 
-def _ratio(value: np.ndarray, base: int) -> np.ndarray:
-    return value / base if base > 0 else np.full(len(value), np.nan)
+def _ratio(value: np.ndarray, base: np.ndarray) -> np.ndarray:
+    return np.divide(value, base, out=np.full(len(value), np.nan), where=base > 0)
 
 
 def _step_rows(table: pd.DataFrame, trace: Trace) -> np.ndarray:
@@ -206,10 +241,10 @@ def _step_rows(table: pd.DataFrame, trace: Trace) -> np.ndarray:
     return np.where(step == event_table.NO_STEP, len(table), np.searchsorted(numbers, step))
 
 
-def _add_work(table: pd.DataFrame, trace: Trace) -> None:
+def _add_work(table: pd.DataFrame, trace: Trace, kinds: np.ndarray) -> None:
     found = device_work(trace.events, _step_rows(table, trace), len(table) + 1)
     work = np.zeros(len(table), np.int64) if found is None else found[:-1]
-    middle = int(median_low(work))
+    middle = np.array([int(median_low(work[kinds == kind])) for kind in range(kinds.max() + 1)])[kinds]
     unknown = np.full(len(table), found is None)
     ratio = _ratio(work, middle)
     table["work_ns"] = pd.arrays.IntegerArray(work, unknown)
@@ -217,7 +252,7 @@ def _add_work(table: pd.DataFrame, trace: Trace) -> None:
     table["more_work"] = pd.arrays.BooleanArray(ratio >= SLOW_STEP_RATIO, np.isnan(ratio) | unknown)
 
 
-def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:
+def _add_activity(table: pd.DataFrame, trace: Trace, base: np.ndarray) -> None:
     """Add the activity that differs most, over all tasks."""
     parts = trace.breakdown
     parts = parts[(parts["device"] == "").to_numpy()]
@@ -263,7 +298,7 @@ def _op_types(trace: Trace, known: np.ndarray) -> _OpTypes:
     return _OpTypes(event, number[:-1], names)
 
 
-def _add_op(table: pd.DataFrame, trace: Trace, base: int) -> None:
+def _add_op(table: pd.DataFrame, trace: Trace, base: np.ndarray) -> None:
     """Add the op type whose self times differ most from the median step, and its longest event.
 
     Self times are summed in a matrix of steps and op types. The differences are its rows minus that of the
