@@ -213,7 +213,7 @@ def test_findings_of_hostile_names_stay_texts(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_no_findings_and_none_that_can_be_told() -> None:
-    short = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"], "op": ["MatMul"]}))
+    short = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["host"], "op": ["MatMul"]}))
     assert "No dominant bottleneck" in overview_html(short)
     assert html.escape(Text("no_steps")) in overview_html(Trace(events.build({}, rows=0)))
 

@@ -137,6 +137,17 @@ def test_functions_within_functions_and_compiled_ones() -> None:
     assert 0 < found["compiling_ns"] < found["total_ns"]
 
 
+def test_lines_that_call_with_new_arguments_are_named() -> None:
+    scaled = function(lambda x, n: x * n)
+    with tv.trace() as t:
+        scaled(tf.ones([3]), 1)
+        scaled(tf.ones([3]), 2)  # a new number
+        scaled(tf.ones([4]), 2)  # a new shape
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    expected = [f"{Path(__file__).name}:{at + 1}" for at, line in enumerate(lines) if "# a new " in line]
+    assert [Path(line).name for line in retraces(t)["line"]] == expected[:2]
+
+
 def test_a_last_batch_that_is_smaller() -> None:
     model = keras.Sequential([keras.layers.Dense(2)])
     model.compile("sgd", "mse")

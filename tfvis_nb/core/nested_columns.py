@@ -94,7 +94,8 @@ def _columns() -> Mapping[str, Fits]:
     memory = dict.fromkeys(("total_bytes", "peak_bytes", "live_bytes", "in_use_bytes"), number)
     record = struct_of({"micros": number, "bytes": number}, "micros", "bytes")
     change = struct_of(dict.fromkeys(("argument", "kind", "before", "after"), text))
-    tracing = {"function": text, "source": text, "nodes": types.is_signed_integer, "changes": list_of(change)}
+    tracing: dict[str, Fits] = dict.fromkeys(("function", "source", "caller"), text)
+    tracing |= {"nodes": types.is_signed_integer, "changes": list_of(change)}
     sizes = ("temp_bytes", "persistent_bytes", "device_temp_bytes", "device_persistent_bytes")
     return {
         "raw_device": text,

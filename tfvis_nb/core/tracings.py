@@ -17,7 +17,11 @@ LONGEST_TEXT = 200
 
 CHANGE = pa.struct([(name, pa.string()) for name in ("argument", "kind", "before", "after")])
 TYPE = pa.struct(
-    [("function", pa.string()), ("source", pa.string()), ("nodes", pa.int64()), ("changes", pa.list_(CHANGE))]
+    [
+        *((name, pa.string()) for name in ("function", "source", "caller")),
+        ("nodes", pa.int64()),
+        ("changes", pa.list_(CHANGE)),
+    ]
 )
-"""The function's name, its place of definition such as ``train.py:12``, the nodes of its graph, and the
-changes (empty for a first tracing)."""
+"""The function's name, its place of definition such as ``train.py:12``, the line that called it, the nodes of
+its graph, and the changes (empty for a first tracing). Files of version 0.2 have no callers."""

@@ -88,7 +88,8 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     if not period and np.median(length) < PAUSE_NS.value:
         return None
     input_ns, longest = _input_ns(trace), int(length.argmax())
-    loose = _within(trace, start, end)
+    # Threads of the input pipeline work ahead, also while the loop pauses.
+    loose = _within(trace, start, end) & (activity(trace) != NUMBER["preprocessing"])
     sampled = sampled_line(trace, start, end)
     op = _longest_op(trace, loose)
     figures: dict[str, Any] = {

@@ -100,24 +100,26 @@ def _change(trace: Trace, worst: pd.Series) -> dict[str, Any]:
     table = retraces(trace)
     own = table[(table["task"] == worst["task"]) & (table["name"] == worst["name"])]
     if own.empty:
-        return dict.fromkeys(("change", "argument", "before", "after", "times"))
+        return dict.fromkeys(("change", "argument", "before", "after", "line", "times"))
     own = own.astype(object).where(own.notna(), "")
     groups = own.groupby(["change", "argument"])
     change, argument = groups.size().idxmax()
     last = groups.get_group((change, argument)).iloc[-1]
     most = {"change": change, "argument": argument, "times": int(groups.size().max())}
-    return most | {name: str(last[name]) for name in ("before", "after")}
+    return most | {name: str(last[name]) for name in ("before", "after", "line")}
 
 
 def _word(_key: str, figures: Figures) -> Texts:
     name, times, others = figures["name"], figures["retraces"], figures["functions"] - 1
-    place = f" ({figures['source']})" if figures["source"] else ""
+    place, defined = (f" ({figures['source']})" if figures["source"] else ""), ""
+    if figures["line"]:
+        place, defined = f", called at {figures['line']},", place
     text = f"{name}{place} is traced again {_times(times)}{_reason(figures)}. "
     if others:
         text += f"So {'is one other function' if others == 1 else f'are {others:,} other functions'}. "
     text += f"Tracing and compiling again take {step_time(figures['share'])}: {example(figures)}."
     if figures["tracing_ns"] is not None:
-        text += f" All tracings of {name} take {format_duration(figures['tracing_ns'])}."
+        text += f" All tracings of {name}{defined} take {format_duration(figures['tracing_ns'])}."
     return Texts("Functions are traced again", text, _advice(figures))
 
 

@@ -131,7 +131,7 @@ def _count(calls: pd.DataFrame, details: pd.Series, tracings: pd.DataFrame) -> N
 def _name(trace: Trace, calls: pd.DataFrame, tracings: pd.DataFrame) -> None:
     """Add the recorded facts about tracings, and mark those that are not the first."""
     recorded = _recorded(trace, tracings["event"].to_numpy(np.int64))
-    for field in ("function", "source", "nodes", "changes"):
+    for field in ("function", "source", "caller", "nodes", "changes"):
         tracings[field] = pd.Series([one.get(field) for one in recorded], dtype=object)
     call = tracings["call"].to_numpy(np.int64)
     inside = call >= 0

@@ -18,12 +18,13 @@ FIGURES: dict[str, str] = {
     " new tf.function was made from the same code.",
     "before": "The argument in the earlier tracing; NA if it did not exist.",
     "after": "The argument in this tracing; NA if it no longer exists.",
+    "line": "The line of your own code that called it, such as train.py:12; NA if not recorded.",
     "tracing_ns": "Time spent tracing, without functions traced within it, in ns.",
 }
 
 _COLUMNS = {
     "task": "str",
-    **dict.fromkeys(("name", "argument", "change", "before", "after"), "str"),
+    **dict.fromkeys(("name", "argument", "change", "before", "after", "line"), "str"),
     "tracing_ns": "int64",
     "event": "int64",
 }
@@ -68,17 +69,18 @@ def retraces(trace: Trace) -> pd.DataFrame:
         of_jax = len(again) > 0 and bool((op == LOWERING).all())
         reason = "signatures_not_recorded_by_jax" if of_jax else "signatures_not_recorded"
         return cannot_say(_COLUMNS, Text(reason))
-    columns = [explained[name].tolist() for name in ("task", "name", "own_ns", "event", "changes")]
+    columns = [explained[name].tolist() for name in ("task", "name", "own_ns", "event", "caller", "changes")]
     rows = [
         {
             "task": task,
             "name": name,
             **{field: change.get(field) for field in ("argument", "before", "after")},
             "change": change.get("kind"),
+            "line": line,
             "tracing_ns": own,
             "event": event,
         }
-        for task, name, own, event, changes in zip(*columns, strict=True)
+        for task, name, own, event, line, changes in zip(*columns, strict=True)
         for change in changes
         if change
     ]

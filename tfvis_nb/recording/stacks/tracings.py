@@ -1,7 +1,9 @@
 """The functions traced during a recording, and the reasons for tracing them again."""
 
 import functools
+import inspect
 import time
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,8 @@ from tfvis_nb.recording.stacks.source_files import SourceFiles
 
 _MOST = 10_000
 """Maximum number of noted tracings."""
+_MOST_FRAMES = 100
+"""How many frames of a call are searched for the user's own code: Keras calls a function 30 frames deeper."""
 
 
 class _Tracing(NamedTuple):
@@ -24,6 +28,7 @@ class _Tracing(NamedTuple):
     began_ns: int
     ended_ns: int
     code: Any
+    callers: list[tuple[str, int]]
     fields: dict[str, Any]
 
 
@@ -60,24 +65,25 @@ class TracingWatch:
             while at >= 0 and (end[at] < one.ended_ns or column[rows[at]] is not None):
                 at -= 1
             if at >= 0:
-                column[rows[at]] = one.fields | {"source": _source(one.code, files)}
+                lines = {"source": _source(one.code, files), "caller": _caller(one.callers, files)}
+                column[rows[at]] = one.fields | lines
         if any(column):
             trace.nested = with_columns(trace.nested, {TRACING: pa.array(column, TYPE)})
 
     def _creating(self, original: Any) -> Any:
         def create(*args: Any, **kwargs: Any) -> Any:
-            began_ns = time.time_ns()
+            began_ns, callers = time.time_ns(), _lines(inspect.currentframe())
             made = original(*args, **kwargs)
             try:
                 if len(self._noted) < _MOST:
-                    self._note(began_ns, made, kwargs.get("tracing_options") or args[-1])
+                    self._note(began_ns, callers, made, kwargs.get("tracing_options") or args[-1])
             except Exception:  # noqa: BLE001, S110 - arguments of any program, in any release of TensorFlow
                 pass
             return made
 
         return create
 
-    def _note(self, began_ns: int, made: Any, options: Any) -> None:
+    def _note(self, began_ns: int, callers: list[tuple[str, int]], made: Any, options: Any) -> None:
         ended_ns = time.time_ns()
         earlier = [] if options.function_cache is None else list(options.function_cache.values())
         fields = {
@@ -85,7 +91,7 @@ class TracingWatch:
             "nodes": len(made.graph.get_operations()),
             "changes": nearest_changes(made.function_type, [one.function_type for one in earlier]),
         }
-        self._noted.append(_Tracing(began_ns, ended_ns, _code(options.python_function), fields))
+        self._noted.append(_Tracing(began_ns, ended_ns, _code(options.python_function), callers, fields))
 
 
 def _code(function: Any) -> Any:
@@ -100,6 +106,21 @@ def _code(function: Any) -> Any:
         else:
             break
     return getattr(function, "__code__", None)
+
+
+def _lines(frame: FrameType | None) -> list[tuple[str, int]]:
+    """Return the file and line of a frame and its callers, the innermost first."""
+    lines = []
+    while frame is not None and len(lines) < _MOST_FRAMES:
+        lines.append((frame.f_code.co_filename, frame.f_lineno or 0))
+        frame = frame.f_back
+    return lines
+
+
+def _caller(lines: list[tuple[str, int]], files: SourceFiles) -> str | None:
+    """Return the innermost line of the user's own code."""
+    own = (f"{files.shown(file)}:{line}"[-LONGEST_TEXT:] for file, line in lines if files.own(file))
+    return next(own, None)
 
 
 def _source(code: Any, files: SourceFiles) -> str | None:
