@@ -22,7 +22,7 @@ INPUT_ONCE = "input_bound.first"
 INPUT_OF_ONE = "input_bound.one"
 LAUNCHES = "launch_bound"
 SMALL = "small_kernels"
-CONTEXT = ("idle_device", "between_steps", "first_step")
+CONTEXT = ("idle_device", "between_steps", "first_step", "host_compute")
 """Rules whose findings follow from figures that `tests.analysis.test_overview` checks in every trace."""
 
 FOUND = {

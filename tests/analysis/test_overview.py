@@ -197,7 +197,7 @@ def test_a_keras_user_is_told_why_the_gpu_is_idle() -> None:
         " launches per step; the GPU is idle 16.4 \N{MICRO SIGN}s per late launch."
     )
     assert trace.findings["id"].tolist() == ["launch_bound", "between_steps", "small_kernels"]
-    assert trace.findings["level"].tolist() == ["problem", "observation", "minor"]
+    assert trace.findings["level"].tolist() == ["problem", "problem", "minor"]
     assert "Tracing itself adds launch overhead" in trace.findings["text"][0]
     assert "steps_per_execution" in trace.findings["advice"][0]
     assert trace.findings["step"][0] > 0  # the first step is not typical

@@ -135,7 +135,8 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
 
 def _late_with_inputs(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
     found = _latest(table, met, "inputs")
-    if found is None or not _is_regular(met[met["kind"] == "inputs"], str(found[0]["task"])):
+    # In a single step, the order of equal tasks' transfers makes one of them late.
+    if found is None or not _is_regular(met[met["kind"] == "inputs"], str(found[0]["task"]), by_chance=True):
         return []
     latest, late = found
     worst = late.iloc[int(late["sole_wait_ns"].to_numpy().argmax())]
@@ -158,8 +159,11 @@ def _late_with_inputs(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> l
     return [Finding("straggler.inputs", figures["share"], figures, figures["step"], start, end, events)]
 
 
-def _is_regular(met: pd.DataFrame, task: str) -> bool:
-    """Return whether a task is always the last one at collectives, or more often than by chance."""
+def _is_regular(met: pd.DataFrame, task: str, *, by_chance: bool = False) -> bool:
+    """Return whether a task is always the last one at barriers, or more often than by chance.
+
+    With `by_chance` always is not enough if there are few.
+    """
     barriers = met.groupby("barrier", sort=False)
     own = met[met["barrier"].isin(met.loc[(met["task"] == task).to_numpy(), "barrier"])]
     first = barriers["arrived_ns"].transform("min").loc[own.index]
@@ -170,7 +174,7 @@ def _is_regular(met: pd.DataFrame, task: str) -> bool:
     last = (longest.loc[occasion, "task"] == task).to_numpy()
     times, all_times = int(last.sum()), len(last)
     tasks = int(own.groupby("barrier")["task"].size().min())
-    return times == all_times or _chance(times, all_times, tasks) <= MAX_CHANCE.value
+    return (times == all_times and not by_chance) or _chance(times, all_times, tasks) <= MAX_CHANCE.value
 
 
 def _chance(times: int, of: int, tasks: int) -> float:
