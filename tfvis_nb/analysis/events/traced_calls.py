@@ -47,8 +47,9 @@ def function_calls(trace: Trace) -> np.ndarray:
 
 def graph_buildings(trace: Trace) -> np.ndarray:
     """Return a mask of the events that build the graph of a ``tf.function``."""
-    found: np.ndarray = map_categories(trace.events["op"], lambda op: op == BUILDING)
-    return found & is_kind(trace.events, "host") & ~function_calls(trace)
+    builds = map_categories(trace.events["op"], lambda op: op == BUILDING)
+    found: np.ndarray = builds & is_kind(trace.events, "host") & ~function_calls(trace)
+    return found
 
 
 @per_trace
