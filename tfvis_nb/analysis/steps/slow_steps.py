@@ -94,7 +94,8 @@ def main_steps(trace: Trace) -> pd.DataFrame:
     if not len(steps):
         return steps
     most = steps["duration_ns"].groupby(kinds, sort=False).sum().idxmax()
-    return steps[kinds == most]
+    main: pd.DataFrame = steps[kinds == most]
+    return main
 
 
 @validate_input
@@ -231,7 +232,8 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
 
 
 def _ratio(value: np.ndarray, base: np.ndarray) -> np.ndarray:
-    return np.divide(value, base, out=np.full(len(value), np.nan), where=base > 0)
+    ratio: np.ndarray = np.divide(value, base, out=np.full(len(value), np.nan), where=base > 0)
+    return ratio
 
 
 def _step_rows(table: pd.DataFrame, trace: Trace) -> np.ndarray:

@@ -110,7 +110,7 @@ def _code(function: Any) -> Any:
 
 def _lines(frame: FrameType | None) -> list[tuple[str, int]]:
     """Return the file and line of a frame and its callers, the innermost first."""
-    lines = []
+    lines: list[tuple[str, int]] = []
     while frame is not None and len(lines) < _MOST_FRAMES:
         lines.append((frame.f_code.co_filename, frame.f_lineno or 0))
         frame = frame.f_back
