@@ -357,9 +357,12 @@ def _measure(trace: Trace) -> Measurement:
     if not shares:
         reason = Text("no_barriers")
         return Measurement.unknown(COLLECTIVE_SHARE, reason)
+    found = _find(trace)
     nearest = max(shares, key=lambda kind: shares[kind] / _BARRIERS[kind].value)
+    if found:
+        nearest = found[0].id.partition(".")[2]
     share, threshold = shares[nearest], _BARRIERS[nearest].value
-    reported = share >= threshold and bool(_find(trace))
+    reported = share >= threshold and bool(found)
     figures = {"share": share, "threshold": threshold, "shares": shares, "reported": reported}
     return Measurement(share, threshold, figures)
 

@@ -50,6 +50,7 @@ class OutsideSteps(NamedTuple):
         return self.between_ns / self.loop_ns if self.loop_ns else 0.0
 
 
+@validate_input
 @per_trace
 def pauses(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     """Return the start and end of each pause between steps, in epoch ns and in order."""

@@ -73,6 +73,7 @@ _COLUMNS = {
 }
 
 
+@validate_input
 @per_trace
 def step_kinds(trace: Trace) -> pd.Series:
     """Return the kind of each step, such as ``train``, indexed by step; empty texts for a single kind.
@@ -87,6 +88,7 @@ def step_kinds(trace: Trace) -> pd.Series:
     return pd.Series(kinds, index=pd.Index(steps["step"].to_numpy(np.int64), name="step"))
 
 
+@validate_input
 def main_steps(trace: Trace) -> pd.DataFrame:
     """Return the rows of ``trace.steps`` of the kind that takes the most time."""
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
