@@ -110,3 +110,21 @@ def test_garbage_collection_between_steps_is_named() -> None:
     trace = loop([30] * 9)
     trace.metadata[GC_PAUSES] = metadata.table_of(GC_PAUSES, inside)
     assert "garbage" not in findings(trace).iloc[0]["text"]
+
+
+def test_event_counts_only_within_the_stretch() -> None:
+    rows = [("MatMul", 0, 10, 0), ("PyTorch Profiler (0)", 5, 500, -1), ("MatMul", 300, 10, 1)]
+    names = ("name", "start_ns", "duration_ns", "step")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    columns["lane"] = ["python", "profiler", "python"]
+    found = findings(Trace(events.build(columns | {"kind": ["op", "host", "op"], "op": columns["name"]})))
+    op = found.set_index("id")["figures"]["between_steps"]["op"]
+    assert op == {"name": "PyTorch Profiler (0)", "self_ns": 290}
+
+
+def test_whole_recordings_are_not_advised_to_be_one() -> None:
+    advice = [
+        findings(loop([90, 90], sampled=False, recorded=recorded)).set_index("id")["advice"]["between_steps"]
+        for recorded in (False, True)
+    ]
+    assert ["trace the whole cell" in text for text in advice] == [True, False]

@@ -39,6 +39,7 @@ GC_SHARE = Threshold(
     0.1, "share of the time between steps in which Python's garbage collector runs, if the finding names it"
 )
 
+_PYTHON = "Look for Python code between the steps, such as logging, saving or preparing data."
 _KERAS_LOOP = (
     "Between steps, Keras runs callbacks, metrics and Python of its own: run several steps in one call"
     " (steps_per_execution), and do less in callbacks."
@@ -67,7 +68,8 @@ def _find(trace: Trace) -> list[Finding]:
         "steps": int((trace.steps["step"] != NO_STEP).sum()),
         **{name: getattr(outside, name) for name in _STRETCHES},
         "longest_ns": end - start,
-        "op": _longest_op(trace, loose),
+        "op": _longest_op(trace, loose, np.array([start]), np.array([end])),
+        "one_recording": _is_one_recording(trace),
         "input_ns": _input_ns(trace),
         **recorded(trace),
     }
@@ -91,7 +93,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     # Threads of the input pipeline work ahead, also while the loop pauses.
     loose = _within(trace, start, end) & (activity(trace) != NUMBER["preprocessing"])
     sampled = sampled_line(trace, start, end)
-    op = _longest_op(trace, loose)
+    op = _longest_op(trace, loose, start, end)
     figures: dict[str, Any] = {
         "loop_share": outside.loop_share,
         "run_ns": outside.run_ns,
@@ -161,13 +163,19 @@ def _waits_for_input(figures: Figures) -> bool:
     return bool(figures["input_ns"] >= INPUT_SHARE.value * figures["run_ns"] > 0)
 
 
-def _longest_op(trace: Trace, chosen: np.ndarray) -> dict[str, Any] | None:
-    """Return the name with the most self time among events; None if there is none."""
+def _longest_op(
+    trace: Trace, chosen: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> dict[str, Any] | None:
+    """Return the name with the most self time among events, as far as it lies within stretches."""
     own, known = self_times_of(trace)
     rows = np.flatnonzero(chosen & known)
     if not len(rows):
         return None
-    sums = trace.events["name"].iloc[rows].astype(object).to_frame("name").assign(self_ns=own[rows])
+    began = trace.events["start_ns"].to_numpy(np.int64)[rows]
+    until = began + trace.events["duration_ns"].to_numpy(np.int64)[rows]
+    at = np.clip(np.searchsorted(start, began, "right") - 1, 0, None)
+    inside = np.clip(np.minimum(until, end[at]) - np.maximum(began, start[at]), 0, own[rows])
+    sums = trace.events["name"].iloc[rows].astype(object).to_frame("name").assign(self_ns=inside)
     total = sums.groupby("name")["self_ns"].sum()
     return {"name": str(total.idxmax()), "self_ns": int(total.max())}
 
@@ -236,9 +244,11 @@ def _word_run(figures: Figures) -> Texts:
     if op is None:
         text += " Nothing is recorded in the longest stretch."
         advice = "To see what runs between steps, trace the whole cell or loop, not single runs."
+        if figures.get("one_recording"):
+            advice = _PYTHON
     elif op["self_ns"] < FEW.value * figures["longest_ns"]:
         text += f" TensorFlow does little in the longest stretch, {format_duration(figures['longest_ns'])}."
-        advice = "Look for Python code between the steps, such as logging, saving or preparing data."
+        advice = _PYTHON
     else:
         took = format_duration(op["self_ns"])
         text += f" In the longest stretch, {op['name']} takes the most time: {took}."
