@@ -152,3 +152,10 @@ def test_a_trace_without_steps_says_so() -> None:
     )
     assert table.empty
     assert why_not(table).id == "no_steps"
+
+
+@pytest.mark.collection("h200/jax_train_gpu.xplane.pb")
+def test_host_work_that_a_device_waits_for_is_named() -> None:
+    found = findings(read_h200(["jax_train_gpu.xplane.pb"])).set_index("id").loc["idle_device.host"]
+    assert found["figures"]["work"]["op"] == "Python itself"
+    assert "The largest part is Python itself: " in found["text"]

@@ -1,5 +1,6 @@
 """A device is idle for most of the step."""
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,8 @@ from tfvis_nb.analysis.findings.launch_bound import device_name, tracing_figures
 from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
 from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, step_time
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 
 IDLE_SHARE = Threshold(0.5, "share of step time in which a device is idle, 1 - `busy_share`")
@@ -32,6 +34,8 @@ _ADVICE = {
     "copy": "Keep data on the device, and prefetch what it needs.",
     "unknown": "Trace with host events, and all tasks, to record what the device waits for.",
 }
+_NUMBER = re.compile(r" \d+$")
+_NOT_RECORDED = "Select the longest idle stretch in the timeline, and read the traces of all tasks together."
 _ADVICE_FOR_PROGRAM = {"input": faster_input, "late launch": fewer_launches, "host": less_host_work}
 
 
@@ -77,11 +81,25 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
     gaps = trace.idle_gaps
     own = gaps[(gaps["task"] == task) & (gaps["device"] == device) & (gaps["cause"] == cause)]
     longest = own.nlargest(1, "duration_ns").iloc[0]
+    figures["work"] = _host_work(trace, own) if cause == "host" else None
+    figures["host_events"] = int(is_kind(trace.events, "host").sum())
     start = int(longest["start_ns"])
     events = [int(longest["cause_event"])] if int(longest["cause_event"]) >= 0 else []
     end = start + int(longest["duration_ns"])
     key = f"idle_device.{cause.replace(' ', '_')}"
     return Finding(key, figures["share"], figures, int(longest["step"]), start, end, events)
+
+
+def _host_work(trace: Trace, gaps: pd.DataFrame) -> dict[str, Any] | None:
+    """Return the op or call of the host that a device waits for longest; None if none is recorded."""
+    known = gaps[gaps["cause_event"] >= 0]
+    events = trace.events[["op", "name"]].iloc[known["cause_event"]].astype(object)
+    names = events["op"].where(events["op"].fillna("") != "", events["name"]).astype(str)
+    marks = {_NUMBER.sub("", label) for label in trace.step_labels.values()}
+    # Within the mark of a step nothing else runs but Python.
+    names = names.where(~names.isin(marks), "Python itself")
+    total = known["duration_ns"].groupby(names.to_numpy()).sum()
+    return None if total.empty else {"op": str(total.idxmax()), "idle_ns": int(total.max())}
 
 
 def _word(_key: str, figures: Figures) -> Texts:
@@ -103,12 +121,17 @@ def _word(_key: str, figures: Figures) -> Texts:
     else:
         share = step_time(figures["share"])
         text += f" The main cause of {whose} idle time is {CAUSE_PHRASES[cause]}, {share}{where}."
+    if figures.get("work"):
+        work = figures["work"]
+        text += f" The largest part is {work['op']}: {format_duration(work['idle_ns'])}."
     text += clocks_sentence(figures["clocks_ns"])
     launches = figures["launches_per_step"]
     if cause == "late launch" and launches is not None:
         text += f" The host issues {launches:,.0f} launches per step."
         text += tracing_sentence(figures)
     advise = _ADVICE_FOR_PROGRAM.get(cause)
+    if cause == "unknown" and figures.get("host_events"):
+        return Texts(title, text, _NOT_RECORDED)
     return Texts(title, text, advise(figures) if advise else _ADVICE[cause])
 
 
