@@ -7,8 +7,10 @@ import importlib
 import json
 import multiprocessing
 import os
+import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +27,21 @@ def recorded(program: Program, variant: str, repeat: int, folder: Path) -> str:
     forked = multiprocessing.get_context("forkserver")
     forked.set_forkserver_preload(["tensorflow", "tfvis_nb"])
     cluster = addresses(worker=program.tasks)
-    done = forked.Barrier(program.tasks)
-    started = [
-        forked.Process(target=_record, args=(program.name, variant, repeat, folder, task, cluster, done))
-        for task in range(program.tasks)
-    ]
-    for process in started:
-        process.start()
-    until = time.monotonic() + TIMEOUT_S
-    for process in started:
-        process.join(max(until - time.monotonic(), 0))
-        process.kill()
-        process.join()
+    together = forked.Barrier(program.tasks, timeout=TIMEOUT_S)
+    with tempfile.TemporaryDirectory() as scratch:
+        started = [
+            forked.Process(
+                target=_record, args=(program.name, variant, repeat, folder, task, cluster, together, scratch)
+            )
+            for task in range(program.tasks)
+        ]
+        for process in started:
+            process.start()
+        until = time.monotonic() + TIMEOUT_S
+        for process in started:
+            process.join(max(until - time.monotonic(), 0))
+            process.kill()
+            process.join()
     failed = [process.exitcode for process in started if process.exitcode]
     return f"failed or took more than {TIMEOUT_S} s ({failed[0]})" if failed else ""
 
@@ -56,23 +61,37 @@ def times_file(folder: Path, program: Program, variant: str, repeat: int) -> Pat
 
 
 def _record(
-    name: str, variant: str, repeat: int, folder: Path, task: int, cluster: Cluster, done: Any
+    name: str,
+    variant: str,
+    repeat: int,
+    folder: Path,
+    task: int,
+    cluster: Cluster,
+    together: Any,
+    scratch: str,
 ) -> None:
     program = load(name)
+    tempfile.tempdir = scratch
     with contextlib.suppress(PermissionError):
         os.nice(-5)  # Before threads start, so that other programs change the times less.
     if program.tasks > 1:
         os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": task}})
     try:
-        _run(program, variant, repeat, folder, task)
-        done.wait(TIMEOUT_S)  # The others may still read from this one.
+        _run(program, variant, repeat, folder, task, together.wait)
     except BaseException:  # noqa: BLE001 - the process ends here
         traceback.print_exc()
         os._exit(1)
     os._exit(0)  # Threads of servers and of collectives never end.
 
 
-def _run(program: Program, variant: str, repeat: int, folder: Path, task: int) -> None:
+def _run(
+    program: Program,
+    variant: str,
+    repeat: int,
+    folder: Path,
+    task: int,
+    wait_for_others: Callable[[], object],
+) -> None:
     module = importlib.import_module(f"benchmarks.known_causes.programs.{program.name}")
     import tfvis_nb as tv
     from benchmarks.known_causes.clock import STARTS
@@ -90,11 +109,15 @@ def _run(program: Program, variant: str, repeat: int, folder: Path, task: int) -
         untraced.append(timed())
     with tv.trace() as trace:
         traced = timed()
+        # TensorFlow 2.21 can crash if a profiler stops while another task reads tensors from its process.
+        wait_for_others()
+    wait_for_others()
     if program.warm:
         untraced.append(timed())
     trace.to_parquet(files(folder, program, variant, repeat)[task])
     if task == 0:
         times = {"untraced": untraced, "traced": traced, "places": program.places}
         times_file(folder, program, variant, repeat).write_text(json.dumps(times))
+    wait_for_others()  # They may still read from this one.
     if hasattr(module, "close"):
         module.close()
