@@ -201,8 +201,10 @@ def _predicted(program: Program, slow: tv.Trace, fixed: tv.Trace) -> Prediction:
         times = slow.what_if(**(program.what or {})).times
     except ValueError as refused:
         return Prediction(str(refused))
-    found = [_typical(program, one.to_numpy()) / 1e6 for one in (times.recorded_ns, times.predicted_ns)]
-    return Prediction("", *found, _step_ms(program, fixed))
+    before, after = (
+        _typical(program, one.to_numpy()) / 1e6 for one in (times.recorded_ns, times.predicted_ns)
+    )
+    return Prediction("", before, after, _step_ms(program, fixed))
 
 
 def _compared(first: Recording, second: Recording) -> Claim:
