@@ -193,3 +193,9 @@ def test_slow_step_of_one_op_is_a_problem() -> None:
     more = {"kind": ["op"] * len(rows), "device": ["/device:CPU:0"] * len(rows), "lane": ["ops"] * len(rows)}
     found = findings(tv.Trace(events.build(columns | more))).set_index("id").loc["slow_steps.longer"]
     assert (found["level"], found["figures"]["op"]) == ("problem", "SaveV2")
+
+
+def test_slow_step_of_an_op_of_all_steps_is_minor() -> None:
+    durations = [4000 if step == 4 else 1000 for step in range(10)]
+    level = findings(_steps(durations, [0] * 10)).set_index("id")["level"]["slow_steps.longer"]
+    assert level == "minor"

@@ -1,6 +1,7 @@
 """Python's part of the steps: ops that it runs one by one, and its own code between them."""
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
+_NEARLY_ALL = 0.8
+"""The part of the ops that a line calls if it stands for all: some are of metrics and callbacks."""
 _KERNEL = re.compile(r"KernelAndDevice\w*::Run$")
 
 
@@ -68,17 +71,26 @@ def eager_ops(trace: Trace) -> EagerOps | None:
 
 
 def _caller(trace: Trace, rows: np.ndarray) -> str:
-    """Return the innermost line of the user's own code that is on all stacks of events."""
+    """Return the innermost line of the user's own code that is on the stacks of nearly all events."""
     if trace.stacks is None:
         return ""
-    numbers = np.unique(event_stacks(trace)[rows])
-    stacks = [trace.stacks.frames_of(number)[::-1] for number in numbers.tolist() if number >= 0]
-    lines = [[f"{frame.file}:{frame.line}" for frame in stack if frame.own] for stack in stacks]
-    common = ""
-    for level in zip(*filter(None, lines), strict=False):
-        if len(set(level)) > 1:
+    numbers, counts = np.unique(event_stacks(trace)[rows], return_counts=True)
+    stacks = [
+        ([f"{frame.file}:{frame.line}" for frame in trace.stacks.frames_of(number)[::-1] if frame.own], count)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
+        if number >= 0
+    ]
+    least, common = _NEARLY_ALL * sum(count for _, count in stacks), ""
+    for level in range(max((len(lines) for lines, _ in stacks), default=0)):
+        called: Counter[str] = Counter()
+        for lines, count in stacks:
+            if len(lines) > level:
+                called[lines[level]] += count
+        line, count = called.most_common(1)[0]
+        if count < least:
             break
-        common = level[0]
+        common = line
+        stacks = [(lines, count) for lines, count in stacks if len(lines) > level and lines[level] == line]
     return common
 
 

@@ -48,6 +48,8 @@ _MOST = 0.5
 """The fraction from which a part counts as most of something."""
 _LEAST = 0.1
 """An op with a smaller part of the extra time is not named."""
+_RARE = 0.02
+"""An op that usually takes a smaller part of its extra time hardly runs in other steps."""
 _HOST_KINDS = ("op", "host")
 _MAX_NAMED = 6
 
@@ -150,20 +152,20 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
         return None
     slow, longest, figures = found
     figures["work_known"] = bool(slow["more_work"].notna().all())
-    # Steps that differ by chance, such as by the load of the machine, differ in all of their ops.
-    level = "" if _is_of_op(trace, longest) else MINOR
+    # Steps that differ by chance, such as by the load of the machine, differ in ops that all steps run.
+    level = "" if _is_of_op(trace, slow, longest) else MINOR
     return _finding(trace, "slow_steps.longer", longest, figures, level)
 
 
-def _is_of_op(trace: Trace, longest: pd.Series) -> bool:
-    """Return whether one op is most of a step's extra time, twice the part that it is of the median step."""
+def _is_of_op(trace: Trace, slow: pd.DataFrame, longest: pd.Series) -> bool:
+    """Return whether an op that takes hardly any time in the median step is most of the steps' extra time."""
     if pd.isna(longest.op_ns) or not longest.op:
         return False
-    part = int(longest.op_ns) / max(int(longest.excess_ns), 1)
+    of_op = slow[(slow["op"] == longest.op) & (slow["op_kind"] == longest.op_kind)]
     ops = op_statistics(trace, steps=[int(longest.median_step)])
-    same = ops[(ops["op"] == longest.op) & (ops["kind"] == longest.op_kind)]
-    median = max(int(longest.duration_ns) - int(longest.excess_ns), 1)
-    return part >= _MOST and part >= 2 * int(same["self_ns"].sum()) / median
+    usual = ops.loc[(ops["op"] == longest.op) & (ops["kind"] == longest.op_kind), "self_ns"].sum()
+    is_most = int(of_op["op_ns"].sum()) >= _MOST * int(slow["excess_ns"].sum())
+    return is_most and int(usual) <= _RARE * int(longest.op_ns)
 
 
 def _periodic(trace: Trace, table: pd.DataFrame, longer: np.ndarray) -> Finding | None:
