@@ -82,6 +82,24 @@ def test_a_call_that_returns_late_did_not_work(early: int, more: int, factor: fl
     assert durations["FunctionRun"] == pytest.approx(7 + factor * early, abs=1)
 
 
+@given(st.integers(1, 1000), st.integers(1, 1000))
+def test_threads_that_start_during_an_op_follow_its_progress(early: int, more: int) -> None:
+    """The second thread starts while the first one is in its op, which then ends the call."""
+    start, end = 12 + early, 12 + early + more
+    trace = built(
+        [
+            _row("Run", 0, end + 20),
+            _row("FunctionRun", 5, 9, produced=1),
+            _row("ExecutorState::Process", 10, end + 10, "tf_Compute/1", consumed=1),
+            _row("PyFunc", 12, end, "tf_Compute/1", "op"),
+            _row("ExecutorState::Process", start, start + 5, "tf_Compute/2", consumed=1),
+        ]
+    )
+    found = what_if(trace, ops={"PyFunc": 0}).events
+    (second,) = found.loc[found["lane"] == "tf_Compute/2", "start_ns"]
+    assert second == 12
+
+
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_free_input_does_not_wait_for_the_pipeline(steps: int) -> None:
     """The pipeline keeps its pace, and ends an element right before a step asks for the next."""

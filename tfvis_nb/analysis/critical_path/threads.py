@@ -75,6 +75,9 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     later = np.append(False, call[1:] == call[:-1])
     peers = later & ~beginning(times.events["op"], _BEGIN)[given]
     before, after = taken[latest[np.flatnonzero(peers) - 1]], taken[peers]
+    # What still runs is at the event that is nested in it then.
+    still = times.end[before] > times.start[after]
+    before[still] = times.innermost(before[still], times.start[after][still])
     last, caller = _last_ended(times, taken, call)
     waits = np.isin(activity[caller], [NUMBER[name] for name in _CALLERS])
     last, caller = last[waits], caller[waits]
