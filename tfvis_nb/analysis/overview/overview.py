@@ -113,8 +113,8 @@ def overview(trace: Trace) -> Overview:
     Overview
         A mapping with the keys ``headline``, ``steps``, ``kinds``, ``undivided``, ``first_step``,
         ``median_step``, ``phases``, ``clocks``, ``devices``, ``outside``, ``host_ns``, ``top_ops``,
-        ``top_lines``, ``memory`` and ``notes``, as in `FIGURES`: times in ns, sizes in bytes, shares from 0 to
-        1, None for unknown values.
+        ``top_lines``, ``memory`` and ``notes``, as in `FIGURES`: times in ns, sizes in bytes, shares from 0
+        to 1, None for unknown values.
 
     Examples
     --------

@@ -69,15 +69,14 @@ def _trace(item: Any) -> Trace:
 
 def _at_once(traces: dict[int, Trace]) -> list[dict[int, Trace]]:
     """Divide ranks into those that ran at the same time."""
-    spans = {}
+    spans = []
     for rank, trace in traces.items():
         start, duration = trace.events["start_ns"], trace.events["duration_ns"]
-        spans[rank] = int(start.min()), int((start + duration).max())
+        spans.append((int(start.min()), int((start + duration).max()), rank))
     runs: list[list[int]] = []
     until = 0
-    for rank in sorted(spans, key=lambda rank: spans[rank]):
-        start, end = spans[rank]
-        if not runs or start > until + APART:
+    for first, end, rank in sorted(spans):
+        if not runs or first > until + APART:
             runs.append([])
         runs[-1].append(rank)
         until = max(until, end)
