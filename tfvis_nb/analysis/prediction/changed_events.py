@@ -59,19 +59,24 @@ def of_lines(trace: Trace, pattern: str) -> np.ndarray:
     return found
 
 
-def of_activities(trace: Trace, name: str) -> np.ndarray:
-    """Return a mask of the events that are part of an activity.
+def path_activities(trace: Trace) -> np.ndarray:
+    """Return the index in `ACTIVITIES` of which each event is part.
 
     An event nested in another on its thread is part of the higher of their activities, as in the breakdown.
     """
+    numbers: np.ndarray = backtracker(trace).activity
+    return np.where(np.isin(numbers, distinct_numbers(activity(trace))), numbers, 0)
+
+
+def of_activities(trace: Trace, name: str) -> np.ndarray:
+    """Return a mask of the events that are part of an activity."""
     if name not in ACTIVITIES[1:]:
         choices = ", ".join(ACTIVITIES[1:])
         raise ValueError(
             Text("no_such_activity", name=name, hint=near(name, ACTIVITIES[1:]), choices=choices)
         )
-    found: np.ndarray = backtracker(trace).activity == NUMBER[name]
-    there: bool = (activity(trace) == NUMBER[name]).any()
-    return found if there else np.zeros(len(found), bool)
+    found: np.ndarray = path_activities(trace) == NUMBER[name]
+    return found
 
 
 def work_of(trace: Trace, chosen: np.ndarray) -> np.ndarray:
@@ -135,5 +140,5 @@ def names_of(trace: Trace, subject: str) -> Iterable[str]:
             lines = [] if trace.stacks is None else trace.stacks.own_lines().tolist()
             found = [re.sub(r".*/", "", line) for line in lines]
         case _:
-            found = [ACTIVITIES[number] for number in distinct_numbers(activity(trace)) if number]
+            found = [ACTIVITIES[number] for number in distinct_numbers(path_activities(trace)) if number]
     return [name for name in found if name]

@@ -9,6 +9,7 @@ import pandas as pd
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
+from tfvis_nb.analysis.prediction.changed_events import path_activities
 from tfvis_nb.analysis.prediction.predicted import Predicted, step_times
 from tfvis_nb.analysis.prediction.replay import replay
 from tfvis_nb.analysis.prediction.what_if import requested
@@ -167,7 +168,7 @@ def _longest(times: pd.Series) -> list[tuple[str, str]]:
 
 def _activities(trace: Trace) -> list[str]:
     """Return the activities of a trace, the one with the most time first."""
-    numbers = activity(trace)
+    numbers = path_activities(trace)
     time = np.bincount(numbers, trace.events["duration_ns"].to_numpy(np.float64), len(ACTIVITIES))
     return [
         ACTIVITIES[number] for number in np.argsort(-time, kind="stable").tolist() if number and time[number]
