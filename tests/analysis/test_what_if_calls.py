@@ -100,8 +100,9 @@ def test_threads_that_start_during_an_op_follow_its_progress(early: int, more: i
     assert second == 12
 
 
+@pytest.mark.parametrize("inner", ["Iterator::FlatMap", "FunctionRun"])
 @pytest.mark.parametrize("steps", [1, 2, 5])
-def test_free_input_does_not_wait_for_the_pipeline(steps: int) -> None:
+def test_free_input_does_not_wait_for_the_pipeline(steps: int, inner: str) -> None:
     """The pipeline keeps its pace, and ends an element right before a step asks for the next."""
     period, rows = 2_000_000, []
     for step in range(steps):
@@ -120,7 +121,8 @@ def test_free_input_does_not_wait_for_the_pipeline(steps: int) -> None:
                 produced=2 * step + 1,
                 **inside,
             ),
-            _row("PrefetchProduce", at - 1_906_000, at + 93_000, "tf_data_iterator_resource/1", **outside),
+            _row("PrefetchProduce", at - 1_906_000, at + 94_000, "tf_data_iterator_resource/1", **outside),
+            _row(inner, at - 1_905_000, at + 94_000, "tf_data_iterator_resource/1", **outside),
             _row(
                 "IteratorGetNextOp::DoCompute",
                 at + 95_000,

@@ -65,6 +65,20 @@ def test_a_task_on_time_is_so_in_every_step() -> None:
     assert found["predicted_ns"].tolist() == pytest.approx([60] * 6, abs=2)
 
 
+def test_sessions_start_each_step_after_the_last_one_ended() -> None:
+    """The first task starts the next step only when the second one, which ends last, is done."""
+    task = "/job:worker/replica:0/task:{}"
+    rows = [
+        op("a", step * 200, work, step=step, op=kind)
+        | {"task": task.format(number), "device": f"{task.format(number)}/device:CPU:0"}
+        for step in range(4)
+        for number, kind, work in ((0, "Short", 20), (1, "Long", 180))
+    ]
+    found = what_if(built(rows), ops={"Long": 0.5})
+    assert found.times["predicted_ns"].tolist() == [90] * 4
+    assert found.steps["start_ns"].diff().dropna().tolist() == [110] * 3
+
+
 @pytest.mark.collection(*(f"h200/mwms_straggler_worker{number}.xplane.pb" for number in range(2)))
 def test_less_work_that_makes_steps_longer_is_no_prediction() -> None:
     """The profile has no dependency of ops after a collective on it."""

@@ -21,6 +21,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 LONG_SLEEP = 100_000
 """A thread that was idle for longer than this, in ns, did not wait for its previous work."""
@@ -45,7 +46,8 @@ def dependencies(
     * ``copy``: copies, earlier work of a stream, or all work of a device, that a call waited for.
     * ``channel``: the previous tensor received from the same task.
     * ``collective``: the rank that arrived last.
-    * ``order``: a guess if none of the above is known: the event that ended last before it on its task.
+    * ``order``: a guess if none of the above is known: the event that ended last before it on its task, or
+      the end of the step before it on all tasks.
     """
     edges = trace.edges
     source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
@@ -75,7 +77,7 @@ def dependencies(
     ]
     known = concat_dependencies(parts)
     either = distinct_numbers(np.concatenate([given, taken]))
-    ahead = activity(trace) == NUMBER["preprocessing"]
+    ahead = times.with_nested(activity(trace) == NUMBER["preprocessing"])
     every = concat_dependencies([known, _guesses(times, known, either, ahead)])
     return every.take(np.lexsort((_turns(every), every.released_at, every.satisfied_at)))
 
@@ -166,7 +168,12 @@ def _guesses(times: Times, known: Dependencies, linked: np.ndarray, ahead: np.nd
     by_time = Executions(where[event], when, when, np.arange(len(event)))
     # A link cannot wait for its own start.
     before = by_time.latest(where[target], times.start[target] - np.isin(target, linked))
-    source, released_at, target = event[before[before >= 0]], when[before[before >= 0]], target[before >= 0]
+    source, released_at = (np.append(column, -1)[before] for column in (event, when))
+    earlier = _last_of_earlier_steps(times, target)
+    last = np.where(earlier >= 0, times.end[earlier], -1)
+    begins = (last > released_at) & ((before < 0) | (times.step[source] != times.step[target]))
+    source, released_at = np.where(begins, earlier, source), np.where(begins, last, released_at)
+    source, released_at, target = (column[source >= 0] for column in (source, released_at, target))
     # A thread that wakes up while its task is in a collective most likely works for it.
     collective = np.flatnonzero(is_kind(times.events, "collective") & times.thread)
     started = times.start[collective]
@@ -176,3 +183,18 @@ def _guesses(times: Times, known: Dependencies, linked: np.ndarray, ahead: np.nd
     source = np.where(around >= 0, around, source)
     released_at = np.where(around >= 0, times.start[target], released_at)
     return times.dependencies(source, released_at, target, times.start[target], "order")
+
+
+def _last_of_earlier_steps(times: Times, target: np.ndarray) -> np.ndarray:
+    """Return for ops of executors the event that ended the last step that had ended on all tasks; else -1.
+
+    A session runs its steps one after another, each on all of its tasks.
+    """
+    rows = np.flatnonzero(times.counts & times.executor & (times.step != NO_STEP))
+    rows = rows[np.lexsort((times.end[rows], times.step[rows]))]
+    final = rows[np.append(np.diff(times.step[rows]) != 0, True)[: len(rows)]]
+    ends = Executions(np.zeros(len(final)), times.end[final], times.end[final], final)
+    found = ends.latest(np.zeros(len(target)), times.start[target])
+    of_session = times.executor[target] & (times.step[target] != NO_STEP)
+    of_session &= times.step[found] != times.step[target]
+    return np.where(of_session, found, -1)

@@ -151,6 +151,18 @@ class Times:
         found = Dependencies(source, released_at, target, satisfied_at, kinds)
         return found if sound.all() else found.take(np.flatnonzero(sound))
 
+    def with_nested(self, chosen: np.ndarray) -> np.ndarray:
+        """Return a mask of chosen events and all events nested in them on their threads."""
+        found = chosen.copy()
+        outer = np.where(self.parent >= 0, self.parent, np.arange(len(self.parent)))
+        # Each round doubles the number of enclosing events.
+        while True:
+            deeper = found | found[outer]
+            further = outer[outer]
+            if (further == outer).all() and (deeper == found).all():
+                return found
+            found, outer = deeper, further
+
     def innermost(self, event: np.ndarray, time: np.ndarray) -> np.ndarray:
         """Return the event that the thread of each event ran right before `time`.
 

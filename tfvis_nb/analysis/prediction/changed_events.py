@@ -90,20 +90,6 @@ def work_of(trace: Trace, chosen: np.ndarray) -> np.ndarray:
     return work
 
 
-def with_nested(trace: Trace, chosen: np.ndarray) -> np.ndarray:
-    """Return a mask of the chosen events and all events nested in them on their threads."""
-    parent = backtracker(trace).times.parent
-    found = chosen.copy()
-    outer = np.where(parent >= 0, parent, np.arange(len(parent)))
-    # Each round doubles the number of enclosing events.
-    while True:
-        deeper = found | found[outer]
-        further = outer[outer]
-        if (further == outer).all() and (deeper == found).all():
-            return found
-        found, outer = deeper, further
-
-
 def _within(match: Callable[[str], bool], layer: str) -> bool:
     parts = layer.split("/")
     return any(match("/".join(parts[:end])) for end in range(1, len(parts) + 1))

@@ -13,7 +13,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
-from tfvis_nb.analysis.prediction.changed_events import OF_OPS, SELECTORS, names_of, with_nested, work_of
+from tfvis_nb.analysis.prediction.changed_events import OF_OPS, SELECTORS, names_of, work_of
 from tfvis_nb.analysis.prediction.gpu_speed import gpu_factors
 from tfvis_nb.analysis.prediction.on_time import early_factors
 from tfvis_nb.analysis.prediction.predicted import Predicted, predicted_trace
@@ -184,7 +184,7 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
                 hint = near(name, names_of(trace, subject))
                 raise ValueError(Text("nothing_to_change", subject=subject, name=name, hint=hint))
             if subject != "activities":
-                chosen = with_nested(trace, chosen)
+                chosen = times.with_nested(chosen)
             if how == HIDDEN:
                 altered.hidden[chosen] = True
                 continue
@@ -226,5 +226,5 @@ def _around(trace: Trace, removed: np.ndarray) -> np.ndarray:
     launched[work[removed[call]]] = True
     found[call] = True
     found[call[~launched[work]]] = False
-    around: np.ndarray = launched | with_nested(trace, found)
+    around: np.ndarray = launched | backtracker(trace).times.with_nested(found)
     return around
