@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.made_steps import built
+from tests.support.made_steps import built, op
 from tfvis_nb import Trace
 from tfvis_nb.analysis import what_if
 
@@ -143,3 +143,33 @@ def test_free_input_does_not_wait_for_the_pipeline(steps: int, inner: str) -> No
     found = what_if(built(rows), activities={"input": 0})
     assert found.drift == 0
     assert found.times["predicted_ns"].tolist() == [195_000] * steps
+
+
+def test_jax_traces_until_the_new_program_runs() -> None:
+    """Tracing has no event of its own: Python, and calls that become part of the program."""
+    trace = built(
+        [
+            _row("PjitFunction", 0, 1000),
+            _row("PjitFunction", 100, 200),
+            _row("lower_sharding_computation", 300, 400),
+            _row("backend_compile_and_load", 500, 800),
+            _row("ExecuteReplicated.__call__", 850, 990),
+            _row("CommonPjRtLoadedExecutable::Execute", 860, 980),
+        ]
+    )
+    found = what_if(trace, activities={"compile": 0})
+    assert found.times["predicted_ns"].tolist() == [140]
+    assert trace.breakdown["compile_ns"].iloc[0] == 850
+
+
+def test_steps_do_not_wait_for_removed_work() -> None:
+    """What is removed came after work outside of the step."""
+    trace = built(
+        [
+            op("kept", 0, 10, op="Add", step=0),
+            op("outside", 0, 60, op="Mul", step=-1),
+            op("removed", 60, 30, "outside", op="MatMul", step=0),
+        ]
+    )
+    found = what_if(trace, ops={"MatMul": 0})
+    assert found.times["predicted_ns"].tolist() == found.steps["duration_ns"].tolist()[-1:] == [10]

@@ -96,7 +96,7 @@ def activity(trace: Trace) -> np.ndarray:
     * ``launch``: calls that launch kernels and copies, executor rows of an accelerator's ops, and the
       executor on the host (``ExecutorState::Process``) where the task has an accelerator.
     * ``compile``: tracing and compiling functions. In `during_steps` tracing lasts from the start of the call
-      that traces until the new graph runs.
+      that traces until the new graph or program runs.
     * ``host_compute``: ops on a CPU.
     * ``runtime``: Python and the runtime around ops, working or waiting for a call; the trace does not show
       which.

@@ -1,9 +1,11 @@
-"""Calls of a ``tf.function`` that trace it and then run the new graph for the first time.
+"""Calls of a function that trace it and then run the new graph for the first time.
 
 TensorFlow only records an event for building the graph. Before that, the call looks for a graph that fits its
 arguments. After it, the first run places and optimizes the new graph (``EagerLocalExecute`` until
 ``FunctionRun`` in TensorFlow 2.15 to 2.21), which can take as long as building it. With ``jit_compile`` the
 graph becomes a program of XLA, of whose compilation only a part is recorded.
+
+JAX records lowering and compiling, but no tracing, and its own Python between them takes milliseconds.
 """
 
 import re
@@ -14,13 +16,15 @@ import numpy as np
 from tfvis_nb.analysis.events.nesting import parents
 from tfvis_nb.core.categories import beginning, is_kind, map_categories
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.step_spans import CALL
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.xspace.jitted import LOWERING
 
 CALL_MARK = "tf_function_call="
 """Marks the calls of functions in their details."""
 BUILDING = "tf.function-graph_building"
 
-_RUN = re.compile(r"FunctionRun$|(?:\[\d+\] )?\w+Executable::Execute")
+_RUN = re.compile(r"FunctionRun$|ExecuteReplicated|(?:\[\d+\] )?\w+Executable::Execute")
 """Runs of graphs, and of programs of XLA."""
 
 
@@ -30,7 +34,7 @@ class TracedCalls(NamedTuple):
     call: np.ndarray
     """Event of the call."""
     tracing: np.ndarray
-    """Event of its last tracing."""
+    """Event of its last tracing; for JAX, of its last lowering."""
     ready_ns: np.ndarray
     """When the new graph runs (epoch ns)."""
     rows: np.ndarray
@@ -56,11 +60,13 @@ def graph_buildings(trace: Trace) -> np.ndarray:
 def traced_calls(trace: Trace) -> TracedCalls:
     """Find the calls that trace a function and run it, unlike calls that become part of another graph."""
     events = trace.events
-    is_call, is_building = function_calls(trace), graph_buildings(trace)
+    is_host, op = is_kind(events, "host"), events["op"]
+    is_call = function_calls(trace) | (is_host & map_categories(op, lambda name: name == CALL))
+    is_building = graph_buildings(trace) | (is_host & map_categories(op, lambda name: name == LOWERING))
     building = np.flatnonzero(is_building)
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
-    is_run = is_kind(events, "host") & beginning(events["op"], _RUN)
+    is_run = is_host & beginning(op, _RUN)
     run = np.flatnonzero(is_run)
     outer, of_run = (parents(events, is_call | inner) for inner in (is_building, is_run))
     found: dict[int, tuple[int, int]] = {}
