@@ -80,8 +80,10 @@ class Predicted(Trace):
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """The steps; the events that end after them are those that did as recorded."""
-        return step_table(self, _late_events(self.recorded)[self.rows])
+        """The steps; the events that end after them are those that did as recorded, and removed ones."""
+        duration = self.events["duration_ns"].to_numpy(np.int64)
+        late = _late_events(self.recorded)[self.rows] | _removed(self.recorded, self.rows, duration)
+        return step_table(self, late)
 
     @cached_property
     def path(self) -> pd.DataFrame:
@@ -159,6 +161,12 @@ def _late_events(trace: Trace) -> np.ndarray:
     return late
 
 
+def _removed(trace: Trace, rows: np.ndarray, duration: np.ndarray) -> np.ndarray:
+    """Return a mask of the rows of a trace that took time and have none left: a step does not wait for it."""
+    removed: np.ndarray = (duration == 0) & (trace.events["duration_ns"].to_numpy(np.int64)[rows] > 0)
+    return removed
+
+
 def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float, float]:
     """Return ``times``, ``drift`` and ``lengthening`` of a `Predicted` trace."""
     times = backtracker(trace).times
@@ -175,8 +183,9 @@ def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float, fl
     for name, span in spans.items():
         start, end = (np.rint(column[kept]).astype(np.int64) for column in span)
         events = events.assign(start_ns=start, duration_ns=end - start)
+        later = late | _removed(trace, kept, end - start)
         for found, is_whole in ((durations, False), (whole, True)):
-            table = step_spans(events, late, from_first_events=is_whole)
+            table = step_spans(events, later, from_first_events=is_whole)
             found[name] = table["end_ns"] - table["start_ns"]
     table = pd.DataFrame({f"{name}_ns": durations[name] for name in spans})
     table = table.rename_axis("step").reset_index()
