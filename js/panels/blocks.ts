@@ -110,6 +110,8 @@ export interface Outcome {
   range: [number, number] | null;
   /** How far off the steps are without a change, as text. */
   drift: string;
+  /** Why the prediction is not trusted; else empty. */
+  doubt: string;
 }
 
 export interface WhatIfBlock {

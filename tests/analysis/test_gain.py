@@ -15,6 +15,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, Gain, gain
 from tfvis_nb.analysis.steps.other_steps import other_steps
+from tfvis_nb.display.tabs.what_if import outcome
 
 SAMPLES = [
     "gpu_tf221_mixed.pb.xz",
@@ -154,14 +155,27 @@ def test_removed_communication_is_what_a_step_spends_on_it() -> None:
     assert table.loc["communication", "gain"] == pytest.approx(0.98, abs=0.01)
 
 
-def test_gains_of_work_that_nothing_awaits_have_a_reason() -> None:
-    def trace(*needed: str) -> Trace:
-        reduce = op("reduce", 10, 50, "a", kind="collective", op="CollectiveReduceV2", lane="collective")
-        return built([op("a", 0, 10), reduce, op("b", 60, 10, *needed)])
+def _reduced(*needed: str) -> Trace:
+    """An op after a reduction, with the ops that it needs."""
+    reduce = op("reduce", 10, 50, "a", kind="collective", op="CollectiveReduceV2", lane="collective")
+    return built([op("a", 0, 10), reduce, op("b", 60, 10, *needed)])
 
+
+def test_gains_of_work_that_nothing_awaits_have_a_reason() -> None:
     change = {"activities": {"communication": 0}}
-    assert gain(trace("reduce"), change, [0]).share == pytest.approx(50 / 70)
-    found = gain(trace("a"), change, [0])
+    assert gain(_reduced("reduce"), change, [0]).share == pytest.approx(50 / 70)
+    found = gain(_reduced("a"), change, [0])
     assert math.isnan(found.share)
     assert found.reason is not None
     assert found.reason.id == "work_not_awaited"
+
+
+@pytest.mark.parametrize("needed", ["reduce", "a"])
+def test_predictions_are_doubted_as_gains_are(needed: str) -> None:
+    trace, change = _reduced(needed), {"activities": {"communication": 0}}
+    reason = gain(trace, change, [0]).reason
+    found = trace.what_if(**change)  # type: ignore[arg-type]
+    assert found.doubt == reason
+    assert ("prediction_not_trusted" in [note.id for note in found.notes]) == (needed == "a")
+    shown = outcome(trace, {"subject": "activities", "name": "communication", "how": 0})
+    assert shown["doubt"] == (reason or "")

@@ -59,8 +59,8 @@ def test_calls_do_not_wait_for_work_after_their_return() -> None:
             _row("MatMul", 45, 190, "tf_Compute/1", "op"),
         ]
     )
-    for op, duration in (("MatMul", 50), ("Add", 32)):
-        found = what_if(trace, ops={op: 0})
+    for name, duration in (("MatMul", 50), ("Add", 32)):
+        found = what_if(trace, ops={name: 0})
         assert found.events.loc[found.events["op"] == "Run", "duration_ns"].tolist() == [duration]
 
 

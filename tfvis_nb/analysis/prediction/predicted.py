@@ -50,6 +50,8 @@ class Predicted(Trace):
     lengthening
         The largest lengthening of a step from its first event on, as a share of it. If no work gets longer,
         it means that the trace lacks dependencies: work moves, but other work that waits for it does not.
+    doubt
+        Why the prediction is not trusted; None if it is. Findings leave out such a gain.
     """
 
     recorded: Trace
@@ -57,6 +59,7 @@ class Predicted(Trace):
     times: pd.DataFrame
     drift: float
     lengthening: float
+    doubt: Text | None
     altered: Altered
 
     @cached_property

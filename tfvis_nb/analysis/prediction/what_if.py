@@ -18,6 +18,7 @@ from tfvis_nb.analysis.prediction.gpu_speed import gpu_factors
 from tfvis_nb.analysis.prediction.on_time import early_factors
 from tfvis_nb.analysis.prediction.predicted import Predicted, predicted_trace
 from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay
+from tfvis_nb.analysis.prediction.trust import MOST_DRIFT, doubt
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.labels import natural, shown_task
 from tfvis_nb.core.options import near, some_of
@@ -29,9 +30,6 @@ from tfvis_nb.texts import Text
 Changes = Mapping[str, float | str]
 """Names, or patterns with ``*`` and ``?``, to the change of matching events: a factor of their duration,
 ``"hidden"`` or ``"gpu"``."""
-
-MOST_DRIFT = 0.1
-"""If the replay of the recorded durations is off by more, nothing is predicted."""
 
 _MOST_TASKS = 8
 
@@ -82,6 +80,7 @@ def what_if(
     -------
     Predicted
         A trace of predicted times, with step times, the drift of the replay and the new critical path.
+        ``doubt`` has the reason if the prediction is not trusted, and is also a note.
 
     Raises
     ------
@@ -128,6 +127,9 @@ def what_if(
         raise ValueError(Text("replay_drifts", drift=format_percent(found.drift)))
     if found.lengthening > MOST_DRIFT and not altered.adds_work:
         raise ValueError(Text("replay_lacks_dependencies", longer=format_percent(found.lengthening)))
+    found.doubt = doubt(trace, altered, found.times)
+    if found.doubt is not None:
+        found.notes.insert(0, Text("prediction_not_trusted", reason=found.doubt))
     return found
 
 

@@ -113,6 +113,7 @@ def _outcome(trace: Trace, found: Predicted) -> dict[str, Any]:
         ],
         "range": None if np.isnan(found.typical.low_ns) else [found.typical.low_ns, found.typical.high_ns],
         "drift": format_percent(found.drift),
+        "doubt": found.doubt or "",
     }
 
 
