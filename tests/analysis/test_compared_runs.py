@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.difference import difference, run_spread
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.metadata import RUNS, table_of
+from tfvis_nb.core.undivided import undivided
 from tfvis_nb.texts import Text
 
 PAIRS = 200
@@ -234,3 +236,43 @@ def test_a_spread_is_as_wide_as_pairs_of_equal_runs() -> None:
     assert 0.03 <= outside / 2000 <= 0.06
     assert run_spread([[1.0, 2.0], [3.0]]) is None
     assert run_spread([]) is None
+
+
+def labelled(steps: Sequence[tuple[str, int]], pause: int = 0, **more: Any) -> Trace:
+    trace = run([took for _, took in steps], pause)
+    labels = {step: f"{kind} {step}" for step, (kind, _) in enumerate(steps) if kind}
+    return Trace(trace.events, step_labels=labels, **more)
+
+
+def test_steps_are_compared_with_those_of_their_kind() -> None:
+    """Many short evaluation steps do not make training steps shorter."""
+    train, test = [("train", 9_000)], [("test", 1_000)]
+    with_tests, without = labelled((train + test * 4) * 8), labelled([("train", 3_000)] * 8)
+    for a, b, ratio in ((with_tests, without, 3), (without, with_tests, 1 / 3)):
+        found = compare(a, b).attrs
+        assert found["step_time"].a / found["step_time"].b == pytest.approx(ratio)
+        assert found["step_time"].shown
+    # From one training step to the next, with all tests between them.
+    assert compare(with_tests, without).attrs["loop_time"].a == 13_000
+    assert ids(with_tests, without)[0] == "comparison_recordings_differ"
+
+
+def test_steps_of_other_phases_are_not_compared() -> None:
+    """A callback that predicts hides the training steps which call it; then the recordings are compared."""
+    predicts, trains = labelled([("predict", 500)] * 30, 9_500), labelled([("train", 1_000)] * 20)
+    sentence = comparison_headline(predicts, trains)[0]
+    assert (sentence.id, sentence.figures["basis"].id) == ("comparison_few", "comparison_of_wholes")
+    assert sentence.figures["a"] == "291 µs"
+    assert math.isnan(compare(predicts, trains).attrs["step_time"].ratio)
+    own_names = labelled([("mine", 500)] * 30), labelled([("other", 1_000)] * 20)
+    assert ids(*own_names)[0] == "comparison_recordings_differ"
+
+
+def test_recording_without_steps_is_not_compared_with_a_step() -> None:
+    whole = labelled([("", 20_000)], metadata=undivided())
+    steps = labelled([("train", 100)] * 20)
+    for a, b in ((whole, steps), (steps, whole)):
+        (sentence,) = comparison_headline(a, b)
+        assert sentence.figures["basis"].id == "comparison_of_wholes"
+        assert {sentence.figures["a"], sentence.figures["b"]} == {"20.0 µs", "2.00 µs"}
+        assert math.isnan(compare(a, b).attrs["step_time"].ratio)

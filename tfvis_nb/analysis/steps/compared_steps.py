@@ -9,14 +9,17 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
-from tfvis_nb.analysis.steps.slow_steps import slow_first_step
+from tfvis_nb.analysis.steps.slow_steps import named_kinds, slow_first_step, step_kinds
 from tfvis_nb.clocks.shift import moved_later
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.reading.concat import concatenate, first_steps
 from tfvis_nb.texts import Text
 
 Steps = int | Collection[int] | None
 """The steps of a trace: one, several, or None for all."""
+_PHASES = frozenset(("train", "test", "predict"))
+"""The kinds of steps that Keras and this package mark. Other names may be two names of the same work."""
 
 
 class ComparedSteps(NamedTuple):
@@ -30,6 +33,13 @@ class ComparedSteps(NamedTuple):
     """The steps of each recording that repeat each other, without a first step that is set apart."""
     firsts: list[int]
     """The number of the first step of each recording."""
+    of_kind: np.ndarray | None = None
+    """The steps of the kind that both sides have; empty if they have none, None for all steps."""
+
+    @property
+    def are_unlike(self) -> bool:
+        """Whether no step of the other side does the same work."""
+        return self.of_kind is not None and not len(self.of_kind)
 
     @property
     def step_count(self) -> int:
@@ -51,7 +61,7 @@ class ComparedSteps(NamedTuple):
 
     def all_durations(self) -> np.ndarray:
         """Return the durations of all compared steps, also of first ones that are set apart, in ns."""
-        steps = self.trace.steps[self.trace.steps["step"] != event_table.NO_STEP]
+        steps = self._steps()
         if self.numbers is not None:
             steps = steps[steps["step"].isin(self.numbers)]
         return steps["duration_ns"].to_numpy(np.int64)
@@ -59,15 +69,24 @@ class ComparedSteps(NamedTuple):
     def loops(self) -> list[np.ndarray]:
         """Return the times from the start of each repeated step to the start of the next one, in ns.
 
-        The last step of a recording has none.
+        Steps of other kinds are part of them. The last step of a recording has none.
         """
-        steps = self.trace.steps[self.trace.steps["step"] != event_table.NO_STEP]
+        steps = self._steps()
         steps = steps.sort_values("start_ns", kind="stable")
         number, start = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns"))
         first = np.searchsorted(self.firsts, number, "right")
         is_followed = first[1:] == first[:-1]
         number, loop = number[:-1][is_followed], np.diff(start)[is_followed]
         return [loop[np.isin(number, own)] for own in self.recordings]
+
+    def _steps(self) -> pd.DataFrame:
+        steps = self.trace.steps[self.trace.steps["step"] != event_table.NO_STEP]
+        return steps if self.of_kind is None else steps[steps["step"].isin(self.of_kind)]
+
+    def only(self, steps: np.ndarray) -> "ComparedSteps":
+        """Return this side with some of its steps."""
+        recordings = [own[np.isin(own, steps)] for own in self.recordings]
+        return self._replace(recordings=recordings, of_kind=steps)
 
 
 Side = Trace | Iterable[Trace] | ComparedSteps
@@ -76,6 +95,10 @@ Side = Trace | Iterable[Trace] | ComparedSteps
 
 def compared_pair(a: Side, b: Side, steps: Any, function: str = "compare") -> list[ComparedSteps]:
     """Return the steps of both sides; errors as in `compared_steps`, and TypeError if `steps` is not a pair.
+
+    Of several kinds of steps, such as train and test, they are of the one that both sides have and that takes
+    the most time. There are none if one side trains and the other predicts, or if nothing divides one of
+    them into steps. Chosen steps are of any kind.
 
     Examples
     --------
@@ -87,7 +110,29 @@ def compared_pair(a: Side, b: Side, steps: Any, function: str = "compare") -> li
     pair = [*steps] if isinstance(steps, Iterable) and not isinstance(steps, str) else []
     if len(pair) != 2:
         raise TypeError(Text("steps_no_pair", steps=steps))
-    return [compared_steps(side, numbers, function) for side, numbers in zip((a, b), pair, strict=True)]
+    sides = [compared_steps(side, numbers, function) for side, numbers in zip((a, b), pair, strict=True)]
+    return _of_one_kind(sides) if all(side.numbers is None for side in sides) else sides
+
+
+def _of_one_kind(sides: list[ComparedSteps]) -> list[ComparedSteps]:
+    kinds = [named_kinds(side.trace) for side in sides]
+    whole = [is_undivided(side.trace) for side in sides]
+    is_unlike = whole[0] != whole[1] and sides[whole[0]].repeats
+    first, second = map(frozenset, kinds)
+    if not (is_unlike or first & second):
+        is_unlike = bool(first and second) and first | second <= _PHASES
+    if is_unlike:
+        return [side.only(np.empty(0, np.int64)) for side in sides]
+    if not first & second or not any(step_kinds(side.trace).any() for side in sides):
+        return sides
+    took = pd.concat(
+        [
+            side.trace.steps.set_index("step")["duration_ns"].loc[own.index].groupby(own.to_numpy()).sum()
+            for side, own in zip(sides, kinds, strict=True)
+        ]
+    )
+    most = took[took.index.isin(first & second)].groupby(level=0).sum().idxmax()
+    return [side.only(own.index[own == most].to_numpy()) for side, own in zip(sides, kinds, strict=True)]
 
 
 def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -> ComparedSteps:

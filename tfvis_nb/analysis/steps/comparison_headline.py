@@ -6,7 +6,7 @@ import numpy as np
 
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
-from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_steps
+from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_pair
 from tfvis_nb.analysis.steps.difference import (
     CLOSE,
     LEAST_PART,
@@ -50,14 +50,14 @@ def comparison_headline(
     activities are named, which need the breakdown of both. A trace beside itself has a single sentence.
     Empty if one took no time.
     """
-    both = [compared_steps(side, step) for side, step in zip((a, b), steps, strict=True)]
+    both = compared_pair(a, b, steps, "comparison_headline")
     first, second = both
     if first.numbers == second.numbers and first.trace.events.equals(second.trace.events):
         return [Text("comparison_with_itself")]
     if found := _of_several(first, second, parts):
         return found
     sides = [_side(side) for side in both]
-    if any(side.step is None for side in sides):
+    if first.are_unlike or any(side.step is None for side in sides):
         sides = [_Side(side.trace, _span_ns(side.trace), 0, None) for side in sides]
     a_side, b_side = sides
     if not (a_side.typical_ns and b_side.typical_ns):

@@ -17,7 +17,7 @@ _LEAST_SPREAD = 0.5
 _MOST_CORRELATED = 0.9
 FEWEST_RUNS = 3
 """Runs of each side, or of one code in a history, that show how much runs vary: a third checks two."""
-_SEPARATED = 5
+SEPARATED = 5
 """Steps of each side that do not overlap by chance: five do in 2 of 252 orders, three in 2 of 20."""
 CLOSE = 0.02
 """Shorter times between steps, as a share of the loop, are left out, and activities of steps this close."""
@@ -354,7 +354,7 @@ def are_separated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     >>> are_separated(np.array([[1, 2, 3, 4, 5]]), np.array([[6, 7, 8, 9, 9]])).tolist()
     [True]
     """
-    if min(a.shape[1], b.shape[1]) < _SEPARATED:
+    if min(a.shape[1], b.shape[1]) < SEPARATED:
         return np.zeros(len(a), bool)
     separated: np.ndarray = (a.max(axis=1) < b.min(axis=1)) | (b.max(axis=1) < a.min(axis=1))
     return separated

@@ -80,12 +80,17 @@ def step_kinds(trace: Trace) -> pd.Series:
 
     It is the label without numbers. A kind has at least `_FEWEST` steps; files of a few steps are no kinds.
     """
+    kinds = named_kinds(trace)
+    return kinds if (kinds.value_counts() >= _FEWEST).sum() > 1 else kinds.mask(kinds != "", "")
+
+
+@per_trace
+def named_kinds(trace: Trace) -> pd.Series:
+    """Return the label of each step without numbers, indexed by step."""
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     labels = steps["label"].astype(object).fillna("").astype(str)
     kinds = labels.str.replace(r"[\s#_]*\d+", "", regex=True).to_numpy(object)
-    if (pd.Series(kinds).value_counts() >= _FEWEST).sum() < 2:
-        kinds = np.full(len(kinds), "", object)
-    return pd.Series(kinds, index=pd.Index(steps["step"].to_numpy(np.int64), name="step"))
+    return pd.Series(kinds, index=pd.Index(steps["step"].to_numpy(np.int64), name="step"), dtype=object)
 
 
 @validate_input

@@ -65,7 +65,8 @@ def add_differences(
         cells = [_in_order(side, part) for side, part in zip(sides, times, strict=True)]
         _fill(found, sides, cells, unknown)
     else:
-        table.attrs["no_interval"] = Text("one_step_to_compare")
+        unlike = any(side.are_unlike for side in sides)
+        table.attrs["no_interval"] = Text("steps_unlike" if unlike else "one_step_to_compare")
     ratio = ratio_of(pd.Series(found.b), pd.Series(found.a))
     p_value = false_discovery_rates(found.p_value)
     values = (found.b - found.a, found.low, found.high, ratio, found.ratio_low, found.ratio_high)
