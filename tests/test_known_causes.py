@@ -2,9 +2,14 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from benchmarks.known_causes.false_findings import Run, false_findings
 from benchmarks.known_causes.judging import judged
 from benchmarks.known_causes.program import MARK, load, names
 from tfvis_nb import Trace, events
@@ -60,10 +65,60 @@ def test_judging_compares_findings_with_the_statements(recordings: Path) -> None
     assert found.separated
     assert found.says_direction
     assert found.comparison is not None
+    assert found.comparison.enough
     assert found.comparison.differ
+    assert found.false == ()
     assert [pair.differ for pair in found.null_pairs] == [False, False]
     assert found.problems == ()
 
 
 def test_judging_skips_programs_without_recordings(tmp_path: Path) -> None:
     assert judged("map_without_parallel_calls", tmp_path) is None
+
+
+def told(step_ns: float, **finding: Any) -> Run:
+    """Return a run of steps of one length with one finding."""
+    row = {
+        "level": "problem",
+        "share": 0.5,
+        "gain": np.nan,
+        "title": "",
+        "text": "",
+        "advice": "",
+        "figures": {},
+    }
+    trace: Any = SimpleNamespace(
+        findings=pd.DataFrame([row | finding] if finding else []),
+        steps=pd.DataFrame({"step": range(9), "duration_ns": [step_ns] * 9}),
+        stacks=None,
+    )
+    return Run(trace, np.full(9, step_ns / 1e9))
+
+
+@pytest.mark.parametrize(
+    ("slow", "fixed", "false"),
+    [
+        ({"id": "input_bound.all", "gain": 0.9}, {"id": "input_bound.first"}, []),
+        ({"id": "input_bound.all", "gain": 0.95}, {}, ["slow input_bound.all: gain 95% > 90%"]),
+        ({"id": "input_bound.all", "share": 1.2}, {}, ["slow input_bound.all: 120%"]),
+        ({"id": "communication"}, {}, ["slow communication: not there"]),
+        ({"id": "communication", "level": "minor"}, {}, []),
+        ({}, {"id": "input_bound.all"}, ["fixed input_bound.all: not there"]),
+        *(
+            ({"id": "input_bound.all", "figures": {"lines": [place]}}, {}, false)
+            for place, false in (
+                ("benchmarks/known_causes/programs/map_without_parallel_calls.py:1", []),
+                (
+                    "map_without_parallel_calls.py:9999",
+                    ["slow input_bound.all: map_without_parallel_calls.py:9999"],
+                ),
+                ("keras/trainer.py:7", ["slow input_bound.all: keras/trainer.py:7"]),
+            )
+        ),
+    ],
+)
+def test_false_findings_are_told_by_ids_figures_and_lines(
+    slow: dict[str, Any], fixed: dict[str, Any], false: list[str]
+) -> None:
+    runs = {"slow": [told(1_000, **slow)], "fixed": [told(100, **fixed)]}
+    assert [*false_findings(load("map_without_parallel_calls"), runs)] == false

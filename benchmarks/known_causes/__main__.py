@@ -29,6 +29,7 @@ HEAD = (
     "predicted",
     "differ?",
     "twin's problems",
+    "false",
     "null",
 )
 
@@ -90,6 +91,7 @@ def _cells(one: Judged) -> tuple[str, ...]:
         _prediction(one.prediction),
         "" if one.comparison is None else _compared(one),
         ", ".join(one.problems),
+        "; ".join(one.false),
         f"{sum(pair.differ for pair in pairs)}, {sum(pair.code for pair in pairs)} of {len(pairs)}",
     )
 
@@ -106,6 +108,8 @@ def _prediction(found: Prediction | None) -> str:
 
 def _compared(one: Judged) -> str:
     assert one.comparison is not None
+    if not one.comparison.enough:
+        return "too few steps"
     ratio = f"{one.comparison.ratio:.2f}"
     if not one.comparison.differ:
         return f"{'NO' if one.separated else 'no'}, {ratio}"
@@ -119,40 +123,26 @@ def _summary(found: list[Judged]) -> list[Row]:
     off = np.abs([one.off for one in predicted])
     pairs = [pair for one in found for pair in one.null_pairs]
     separated = [one for one in causes if one.separated and one.comparison is not None]
-    told = [one for one in separated if one.comparison and one.comparison.differ and one.says_direction]
+    enough = [one for one in separated if one.comparison and one.comparison.enough]
+    told = [one for one in enough if one.comparison and one.comparison.differ and one.says_direction]
+    lines = [one for one in causes if one.names_line]
     return [
         _part("the cause is the first finding", sum(one.names_cause for one in causes), len(causes), 0.85),
-        _part("the line is right", sum(one.names_line for one in causes), len(causes), 0.85),
-        _part(
-            "the finding names it",
-            sum(one.names_line and one.line_by_finding for one in causes),
-            len(causes),
-            0.85,
-        ),
+        _part("the line is right", len(lines), len(causes), 0.85),
+        _part("the finding names it", sum(one.line_by_finding for one in lines), len(causes), 0.85),
         _part("repairs are predicted", len(predicted), len(asked), 0.85),
         _part("within 15 % of the twin, of all", int((off <= 0.15).sum()), len(asked), 0.75),
         _part("within 25 % of the twin, of the predicted", int((off <= 0.25).sum()), len(predicted), 0.9),
-        _part("separated pairs differ, and how", len(told), len(separated), 1),
-        _part(
-            "twins and healthy programs with a problem",
-            sum(bool(one.problems) for one in found),
-            len(found),
-            0.1,
-            most=True,
-        ),
-        _part(
-            "null pairs: the code is faster or slower",
-            sum(pair.code for pair in pairs),
-            len(pairs),
-            0.05,
-            most=True,
-        ),
-        _part(
-            "null pairs: these recordings differ",
-            sum(pair.differ for pair in pairs),
-            len(pairs),
-            1,
-            most=True,
+        _part("separated pairs have steps to compare", len(enough), len(separated), 1),
+        _part("of these, differ, and how", len(told), len(enough), 1),
+        *(
+            _part(what, sum(flags), len(flags), bound, most=True)
+            for what, flags, bound in (
+                ("twins and healthy programs with a problem", [bool(one.problems) for one in found], 0.1),
+                ("programs with a false finding", [bool(one.false) for one in found], 0),
+                ("null pairs: the code is faster or slower", [pair.code for pair in pairs], 0.05),
+                ("null pairs: these recordings differ", [pair.differ for pair in pairs], 1),
+            )
         ),
     ]
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 import tfvis_nb as tv
+from benchmarks.known_causes.false_findings import Run, false_findings, texts_in
 from benchmarks.known_causes.program import VARIANTS, Program, load
 from benchmarks.known_causes.recording import files, times_file
+from tfvis_nb.analysis.steps.compared_steps import compared_pair
+from tfvis_nb.analysis.steps.difference import SEPARATED, loops_tell_more
 from tfvis_nb.events import NO_STEP
 
 ORDER = (("slow", 0), ("fixed", 0), ("fixed", 1), ("slow", 1))
@@ -35,7 +37,9 @@ class Claim(NamedTuple):
     """What a comparison of two recordings claims about their steps, or about their loops if that is more."""
 
     ratio: float
-    """Typical step of the second / of the first; of loops if the steps do not differ."""
+    """Typical step of the second / of the first; of loops if these are what a user is told about."""
+    enough: bool
+    """Whether both recordings have steps of one kind, and enough to be apart by more than chance."""
     differ: bool
     """Whether these recordings differ."""
     code: bool
@@ -80,6 +84,8 @@ class Judged(NamedTuple):
     """Whether each untraced step of one variant is longer than all of the other."""
     problems: tuple[str, ...]
     """Findings of level problem on the twin, or on a healthy program."""
+    false: tuple[str, ...]
+    """What is false in findings about any of the recordings."""
     null_pairs: tuple[Claim, ...]
     """The claims about each pair of recordings of the same code."""
     texts: str
@@ -143,10 +149,21 @@ def judged(name: str, folder: Path) -> Judged | None:
         not slow.places.isdisjoint(lines),
         by_finding,
         (_wall_ms(program, of_variant[0]), _wall_ms(program, of_variant[1])),
-        _predicted(program, *quickest) if program.what is not None else None,
+        _predicted(program, slow.places, *quickest) if program.what is not None else None,
         None if program.is_healthy else _compared(slow, fixed),
         bool(walls[0].min() > walls[1].max() or walls[0].max() < walls[1].min()),
         problems,
+        tuple(
+            dict.fromkeys(
+                false_findings(
+                    program,
+                    {
+                        variant: [Run(run.trace, run.traced) for run in own]
+                        for variant, own in zip(VARIANTS, of_variant, strict=True)
+                    },
+                )
+            )
+        ),
         nulls,
         "".join(
             f"\n{program.name} {key}\n{run.trace.overview}\n{run.trace.findings}\n"
@@ -180,25 +197,15 @@ def _step_ms(program: Program, trace: tv.Trace) -> float:
 def _named_lines(cause: pd.DataFrame) -> tuple[str, ...]:
     """Return the lines that the first finding of the cause names in its texts, or else in its figures."""
     for row in cause.head(1).itertuples():
-        for texts in ((row.title, row.text, row.advice), _texts(row.figures)):
+        for texts in ((row.title, row.text, row.advice), texts_in(row.figures)):
             if named := re.findall(r"[\w-]+\.py:\d+", " ".join(map(str, texts))):
                 return tuple(dict.fromkeys(named))
     return ()
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one)
-    elif isinstance(value, str):
-        yield value
-
-
-def _predicted(program: Program, slow: tv.Trace, fixed: tv.Trace) -> Prediction:
+def _predicted(program: Program, places: frozenset[str], slow: tv.Trace, fixed: tv.Trace) -> Prediction:
     try:
-        times = slow.what_if(**(program.what or {})).times
+        times = slow.what_if(**program.what_at(places)).times
     except ValueError as refused:
         return Prediction(str(refused))
     before, after = (
@@ -209,7 +216,8 @@ def _predicted(program: Program, slow: tv.Trace, fixed: tv.Trace) -> Prediction:
 
 def _compared(first: Recording, second: Recording) -> Claim:
     compared = tv.analysis.compare(first.trace, second.trace).attrs
-    steps, loops = compared["step_time"], compared.get("loop_time", compared["step_time"])
-    told = loops if loops.shown and not steps.shown else steps
-    code = any(getattr(one, "code_differs", one.shown) for one in (steps, loops))
-    return Claim(told.ratio, told.shown, code)
+    steps, loops = compared["step_time"], compared["loop_time"]
+    told = loops if loops.shown and loops_tell_more(steps, loops) else steps
+    sides = compared_pair(first.trace, second.trace, (None, None))
+    enough = min(len(side.all_durations()) for side in sides) >= SEPARATED
+    return Claim(told.ratio, enough, told.shown, any(one.code_differs for one in (steps, loops)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ class Program(NamedTuple):
     name: str
     cause: frozenset[str]
     """Ids of findings, or their parts before a dot; none if the program is healthy."""
+    also: frozenset[str]
+    """Ids of other findings that are true of the program or of its twin, from their source."""
     lines: tuple[int, ...]
     what: dict[str, Any] | None
     why_not: str
@@ -42,7 +45,16 @@ class Program(NamedTuple):
 
     def is_cause(self, finding: str) -> bool:
         """Whether a finding's id is one of the cause's, or a case of one."""
-        return finding in self.cause or finding.rpartition(".")[0] in self.cause
+        return _is_one_of(finding, self.cause)
+
+    def is_also(self, finding: str) -> bool:
+        """Whether a finding's id is one of those that are true beside the cause, or a case of one."""
+        return _is_one_of(finding, self.also)
+
+    def what_at(self, places: Iterable[str]) -> dict[str, Any]:
+        """Return the repair as arguments of ``what_if``, with the marked lines in place of ``<<CAUSE``."""
+        what = self.what or {}
+        return what | {"lines": dict.fromkeys(places, what["lines"]["<<CAUSE"])} if "lines" in what else what
 
     @property
     def is_healthy(self) -> bool:
@@ -68,7 +80,7 @@ def load(name: str) -> Program:
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             target = node.targets[0].id
-            if target in ("CAUSE", "WHAT", "WHY_NOT", "STEPS", "WARM", "EVERY", "TASKS"):
+            if target in ("CAUSE", "ALSO", "WHAT", "WHY_NOT", "STEPS", "WARM", "EVERY", "TASKS"):
                 found[target] = ast.literal_eval(node.value)
     lines = tuple(number for number, line in enumerate(source.splitlines(), 1) if line.endswith(MARK))
     cause = frozenset(found.get("CAUSE", {None}) or ())
@@ -76,12 +88,13 @@ def load(name: str) -> Program:
         raise ValueError(f"{name}.py states no CAUSE: add the ids of its findings")
     if bool(cause) != bool(lines):
         raise ValueError(f"{name}.py has {len(lines)} lines that end with {MARK}")
-    what = _at(found.get("WHAT"), [f"{name}.py:{line}" for line in lines])
+    what = found.get("WHAT")
     if cause and what is None and not found.get("WHY_NOT"):
         raise ValueError(f"{name}.py states neither WHAT nor WHY_NOT")
     return Program(
         name,
         cause,
+        frozenset(found.get("ALSO", ())),
         lines,
         what,
         found.get("WHY_NOT", ""),
@@ -92,12 +105,8 @@ def load(name: str) -> Program:
     )
 
 
-def _at(what: dict[str, Any] | None, places: list[str]) -> dict[str, Any] | None:
-    """Put the marked lines in place of ``<<CAUSE``."""
-    if what is None or "lines" not in what:
-        return what
-    factors = what["lines"]
-    return what | {"lines": dict.fromkeys(places, factors["<<CAUSE"])}
+def _is_one_of(finding: str, ids: frozenset[str]) -> bool:
+    return finding in ids or finding.rpartition(".")[0] in ids
 
 
 def names() -> list[str]:
