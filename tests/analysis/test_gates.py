@@ -23,6 +23,7 @@ from tfvis_nb.analysis.gates.gate_metrics import METRICS, unit_of
 from tfvis_nb.analysis.gates.limits import limit_of, share_of
 from tfvis_nb.analysis.gates.report import as_text, cells, verdict
 from tfvis_nb.core.amounts import BYTES, NANOSECONDS
+from tfvis_nb.core.metadata import RUNS, table_of
 from tfvis_nb.texts import id_of, text_of
 
 STEP = DATA / "local_mlp_step1.pb"
@@ -206,9 +207,42 @@ def test_a_slowed_copy_is_worse_and_an_equal_one_is_not(seed: int) -> None:
     typical = values(base)["step_ms"]
     equal = check(repeated(step, 15, seed), {"step_ms": 1.2 * typical}, against=base)
     assert verdict(equal) == "ok"
-    slowed = check(repeated(step, 15, seed, factor=1.25), {"step_ms": 1.1 * typical}, against=base)
+    slower = repeated(step, 15, seed, factor=1.25)
+    slowed = check(slower, {"step_ms": 1.1 * typical}, against=base, worse={"step_ms": "5%"})
     assert verdict(slowed) == "worse"
     assert set(slowed["result"][slowed["metric"] == "step_ms"]) == {"worse"}
+
+
+@pytest.mark.parametrize(
+    ("seen", "share", "factor", "result", "reason"),
+    [
+        ((), {}, 1.25, "unknown", "recordings_differ"),
+        ((), {"step_ms": "5%"}, 1.25, "worse", "recordings_differ_by_more"),
+        ((), "5%", 1.25, "worse", "recordings_differ_by_more"),
+        ((), {"ops": "5%"}, 1.25, "unknown", "recordings_differ"),
+        ((1.0, 1.3, 0.8, 1.2), {"step_ms": "5%"}, 1.25, "unknown", "recordings_differ_as_runs"),
+        ((1.0, 1.01, 0.99, 1.0), {}, 1.25, "worse", "recordings_differ_beyond_runs"),
+        ((1.0, 1.01, 0.99, 1.0), {"step_ms": "40%"}, 1.25, "ok", ""),
+        ((), {}, 1.0, "ok", ""),
+    ],
+)
+def test_one_run_is_worse_only_beyond_what_runs_differ(
+    seen: tuple[float, ...], share: Any, factor: float, result: str, reason: str
+) -> None:
+    """Without a share of the user's own and without earlier runs, nothing shows that the code is slower."""
+    step = real_trace(STEP)
+    base, other = repeated(step, 15, 1), repeated(step, 15, 2, factor=factor)
+    typical_ns = values(base)["step_ms"] * 1e6
+    rows = [
+        {"code": "same", "time_ns": number, "step_ns": round(typical_ns * one)}
+        for number, one in enumerate(seen)
+    ]
+    if rows:
+        base = Trace(base.events, metadata={RUNS: table_of(RUNS, rows)})
+    table = check(other, {}, against=base, worse=share)
+    (row,) = table[table["metric"] == "step_ms"].to_dict("records")
+    assert (row["result"], id_of(row["reason"])) == (result, reason)
+    assert verdict(table) == ("worse" if result == "worse" else "ok")
 
 
 def test_the_reason_names_the_side_that_lacks_steps() -> None:

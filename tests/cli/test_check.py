@@ -68,13 +68,15 @@ def test_a_slower_copy_of_a_recorded_run_is_worse(tmp_path: Path) -> None:
     factors = {"base": 1.0, "equal": 1.0, "slower": 1.25}
     for seed, (name, factor) in enumerate(factors.items()):
         repeated(step, 20, seed, factor).to_parquet(tmp_path / f"{name}.parquet")
-    for name, code in (("equal", 0), ("slower", 1)):
-        words = ["check", f"{name}.parquet", "--against", "base.parquet", "--format", "json"]
+    share = ["--worse", "step_ms=5%"]
+    for name, given, code in (("equal", share, 0), ("slower", share, 1), ("slower", [], 0)):
+        words = ["check", f"{name}.parquet", "--against", "base.parquet", "--format", "json", *given]
         done = tfvis_nb_here(*words, cwd=tmp_path)
         assert done.returncode == code
         (found,) = json.loads(done.stdout)["traces"]
         (time,) = [row for row in found["checks"] if row["metric"] == "step_ms"]
-        assert (time["low"] > 1.05) == (code == 1)
+        assert (time["low"] > 1.05) == (name == "slower")
+        assert ("recordings differ" in time["reason"]) == (name == "slower")
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,28 @@ def test_the_table_has_each_run_and_its_change(folder: Path) -> None:
     assert html.count("<tr") == 4
 
 
+def test_the_table_has_the_spread_between_runs(folder: Path) -> None:
+    """By hand: t(0.975, 3) = 3.182 and the logarithms of five runs of two versions of the code."""
+    typical_ns = {"one": [10_000, 10_400, 9_900], "two": [20_000, 21_000]}
+    runs = [
+        run_of(code=code, step_ns=[took] * 6, time_ns=10 * number + (code == "two") * 100)
+        for code, times in typical_ns.items()
+        for number, took in enumerate(times)
+    ]
+    for run in [*runs, run_of("b", time_ns=500)]:
+        keep(folder, run)
+    table = tv.history().table
+    logs = [np.log(times) for times in typical_ns.values()]
+    variance = sum(((one - one.mean()) ** 2).sum() for one in logs) / 3
+    assert table["spread_ratio"].isna().tolist() == [True, True, False, False, False, True]
+    assert table["spread_ratio"][4] == pytest.approx(np.exp(3.182 * np.sqrt(2 * variance)), rel=0.01)
+    said = sentence(runs[:-1], runs[-1], can_compare=False).figures["change"]
+    assert format_percent(table["spread_ratio"][4] - 1) in said
+    assert table["spread_runs"].astype(object).where(table["spread_runs"].notna(), None).tolist() == [
+        None, None, 3, 4, 5, None,
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("durations", "what"),
     [([1900], "step"), ([1000, 1200, 1900], "median step"), ([90_000, 1000, 1200, 1900], "median step")],

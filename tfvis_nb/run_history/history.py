@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from tfvis_nb.analysis.steps.difference import RunSpread
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.format import UNKNOWN, format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import printable
@@ -18,7 +19,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.run_history.cell import notebook_of
 from tfvis_nb.run_history.files import history_folder, keep, read_all
-from tfvis_nb.run_history.sentence import change_of, known_run, sentence, signed_change
+from tfvis_nb.run_history.sentence import change_of, known_run, sentence, signed_change, usual_spread
 from tfvis_nb.run_history.summary import Cell, Summary, summary_of
 from tfvis_nb.texts import Text
 
@@ -31,6 +32,7 @@ _traces: weakref.WeakValueDictionary[tuple[str, str, int], Trace] = weakref.Weak
 """The traces of runs in this process (weak references)."""
 
 _CHANGE = ("ratio", "ratio_low", "ratio_high")
+_SPREAD = ("spread_ratio", "spread_runs")
 _COLUMNS = {
     "notebook": "str",
     "cell": "str",
@@ -40,6 +42,8 @@ _COLUMNS = {
     "step_ns": "int64",
     "first_ns": "Int64",
     **dict.fromkeys(_CHANGE, "float64"),
+    "spread_ratio": "float64",
+    "spread_runs": "Int64",
     "kernels": "Int64",
     "ops": "Int64",
     "busy_share": "float64",
@@ -61,10 +65,19 @@ class History:
         ``step_ns``, the time of the median step without a first one that is set apart, or without steps the
         time from the first event to the last; ``first_ns`` of that first step; ``ratio``, the time of a
         typical step (the mean without the longest and the shortest fifth of the steps) divided by that in the
-        cell's previous run, with its 95 % interval ``ratio_low`` and ``ratio_high``; ``kernels`` and ``ops``,
-        the median numbers per step; ``busy_share`` of the accelerators; ``peak_bytes``; ``options`` of the
-        recording; ``code``, a digest of the cell's code; and the versions of ``tfvis_nb`` and ``tensorflow``.
-        Unknown values are NA or NaN.
+        cell's previous run, with its 95 % interval ``ratio_low`` and ``ratio_high``;
+        ``spread_ratio``, how much two runs of the same code differ: the slower one takes more than that many
+        times as long in 5 % of pairs; ``spread_runs``, the number of runs that show it; ``kernels`` and
+        ``ops``, the median numbers per step; ``busy_share`` of the accelerators; ``peak_bytes``; ``options`` of
+        the recording; ``code``, a digest of the cell's code; and the versions of ``tfvis_nb`` and
+        ``tensorflow``. Unknown values are NA or NaN.
+
+    Notes
+    -----
+    ``spread_ratio`` is exp(t s √2), from the comparable runs up to this one: s is the standard deviation of
+    the logarithms of their typical steps around the mean of the runs with the same ``code``, with one degree
+    of freedom fewer than runs for each code, and t the 97.5 % quantile of Student's t with these degrees of
+    freedom. It needs three runs of one code.
     """
 
     def __init__(self, runs: Sequence[Summary], reason: Text) -> None:
@@ -85,6 +98,7 @@ class History:
                 vars(run)
                 | {"step_ns": run.median_ns, "time": pd.Timestamp(run.time_ns, tz="UTC")}
                 | dict(zip(_CHANGE, changed, strict=False))
+                | dict(zip(_SPREAD, self._spread(number) or (), strict=False))
             )
         return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
 
@@ -148,6 +162,10 @@ class History:
         earlier = range(number - 1, -1, -1)
         return next((one for one in earlier if self._runs[one].is_comparable(self._runs[number])), None)
 
+    def _spread(self, number: int) -> RunSpread | None:
+        now = self._runs[number]
+        return usual_spread(one for one in self._runs[: number + 1] if one.is_comparable(now))
+
     def __len__(self) -> int:
         return len(self._runs)
 
@@ -174,6 +192,7 @@ class History:
                 "title": table["title"].map(lambda title: printable(title, 60)),
                 "median step": of_steps,
                 "change of typical steps": changes,
+                "spread between runs": (table["spread_ratio"] - 1).map(format_percent, na_action="ignore"),
                 "kernels": table["kernels"],
                 "ops": table["ops"],
                 "busy": table["busy_share"].map(format_percent, na_action="ignore"),

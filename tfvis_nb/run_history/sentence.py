@@ -1,13 +1,14 @@
 """A line about a run of a cell: its step time, and the difference from the last run."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tfvis_nb.analysis.steps.difference import (
     Difference,
+    RunSpread,
     difference,
     loops_tell_more,
     run_spread,
@@ -99,13 +100,17 @@ def _words(change: Difference, what: str, usual: str) -> str:
     )
 
 
-def _usual(runs: Sequence[Summary], times: str) -> str:
-    """State how much runs of the same code differ, which the interval of two runs does not show."""
+def usual_spread(runs: Iterable[Summary], times: str = "step_ns") -> RunSpread | None:
+    """Return how much runs of the same code differ, which the interval of two runs does not show."""
     by_code: dict[str, list[float]] = {}
     for run in runs:
         if typical_ns := _typical(run, times):
             by_code.setdefault(run.code, []).append(typical_ns)
-    spread = run_spread(by_code.values())
+    return run_spread(by_code.values())
+
+
+def _usual(runs: Sequence[Summary], times: str) -> str:
+    spread = usual_spread(runs, times)
     if spread is None:
         return Text("run_by_chance")
     return Text("run_usual", limit=format_percent(spread.ratio - 1), runs=spread.runs)

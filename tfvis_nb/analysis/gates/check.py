@@ -11,8 +11,10 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.gates.gate_metrics import METRICS, Measured, unit_of
 from tfvis_nb.analysis.gates.limits import WORSE_FROM, Limit, limit_of, shares_of
 from tfvis_nb.analysis.gates.report import OK, UNKNOWN, WORSE, as_text, headline, verdict
-from tfvis_nb.analysis.steps.difference import difference
+from tfvis_nb.analysis.steps.difference import RunSpread, difference
+from tfvis_nb.analysis.steps.step_differences import known_spread
 from tfvis_nb.analysis.unavailable import NONE, dtypes
+from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -52,13 +54,15 @@ def check(
     limits: Mapping[str, Limit],
     *,
     against: Trace | None = None,
-    worse: Limit | Mapping[str, Limit] = WORSE_FROM,
+    worse: Limit | Mapping[str, Limit] | None = None,
 ) -> pd.DataFrame:
     """Check counts, bytes and times of a trace against limits, and against those of another trace.
 
-    Counts and bytes are compared directly. A time is worse if the whole 95 % interval of the typical step is
-    above the limit, or above the base by more than `worse`. It is unknown if only part of the interval is.
-    Every metric of a predicted trace is also unknown.
+    Counts and bytes are compared directly. A time is above a limit, or above the base by more than `worse`,
+    if the whole 95 % interval of the typical step is; it is unknown if only part of the interval is. Above a
+    limit it is worse. Above the base it is worse only if it exceeds the spread between runs of the same code:
+    the one in the history of either trace, otherwise the share in `worse`. Without both it is unknown, because
+    two runs of the same code also differ. Every metric of a predicted trace is unknown.
 
     Parameters
     ----------
@@ -70,7 +74,7 @@ def check(
     against
         A trace to compare with: no metric may exceed its value there by more than `worse`.
     worse
-        A share, such as 0.05 or ``"5%"``, or shares by metric; other metrics keep 5 %.
+        A share, such as 0.1 or ``"10%"``, or shares by metric; other metrics have 5 %.
 
     Returns
     -------
@@ -79,7 +83,8 @@ def check(
         ``allowed`` (float64; the limit, or the value of the base), for a time ``low`` and ``high`` (float64;
         the interval of value / allowed, else NaN), ``result`` (str; ``ok``, ``worse`` or ``unknown``),
         ``required`` (bool; whether an unknown result fails the check as a whole) and ``reason`` (str; why it
-        is unknown). Metrics that neither trace has are left out.
+        is unknown, or for a time worse than the base what is known about runs). Metrics that neither trace has
+        are left out.
 
     Raises
     ------
@@ -110,7 +115,7 @@ def assert_trace(
     trace: Trace,
     *,
     against: Trace | None = None,
-    worse: Limit | Mapping[str, Limit] = WORSE_FROM,
+    worse: Limit | Mapping[str, Limit] | None = None,
     **limits: Limit,
 ) -> None:
     """Raise AssertionError if a metric of a trace exceeds its limit or that of another trace.
@@ -164,6 +169,7 @@ def _of_base(trace: Trace, base: Trace, shares: Mapping[str, float]) -> Iterator
     for name, metric in METRICS.items():
         if not metric.has_base:
             continue
+        share = shares.get(name, WORSE_FROM)
         found, before = _recorded(trace, name), _recorded(base, name)
         row = _Checked(name, unit_of(name), "base", found.value, before.value)
         if metric.measure(trace).reason and metric.measure(base).reason:
@@ -172,9 +178,11 @@ def _of_base(trace: Trace, base: Trace, shares: Mapping[str, float]) -> Iterator
             reason = found.reason or Text("not_in_base", reason=before.reason)
             yield row._replace(result=UNKNOWN, reason=reason)
         elif found.times is None or before.times is None:
-            yield row._replace(result=WORSE if found.value > before.value * (1 + shares[name]) else OK)
+            yield row._replace(result=WORSE if found.value > before.value * (1 + share) else OK)
         else:
-            yield _of_times(row._replace(required=False), before.times, found.times, 1 + shares[name])
+            checked = _of_times(row._replace(required=False), before.times, found.times, 1 + share)
+            is_beyond = checked.result == WORSE
+            yield _of_runs(checked, known_spread((trace, base)), shares.get(name)) if is_beyond else checked
 
 
 def _of_times(row: _Checked, before: np.ndarray, after: np.ndarray, most: float) -> _Checked:
@@ -191,3 +199,15 @@ def _of_times(row: _Checked, before: np.ndarray, after: np.ndarray, most: float)
     if found.high > most:
         return row._replace(result=UNKNOWN, reason=Text("steps_vary"))
     return row
+
+
+def _of_runs(row: _Checked, spread: RunSpread | None, share: float | None) -> _Checked:
+    """Tell recordings that differ from code that is slower."""
+    if spread is not None:
+        runs = {"limit": format_percent(spread.ratio - 1), "runs": spread.runs}
+        if row.value > row.allowed * spread.ratio:
+            return row._replace(reason=Text("recordings_differ_beyond_runs", **runs))
+        return row._replace(result=UNKNOWN, reason=Text("recordings_differ_as_runs", **runs))
+    if share is None:
+        return row._replace(result=UNKNOWN, reason=Text("recordings_differ", metric=row.metric))
+    return row._replace(reason=Text("recordings_differ_by_more", limit=format_percent(share)))

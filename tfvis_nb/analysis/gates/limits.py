@@ -13,7 +13,7 @@ Limit = float | str
 """A number in the unit of the metric, or a text such as ``"2GiB"``."""
 
 WORSE_FROM = 0.05
-"""The share by which a value may exceed the base."""
+"""The share by which a value may exceed the base if none is given."""
 
 _UNITS: dict[str, Mapping[str, int | Fraction]] = {
     "": {"": 1},
@@ -65,8 +65,8 @@ def share_of(text: Limit) -> float:
     return number
 
 
-def shares_of(worse: Limit | Mapping[str, Limit]) -> dict[str, float]:
-    """Return the share of each metric, given one for all or some by metric; `WORSE_FROM` for the others.
+def shares_of(worse: Limit | Mapping[str, Limit] | None) -> dict[str, float]:
+    """Return the shares that are given, one for all metrics or some by metric.
 
     Raises
     ------
@@ -76,16 +76,17 @@ def shares_of(worse: Limit | Mapping[str, Limit]) -> dict[str, float]:
     Examples
     --------
     >>> from tfvis_nb.analysis.gates.limits import shares_of
-    >>> shares = shares_of({"step_ms": "20%"})
-    >>> shares["step_ms"], shares["launches"], shares_of(0.1)["launches"]
-    (0.2, 0.05, 0.1)
+    >>> shares_of({"step_ms": "20%"}), shares_of(None), shares_of(0.1)["launches"]
+    ({'step_ms': 0.2}, {}, 0.1)
     """
+    if worse is None:
+        return {}
     given = worse if isinstance(worse, Mapping) else dict.fromkeys(METRICS, worse)
     for metric in given if isinstance(worse, Mapping) else ():
         _refuse_unknown(metric)
         if not METRICS[metric].has_base:
             raise ValueError(Text("share_without_base", metric=metric))
-    return {metric: share_of(given.get(metric, WORSE_FROM)) for metric in METRICS}
+    return {metric: share_of(share) for metric, share in given.items()}
 
 
 def _refuse_unknown(metric: str) -> None:

@@ -123,7 +123,7 @@ def _runs(a: ComparedSteps, b: ComparedSteps, times: str, *, shown: bool) -> lis
         return [Text("comparison_runs", a=len(a.recordings), b=len(b.recordings))]
     if not shown:
         return []
-    spread = known_spread(a, b, times)
+    spread = known_spread((a.trace, b.trace), times)
     if spread is None:
         return [Text("comparison_runs_also_differ")]
     return [Text("comparison_spread", limit=format_percent(spread.ratio - 1), runs=spread.runs)]

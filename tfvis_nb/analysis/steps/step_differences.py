@@ -1,6 +1,6 @@
 """The columns of a comparison that show whether differences are more than chance."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from tfvis_nb.analysis.steps.difference import (
     run_spread,
 )
 from tfvis_nb.core.metadata import RUNS, joined
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 COLUMNS = {
@@ -78,7 +79,7 @@ def add_differences(
 
 def step_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
     """Return the difference of the steps' durations."""
-    found = difference(a.durations(), b.durations(), spread=known_spread(a, b, "step_ns"))
+    found = difference(a.durations(), b.durations(), spread=known_spread((a.trace, b.trace)))
     # A first step that is set apart may be one of the five that do not overlap.
     whole = are_separated(a.all_durations()[None], b.all_durations()[None])
     return found if found.shown else found._replace(shown=bool(whole[0]))
@@ -86,15 +87,15 @@ def step_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
 
 def loop_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
     """Return the difference of the times from the start of a step to the start of the next."""
-    return difference(a.loops(), b.loops(), spread=known_spread(a, b, "loop_ns"))
+    return difference(a.loops(), b.loops(), spread=known_spread((a.trace, b.trace), "loop_ns"))
 
 
-def known_spread(a: ComparedSteps, b: ComparedSteps, times: str) -> RunSpread | None:
-    """Return how much runs of the same code differ in the history of the compared cells; None if unknown.
+def known_spread(traces: Iterable[Trace], times: str = "step_ns") -> RunSpread | None:
+    """Return how much runs of the same code differ in the history of the cells that recorded these traces.
 
-    The `times` are a column of `RUNS`.
+    The `times` are a column of `RUNS`. None if it is unknown.
     """
-    runs = joined(side.trace.metadata for side in (a, b)).get(RUNS)
+    runs = joined(trace.metadata for trace in traces).get(RUNS)
     if runs is None:
         return None
     known = runs.dropna(subset=times)
