@@ -61,8 +61,8 @@ def check(
     Counts and bytes are compared directly. A time is above a limit, or above the base by more than `worse`,
     if the whole 95 % interval of the typical step is; it is unknown if only part of the interval is. Above a
     limit it is worse. Above the base it is worse only if it exceeds the spread between runs of the same code:
-    the one in the history of either trace, otherwise the share in `worse`. Without both it is unknown, because
-    two runs of the same code also differ. Every metric of a predicted trace is unknown.
+    the one in the history of either trace, otherwise the share in `worse`. Without both it is unknown,
+    because two runs of the same code also differ. Every metric of a predicted trace is unknown.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def check(
         ``allowed`` (float64; the limit, or the value of the base), for a time ``low`` and ``high`` (float64;
         the interval of value / allowed, else NaN), ``result`` (str; ``ok``, ``worse`` or ``unknown``),
         ``required`` (bool; whether an unknown result fails the check as a whole) and ``reason`` (str; why it
-        is unknown, or for a time worse than the base what is known about runs). Metrics that neither trace has
-        are left out.
+        is unknown, or for a time worse than the base what is known about runs). Metrics that neither trace
+        has are left out.
 
     Raises
     ------
