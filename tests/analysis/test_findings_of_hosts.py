@@ -75,7 +75,7 @@ def test_line_with_most_copies_is_a_problem() -> None:
 def test_line_with_most_computing_is_an_observation() -> None:
     found = host_compute([op("MatMul", 1, 8, ("train.py", 5)), op("Tanh", 8, 9)])
     assert (found["level"], found["figures"]["name"]) == ("observation", "train.py:5")
-    assert "the work of the step itself" in found["advice"]
+    assert "the program's own work" in found["advice"]
 
 
 def test_short_work_is_minor() -> None:

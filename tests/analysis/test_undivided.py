@@ -17,8 +17,10 @@ from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.display.overview.card import card
 from tfvis_nb.display.overview.findings_block import findings_block
 
-STEP = re.compile(r"(?<!outside )(?<!first )(?<!Slow )(?<!into )\bsteps?\b(?! marked)", re.IGNORECASE)
-"""Mentions of steps, but for those that the recording lacks."""
+STEP = re.compile(
+    r"(?<!outside )(?<!first )(?<!Slow )(?<!into )(?<!out of the )\bsteps?\b(?! marked)", re.IGNORECASE
+)
+"""Mentions of steps, but for those that the recording lacks, and the step of the program."""
 
 
 def bars(*events: dict[str, Any]) -> bytes:
@@ -27,9 +29,9 @@ def bars(*events: dict[str, Any]) -> bytes:
     return json.dumps({"traceEvents": [named, *every]}).encode()
 
 
-def kineto(*marks: str) -> bytes:
+def kineto(*marks: str, op: str = "aten::mm") -> bytes:
     work = [
-        {"cat": "cpu_op", "name": "aten::mm", "ts": 1000, "dur": 900},
+        {"cat": "cpu_op", "name": op, "ts": 1000, "dur": 900},
         {"cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1100, "dur": 200, "args": {"stream": 7}},
         *({"cat": "user_annotation", "name": mark, "ts": 990, "dur": 1000} for mark in marks),
     ]
@@ -75,6 +77,18 @@ def test_a_run_is_a_step(source: Any) -> None:
     assert not is_undivided(trace)
     assert not any("the recording" in text for text in texts(trace))
     assert "1 step" in repr(trace)
+
+
+def test_names_that_mention_steps_stay_as_they_are() -> None:
+    trace = tv.read_trace(kineto(op="read per step"))
+    assert "read per step 900 µs" in str(trace.overview)
+    assert trace.findings["text"].str.contains("read per step takes", regex=False).any()
+
+
+def test_advice_speaks_of_the_step_of_the_program() -> None:
+    found = tv.read_trace(kineto()).findings
+    assert found["advice"].str.startswith("Move Python and CPU ops out of the step").any()
+    assert found["text"].str.contains("of the recording", regex=False).all()
 
 
 @pytest.mark.parametrize("suffix", [".json", ".parquet"])

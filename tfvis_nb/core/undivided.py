@@ -1,4 +1,4 @@
-"""Recordings that nothing divides into steps, such as a Horovod timeline, and the words about them.
+"""Recordings that nothing divides into steps, such as a Horovod timeline.
 
 All events of such a recording have one step number, so that tables have their figures. Texts for people call
 it the recording, because the file does not claim that it is a step.
@@ -6,38 +6,15 @@ it the recording, because the file does not claim that it is a step.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.metadata import UNDIVIDED, Metadata, table_of
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
-
-STEP_TIME, RECORDING = "step time", "the recording"
-"""The whole of which shares are parts."""
-
-_WORDS = (
-    (re.compile(r"\bof step time\b"), f"of {RECORDING}"),
-    (re.compile(r"\b[Ss]tep time\b(?= after)"), RECORDING),
-    (re.compile(r"\bShares? of step time\b"), f"Share of {RECORDING}"),
-    (re.compile(r"^The step takes\b"), "The recording lasts"),
-    (re.compile(r"^(?:The|A) step\b|(?<=[.:] )The step\b"), "The recording"),
-    (re.compile(r"\bthe (?:median )?step\b"), RECORDING),
-    (re.compile(r"\bin step \d+\b"), f"in {RECORDING}"),
-    (re.compile(r"\bIn step \d+\b"), f"In {RECORDING}"),
-    (re.compile(r" in a step\b"), ""),
-    (re.compile(r"\bper step\b"), f"in {RECORDING}"),
-    (re.compile(r"\bthe work of the step itself\b"), "its own work"),
-    (re.compile(r"\b(?<=of )the steps\b|\b(?<=up )the steps\b"), RECORDING),
-    (re.compile(r"\bin fewer steps\b[^:.]*"), "less often"),
-    (re.compile(r" that runs in each step\b"), ""),
-    (re.compile(r"\bin one step\b"), f"in {RECORDING}"),
-    (re.compile(r"\bthe trace has only one step\b"), "nothing divides the recording into steps"),
-    (re.compile(r"^Step time$"), "Recording"),
-    (re.compile(r"^Step by\b"), "Recording by"),
-)
 
 
 def undivided() -> Metadata:
@@ -59,17 +36,29 @@ def is_undivided(trace: Trace) -> bool:
     return int((steps != NO_STEP).sum()) == 1 and not any(trace.step_labels.get(int(one)) for one in steps)
 
 
-def whole_of(trace: Trace) -> str:
-    """Name the whole of which shares are parts."""
-    return RECORDING if is_undivided(trace) else STEP_TIME
+def whole_figures(undivided: bool) -> dict[str, str]:
+    """Return the words of a text about an undivided recording; none for a text about steps."""
+    if not undivided:
+        return {}
+    within = dict.fromkeys(("per_step", "in_one_step"), Text("in_the_recording"))
+    return {"step_time": Text("the_recording"), "in_a_step": "", **within}
 
 
-def of_recording(text: str) -> str:
-    """Return a text about a step in words about a recording.
+def whole(figures: Mapping[str, Any], words: str = "step time") -> str:
+    """Return words about steps, or the recording if the figures are about one.
 
-    >>> of_recording("The step takes 10 ms."), of_recording("busy 20.0 % of step time, longest in step 0")
-    ('The recording lasts 10 ms.', 'busy 20.0 % of the recording, longest in the recording')
+    >>> whole({}), whole({}, "the step"), whole(whole_figures(True), "the step")
+    ('step time', 'the step', 'the recording')
     """
-    for pattern, words in _WORDS:
-        text = pattern.sub(words, text)
-    return text
+    return str(figures.get("step_time", words))
+
+
+def reworded(text: str, figures: Mapping[str, Any]) -> str:
+    """Return a text of the catalogue with the words for a recording that figures have."""
+    words = {name: figures[name] for name in whole_figures(undivided=True) if name in figures}
+    return Text(text.id, **text.figures | words) if words and isinstance(text, Text) else text
+
+
+def only_step(trace: Trace) -> Text:
+    """Return why a trace has only one step."""
+    return Text("undivided" if is_undivided(trace) else "one_step")

@@ -29,6 +29,7 @@ from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import whole
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
@@ -116,10 +117,10 @@ def _word(_key: str, figures: Figures) -> Texts:
         )
     text = (
         f"{launches} This looks like cuDNN trying out algorithms, which happens once per shape."
-        f" It takes {step_time(figures['share'])}: {example(figures)}."
+        f" It takes {step_time(figures)}: {example(figures)}."
     )
     if figures["steps"] == 1:
-        text += " The other findings of this step are not typical of later ones."
+        text += f" The other findings of {whole(figures, 'this step')} are not typical of later ones."
     return Texts("A first step is tuning convolutions", text, "Run a warm-up step before tracing.")
 
 
@@ -133,7 +134,7 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    return f"Tuning of convolutions takes {step_time(figures['share'])}{beyond(figures)}."
+    return f"Tuning of convolutions takes {step_time(figures)}{beyond(figures)}."
 
 
 RULE = Rule(

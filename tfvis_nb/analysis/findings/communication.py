@@ -168,12 +168,14 @@ def _moved(trace: Trace) -> dict[str, Any] | None:
     }
 
 
-def _moved_sentence(moved: Figures | None) -> str:
+def _moved_sentence(figures: Figures) -> str:
+    moved = figures["moved"]
     if moved is None:
         return ""
     return (
-        f" Tensors move between tasks during {step_time(moved['share'])}: {format_bytes(moved['bytes'])} in"
-        f" {moved['tensors']:,} tensors, {format_bandwidth(moved['bandwidth'])} from task to task."
+        f" Tensors move between tasks during {step_time(figures, moved['share'])}:"
+        f" {format_bytes(moved['bytes'])} in {moved['tensors']:,} tensors,"
+        f" {format_bandwidth(moved['bandwidth'])} from task to task."
     )
 
 
@@ -181,7 +183,7 @@ def _headline(figures: Figures) -> str:
     several = figures["communicating_tasks"] > 1
     task = task_label(figures["task"]) or (figures["task"] if several else "") or "the task"
     who = f"{capital(task)} waits least for the others but" if several else capital(task)
-    return f"{who} spends {step_time(figures['share'])} communicating.{_moved_sentence(figures['moved'])}"
+    return f"{who} spends {step_time(figures)} communicating.{_moved_sentence(figures)}"
 
 
 def _word(_key: str, figures: Figures) -> Texts:
@@ -189,15 +191,15 @@ def _word(_key: str, figures: Figures) -> Texts:
     subject = task_label(task) or (task if not alone else "") or "the task"
     subject = f"{subject} waits least for the others but" if figures["communicating_tasks"] > 1 else subject
     idle = "its devices idle" if figures["on_devices"] else "no op computing"
-    spends = f"{capital(subject)} spends {step_time(figures['share'])} communicating with {idle}"
+    spends = f"{capital(subject)} spends {step_time(figures)} communicating with {idle}"
     if not figures["computes"]:
-        spends = f"Communication takes {step_time(figures['share'])}"
+        spends = f"Communication takes {step_time(figures)}"
     text = f"{spends}: {example(figures)}.{_phases_sentence(figures)}"
     if not figures["computes"]:
         text += " The trace does not show what computes meanwhile."
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
-        text += f" For {step_time(figures['exposed_share'])} its CPU is idle as well."
-    text += _moved_sentence(figures["moved"])
+        text += f" For {step_time(figures, 'exposed_share')} its CPU is idle as well."
+    text += _moved_sentence(figures)
     text += clocks_sentence(figures["clocks_ns"])
     alone &= not figures["ranks_known"]
     if alone:
@@ -228,7 +230,7 @@ def _measure(trace: Trace) -> Measurement:
 def _summarise(figures: Figures) -> str:
     if not figures["communicating_tasks"]:
         return "No task receives tensors from others or takes part in collectives."
-    return f"Communication that nothing hides takes {step_time(figures['share'])}{beyond(figures)}."
+    return f"Communication that nothing hides takes {step_time(figures)}{beyond(figures)}."
 
 
 RULE = Rule(

@@ -14,19 +14,21 @@ from tfvis_nb.analysis.findings.rule import (
     Texts,
     Threshold,
     beyond,
+    capital,
     example,
     step_time,
 )
 from tfvis_nb.analysis.functions.retraced import recompiled_times
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import whole
 
 SHARE = Threshold(
     0.1, "share of step time spent tracing and compiling, `compile_ns` without what `retracing` reports"
 )
 
 _TITLES = {
-    "one": "The step traces and compiles functions",
+    "one": "{the_step} traces and compiles functions",
     "first": "The first step is tracing and compiling functions",
     "all": "Steps trace and compile functions",
 }
@@ -61,19 +63,16 @@ def _find(trace: Trace) -> list[Finding]:
 
 def _word(key: str, figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
-    text = f"Tracing and compiling take {step_time(figures['share'])}: {example(figures)}."
-    if case == "one":
-        text += time_share.ONE_STEP
-    elif case == "first":
-        text += time_share.in_later_steps(figures)
-    else:
+    text = f"Tracing and compiling take {step_time(figures)}: {example(figures)}."
+    text += time_share.in_other_steps(case, figures)
+    if case == "all":
         text += f" {figures['compiling_steps']} of {figures['steps']} steps compile."
     if figures["without_again"]:
         text += " Tracing functions again is not included."
     advice = "Run a warm-up step before tracing."
     if case != "first":
         advice += f" If later steps also compile, {fewer_compilations(figures)}"
-    return Texts(_TITLES[case], text, advice)
+    return Texts(_TITLES[case].format(the_step=capital(whole(figures, "the step"))), text, advice)
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -81,7 +80,7 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    return f"Tracing and compiling take {step_time(figures['share'])}{beyond(figures)}."
+    return f"Tracing and compiling take {step_time(figures)}{beyond(figures)}."
 
 
 RULE = Rule(

@@ -22,6 +22,7 @@ from tfvis_nb.core.format import format_bytes
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import whole
 from tfvis_nb.texts import Text
 
 SHARE = Threshold(0.1, "share of step time of copies while no device computes, `h2d_ns` and `d2h_ns`")
@@ -111,14 +112,14 @@ def _variables(trace: Trace, moved: pd.DataFrame) -> Figures:
 
 def _word(_key: str, figures: Figures) -> Texts:
     text = (
-        f"Copies run while no device computes for {step_time(figures['share'])}, most of them"
+        f"Copies run while no device computes for {step_time(figures)}, most of them"
         f" {_DIRECTIONS[figures['most']]}: {example(figures)}."
     )
     if not figures["variables"]:
         return Texts("Copies between host and device are not hidden", text, _ADVICE[figures["most"]])
     return Texts(
         "Variables on the CPU are copied to the devices",
-        f"{text} {_brought(figures)} in this step.",
+        f"{text} {_brought(figures)} in {whole(figures, 'this step')}.",
         _PLACE_VARIABLES,
     )
 
@@ -134,8 +135,8 @@ def _brought(figures: Figures) -> str:
 def _headline(figures: Figures) -> str:
     if not figures["variables"]:
         return ""
-    share = step_time(figures["share"])
-    return f"{_brought(figures)} in a step; copies run for {share} while no device computes."
+    where, share = whole(figures, "a step"), step_time(figures)
+    return f"{_brought(figures)} in {where}; copies run for {share} while no device computes."
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -148,8 +149,7 @@ def _measure(trace: Trace) -> Measurement:
 
 def _summarise(figures: Figures) -> str:
     return (
-        f"Copies between host and device take {step_time(figures['share'])} while no device computes"
-        f"{beyond(figures)}."
+        f"Copies between host and device take {step_time(figures)} while no device computes{beyond(figures)}."
     )
 
 

@@ -124,7 +124,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         "CPU ops and device-to-host copies stall the GPU",
         f"{_working(figures)} between GPU kernels ({moved})."
         f" During that time the GPU is idle for {format_duration(figures['idle_ns'])},"
-        f" {step_time(figures['share'])}.{_placement(figures)}",
+        f" {step_time(figures)}.{_placement(figures)}",
         "Prepare indices and shapes in the input pipeline and keep shapes static. Replace ops whose result"
         " the host has to read before it can continue (Unique, SparseToDense, Where) with dense ones.",
     )
@@ -163,13 +163,13 @@ def _measure(trace: Trace) -> Measurement:
 
 def _summarise(figures: Figures) -> str:
     return (
-        f"A GPU is idle for {step_time(figures['share'])} while ops run on the CPU or copy to the host"
+        f"A GPU is idle for {step_time(figures)} while ops run on the CPU or copy to the host"
         f"{beyond(figures)}."
     )
 
 
 def _headline(figures: Figures) -> str:
-    return f"The GPU is idle for {step_time(figures['share'])} while {_working(figures)}."
+    return f"The GPU is idle for {step_time(figures)} while {_working(figures)}."
 
 
 RULE = Rule(

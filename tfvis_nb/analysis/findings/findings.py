@@ -16,7 +16,7 @@ from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.core.undivided import RECORDING, is_undivided, of_recording
+from tfvis_nb.core.undivided import is_undivided, whole_figures
 from tfvis_nb.texts import Text
 
 FIGURES = {
@@ -131,8 +131,7 @@ def findings(trace: Trace) -> pd.DataFrame:
     def added(rule: Rule, finding: Finding) -> dict[str, Any]:
         label = _misleading_label(trace, finding.step)
         below = {"is_below": is_below(rule, finding)} if rule.below else {}
-        whole = {"of": RECORDING} if is_undivided(trace) else {}
-        return below | whole | ({"step_label": label} if label else {})
+        return below | whole_figures(is_undivided(trace)) | ({"step_label": label} if label else {})
 
     def rank(pair: tuple[Rule, Finding]) -> tuple[bool, bool, float, bool]:
         rule, finding = pair
@@ -171,9 +170,7 @@ def _row(
     lost = finding.lost_ns if math.isnan(finding.share) else round(finding.share * total)
     row: dict[str, Any] = finding._asdict() | {"kind": rule.kind, "lost_ns": lost}
     words = rule.word(finding.id, figures)._asdict()
-    if rule.remedy and (sentence := rule.remedy.saves(saved)):
+    if rule.remedy and (sentence := rule.remedy.saves(saved, figures)):
         words["text"] += f" {sentence}"
-    if "of" in figures:
-        words = {name: of_recording(text) for name, text in words.items()}
     row |= {"events": finding.events[:_MAX_EVENTS], "event_count": len(finding.events)}
     return row | {"level": level, "gain": saved.share, "figures": figures} | words

@@ -25,6 +25,7 @@ from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
 from tfvis_nb.analysis.source.python_samples import sampled_sentence
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import whole
 from tfvis_nb.texts import Text
 
 ID = "host_compute"
@@ -58,12 +59,12 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
 _REPLACEABLE = ("function", "output")
 
 _TITLES = {
-    "function": "A Python function in the graph holds up the steps",
-    "output": "Output and checks hold up the steps",
-    "copy": "Copying tensors on the host takes most of the steps",
-    "work": "One {what} takes most of the steps",
+    "function": "A Python function in the graph holds up {steps}",
+    "output": "Output and checks hold up {steps}",
+    "copy": "Copying tensors on the host takes most of {steps}",
+    "work": "One {what} takes most of {steps}",
     "eager": "Python runs the ops one by one",
-    "python": "Python holds up the steps",
+    "python": "Python holds up {steps}",
 }
 _ADVICE = {
     "function": "Write the function with TensorFlow ops, or call it in fewer steps or outside of them: Python"
@@ -71,7 +72,7 @@ _ADVICE = {
     "output": "Do it in fewer steps, such as every hundredth, or outside of them.",
     "copy": "Write only what changes into its place: assign to a slice of a variable, use scatter updates, or"
     " collect parts in a tf.TensorArray and join them once. Otherwise keep less data.",
-    "work": "This is the work of the step itself. To shorten it, use smaller shapes, a cheaper op or lower"
+    "work": "This is the program's own work. To shorten it, use smaller shapes, a cheaper op or lower"
     " precision, or run it on a GPU.",
     "python": "Look for Python that runs in each step, such as callbacks and metrics: run it in fewer steps,"
     " or write it with TensorFlow ops.",
@@ -145,7 +146,9 @@ def _find(trace: Trace) -> list[Finding]:
 def _word(_key: str, figures: Figures) -> Texts:
     kind = figures["kind"]
     worded = {"eager": _word_eager, "python": _word_python}.get(kind, _word_work)
-    title = _TITLES[kind].format(what=_NOUNS.get(figures.get("subject", ""), ""))
+    title = _TITLES[kind].format(
+        what=_NOUNS.get(figures.get("subject", ""), ""), steps=whole(figures, "the steps")
+    )
     advice = _EAGER.get(figures["program"], _EAGER[""]) if kind == "eager" else _ADVICE[kind]
     return Texts(title, worded(figures), advice)
 
@@ -154,7 +157,7 @@ def _word_work(figures: Figures) -> str:
     name, line, op = figures["name"], figures["line"], figures["op"]
     where = "" if not line or line == name else f" ({line})"
     subject = f"The layer {name}" if figures["subject"] == "layers" else name
-    text = f"{subject}{where} takes {step_time(figures['share'])} on the host: {example(figures)}."
+    text = f"{subject}{where} takes {step_time(figures)} on the host: {example(figures)}."
     if figures["subject"] != "ops":
         text += f" {op} is {format_percent(figures['op_share'])} of its time."
     return text
@@ -167,12 +170,12 @@ def _word_eager(figures: Figures) -> str:
     each = format_duration(figures["mean_ns"] * steps / ops)
     return (
         f"Python calls {many}{where} one by one. Calling them, without their kernels, takes"
-        f" {step_time(figures['share'])}, {each} an op."
+        f" {step_time(figures)}, {each} an op."
     )
 
 
 def _word_python(figures: Figures) -> str:
-    text = f"For {step_time(figures['share'])}, nothing of TensorFlow runs on the host: {example(figures)}."
+    text = f"For {step_time(figures)}, nothing of TensorFlow runs on the host: {example(figures)}."
     return text + (f" {sampled_sentence(figures)}" if figures["line"] else "")
 
 
@@ -184,8 +187,8 @@ def _measure(trace: Trace) -> Measurement:
 
 def _summarise(figures: Figures) -> str:
     if not figures["share"]:
-        return f"No single thing on the host takes {limit(LEAST)} of step time{beyond(figures)}."
-    return f"The longest single thing on the host takes {step_time(figures['share'])}{beyond(figures)}."
+        return f"No single thing on the host takes {limit(LEAST)} of {whole(figures)}{beyond(figures)}."
+    return f"The longest single thing on the host takes {step_time(figures)}{beyond(figures)}."
 
 
 def _without(figures: Figures) -> dict[str, Any]:
@@ -194,7 +197,7 @@ def _without(figures: Figures) -> dict[str, Any]:
 
 def _headline(figures: Figures) -> str:
     what = {"eager": "Calling ops from Python", "python": "Python outside of TensorFlow"}
-    return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures['share'])}."
+    return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures)}."
 
 
 RULE = Rule(

@@ -10,10 +10,10 @@ from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES, while_idle
 from tfvis_nb.analysis.findings.launch_bound import device_name, tracing_figures, tracing_sentence, waits
 from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
-from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, step_time
+from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, per_step, step_time
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.categories import is_kind
-from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.trace import Trace
 
 IDLE_SHARE = Threshold(0.5, "share of step time in which a device is idle, 1 - `busy_share`")
@@ -107,19 +107,17 @@ def _word(_key: str, figures: Figures) -> Texts:
     # The share of this cause alone.
     while_waiting = while_idle(cause)
     title = f"{name} idles {while_waiting}"
-    text = f"{name} is busy {format_percent(figures['busy_share'])} of step time."
+    text = f"{name} is busy {step_time(figures, 'busy_share')}."
     whose, where = "its", ""
     if figures["devices"] > 1:
         title = f"{figures['devices']:,} devices idle {while_waiting}"
         whose, where = "their", " on that device"
-        most = format_percent(figures["most_busy_share"])
-        text = (
-            f"{figures['devices']:,} devices are busy at most {most} of step time; {name} is the least busy."
-        )
+        most = step_time(figures, "most_busy_share")
+        text = f"{figures['devices']:,} devices are busy at most {most}; {name} is the least busy."
     if cause == "unknown":
-        text += f" For {step_time(figures['share'])} the trace does not show what it waits for."
+        text += f" For {step_time(figures)} the trace does not show what it waits for."
     else:
-        share = step_time(figures["share"])
+        share = step_time(figures)
         text += f" The main cause of {whose} idle time is {CAUSE_PHRASES[cause]}, {share}{where}."
     if figures.get("work"):
         work = figures["work"]
@@ -127,7 +125,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     text += clocks_sentence(figures["clocks_ns"])
     launches = figures["launches_per_step"]
     if cause == "late launch" and launches is not None:
-        text += f" The host issues {launches:,.0f} launches per step."
+        text += f" The host issues {launches:,.0f} launches {per_step(figures)}."
         text += tracing_sentence(figures)
     advise = _ADVICE_FOR_PROGRAM.get(cause)
     if cause == "unknown" and figures.get("host_events"):
@@ -148,7 +146,7 @@ def _measure(trace: Trace) -> Measurement:
 def _summarise(figures: Figures) -> str:
     name = device_name(figures["task"], figures["device"])
     return (
-        f"{name} is idle for {step_time(figures['share'])}, the most of all devices"
+        f"{name} is idle for {step_time(figures)}, the most of all devices"
         f" (threshold {IDLE_SHARE.value * 100:g} %)."
     )
 

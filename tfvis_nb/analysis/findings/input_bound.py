@@ -22,6 +22,7 @@ from tfvis_nb.analysis.findings.rule import (
     capital,
     example,
     not_reported,
+    per_step,
     step_time,
 )
 from tfvis_nb.analysis.input.stage_names import stage_label
@@ -33,6 +34,7 @@ from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import whole
 from tfvis_nb.events import NO_STEP
 
 SHARE = Threshold(
@@ -185,18 +187,16 @@ def _word(key: str, figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
     degree = "" if figures["later_share" if case == "all" else "share"] >= HIGH.value else " a little"
     title = {
-        "one": f"The step waits{degree} for input",
+        "one": f"{capital(whole(figures, 'the step'))} waits{degree} for input",
         "first": "The first step waits for input",
         "all": f"Steps wait{degree} for input",
     }[case]
     subject = capital(task_label(figures["task"]) or "the task")
     text = (
-        f"{subject} waits for the next batch while no device computes for {step_time(figures['share'])}:"
+        f"{subject} waits for the next batch while no device computes for {step_time(figures)}:"
         f" {example(figures)}."
     )
-    text += {"one": time_share.ONE_STEP, "all": ""}.get(case) or (
-        time_share.in_later_steps(figures) if case == "first" else ""
-    )
+    text += time_share.in_other_steps(case, figures)
     text += stage_sentence(figures["slowest_stage"])
     stage, needed, buffer = (figures[name] for name in ("slowest_stage", "needed", "buffer"))
     if needed is not None and needed > stage["at_once"]:
@@ -238,10 +238,10 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    sentence = f"Input wait is {step_time(figures['share'])}"
+    sentence = f"Input wait is {step_time(figures)}"
     if figures["share"] >= figures["threshold"] and figures["mean_ns"] < MEAN_NS.value:
         each, least = format_duration(figures["mean_ns"]), format_duration(MEAN_NS.value)
-        return f"{sentence}{not_reported(f'{each} per step is below the threshold of {least}')}."
+        return f"{sentence}{not_reported(f'{each} {per_step(figures)} is below the threshold of {least}')}."
     return f"{sentence}{beyond(figures)}."
 
 

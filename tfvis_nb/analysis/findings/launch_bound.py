@@ -18,6 +18,7 @@ from tfvis_nb.analysis.findings.rule import (
     capital,
     limit,
     not_reported,
+    per_step,
     step_time,
 )
 from tfvis_nb.analysis.idle.device_idle import device_idle
@@ -93,12 +94,12 @@ def _figures(trace: Trace, row: pd.Series) -> dict[str, Any]:
 def _word(_key: str, figures: Figures) -> Texts:
     name = device_name(figures["task"], figures["device"])
     text = (
-        f"{name} is busy {format_percent(figures['busy_share'])} of step time and idle"
+        f"{name} is busy {step_time(figures, 'busy_share')} and idle"
         f" {format_percent(figures['share'])} {while_idle('late launch')}."
     )
     if figures["launches"] is not None:
         worst = f" In the longest stretch it waits mostly for {figures['ops']}." if figures["ops"] else ""
-        text += f" The host issues {figures['launches_per_step']:,.0f} launches per step."
+        text += f" The host issues {figures['launches_per_step']:,.0f} launches {per_step(figures)}."
         if figures["late"]:
             text += (
                 f" {figures['late']:,} of {figures['launches']:,} launches came while {name} was already"
@@ -136,15 +137,16 @@ def tracing_sentence(figures: Figures) -> str:
     share = figures["tracing_share"]
     if "untraced_ns" in figures:
         return (
-            f" Tracing itself adds {step_time(share)}: a step takes {format_duration(figures['traced_ns'])}"
-            f" with tracing and {format_duration(figures['untraced_ns'])} without it. Without that part,"
-            f" launch waits are at least {step_time(figures['share_untraced'])}."
+            f" Tracing itself adds {step_time(figures, share)}: a step takes"
+            f" {format_duration(figures['traced_ns'])} with tracing and"
+            f" {format_duration(figures['untraced_ns'])} without it. Without that part, launch waits are at"
+            f" least {step_time(figures, 'share_untraced')}."
         )
     if share is None:
         return " Tracing itself adds launch overhead."
     return (
         f" Tracing itself adds launch overhead: about {TRACING_NS.value // 1000} µs a launch would be"
-        f" {step_time(share)}."
+        f" {step_time(figures, share)}."
     )
 
 
@@ -173,7 +175,7 @@ def _measure(trace: Trace) -> Measurement:
 def _summarise(figures: Figures) -> str:
     name = device_name(figures["task"], figures["device"])
     sentence = (
-        f"{name} is busy {format_percent(figures['busy_share'])} of step time and idle"
+        f"{name} is busy {step_time(figures, 'busy_share')} and idle"
         f" {format_percent(figures['share'])} {while_idle('late launch')}"
     )
     if figures["share"] < figures["threshold"]:
@@ -185,9 +187,9 @@ def _summarise(figures: Figures) -> str:
         return f"{sentence}."
     cause = CAUSE_PHRASES[figures["cause"]]
     if figures["cause"] == "unknown":
-        share = step_time(figures["cause_share"])
+        share = step_time(figures, "cause_share")
         return f"{sentence}. For most of its idle time no cause is recorded ({share})."
-    return f"{sentence}. The main cause of its idle time is {cause} ({step_time(figures['cause_share'])})."
+    return f"{sentence}. The main cause of its idle time is {cause} ({step_time(figures, 'cause_share')})."
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.core.undivided import is_undivided, of_recording
+from tfvis_nb.core.undivided import is_undivided, whole_figures
 from tfvis_nb.texts import Text
 
 FIGURES = {
@@ -58,12 +58,11 @@ def measurements(trace: Trace) -> pd.DataFrame:
         return cannot_say(_COLUMNS, why_not(whole))
     if not int(whole["step_ns"].max()):
         return cannot_say(_COLUMNS, Text("no_step_length"))
-    rows = []
+    rows, words = [], whole_figures(is_undivided(trace))
     for name, rule in sorted(RULES.items(), key=lambda item: not item[1].leads):
         share, limit, figures = rule.measure(rule.of(trace))
-        sentence = rule.sentence(figures)
-        sentence = of_recording(sentence) if is_undivided(trace) else sentence
-        rows.append((rule.kind, share, limit, sentence, name, figures))
+        figures |= words
+        rows.append((rule.kind, share, limit, rule.sentence(figures), name, figures))
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
     near = (table["share"] / table["limit"]).fillna(-1.0).to_numpy()
     order = np.lexsort((-near, table.index.to_numpy() > 0, near < 0))

@@ -117,7 +117,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     text = f"{name}{place} is traced again {_times(times)}{_reason(figures)}. "
     if others:
         text += f"So {'is one other function' if others == 1 else f'are {others:,} other functions'}. "
-    text += f"Tracing and compiling again take {step_time(figures['share'])}: {example(figures)}."
+    text += f"Tracing and compiling again take {step_time(figures)}: {example(figures)}."
     if figures["tracing_ns"] is not None:
         text += f" All tracings of {name}{defined} take {format_duration(figures['tracing_ns'])}."
     return Texts("Functions are traced again", text, _advice(figures))
@@ -193,7 +193,7 @@ def _summarise(figures: Figures) -> str:
     if not figures["retraces"]:
         return "No function is traced again."
     return (
-        f"Tracing functions again takes {step_time(figures['share'])}{beyond(figures)};"
+        f"Tracing functions again takes {step_time(figures)}{beyond(figures)};"
         f" the most retraced one is traced again {_times(figures['retraces'])} (threshold"
         f" {RETRACES.value:g})."
     )

@@ -9,6 +9,7 @@ from tfvis_nb.analysis.prediction.gain import Gain
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import reworded, whole
 
 Figures = Mapping[str, Any]
 """Name to number, text, or lists of these; None if a figure is unknown."""
@@ -62,18 +63,19 @@ class Remedy(NamedTuple):
     changes: Callable[[Figures], Mapping[str, Any]]
     """The arguments of `tfvis_nb.analysis.what_if`, for the figures of a finding; none without a replay."""
 
-    def saves(self, gain: Gain) -> str:
+    def saves(self, gain: Gain, figures: Figures) -> str:
         """State the share of step time that it saves, with its range, or why the replay does not show it.
 
         Examples
         --------
         >>> from tfvis_nb.analysis.findings.rule import Remedy
         >>> from tfvis_nb.analysis.prediction.gain import Gain
-        >>> Remedy("Compiling beforehand", lambda figures: {"activities": {"compile": 0}}).saves(Gain(0.31))
+        >>> remedy = Remedy("Compiling beforehand", lambda figures: {"activities": {"compile": 0}})
+        >>> remedy.saves(Gain(0.31), {})
         'Compiling beforehand would save about 31.0 % of step time.'
         """
         if gain.reason is not None:
-            return f"What it would save cannot be predicted, because {gain.reason}."
+            return f"What it would save cannot be predicted, because {reworded(gain.reason, figures)}."
         if math.isnan(gain.share):
             return ""
         if gain.share < LEAST_GAIN:
@@ -82,7 +84,7 @@ class Remedy(NamedTuple):
         if gain.low < gain.high:
             low, high = (format_percent(max(share, 0)) for share in (gain.low, gain.high))
             between = f" ({low} to {high} in most steps)" if low != high else ""
-        return f"{self.name} would save about {step_time(gain.share)}{between}."
+        return f"{self.name} would save about {step_time(figures, gain.share)}{between}."
 
 
 class Rule(NamedTuple):
@@ -120,7 +122,9 @@ class Rule(NamedTuple):
     def sentence(self, figures: Figures) -> str:
         """Return a sentence for the figures of a measurement, known or not."""
         reason = figures.get("reason")
-        return self.summarise(figures) if reason is None else f"{self.subject} not available: {reason}."
+        if reason is None:
+            return self.summarise(figures)
+        return f"{self.subject} not available: {reworded(reason, figures)}."
 
 
 def beyond(figures: Figures) -> str:
@@ -162,12 +166,17 @@ def example(figures: Figures) -> str:
 def step_name(figures: Figures) -> str:
     """Name a step by its number, and by its label ``step_label`` if that has another number."""
     label = figures.get("step_label")
-    return f"step {figures['step']}{f' ({label})' if label else ''}"
+    return whole(figures, f"step {figures['step']}{f' ({label})' if label else ''}")
 
 
-def step_time(share: float) -> str:
-    """Format a share of step time."""
-    return f"{format_percent(share)} of step time"
+def step_time(figures: Figures, share: str | float = "share") -> str:
+    """Format a share of step time, or the figure with its name."""
+    return f"{format_percent(figures[share] if isinstance(share, str) else share)} of {whole(figures)}"
+
+
+def per_step(figures: Figures) -> str:
+    """Say that a number is that of a typical step."""
+    return str(figures.get("per_step", "per step"))
 
 
 def listed(names: list[str], count: int) -> str:

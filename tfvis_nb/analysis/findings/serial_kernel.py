@@ -81,7 +81,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     op = f" (op {figures['op']})" if figures["op"] else ""
     waves = figures["waves"]
     text = (
-        f"For {step_time(figures['share'])}, {gpu} runs only {kernel}{op}, while launched kernels of other"
+        f"For {step_time(figures)}, {gpu} runs only {kernel}{op}, while launched kernels of other"
         f" streams wait for it to end. That happens at {figures['runs']:,} of its runs. {gpu} runs kernels on"
         f" {figures['streams']:,} streams."
     )
@@ -110,7 +110,7 @@ def _measure(trace: Trace) -> Measurement:
 
 def _summarise(figures: Figures) -> str:
     return (
-        f"For {step_time(figures['share'])}, one kernel runs alone while kernels of other streams wait for it"
+        f"For {step_time(figures)}, one kernel runs alone while kernels of other streams wait for it"
         f" to end{beyond(figures)}."
     )
 

@@ -269,7 +269,8 @@ def _word_more_work(figures: Figures) -> Texts:
     text += f"{',' if several else ''} {_times(figures)}"
     if several:
         share = figures["share"]
-        text += f": it costs {step_time(own * share)}, the others {format_percent((1 - own) * share)}"
+        costs = step_time(figures, own * share)
+        text += f": it costs {costs}, the others {format_percent((1 - own) * share)}"
     text += "."
     batch = f"at the size and the longest sequence of {'these batches' if several else 'its batch'}."
     if not _mostly_not_work(figures):
@@ -312,7 +313,7 @@ def _word_longer(figures: Figures) -> Texts:
 def _word_periodic(figures: Figures) -> Texts:
     period = figures["period"]
     text = (
-        f"{_named(figures['steps'])} take longer, which is {step_time(figures['share'])}:"
+        f"{_named(figures['steps'])} take longer, which is {step_time(figures)}:"
         f" {step_name(figures)} takes {_times(figures)}."
     )
     if figures["activity"]:
@@ -386,7 +387,7 @@ def _summarise(figures: Figures) -> str:
     slow, steps = figures["slow_steps"], figures["steps"]
     sentence = (
         f"{slow} of {steps} steps take at least {SLOW_STEP_RATIO} times the median or have that much more"
-        f" work on their devices, which costs {step_time(figures['share'])}"
+        f" work on their devices, which costs {step_time(figures)}"
     )
     is_many = slow > MAX_FRACTION.value * steps
     if figures["share"] >= figures["threshold"] and is_many and not figures["reported"]:

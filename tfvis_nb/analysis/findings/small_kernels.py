@@ -63,7 +63,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     ops = listed(figures["ops"], figures["op_types"])
     return Texts(
         f"Kernels are too small for {name}",
-        f"For {step_time(figures['run_share'])}, {name} runs only kernels with fewer blocks than it has SMs"
+        f"For {step_time(figures, 'run_share')}, {name} runs only kernels with fewer blocks than it has SMs"
         f" ({figures['cores']:,}): those of {ops}. On average they use"
         f" {format_percent(figures['filled'])} of the SMs.",
         larger_kernels(figures),
@@ -81,9 +81,7 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    return (
-        f"Kernels with fewer blocks than the GPU has SMs lose {step_time(figures['share'])}{beyond(figures)}."
-    )
+    return f"Kernels with fewer blocks than the GPU has SMs lose {step_time(figures)}{beyond(figures)}."
 
 
 RULE = Rule(

@@ -37,6 +37,7 @@ from tfvis_nb.core.format import format_bytes, format_duration
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import whole
 from tfvis_nb.texts import Text
 
 COLLECTIVE_SHARE = Threshold(
@@ -272,7 +273,7 @@ def _activities(trace: Trace, task: str, step: int, start: int, end: int) -> dic
 def _word(key: str, figures: Figures) -> Texts:
     name = task_label(figures["task"]) or figures["task"] or "the task"
     subject = capital(name)
-    awaited = f"{format_duration(figures['sole_wait_ns'])}, {step_time(figures['share'])}"
+    awaited = f"{format_duration(figures['sole_wait_ns'])}, {step_time(figures)}"
     compared = figures["work"]
     more = sentence(compared) if is_more(compared) else ""
     batch = "more work in a batch, " if compared is None else ""
@@ -334,7 +335,7 @@ def _unnamed(negotiated: Figures | None) -> str:
 
 def _headline(figures: Figures) -> str:
     subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
-    share = step_time(figures["share"])
+    share = step_time(figures)
     if "barriers" not in figures:
         return f"{subject} still runs for {share} after all other tasks of its job are done."
     last, barriers = figures["last"], figures["barriers"]
@@ -371,10 +372,10 @@ def _summarise(figures: Figures) -> str:
     where = {
         "collective": "at collectives",
         "inputs": "at ops that need tensors of several",
-        "end": "at the end of steps",
+        "end": f"at the end of {whole(figures, 'steps')}",
     }
     waits = [
-        f"{step_time(share)} {where[kind]} (threshold {limit(_BARRIERS[kind].value)})"
+        f"{step_time(figures, share)} {where[kind]} (threshold {limit(_BARRIERS[kind].value)})"
         for kind, share in figures["shares"].items()
     ]
     sentence = f"Tasks wait for the last one for {' and '.join(waits)}"

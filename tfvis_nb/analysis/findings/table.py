@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_percent, unbroken
 from tfvis_nb.core.labels import printable
-from tfvis_nb.core.undivided import STEP_TIME
+from tfvis_nb.core.undivided import whole
 
 NOTHING = "No dominant bottleneck"
 """The text if nothing is found."""
@@ -86,8 +86,7 @@ def overlap(table: pd.DataFrame) -> bool:
 
 def share_of(share: float, figures: Mapping[str, Any]) -> str:
     """Format a finding's share for display after a level; empty if there is none."""
-    whole = figures.get("of", STEP_TIME)
-    return "" if math.isnan(share) else f", {format_percent(share)} of {whole}"
+    return "" if math.isnan(share) else f", {format_percent(share)} of {whole(figures)}"
 
 
 def _text(text: str) -> str:

@@ -55,7 +55,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     ops = listed(figures["ops"], figures["op_types"])
     return Texts(
         f"Matrix multiplications on {name} do not use its Tensor Cores",
-        f"For {step_time(figures['share'])}, {name} runs kernels of {ops} that do not use Tensor"
+        f"For {step_time(figures)}, {name} runs kernels of {ops} that do not use Tensor"
         " Cores. Ops of these types have kernels that do.",
         lower_precision(figures),
     )
@@ -73,7 +73,7 @@ def _measure(trace: Trace) -> Measurement:
 
 def _summarise(figures: Figures) -> str:
     return (
-        f"Kernels without Tensor Cores, of ops that could use them, take {step_time(figures['share'])}"
+        f"Kernels without Tensor Cores, of ops that could use them, take {step_time(figures)}"
         f"{beyond(figures)}."
     )
 

@@ -20,8 +20,6 @@ from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-ONE_STEP = " One step alone cannot show whether others are affected."
-
 
 class TimeShare(NamedTuple):
     """The task that spends the largest share of its time on an activity."""
@@ -93,9 +91,11 @@ def measurement(spent: TimeShare | None, threshold: float) -> Measurement:
     return Measurement(spent.share, threshold, figures)
 
 
-def in_later_steps(figures: Figures) -> str:
-    """Describe how large the share is in the steps after the first."""
-    if figures["later_share"] is None:
+def in_other_steps(case: str, figures: Figures) -> str:
+    """Describe how large the share is in other steps: after the first, or unknown for a single one."""
+    if case == "one":
+        return "" if "step_time" in figures else " One step alone cannot show whether others are affected."
+    if case == "all" or figures["later_share"] is None:
         return ""
     if not figures["later_share"]:
         return " Later steps spend no time on it."

@@ -19,7 +19,7 @@ from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import prediction_sentence
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.core.undivided import is_undivided, of_recording
+from tfvis_nb.core.undivided import is_undivided, whole_figures
 from tfvis_nb.texts import Text
 
 _MUCH = 0.5
@@ -32,8 +32,6 @@ def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
     """Return one or two sentences from the figures of an overview; if memory ran out, the reason."""
     failure = ended(trace)
     found = Text("headline_ended", ended=failure) if failure else _of_steps(trace, facts)
-    if is_undivided(trace):
-        found = Text.stored(of_recording(found), found.id, found.figures)
     predicted = prediction_sentence(trace)
     return Text("headline_predicted", prediction=predicted, then=found) if predicted else found
 
@@ -48,7 +46,8 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     problem = _first_problem(trace)
     whole = _without_devices(facts, problem) if why_not(table) else _of_devices(others, table, problem)
     if tuning >= _MUCH:
-        whole = Text("headline_tuning", share=format_percent(tuning), then=whole)
+        words = whole_figures(is_undivided(trace))
+        whole = Text("headline_tuning", share=format_percent(tuning), then=whole, **words)
     return whole
 
 
@@ -72,7 +71,8 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
     cause, share = str(causes.idxmax()), int(causes.max()) / total
     each = [format_percent(share) for share in (table["busy_share"].min(), table["busy_share"].max())]
     spread = each[0] if each[0] == each[1] else " to ".join(each)
-    whole = Text("headline_busy", devices=noun, busy=spread)
+    words = whole_figures(is_undivided(trace))
+    whole = Text("headline_busy", devices=noun, busy=spread, **words)
     if problem:
         return Text("headline_problem", whole=whole, problem=problem)
     if busy >= _WELL_USED or not share:
@@ -83,6 +83,7 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
         busy=spread,
         share=format_percent(share),
         cause=while_idle(cause),
+        **words,
     )
     if cause != "late launch" or table["launches"].isna().any():
         return waits
@@ -95,6 +96,7 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
         each=f" for each {one}" if len(table) > 1 else "",
         device=f"{'a' if len(table) > 1 else 'the'} {one}",
         late=format_duration(int(table["launch_wait_ns"].sum()) / max(int(table["late"].sum()), 1)),
+        **words,
     )
 
 
@@ -113,6 +115,8 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     subject, typical = "The step" if steps["count"] == 1 else f"The median {kind}step", steps
     if is_set_apart(first):
         typical = first
+    if facts["undivided"]:
+        subject = "The recording"
     median = format_duration(typical["median_ns"])
     brief = Text("headline_host_brief", step=subject, median=median)
     if problem:

@@ -11,12 +11,12 @@ from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import UNKNOWN_OP, lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.step_spans import STEP_NS
-from tfvis_nb.core.undivided import of_recording
+from tfvis_nb.core.undivided import whole, whole_figures
 
 STEP_TIME = ("Step time", "Recording")
 """The term of the first line, with steps and without."""
 _ABOUT_PARTS = (
-    "Activities of a task in the median step. At each point in time one activity counts, the first in the"
+    "Activities of a task in {middle}. At each point in time one activity counts, the first in the"
     " order of the breakdown: launch is the time in which the task launches ops and computes nothing, even if"
     " its devices are idle for another cause."
 )
@@ -48,7 +48,7 @@ class Line(NamedTuple):
 
 def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
     """Return the figures of an overview, formatted for people."""
-    lines = [
+    return [
         *_step_lines(facts),
         *_device_lines(facts),
         *_part_lines(facts),
@@ -58,12 +58,6 @@ def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
         *_op_lines(facts["top_ops"]),
         *_code_lines(facts["top_lines"]),
         *_memory_lines(facts["memory"]),
-    ]
-    if not facts["undivided"]:
-        return lines
-    return [
-        Line(of_recording(term), tuple(map(of_recording, values)), of_recording(about))
-        for term, values, about in lines
     ]
 
 
@@ -81,7 +75,7 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     if kinds:
         count = f"{kinds[0]['count']:,} {kind_label(kinds[0])}steps"
     values.append("no steps marked" if facts["undivided"] else count)
-    lines = [Line(STEP_TIME[0], (", ".join(values),), STEP_NS)]
+    lines = [Line(STEP_TIME[facts["undivided"]], (", ".join(values),), STEP_NS)]
     for kind in kinds[1 : 1 + _MOST_KINDS]:
         value = f"{format_duration(kind['median_ns'])} median, {kind['count']:,} {kind_label(kind)}steps"
         lines.append(Line("Other steps", (value,), "Steps of another kind, by their labels without numbers."))
@@ -100,7 +94,8 @@ def kind_label(kind: Mapping[str, Any]) -> str:
 
 def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
     lines, devices = [], facts["devices"]
-    whole = "step time after the first step" if is_set_apart(facts["first_step"]) else "step time"
+    step_time = _whole(facts, "step time")
+    whole = "step time after the first step" if is_set_apart(facts["first_step"]) else step_time
     names = [lane_label(device["task"], device["device"], "") for device in devices]
     for device in devices[:_MOST_DEVICES]:
         value = f"{format_percent(device['busy_share'])} of {whole}"
@@ -111,8 +106,8 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
         job = device["task"].partition("job:")[2].partition("/")[0] if names.count(name) > 1 else ""
         name = printable(" \N{MIDDLE DOT} ".join(filter(None, (job, name))), _LONGEST_NAME)
         about = (
-            "Share of step time in which the device ran a kernel, copy or collective; then the main cause "
-            "of its idle time, also as a share of step time."
+            f"Share of {step_time} in which the device ran a kernel, copy or collective; then the main cause"
+            f" of its idle time, also as a share of {step_time}."
         )
         lines.append(Line(f"{name} busy", (value,), about))
     if len(devices) > _MOST_DEVICES:
@@ -132,6 +127,10 @@ def parts_term(facts: Mapping[str, Any]) -> str:
     return "Median step by activity" if facts["steps"]["count"] > 1 else "Step by activity"
 
 
+def _whole(facts: Mapping[str, Any], words: str = "the median step") -> str:
+    return whole(whole_figures(facts["undivided"]), words)
+
+
 def _part_lines(facts: Mapping[str, Any]) -> list[Line]:
     middle = facts["median_step"]
     if middle is None or not middle["step_ns"]:
@@ -144,7 +143,7 @@ def _part_lines(facts: Mapping[str, Any]) -> list[Line]:
             f"{part_label(part)} {format_percent(amount / middle['step_ns'])}" for part, amount in parts
         )
         name = f", {_named(task['task'])}" if several else ""
-        lines.append(Line(f"{parts_term(facts)}{name}", (value,), _ABOUT_PARTS))
+        lines.append(Line(f"{parts_term(facts)}{name}", (value,), _ABOUT_PARTS.format(middle=_whole(facts))))
     return lines
 
 
@@ -179,7 +178,7 @@ def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
     lines = []
     if facts["host_ns"]:
         share = facts["host_ns"] / max(facts["median_step"]["step_ns"], 1)
-        value = f"{format_duration(facts['host_ns'])}, {format_percent(share)} of the median step"
+        value = f"{format_duration(facts['host_ns'])}, {format_percent(share)} of {_whole(facts)}"
         about = "Time during which Python or the runtime ran, including time when something else ran as well."
         lines.append(Line("Python or runtime active", (value,), about))
     outside = facts["outside"]

@@ -22,6 +22,7 @@ from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import only_step
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -148,17 +149,17 @@ def why_no_first_step(trace: Trace) -> Text:
     """
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     if len(steps) < _FEWEST:
-        return _few(len(steps))
+        return _few(trace, len(steps))
     kernels = (trace.events["kind"] == "kernel").to_numpy()
     of_kernels = distinct_numbers(trace.events["step"].to_numpy()[kernels])
     with_kernels = set(of_kernels.tolist()) - {event_table.NO_STEP}
     return Text("kernels_in_first_step") if with_kernels == {int(steps["step"].iloc[0])} else NONE
 
 
-def _few(steps: int) -> Text:
+def _few(trace: Trace, steps: int) -> Text:
     if steps > 1:
         return Text("few_steps", steps=steps, least=_FEWEST)
-    return Text("one_step") if steps else Text("no_steps")
+    return only_step(trace) if steps else Text("no_steps")
 
 
 @validate_input
@@ -220,7 +221,7 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
     if table.empty:
         return cannot_say(_COLUMNS, Text("no_steps"))
     if len(table) < 2:
-        return cannot_say(_COLUMNS, Text("one_step"))
+        return cannot_say(_COLUMNS, only_step(trace))
     table = table[["step", "label", "duration_ns"]].astype({"step": "int64"})
     kinds, _ = pd.factorize(step_kinds(trace).to_numpy(object))
     took = table["duration_ns"].to_numpy(np.int64)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tfvis_nb.analysis.communication.bandwidth import bandwidth as bandwidth_table
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import only_step
 from tfvis_nb.display.charts.bandwidth import bandwidth_chart
 from tfvis_nb.display.charts.breakdown import breakdown_chart, utilisation_chart
 from tfvis_nb.display.charts.ops import top_ops_chart
@@ -108,7 +109,7 @@ class Charts:
         if name == "bandwidth":
             return why_not(bandwidth_table(trace))
         if name == "steps" and int((trace.steps["step"] != NO_STEP).sum()) < 2:
-            return Text("one_step") if (trace.steps["step"] != NO_STEP).any() else Text("no_steps")
+            return only_step(trace) if (trace.steps["step"] != NO_STEP).any() else Text("no_steps")
         return NONE
 
     def _shown_in(self, name: str) -> Trace:

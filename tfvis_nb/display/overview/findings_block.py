@@ -9,7 +9,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import unbroken
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.core.undivided import whole_of
+from tfvis_nb.core.undivided import whole
 
 _LONGEST = 2000
 _WORDS = ("level", "title", "text", "advice")
@@ -28,20 +28,21 @@ def findings_block(trace: Trace) -> dict[str, Any]:
         found["end_ns"],
         found["events"],
         found["event_count"],
+        found["figures"],
         strict=True,
     )
     items = [
         dict(zip(_WORDS, texts, strict=True))
         | {
             "share": None if math.isnan(share) else float(share),
-            "of": whole_of(trace),
+            "of": whole(figures),
             "zoom": {"start": int(start) - origin, "end": int(end) - origin}
             | ({"events": [int(event) for event in events]} if events else {}),
             "selects": f"Selects the {len(events)} longest of {count:,} events."
             if count > len(events)
             else "",
         }
-        for *texts, share, start, end, events, count in rows
+        for *texts, share, start, end, events, count, figures in rows
     ]
     return {
         "kind": "findings",
