@@ -89,6 +89,23 @@ def _latest(table: pd.DataFrame, met: pd.DataFrame, kind: str) -> tuple[pd.Serie
     return first, met[(met["kind"] == kind) & (met["task"].astype(str) == first["task"]) & met["last"]]
 
 
+def _figures(trace: Trace, latest: pd.Series, late: pd.DataFrame, worst: pd.Series) -> dict[str, Any]:
+    """Return figures of a late task, of the barriers at which it is last, and of the worst of them."""
+    task = str(latest["task"])
+    return {
+        "share": float(latest["share"]),
+        "task": task,
+        "last": int(latest["last"]),
+        "barriers": int(latest["barriers"]),
+        "sole_wait_ns": int(latest["sole_wait_ns"]),
+        "step": int(worst["step"]),
+        "lateness_ns": int(worst["lateness_ns"]),
+        "name": str(worst["name"]),
+        "clocks_ns": uncertain_clocks(trace, float(late["lateness_ns"].mean())),
+        "work": work(trace, task),
+    }
+
+
 def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
     found = _latest(table, met, "collective")
     if found is None:
@@ -101,25 +118,14 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
     spread = float((ends.max() - ends.min()).mean())
     if late["lateness_ns"].mean() < MIN_SPREAD_RATIO.value * spread:
         return []
-    task = str(latest["task"])
-    if not _is_regular(met[met["kind"] == "collective"], task):
+    if not _is_regular(met[met["kind"] == "collective"], str(latest["task"])):
         return []
     worst = late.iloc[int(late["lateness_ns"].to_numpy().argmax())]
     there = together[together["barrier"] == int(worst["barrier"])]
-    figures: dict[str, Any] = {
-        "share": float(latest["share"]),
-        "task": task,
-        "last": int(latest["last"]),
-        "barriers": int(latest["barriers"]),
-        "sole_wait_ns": int(latest["sole_wait_ns"]),
-        "step": int(worst["step"]),
-        "lateness_ns": int(worst["lateness_ns"]),
-        "name": str(worst["name"]),
-        "clocks_ns": uncertain_clocks(trace, float(late["lateness_ns"].mean())),
+    figures = _figures(trace, latest, late, worst) | {
         "ends_ns": spread,
         "others": len(there) - 1,
         "negotiations": _negotiations(trace, there["event"].tolist()),
-        "work": work(trace, task),
     }
     return [
         Finding(
@@ -142,19 +148,7 @@ def _late_with_inputs(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> l
     latest, late = found
     worst = late.iloc[int(late["sole_wait_ns"].to_numpy().argmax())]
     there = met[met["barrier"] == int(worst["barrier"])]
-    figures: dict[str, Any] = {
-        "share": float(latest["share"]),
-        "task": str(latest["task"]),
-        "last": int(latest["last"]),
-        "barriers": int(latest["barriers"]),
-        "sole_wait_ns": int(latest["sole_wait_ns"]),
-        "step": int(worst["step"]),
-        "lateness_ns": int(worst["lateness_ns"]),
-        "name": str(worst["name"]),
-        "others": len(there) - 1,
-        "clocks_ns": uncertain_clocks(trace, float(late["lateness_ns"].mean())),
-        "work": work(trace, str(latest["task"])),
-    }
+    figures = _figures(trace, latest, late, worst) | {"others": len(there) - 1}
     start, end = int(there["arrived_ns"].min()), int(there["arrived_ns"].max())
     events = longest_events(trace, of_task(trace, figures["task"]) & overlaps(trace, start, end))
     return [Finding("straggler.inputs", figures["share"], figures, figures["step"], start, end, events)]
