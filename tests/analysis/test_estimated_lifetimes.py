@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import live_buffers, memory_breakdown, memory_peaks
+from tfvis_nb.analysis.gates.gate_metrics import METRICS
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.display.tabs.memory import blocks
+from tfvis_nb.run_history.summary import _peak_bytes
 
 OLD = [DATA / name for name in ("run_meta.v0", "run_meta.v1", "run_meta.v3")]
 
@@ -99,16 +102,50 @@ def test_a_buffer_lives_until_the_last_op_that_reads_it_ends(
     assert list(got) == by_hand(trace)
     assert table["estimated"].all()
     assert table["alloc_ns"].is_monotonic_increasing
+    assert curves(trace) == added_up(
+        [(0, "", where, size, start, end) for where, _, size, start, end, _ in by_hand(trace)]
+    )
+    assert len(trace.memory) == 0 or trace.memory["estimated"].all()
+
+
+Buffer = tuple[int, str, str, int, int, int]
+"""Step, task, allocator, bytes, allocation and free."""
+
+
+def added_up(buffers: list[Buffer]) -> dict[tuple[int, str, str], list[tuple[int, int]]]:
+    """At each allocation and free, the bytes of all buffers that live then."""
+    found: dict[tuple[int, str, str], list[tuple[int, int]]] = {}
+    for where in {buffer[:3] for buffer in buffers}:
+        own = [buffer[3:] for buffer in buffers if buffer[:3] == where]
+        times = {start for _, start, _ in own} | {end for *_, end in own if end != NEVER}
+        found[where] = [
+            (time, sum(size for size, start, end in own if start <= time < end)) for time in sorted(times)
+        ]
+    return found
+
+
+def curves(trace: Trace) -> dict[tuple[int, str, str], list[tuple[int, int]]]:
+    rows = trace.memory[["step", "task", "allocator", "time_ns", "bytes"]].itertuples(index=False, name=None)
+    found: dict[tuple[int, str, str], list[tuple[int, int]]] = {}
+    for step, task, allocator, time, size in rows:
+        found.setdefault((step, task, allocator), []).append((time, size))
+    return found
 
 
 @pytest.mark.parametrize("path", OLD, ids=lambda path: path.name)
-def test_estimates_are_no_figures_of_memory(path: Path) -> None:
+def test_estimates_are_marked_and_limit_nothing(path: Path) -> None:
     trace = real_trace(path)
     buffers = trace.lifetimes
     assert len(buffers)
-    assert buffers["estimated"].all()
-    for table in (trace.memory, memory_peaks(trace), memory_breakdown(trace)):
-        assert why_not(table).id == "no_allocations"
+    for table in (buffers, trace.memory, memory_peaks(trace)):
+        assert table["estimated"].all()
+    assert not why_not(memory_breakdown(trace))
+    assert trace.overview["memory"] == []
+    assert METRICS["peak_bytes"].measure(trace).reason.id == "no_allocations"
+    assert _peak_bytes(trace) is None
+    assert all("(estimated)" in str(drawn.name) for drawn in trace.charts.memory().renderers if drawn.name)
+    told = [str(block) for block in blocks(trace) if block.get("title") in ("Peaks", "Live at peak")]
+    assert all("cpu (estimated)" in block or "GPU_0_bfc (estimated)" in block for block in told)
     first = buffers.iloc[0]
     alive = live_buffers(trace, int(first["alloc_ns"]), allocator=first["allocator"])
     assert alive["estimated"].all()
@@ -129,3 +166,9 @@ def test_estimates_are_of_allocators_without_records(path: Path) -> None:
     for allocator, own in buffers.groupby(buffers["allocator"].astype(str)):
         assert set(own["estimated"]) == {allocator not in recorded}
     assert with_outputs - {""} <= set(buffers["allocator"].astype(str))
+    lived = buffers[["step", "task", "allocator", "bytes", "alloc_ns", "free_ns"]].fillna({"free_ns": NEVER})
+    assert curves(trace) == added_up(list(lived.itertuples(index=False, name=None)))
+    told = {allocator for *_, allocator in curves(trace)}
+    assert told == set(buffers["allocator"].astype(str))
+    for allocator, own in trace.memory.groupby(trace.memory["allocator"].astype(str)):
+        assert set(own["estimated"]) == {allocator not in recorded}

@@ -55,8 +55,8 @@ _NO_LAUNCH = {"static_shared_bytes", "occupancy", "waves"}
 _NO_RATES = {"flop_rate", "byte_rate"}
 WITHOUT_STATS: dict[str, dict[str, Any]] = {
     "run_metadata_run_step99_tag_train.pbtxt": _NO_PROFILE | _NO_GPU | _NO_MEMORY | _NO_COSTS,
-    "run_meta.v1": _NO_PROFILE | _NO_GPU | _NO_MEMORY | _NO_CEILINGS,
-    "run_meta.v3": _NO_PROFILE | _NO_MEMORY | _NO_CEILINGS | {"kernels": _NO_LAUNCH},
+    "run_meta.v1": _NO_PROFILE | _NO_GPU | _NO_FREE | _NO_CEILINGS,
+    "run_meta.v3": _NO_PROFILE | _NO_FREE | _NO_CEILINGS | {"kernels": _NO_LAUNCH},
     "gpu_tf221_mlp.pb.xz": _NO_PROFILE | _NO_FREE | _NO_CEILINGS | {"kernels": {"waves"}},
     "local_mlp_step1.pb": _NO_PROFILE | _NO_GPU | _NO_FREE | _NO_CEILINGS,
     "timeline_tf10_gpu.json": _NO_PROFILE

@@ -62,7 +62,7 @@ def test_curves_and_buffers_come_back(path: Path) -> None:
     trace = real_trace(path)
     origin = origin_ns(trace.events)
     tracks = read(memory_bytes(trace), origin)
-    assert {(track["task"], track["allocator"]) for track in tracks if "estimated" not in track} == set(
+    assert {(track["task"], track["allocator"]) for track in tracks} == set(
         trace.memory[["task", "allocator"]].itertuples(index=False, name=None)
     )
     for track in tracks:

@@ -211,6 +211,32 @@ def test_counters_are_what_the_allocators_recorded() -> None:
         assert max(shown.values(), default=1) > 0
 
 
+def test_estimates_are_counters_of_their_own() -> None:
+    trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    made = [event for event in events_of(trace) if event["ph"] == "C" and "memory" in event["cat"]]
+    assert {event["name"] for event in made} == {
+        "GPU_0_bfc allocated",
+        "cpu estimated",
+        "gpu_host_bfc estimated",
+    }
+    buffers = trace.lifetimes
+    for allocator in ("cpu", "gpu_host_bfc"):
+        own = buffers[buffers["allocator"] == allocator]
+        # A variable and a tensor that no op reads stay until the end of their step.
+        freed = own["free_ns"].fillna(2**62).astype("int64")
+        for event in made:
+            if event["name"] != f"{allocator} estimated":
+                continue
+            later = event["ts"] * 1000 + 999
+            alive = own[(own["alloc_ns"] <= later) & (freed > later)]
+            last = [
+                each["args"]["bytes"]
+                for each in made
+                if each["name"] == event["name"] and each["ts"] == event["ts"]
+            ]
+            assert last[-1] == alive["bytes"].sum()
+
+
 @pytest.mark.parametrize("step", [-2, 2**31])
 def test_a_step_that_cannot_be_is_read_as_the_first(step: int) -> None:
     content = json.loads(real_trace(DATA / "local_mlp_step1.pb").to_chrome_trace())

@@ -29,7 +29,8 @@ FIGURES: dict[str, str] = {
     "work_ns": f"{slow_steps.FIGURES['work_ns']} Only devices of the task count; null without kernels.",
     "device_busy_ns": "Sum of busy_ns of the task's accelerators, of `tfvis_nb.analysis.utilisation`, in ns.",
     "device_idle_ns": "Sum of their idle_ns, in ns; null without accelerators, or where one is unknown.",
-    "peak_bytes": "The largest `bytes` of an allocator of `tfvis_nb.analysis.memory_usage` during the step.",
+    "peak_bytes": "The largest `bytes` of an allocator of `tfvis_nb.analysis.memory_usage` during the step, "
+    "estimates aside.",
     **{name: f"Number of events of the kind {kind}." for name, kind in _COUNTED.items()},
     "bytes": "Sum of the bytes of copies and transfers.",
     "time": "start_ns as a time, in UTC.",
@@ -128,7 +129,7 @@ def _memory(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
 
     The curves of a profile do not restart at a step: memory allocated at its start counts.
     """
-    curve = trace.memory
+    curve = trace.memory[~trace.memory["estimated"]]
     most: dict[tuple[int, str], int] = {}
     spans = {
         step: (start, end)

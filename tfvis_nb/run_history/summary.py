@@ -126,7 +126,8 @@ def _busy_share(trace: Trace, steps: list[int]) -> float | None:
 
 def _peak_bytes(trace: Trace) -> int | None:
     curve = trace.memory
-    return None if why_not(curve) or curve.empty else int(curve["bytes"].max())
+    recorded = curve.loc[~curve["estimated"], "bytes"]
+    return None if recorded.empty else int(recorded.max())
 
 
 LINE_START = f'{{"{fields(Summary)[0].name}":'.encode()

@@ -13,6 +13,7 @@ from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.idle.launch_bound import launch_bound
 from tfvis_nb.analysis.memory.memory_usage import memory_peaks
+from tfvis_nb.analysis.memory.tensor_lifetimes import no_allocations
 from tfvis_nb.analysis.steps.cpu_ops_between_kernels import cpu_ops_between_kernels
 from tfvis_nb.analysis.steps.difference import typical
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
@@ -197,7 +198,10 @@ def _peak(trace: Trace) -> Measured:
     table = memory_peaks(trace)
     if reason := why_not(table):
         return Measured(np.nan, reason)
-    return Measured(float(table["peak_bytes"].max()))
+    recorded = table[~table["estimated"]]
+    if recorded.empty:
+        return Measured(np.nan, no_allocations(trace))
+    return Measured(float(recorded["peak_bytes"].max()))
 
 
 def _step_time(trace: Trace) -> Measured:
@@ -252,7 +256,8 @@ METRICS = {
         "Bytes of the tensors that tasks received in a step, as far as recorded.", _received
     ),
     "peak_bytes": Metric(
-        "The largest peak_bytes of any allocator in the whole trace; see memory_usage.", _peak
+        "The largest peak_bytes of any allocator in the whole trace, estimates aside; see memory_usage.",
+        _peak,
     ),
     "retraces": Metric(
         "Retraces of all functions in the whole trace; see functions.", _of_functions("retraces")

@@ -2,6 +2,7 @@
 
 TensorFlow's ``timeline.py`` adds up the outputs of ops from the start of their op, so it counts a buffer once
 for each op that hands it on, and variables at every read. Here recorded allocations and frees are added up.
+Allocators without records, such as those of the host, have the sum of their estimated lifetimes.
 """
 
 import numpy as np
@@ -19,7 +20,10 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "bytes": "Bytes allocated from an allocator. In a RunMetadata: the sum of its allocation records "
     "since the start of the step, without variables; changes within one microsecond are added up. In a "
-    "profile: bytes_allocated of its allocation events, including variables.",
+    "profile: bytes_allocated of its allocation events, including variables. Where `estimated`: the sum of "
+    "the buffers of `tensor_lifetimes` that live then.",
+    "estimated": "Whether no allocations of the allocator were recorded, so that its curve consists of "
+    "estimated lifetimes. Buffers whose end is unknown last until their step ends.",
     "free_bytes": "Bytes that the allocator could still hand out then: bytes_available of its allocation "
     "events. Missing where not recorded, as in a RunMetadata.",
     "fragmentation": "1 - largest free block / all free bytes of the memory that the allocator holds, from 0 "
@@ -42,7 +46,7 @@ WHERE = ("step", "task", "allocator")
 
 _WHERE = {"step": "int32", "task": "category", "allocator": "category"}
 _HEAP = {"free_bytes": "Int64", "fragmentation": "Float64"}
-_CURVE = {**_WHERE, "time_ns": "int64", "bytes": "int64", **_HEAP}
+_CURVE = {**_WHERE, "time_ns": "int64", "bytes": "int64", **_HEAP, "estimated": "bool"}
 _PEAKS = {
     **_WHERE,
     "peak_bytes": "int64",
@@ -53,6 +57,7 @@ _PEAKS = {
     "requested_share": "Float64",
     **_HEAP,
     "in_use_bytes": "Int64",
+    "estimated": "bool",
 }
 
 
@@ -63,7 +68,8 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        Any trace with allocation records (``RunMetadata``) or allocation events (a profile).
+        Any trace with allocation records or sizes of outputs (``RunMetadata``), or allocation events (a
+        profile).
 
     Returns
     -------
@@ -71,7 +77,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
         ``step`` (int32; `NO_STEP` for a profile, whose curve does not restart at a step), ``task`` and
         ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and, starting at that time, ``bytes``
         (int64), ``free_bytes`` (Int64) and ``fragmentation`` (Float64), ordered by step, task, allocator and
-        time. `cannot_say` if neither was recorded.
+        time; ``estimated`` (bool; the same for a whole curve). `cannot_say` if none was recorded.
 
     Examples
     --------
@@ -85,7 +91,6 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     [[1000, 256], [2000, 320], [5000, 64]]
     """
     buffers = trace.lifetimes
-    buffers = buffers[~buffers["estimated"]]
     tables = []
     if (buffers["step"] != NO_STEP).any():
         tables.append(_added_up(buffers[buffers["step"] != NO_STEP]))
@@ -114,7 +119,8 @@ def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
     last = np.concatenate([begins[1:] | (np.diff(time) != 0), [True]])
     curve = buffers[list(WHERE)].take(row[last]).reset_index(drop=True)
     unknown = {name: pd.Series(pd.NA, index=curve.index, dtype=dtype) for name, dtype in _HEAP.items()}
-    return curve.assign(time_ns=time[last], bytes=level[last], **unknown)
+    estimated = buffers["estimated"].to_numpy()[row[last]]
+    return curve.assign(time_ns=time[last], bytes=level[last], **unknown, estimated=estimated)
 
 
 def _reported(table: pd.DataFrame) -> pd.DataFrame:
@@ -125,7 +131,8 @@ def _reported(table: pd.DataFrame) -> pd.DataFrame:
     group, time = curve_numbers(table), table["time_ns"].to_numpy()
     order = np.lexsort((time, group))
     last = np.concatenate([(np.diff(group[order]) != 0) | (np.diff(time[order]) != 0), [True]])
-    return table.take(order[last]).astype({"bytes": "int64", **_HEAP}).reset_index(drop=True)
+    reported = table.take(order[last]).astype({"bytes": "int64", **_HEAP}).reset_index(drop=True)
+    return reported.assign(estimated=False)
 
 
 @validate_input
@@ -144,8 +151,8 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
         first of several equal peaks; ``at_step`` (Int64), because ``step`` is `NO_STEP` for profiles, whose
         peaks cover the whole profile; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the buffers
         alive at that time, NA if unknown; their ``requested_share`` (Float64); ``free_bytes`` (Int64) and
-        ``fragmentation`` (Float64) at the peak; ``in_use_bytes`` (Int64), NA if the allocator does not count.
-        `cannot_say` if there is no curve.
+        ``fragmentation`` (Float64) at the peak; ``in_use_bytes`` (Int64), NA if the allocator does not count;
+        ``estimated`` (bool), as in `memory_usage`. `cannot_say` if there is no curve.
 
     Examples
     --------
@@ -163,7 +170,7 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
         return cannot_say(_PEAKS, why_not(curve))
     highest = curve["bytes"].groupby(curve_numbers(curve)).idxmax().to_numpy()
     peaks = curve.take(highest).rename(columns={"time_ns": "at_ns", "bytes": "peak_bytes"})
-    peaks = peaks[[*WHERE, "peak_bytes", "at_ns", *_HEAP]].reset_index(drop=True)
+    peaks = peaks[[*WHERE, "peak_bytes", "at_ns", *_HEAP, "estimated"]].reset_index(drop=True)
     peaks["at_step"] = _during(trace, peaks)
     peak = alive_at_peak(buffers, peaks)
     unknown = np.full(len(peaks), bool(why_not(buffers)))

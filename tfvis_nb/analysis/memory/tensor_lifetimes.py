@@ -34,8 +34,7 @@ FIGURES: dict[str, str] = {
     "kept: not an output and not freed by then. A profile does not record it: allocated.",
     "estimated": "Whether the times are estimated, because no allocations of its allocator were recorded: "
     "from the start of the op to the end of the last op that reads its output. Outputs that no op reads and "
-    "variables are not known to be freed. Outputs at one address share a buffer. `trace.memory` does not use "
-    "estimates.",
+    "variables are not known to be freed. Outputs at one address share a buffer.",
 }
 
 ROLES = ("output", "temporary", "kept", "allocated")

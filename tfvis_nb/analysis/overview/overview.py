@@ -62,7 +62,8 @@ FIGURES: dict[str, str] = {
     " Host events that only wrap others or wait for them do not count.",
     "top_lines": "The three lines of the user's code with the largest self time on devices, or on hosts if no"
     " event of a device has a line, over the whole trace; see source_lines. Empty without stacks.",
-    "memory": "For each allocator the largest peak_bytes and in_use_bytes; see memory_usage.",
+    "memory": "For each allocator with recorded allocations the largest peak_bytes and in_use_bytes; see "
+    "memory_usage.",
     "notes": "Repairs, merged and estimated data, and data left out while reading.",
 }
 
@@ -264,7 +265,8 @@ def _top_lines(trace: Trace) -> list[dict[str, Any]]:
 
 def _memory(trace: Trace) -> list[dict[str, Any]]:
     peaks = memory_peaks(trace)
-    if why_not(peaks):
+    peaks = peaks[~peaks["estimated"]]
+    if peaks.empty:
         return []
     keys = ["task", "allocator"]
     most = peaks.astype(dict.fromkeys(keys, object)).groupby(keys)[["peak_bytes", "in_use_bytes"]].max()

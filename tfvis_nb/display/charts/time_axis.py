@@ -52,7 +52,13 @@ def memory_chart(trace: Trace) -> figure:
         tags=[unit.size],
     )
     curves = list(curve.groupby(["task", "allocator"], observed=True, sort=True))
-    names = unlike([shown(lane_label(str(task), "", str(allocator))) for (task, allocator), _ in curves])
+    names = unlike(
+        [
+            shown(lane_label(str(task), "", str(allocator)))
+            + (" (estimated)" if rows["estimated"].any() else "")
+            for (task, allocator), rows in curves
+        ]
+    )
     for number, (name, (_, rows)) in enumerate(zip(names, curves, strict=True)):
         colour = coloured(_ALLOCATORS[number % len(_ALLOCATORS)])
         kept = _to_the_end(trace, _thinned(rows.sort_values("time_ns")))

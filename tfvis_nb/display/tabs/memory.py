@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.analysis.memory import (
     buffer_origins,
@@ -20,7 +21,12 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
-_ALLOCATOR = TableColumn("allocator", "Allocator", "text", "The allocator of a GPU or of the host.")
+_ALLOCATOR = TableColumn(
+    "allocator",
+    "Allocator",
+    "text",
+    f"The allocator of a GPU or of the host. (estimated): {tensor_lifetimes.FIGURES['estimated']}",
+)
 
 _ORIGINS = (("layer", "Layer"), ("line", "Line"))
 _MOST_LIVE = 20
@@ -57,6 +63,12 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         _buffers(trace),
         *program_memory.blocks(trace),
     ]
+
+
+def _marked(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with allocators whose times are estimated marked as such."""
+    names = rows["allocator"].astype(str)
+    return rows.assign(allocator=names.where(~rows["estimated"], names + " (estimated)"))
 
 
 def _failure(trace: Trace) -> list[dict[str, Any]]:
@@ -135,7 +147,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
         targets = ZoomTargets(trace)
         zoom = targets.of_steps(rows["at_step"].fillna(rows["step"]).astype("int64").head(MOST_ROWS))
         rows = rows.assign(at_ns=rows["at_ns"] - targets.origin)
-    block = table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
+    block = table("Peaks", _marked(named(rows)), columns, zoom=zoom, reason=why_not(found), order="largest")
     if not why_not(found):
         # Profiles have it as a share of the allocator's memory, but not the size of that memory.
         block["absent"].append("Largest free block")
@@ -162,7 +174,8 @@ def _use(trace: Trace, by: str, column: TableColumn) -> dict[str, Any]:
         peaks = memory_usage.memory_peaks(trace)
         where = ["step", "task", "allocator"]
         highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
-        rows = found.merge(highest[where], on=where).sort_values("bytes", ascending=False, kind="stable")
+        rows = found.merge(highest[[*where, "estimated"]], on=where)
+        rows = _marked(rows).sort_values("bytes", ascending=False, kind="stable")
         rows = rows.assign(**{by: rows[by].astype(str).replace("", f"(unknown {by})")})
     return table(
         f"Peak memory by {by}",
@@ -212,7 +225,7 @@ def _buffers(trace: Trace) -> dict[str, Any]:
     ]
     return table(
         "Live at peak",
-        rows,
+        _marked(rows),
         columns,
         definition="Buffers alive at the peak of their allocator in their step.",
         zoom=zoom,
