@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.support.texts import figures_of
+from tfvis_nb.analysis.steps.breakdown import PARTS
 
 EPOCH = 1_614_800_519_473_000
 
@@ -106,7 +107,7 @@ def test_replaced_op_times_are_named(mode: str) -> None:
     ]
     for number in range(4):
         begin, end = 100 * number, 100 * number + 20
-        kernel = begin + 15, begin + 60
+        kernel = begin + 15, begin + 30
         if mode != "schedule":
             end = max(end, kernel[1])
         if mode == "gpu":
@@ -119,6 +120,11 @@ def test_replaced_op_times_are_named(mode: str) -> None:
     assert found == ([] if mode == "schedule" else [{"mode": mode, "ops": 4}])
     causes = set(trace.idle_gaps["cause"].astype(str))
     assert ("late launch" in causes) == (mode == "schedule")
+    parts = trace.breakdown[list(PARTS)]
+    assert parts["launch_ns"].isna().eq(mode != "schedule").all()
+    assert (parts.sum(axis=1) == trace.breakdown["step_ns"]).all()
+    advice = trace.findings["advice"]
+    assert advice.str.contains("op_time='schedule'").any() == (mode != "schedule")
 
 
 def test_groups_of_tf_data_are_no_steps() -> None:

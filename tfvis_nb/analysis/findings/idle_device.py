@@ -15,6 +15,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import id_of
 
 IDLE_SHARE = Threshold(0.5, "share of step time in which a device is idle, 1 - `busy_share`")
 
@@ -35,6 +36,9 @@ _ADVICE = {
     "unknown": "Trace with host events, and all tasks, to record what the device waits for.",
 }
 _NUMBER = re.compile(r" \d+$")
+_REPLACED = (
+    "Write the file again with timeline.py's op_time='schedule', its default, which keeps the times of ops."
+)
 _NOT_RECORDED = "Select the longest idle stretch in the timeline, and read the traces of all tasks together."
 _ADVICE_FOR_PROGRAM = {"input": faster_input, "late launch": fewer_launches, "host": less_host_work}
 
@@ -82,6 +86,7 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
     own = gaps[(gaps["task"] == task) & (gaps["device"] == device) & (gaps["cause"] == cause)]
     longest = own.nlargest(1, "duration_ns").iloc[0]
     figures["work"] = _host_work(trace, own) if cause == "host" else None
+    figures["replaced"] = any(id_of(note) == "op_times_replaced" for note in trace.notes)
     figures["host_events"] = int(is_kind(trace.events, "host").sum())
     start = int(longest["start_ns"])
     events = [int(longest["cause_event"])] if int(longest["cause_event"]) >= 0 else []
@@ -128,6 +133,8 @@ def _word(_key: str, figures: Figures) -> Texts:
         text += f" The host issues {launches:,.0f} launches {per_step(figures)}."
         text += tracing_sentence(figures)
     advise = _ADVICE_FOR_PROGRAM.get(cause)
+    if cause == "unknown" and figures.get("replaced"):
+        return Texts(title, text, _REPLACED)
     if cause == "unknown" and figures.get("host_events"):
         return Texts(title, text, _NOT_RECORDED)
     return Texts(title, text, advise(figures) if advise else _ADVICE[cause])

@@ -13,7 +13,7 @@ from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.intervals import Segments, fill_gaps, lengths, priority_union
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, id_of
 
 _REST = "while none of the above happened, in ns"
 _XPROF = "in XProf's step breakdown (event_span.h)"
@@ -30,7 +30,8 @@ FIGURES: dict[str, str] = {
     f"waits, {_REST}. It is what is called device collectives {_XPROF}, plus the network.",
     "launch_ns": "Time spent launching kernels and copies, and in the executor of an accelerator's ops, "
     "without waits of calls for earlier work of their stream or for their own copy, "
-    f"{_REST}. Called kernel launch {_XPROF}.",
+    f"{_REST}. Called kernel launch {_XPROF}. Missing if timeline.py replaced times of ops by those of their "
+    "kernels (op_time).",
     "h2d_ns": f"Time of copies from host to device {_REST}. Together with input_ns, called input {_XPROF}.",
     "compile_ns": f"Time spent tracing and compiling functions {_REST}. Called compilation {_XPROF}.",
     "host_compute_ns": f"Time of ops on a CPU {_REST}. Together with runtime_ns, called host compute "
@@ -42,7 +43,7 @@ FIGURES: dict[str, str] = {
     "idle_ns": "The rest of the step, including its start and end, in ns. Together with preprocessing_ns,"
     f" called all others {_XPROF}.",
     "unknown_ns": "The rest of the step, in ns, on a task whose GPUs ran ops but recorded no kernels: "
-    "computing, copying or idle.",
+    "computing, copying or idle. Also the time of launch_ns where it is missing.",
 }
 
 PARTS = tuple(FIGURES)[1:]
@@ -50,7 +51,7 @@ PARTS = tuple(FIGURES)[1:]
 
 _OF_TRACER = ("device_compute_ns", "d2h_ns", "d2d_ns", "h2d_ns", "idle_ns")
 _COLUMNS = {"step": "int64", "task": "category", "device": "category", "step_ns": "int64"} | {
-    part: "Int64" if part in _OF_TRACER else "int64" for part in PARTS
+    part: "Int64" if part in (*_OF_TRACER, "launch_ns") else "int64" for part in PARTS
 }
 
 
@@ -75,7 +76,8 @@ def breakdown(trace: Trace) -> pd.DataFrame:
         `PARTS` (int64 and Int64 nanoseconds). All rows of a step have the same ``step_ns``: the time a task
         waits for others before its first event and after its last is part of its step. Parts that only a
         GPU's tracer could measure, and ``idle_ns``, are NA on tasks whose GPUs ran ops but have no rows of
-        kernels or copies; their combined time is then ``unknown_ns``. Events outside steps do not count,
+        kernels or copies, and ``launch_ns`` is NA if times of ops are those of their kernels; the time of
+        what is missing is ``unknown_ns``. Events outside steps do not count,
         except as defined by `during_steps`. `cannot_say` if no event belongs to a step.
 
     Notes
@@ -99,14 +101,19 @@ def breakdown(trace: Trace) -> pd.DataFrame:
     table = swept.rows
     shares = lengths(swept.active, len(table), len(ACTIVITIES))
     unknown = swept.untraced
+    # Ops that have the times of their kernels hide when the host launched these.
+    replaced = np.full(len(table), any(id_of(note) == "op_times_replaced" for note in trace.notes))
+    launch = np.where(replaced, shares[:, NUMBER["launch"]], 0)
     table["step_ns"] = swept.last - swept.first
     shares[:, NUMBER["none"]] = table["step_ns"] - shares.sum(axis=1)
     for part in PARTS:
         name = part.removesuffix("_ns")
         length = shares[:, NUMBER.get(name, 0)].copy()
         if part == "unknown_ns":
-            length[~unknown] = 0
-        if part in _OF_TRACER:
+            length = np.where(unknown, length, 0) + launch
+        if part == "launch_ns":
+            table[part] = pd.arrays.IntegerArray(length - launch, replaced)
+        elif part in _OF_TRACER:
             table[part] = pd.arrays.IntegerArray(np.where(unknown, 0, length), unknown.copy())
         else:
             table[part] = length
