@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tests.real_traces import each, real_trace, step_stats_files, xspace_files
 from tests.support.examples import examples
 from tests.support.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
-from tfvis_nb import Trace
+from tfvis_nb import Trace, read_trace
 from tfvis_nb.analysis import utilisation, why_not
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES
 
@@ -291,3 +292,20 @@ def test_the_faster_worker_waits_at_its_collectives(shared: Path) -> None:
     alone = real_trace(paths[0]).idle_gaps
     assert "recv wait" not in set(alone["cause"].astype(str))
     assert alone["cause"].value_counts()["recv transfer"] > 0
+
+
+def test_the_mark_of_a_step_explains_no_idle_time() -> None:
+    def bar(cat: str, name: str, start: int, length: int, lane: int, **args: int) -> dict[str, Any]:
+        place = {"pid": 7, "tid": lane} if cat != "kernel" else {"pid": 0, "tid": 7}
+        return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": length, "args": args, **place}
+
+    rows = [
+        bar("user_annotation", "ProfilerStep#1", 0, 1_000_000, 1),
+        bar("cpu_op", "aten::mm", 100, 900, 2),
+        bar("cuda_runtime", "cudaLaunchKernel", 200, 20, 2, correlation=5),
+        bar("kernel", "gemm", 300, 50, 0, device=0, stream=7, correlation=5),
+    ]
+    trace = read_trace(json.dumps({"schemaVersion": 1, "traceEvents": rows}).encode())
+    longest = trace.idle_gaps.iloc[0]
+    assert (longest["cause"], longest["duration_ns"]) == ("unknown", 999_650_000)
+    assert "waiting for other host work" not in trace.overview["headline"]

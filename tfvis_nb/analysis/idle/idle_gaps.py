@@ -265,16 +265,19 @@ def _around(parent: np.ndarray, event: np.ndarray, mark: np.ndarray) -> np.ndarr
 def _silent(trace: Trace, here: StepDevices, device_row: np.ndarray, pieces: PathSegments) -> np.ndarray:
     """Return a mask of pieces that are long waits of the host with hardly any rows in that time.
 
-    Something unrecorded wakes a thread after such a long time.
+    Something unrecorded wakes a thread after such a long time. The mark of a step shows Python at work only
+    on a thread that has other rows.
     """
     between = [WAITS.index("scheduling"), WAITS.index("queueing")]
-    long = np.flatnonzero(np.isin(pieces.wait, between) & (pieces.end - pieces.start > LONG_SLEEP))
+    works = activity(trace) != NUMBER["none"]
+    lanes = trace.events.groupby(["task", "device", "lane"], observed=True, sort=False).ngroup().to_numpy()
+    at_work = np.bincount(lanes, works) > 0
+    waits = np.isin(pieces.wait, between) | ((pieces.wait < 0) & ~at_work[lanes[pieces.event]])
+    long = np.flatnonzero(waits & (pieces.end - pieces.start > LONG_SLEEP))
     silent = np.zeros(len(device_row), bool)
     if not len(long):
         return silent
-    rows = np.flatnonzero(
-        (~backtracker(trace).times.device & (activity(trace) != NUMBER["none"]))[here.event]
-    )
+    rows = np.flatnonzero((~backtracker(trace).times.device & works)[here.event])
     active = union(here.whole[here.device_row[rows]], here.start[rows], here.end[rows])
     worked = overlap(active, here.whole[device_row[long]], pieces.start[long], pieces.end[long])
     silent[long] = 2 * worked < (pieces.end - pieces.start)[long]
