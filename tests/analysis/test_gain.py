@@ -114,7 +114,7 @@ def test_gains_of_traces_that_lack_the_wait_have_a_reason() -> None:
     assert found.reason.id == "wait_not_recorded"
     assert math.isnan(found.share)
     sentence = RULES["cpu_ops"].remedy.saves(found, {})  # type: ignore[union-attr]
-    assert sentence == f"What it would save cannot be predicted, because {found.reason}."
+    assert sentence == f"The savings cannot be predicted: {found.reason}."
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 40)), min_size=2, max_size=6))

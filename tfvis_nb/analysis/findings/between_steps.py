@@ -204,9 +204,9 @@ def _word_loop(figures: Figures) -> Texts:
         is_long = op["self_ns"] >= FEW.value * figures["between_ns"]
     if is_long:
         where = f" ({figures['op_line']})" if figures["op_line"] else ""
-        text += f" Of TensorFlow, {op['name']}{where} takes the most time: {format_duration(op['self_ns'])}."
+        text += f" In TensorFlow, {op['name']}{where} takes the most time: {format_duration(op['self_ns'])}."
     elif not figures["line"]:
-        text += " TensorFlow does little in it."
+        text += " TensorFlow does little in that time."
     if figures["period"]:
         text += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
     share = format_percent(figures["gain"])
@@ -215,7 +215,7 @@ def _word_loop(figures: Figures) -> Texts:
         return Texts(_loop_title(figures), text, _KERAS_LOOP)
     advice = (
         "Move what is done once out of the loop. Do the rest in fewer steps or on a thread of its own, so"
-        " that the next step need not wait for it."
+        " that the next step does not wait for it."
     )
     if collects:
         advice += (

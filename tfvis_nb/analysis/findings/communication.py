@@ -196,7 +196,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         spends = f"Communication takes {step_time(figures)}"
     text = f"{spends}: {example(figures)}.{_phases_sentence(figures)}"
     if not figures["computes"]:
-        text += " The trace does not show what computes meanwhile."
+        text += " The trace does not show what computes at that time."
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
         text += f" For {step_time(figures, 'exposed_share')} its CPU is idle as well."
     text += _moved_sentence(figures)

@@ -38,7 +38,7 @@ ADVICE = (
 
 
 def _find(trace: Trace) -> list[Finding]:
-    """Report input only: tracing and compiling a first time are no news, and the overview has the step."""
+    """Report only input: tracing and compiling are expected there, and the overview shows the step."""
     first = slow_first_step(trace)
     if first is None or not is_set_apart(first._asdict()):
         return []

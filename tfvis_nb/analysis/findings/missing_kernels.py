@@ -13,9 +13,9 @@ _CASES = {
     "profile_without_kernels": "profile",
     "gpu_ops_without_kernels": "run",
 }
-"""The notes that tell it, the most certain first, and what they are about."""
+"""Notes that report it, the most certain first, and their subjects."""
 _CAUSES = {
-    "recording": "its notes have the reason and the command that mends it",
+    "recording": "its notes have the reason and the command that fixes it",
     "profile": "the profiler could not load CUPTI, had no permission to use it, or ran with"
     " device_tracer_level=0",
     "run": "it was traced below FULL_TRACE, or TensorFlow could not load CUPTI",

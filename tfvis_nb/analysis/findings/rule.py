@@ -75,7 +75,7 @@ class Remedy(NamedTuple):
         'Compiling beforehand would save about 31.0 % of step time.'
         """
         if gain.reason is not None:
-            return f"What it would save cannot be predicted, because {reworded(gain.reason, figures)}."
+            return f"The savings cannot be predicted: {reworded(gain.reason, figures)}."
         if math.isnan(gain.share):
             return ""
         if gain.share < LEAST_GAIN:
@@ -175,7 +175,7 @@ def step_time(figures: Figures, share: str | float = "share") -> str:
 
 
 def per_step(figures: Figures) -> str:
-    """Say that a number is that of a typical step."""
+    """Describe a number as that of one step."""
     return str(figures.get("per_step", "per step"))
 
 

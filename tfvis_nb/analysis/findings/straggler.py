@@ -365,7 +365,7 @@ def _measure(trace: Trace) -> Measurement:
 def _summarise(figures: Figures) -> str:
     where = {
         "collective": "at collectives",
-        "inputs": "at ops that need tensors of several",
+        "inputs": "at ops that need tensors of several tasks",
         "end": f"at the end of {whole(figures, 'steps')}",
     }
     waits = [

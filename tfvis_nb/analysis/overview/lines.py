@@ -151,7 +151,7 @@ def _phase_lines(phases: list[dict[str, Any]]) -> list[Line]:
     values = tuple(
         f"{printable(phase['op'], _LONGEST_NAME)} {format_duration(phase['ns'])}" for phase in phases
     )
-    about = "Phases of communication by the time in which any of the type runs; they overlap."
+    about = "Phases of communication, by the time during which any event of the type runs. Phases overlap."
     return [Line("Phases of communication", values, about)] if values else []
 
 
