@@ -8,11 +8,14 @@ import pytest
 
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.core import metadata
 from tfvis_nb.core.metadata import GC_PAUSES, PROFILES, PYTHON_SAMPLES
 from tfvis_nb.core.stacks import Frame, StackBuilder
+from tfvis_nb.texts import Text
 
 MS = 1_000_000
+DAY = 86_400_000_000_000
 
 
 def loop(
@@ -128,3 +131,51 @@ def test_whole_recordings_are_not_advised_to_be_one() -> None:
         for recorded in (False, True)
     ]
     assert ["trace the whole cell" in text for text in advice] == [True, False]
+
+
+def test_files_of_different_days_have_no_time_between_steps() -> None:
+    steps = events.build(
+        {"start_ns": [0, 3 * DAY], "duration_ns": [5, 5], "kind": ["op"] * 2, "step": [0, 1]}
+    )
+    trace = Trace(steps, notes=[Text("recorded_days_apart", days=3)])
+    assert trace.overview["outside"] is None
+    assert "between_steps" not in findings(trace)["id"].tolist()
+    measured = measurements(trace).set_index("kind").loc["outside steps", "text"]
+    assert "3 days apart" in measured
+
+
+def test_one_profile_among_other_files_is_no_recording_of_all() -> None:
+    trace = loop([30] * 9, sampled=False)
+    table = trace.events.assign(
+        task=pd.Categorical(["/job:worker/task:0"] + ["/job:worker/task:1"] * (len(trace.events) - 1))
+    )
+    found = findings(Trace(table, metadata=trace.metadata)).set_index("id").loc["between_steps"]
+    assert found["level"] == "observation"
+
+
+def test_pauses_of_traced_runs_without_python_are_no_problem() -> None:
+    trace = loop([2] * 9)
+    detail = [f"{op} = {op}()" for op in trace.events["op"]]
+    samples = {
+        PYTHON_SAMPLES: metadata.table_of(PYTHON_SAMPLES, [{"time_ns": 5 * MS, "file": "a.py", "line": 3}])
+    }
+    for known, level in ((samples, "observation"), (trace.metadata, "problem")):
+        run = Trace(trace.events.assign(detail=pd.array(detail, dtype=events.TEXT)), metadata=known)
+        found = findings(run).set_index("id").loc["between_steps"]
+        assert (found["figures"]["program"], found["level"]) == ("session", level)
+
+
+def test_short_pauses_of_a_recorded_loop_are_not_reported() -> None:
+    short = loop([0.2] * 9, sampled=False)
+    table = short.events.assign(
+        duration_ns=MS // 10, start_ns=[number * 3 * MS // 10 for number in range(len(short.events))]
+    )
+    assert "between_steps" not in findings(Trace(table, metadata=short.metadata))["id"].tolist()
+
+
+def test_setting_up_is_not_sought_between_steps() -> None:
+    columns = {"start_ns": [0, 900, 1000], "duration_ns": [1, 90, 90], "kind": ["host", "op", "op"]}
+    trace = Trace(events.build(columns | {"step": [-1, 0, 1], "op": ["begin", "MatMul", "MatMul"]}))
+    found = findings(trace).set_index("id").loc["between_steps"]
+    assert found["figures"]["before_ns"] == 900
+    assert "between the steps" not in found["advice"]

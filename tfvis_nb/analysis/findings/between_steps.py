@@ -12,14 +12,14 @@ from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
 from tfvis_nb.analysis.findings.slow_steps import period_of
 from tfvis_nb.analysis.source.python_samples import collected_share, sampled_line, sampled_sentence
-from tfvis_nb.analysis.steps.outside_steps import OutsideSteps, outside_steps, pauses
+from tfvis_nb.analysis.steps.outside_steps import DAYS_APART, OutsideSteps, outside_steps, pauses
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, id_of
 
 RUN_SHARE = Threshold(0.1, "share of the run, not of step time, that lies outside all steps, `outside_ns`")
 LOOP_SHARE = Threshold(0.1, "share of the loop, from the first step to the last, that lies between steps")
@@ -44,6 +44,7 @@ _KERAS_LOOP = (
     "Between steps, Keras runs callbacks, metrics and Python of its own: run several steps in one call"
     " (steps_per_execution), and do less in callbacks."
 )
+_ONCE = "This is setting up or cleaning up: it matters if runs are short."
 _STRETCHES = {
     "before_ns": "before the first step",
     "between_ns": "between steps",
@@ -57,7 +58,7 @@ def _find(trace: Trace) -> list[Finding]:
         return []
     if (loop := _in_loop(trace, outside)) is not None:
         return [loop]
-    if outside.run_share < RUN_SHARE.value:
+    if outside.run_share < RUN_SHARE.value or _is_overhead(trace, outside):
         return []
     start, end = outside.longest_start_ns, outside.longest_end_ns
     loose = overlaps(trace, start, end) & (trace.events["step"] == NO_STEP).to_numpy()
@@ -92,7 +93,9 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     input_ns, longest = _input_ns(trace), int(length.argmax())
     # Threads of the input pipeline work ahead, also while the loop pauses.
     loose = _within(trace, start, end) & (activity(trace) != NUMBER["preprocessing"])
-    sampled = sampled_line(trace, start, end)
+    sampled, program = sampled_line(trace, start, end), recorded(trace)
+    if program["program"] == "session" and sampled is None and not period:
+        return None  # each run is traced by itself, which takes part of its pause
     op = _longest_op(trace, loose, start, end)
     figures: dict[str, Any] = {
         "loop_share": outside.loop_share,
@@ -110,7 +113,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         "gc_share": collected_share(trace, start, end),
         "op_line": _line(trace, loose, op),
         "input_ns": input_ns,
-        **recorded(trace),
+        **program,
     }
     lost = input_ns if _waits_for_input(figures) else outside.between_ns
     figures["gain"] = lost / outside.loop_ns
@@ -119,12 +122,25 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, PROBLEM, lost)
 
 
+def _is_overhead(trace: Trace, outside: OutsideSteps) -> bool:
+    """Return whether most of the time outside steps is what calling and tracing them takes."""
+    start, end = pauses(trace)
+    if not _is_one_recording(trace) or 2 * outside.between_ns < outside.outside_ns:
+        return False
+    length = end - start
+    return len(length) >= MIN_PAUSES.value and int(length.max()) < PAUSE_NS.value
+
+
 def _is_one_recording(trace: Trace) -> bool:
     """Return whether the recording went on between steps; runs in files of their own can lie far apart."""
     if len(trace.metadata.get(PYTHON_SAMPLES, ())):
         return True
     profiles = trace.metadata.get(PROFILES)
-    return profiles is not None and not profiles["task"].duplicated().any()
+    if profiles is None or profiles["task"].duplicated().any():
+        return False
+    # A single profile among files of other kinds says nothing about these.
+    tasks = trace.events["task"][(trace.events["step"] != NO_STEP).to_numpy()].astype(object).fillna("")
+    return len(profiles) > 1 or len(set(tasks)) == 1
 
 
 def _within(trace: Trace, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -204,9 +220,10 @@ def _word_loop(figures: Figures) -> Texts:
         is_long = op["self_ns"] >= FEW.value * figures["between_ns"]
     if is_long:
         where = f" ({figures['op_line']})" if figures["op_line"] else ""
-        text += f" In TensorFlow, {op['name']}{where} takes the most time: {format_duration(op['self_ns'])}."
+        took = format_duration(op["self_ns"])
+        text += f" Of what is recorded, {op['name']}{where} takes the most time: {took}."
     elif not figures["line"]:
-        text += " TensorFlow does little in that time."
+        text += " Little is recorded in that time."
     if figures["period"]:
         text += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
     share = format_percent(figures["gain"])
@@ -233,38 +250,37 @@ def _word_run(figures: Figures) -> Texts:
         f"{format_duration(figures[name])} {where}" for name, where in _STRETCHES.items() if figures[name]
     ]
     text = (
-        f"{format_duration(figures['outside_ns'])} of the {format_duration(figures['run_ns'])} that were"
-        f" traced lie outside any step: {', '.join(parts)}."
+        f"{format_duration(figures['outside_ns'])} of the {format_duration(figures['run_ns'])} from the first"
+        f" event to the last lie outside any step: {', '.join(parts)}."
     )
+    longest = max(_STRETCHES, key=lambda name: figures[name])
     op = figures["op"]
     if _waits_for_input(figures):
         share = format_percent(figures["input_ns"] / figures["run_ns"])
         text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
         return Texts("The run waits for input outside the steps", text, faster_input(figures))
+    if figures["program"] == "session" and longest == "between_ns":
+        text += " Tracing each run takes part of this time."
     if op is None:
         text += " Nothing is recorded in the longest stretch."
         advice = "To see what runs between steps, trace the whole cell or loop, not single runs."
         if figures.get("one_recording"):
-            advice = _PYTHON
+            advice = _PYTHON if longest == "between_ns" else _ONCE
     elif op["self_ns"] < FEW.value * figures["longest_ns"]:
-        text += f" TensorFlow does little in the longest stretch, {format_duration(figures['longest_ns'])}."
-        advice = _PYTHON
+        text += f" Little is recorded in the longest stretch, {format_duration(figures['longest_ns'])}."
+        advice = _PYTHON if longest == "between_ns" else _ONCE
     else:
         took = format_duration(op["self_ns"])
         text += f" In the longest stretch, {op['name']} takes the most time: {took}."
-        longest = max(_STRETCHES, key=lambda name: figures[name])
-        advice = (
-            "Move work that is done once out of the loop."
-            if longest == "between_ns"
-            else "This is setting up or cleaning up: it matters if runs are short."
-        )
+        advice = "Move work that is done once out of the loop." if longest == "between_ns" else _ONCE
     return Texts(f"{format_percent(figures['run_share'])} of the run is outside the steps", text, advice)
 
 
 def _measure(trace: Trace) -> Measurement:
     outside = outside_steps(trace)
     if outside is None:
-        return Measurement.unknown(RUN_SHARE, Text("no_steps"))
+        apart = [note for note in trace.notes if id_of(note) == DAYS_APART]
+        return Measurement.unknown(RUN_SHARE, apart[0] if apart else Text("no_steps"))
     share = outside.run_share
     return Measurement.of(RUN_SHARE, share)
 

@@ -9,6 +9,7 @@ from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import id_of
 
 FIGURES: dict[str, str] = {
     "run_ns": "Latest end minus earliest start of all events of the trace, in ns.",
@@ -21,6 +22,8 @@ FIGURES: dict[str, str] = {
     " one.",
     "loop_share": "between_ns / loop_ns, from 0 to 1.",
 }
+
+DAYS_APART = "recorded_days_apart"
 
 
 class OutsideSteps(NamedTuple):
@@ -63,7 +66,9 @@ def pauses(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 @validate_input
 @per_trace
 def outside_steps(trace: Trace) -> OutsideSteps | None:
-    """Return how much of a run lies outside its steps; None if no event belongs to a step.
+    """Return how much of a run lies outside its steps.
+
+    None if no event belongs to a step, or if the files were recorded days apart: they are no run.
 
     Parameters
     ----------
@@ -86,7 +91,7 @@ def outside_steps(trace: Trace) -> OutsideSteps | None:
     (80, 10, 20, 0.375)
     """
     steps = trace.steps[trace.steps["step"] != NO_STEP]
-    if steps.empty:
+    if steps.empty or any(id_of(note) == DAYS_APART for note in trace.notes):
         return None
     first = int(trace.steps["start_ns"].min())
     last = int(trace.steps["end_ns"].max())
