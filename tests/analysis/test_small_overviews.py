@@ -49,6 +49,19 @@ def test_a_slow_first_step_is_told_apart() -> None:
     assert _steps([900, 100, 100, 100], first="kernel").overview["first_step"] is None
 
 
+def test_headline_and_step_time_have_one_median() -> None:
+    overview = _steps([900, 100, 120]).overview
+    assert overview["headline"].startswith("The median step takes 110 ns")
+    assert overview_lines(overview)[0].value == "110 ns median after the first step, 3 steps"
+    assert overview["steps"]["median_ns"] == 120
+    assert overview["steps"]["interval_ns"] == 100
+
+
+def test_interval_is_told_where_time_lies_between_steps() -> None:
+    # The longest step is the last one, which no interval includes.
+    assert "from start to start" not in str(_steps([100, 120, 180]).overview)
+
+
 def test_devices_of_one_label_all_have_their_line() -> None:
     device = "/job:" + "w" * 90 + "/replica:0/task:{}/device:GPU:0"
     columns: dict[str, list[Any]] = {"start_ns": [0, 10], "duration_ns": [10, 20], "kind": ["kernel"] * 2}

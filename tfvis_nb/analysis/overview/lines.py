@@ -65,8 +65,14 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     steps, first = facts["steps"], facts["first_step"]
     if not steps["count"]:
         return []
-    values = [f"{format_duration(steps['median_ns'])}{' median' if steps['count'] > 1 else ''}"]
-    if steps["interval_ns"] and abs(steps["interval_ns"] / max(steps["median_ns"], 1) - 1) > _APART:
+    # The headline has the same median.
+    apart = is_set_apart(first)
+    median = first["median_ns"] if apart else steps["median_ns"]
+    values = [f"{format_duration(median)}{' median' if steps['count'] > 1 else ''}"]
+    if apart:
+        values[0] += " after the first step"
+    pauses = facts["outside"] is not None and facts["outside"]["loop_share"] >= _WORTH_A_LINE
+    if pauses and steps["interval_ns"] and steps["interval_ns"] / max(median, 1) - 1 > _APART:
         values.append(f"{format_duration(steps['interval_ns'])} from start to start")
     if steps["p95_ns"] is not None:
         values.append(f"{format_duration(steps['p95_ns'])} p95")

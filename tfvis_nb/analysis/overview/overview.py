@@ -20,7 +20,7 @@ from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import as_html, as_text
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
-from tfvis_nb.analysis.steps.other_steps import other_steps
+from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.steps.outside_steps import outside_steps
 from tfvis_nb.analysis.steps.slow_steps import main_steps, median_step, slow_first_step, step_kinds
 from tfvis_nb.analysis.unavailable import why_not
@@ -38,7 +38,7 @@ FIGURES: dict[str, str] = {
     "steps.median_ns": "Median of the durations of the steps, in ns: of an even number the mean of the two in"
     " the middle.",
     "steps.interval_ns": "Median of the intervals, each from the start of a step to the start of the next, in"
-    " ns; missing if there is one step.",
+    " ns, without that of a first step that is set apart; missing if there is none.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
     " fewer than 20.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
@@ -129,13 +129,13 @@ def overview(trace: Trace) -> Overview:
     >>> found["steps"]["median_ns"], found["median_step"]["tasks"][0]["parts"]
     (10000000, {'input_ns': 6000000, 'host_compute_ns': 4000000})
     """
-    middle = median_step(trace)
+    middle, first = median_step(trace), _first_step(trace)
     facts: dict[str, Any] = {
         "headline": "",
-        "steps": _steps(trace),
+        "steps": _steps(trace, apart=is_set_apart(first)),
         "kinds": _kinds(trace),
         "undivided": is_undivided(trace),
-        "first_step": _first_step(trace),
+        "first_step": first,
         "phases": horovod_phases(trace)[:_TOP],
         "median_step": None if middle is None else _parts(trace, middle),
         "clocks": None if middle is None else _clocks(trace, middle),
@@ -150,15 +150,15 @@ def overview(trace: Trace) -> Overview:
     return Overview(facts | {"headline": printable(headline(trace, facts), _LONGEST)})
 
 
-def _steps(trace: Trace) -> dict[str, Any]:
+def _steps(trace: Trace, *, apart: bool) -> dict[str, Any]:
     every, steps = trace.steps[trace.steps["step"] != NO_STEP], main_steps(trace)
     duration, start = (np.sort(steps[name].to_numpy(np.int64)) for name in ("duration_ns", "start_ns"))
-    count = len(duration)
+    count, interval = len(duration), np.diff(start)[int(apart) :]
     known = count >= _FEWEST_FOR_P95
     return {
         "count": len(every),
         "median_ns": int(np.median(duration)) if count else None,
-        "interval_ns": int(np.median(np.diff(start))) if count > 1 else None,
+        "interval_ns": int(np.median(interval)) if len(interval) else None,
         "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
         "sum_ns": int(every["duration_ns"].sum()),
     }
