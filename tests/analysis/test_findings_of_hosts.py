@@ -153,3 +153,17 @@ def test_sampled_line_is_named_unless_it_calls_the_step(waiting: int, *, reporte
     assert ("host_compute" in texts) == reported
     if reported:
         assert "train.py:31 in log runs in 100 % of the samples" in texts["host_compute"]
+
+
+def test_longest_step_is_one_of_those_after_a_first_step_set_apart() -> None:
+    columns = {
+        "start_ns": [0, 300, 400],
+        "duration_ns": [300, 100, 110],
+        "kind": ["op"] * 3,
+        "op": ["Svd"] * 3,
+    }
+    table = events.build(columns | {"step": [0, 1, 2], "device": ["/device:CPU:0"] * 3})
+    table[["start_ns", "duration_ns"]] *= MS
+    found = findings(Trace(table)).set_index("id").loc["host_compute"]
+    assert (found["step"], found["figures"]["apart"]) == (2, True)
+    assert "after the first step longest in step 2, 110 ms of 110 ms" in found["text"]

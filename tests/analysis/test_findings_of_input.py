@@ -250,3 +250,34 @@ def test_advice_names_what_the_pipeline_lacks(stages: list[str], advised: set[st
     }
     assert {name for name, text in code.items() if text in advice} == advised
     assert "num_parallel_calls=" not in faster_input({**recorded(trace), "bottleneck": {"parallelism": 2}})
+
+
+def test_part_of_the_pipeline_below_a_tenth_of_the_wait_is_not_named() -> None:
+    def text(read_ms: int) -> str:
+        rows = [
+            ("op", "IteratorGetNext", "ops", 0, 90),
+            ("host", "ReadFile", "tf_data_iterator_get_next/1", 5, read_ms),
+        ]
+        names = ("kind", "op", "lane", "start_ns", "duration_ns")
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        columns |= {"device": ["/device:CPU:0"] * 2}
+        table = events.build(columns)
+        table[["start_ns", "duration_ns"]] *= 1_000_000
+        return str(findings(tv.Trace(events.order(table)[0]))["text"][0])
+
+    assert "ReadFile" in text(9)
+    assert "ReadFile" not in text(8)
+
+
+def test_what_only_the_first_step_waits_for_is_an_observation() -> None:
+    rows = [(0, 8, 10), *((step, 0, 10) for step in range(1, 9))]
+    columns: dict[str, list[Any]] = {"op": [], "start_ns": [], "duration_ns": [], "step": []}
+    for step, wait, compute in rows:
+        for op, start, length in (("IteratorGetNext", 0, wait), ("MatMul", wait, compute)):
+            columns["op"].append(op)
+            columns["start_ns"].append((step * 100 + start) * 1_000_000)
+            columns["duration_ns"].append(length * 1_000_000)
+            columns["step"].append(step)
+    columns |= {"kind": ["op"] * 18, "device": ["/device:CPU:0"] * 18, "lane": ["ops"] * 18}
+    found = findings(tv.Trace(events.build(columns))).set_index("id").loc["input_bound.first"]
+    assert (found["level"], found["share"]) == ("observation", pytest.approx(8 / 98))

@@ -44,6 +44,17 @@ def found(trace: Trace, kind: str) -> list[dict[str, object]]:
     return table[table["kind"] == kind].to_dict("records")  # type: ignore[return-value]
 
 
+def test_collectives_are_no_small_kernels() -> None:
+    trace = trace_of((0, 200, "Mul", gemm(25)), (300, 600, "Dispatch", gemm(20)))
+    kind = trace.events["kind"].astype(object)
+    table = trace.events.assign(
+        kind=kind.where(trace.events["op"] != "Dispatch", "collective").astype("category")
+    )
+    (finding,) = found(Trace(table, metadata=trace.metadata), "small kernels")
+    assert finding["share"] == pytest.approx(0.15)
+    assert finding["figures"]["ops"] == ["Mul"]  # type: ignore[index]
+
+
 def test_small_kernels_lose_the_time_of_the_processors_without_a_block() -> None:
     trace = trace_of(
         (0, 200, "Mul", gemm(25)),

@@ -155,3 +155,13 @@ def test_task_whose_tensors_arrive_last_is_a_straggler() -> None:
     assert (late["level"], late["figures"]["task"], late["figures"]["last"]) == ("problem", workers[1], 8)
     assert late["share"] == pytest.approx(60 / 95)
     assert "at all 8 ops that need tensors of several tasks" in trace.overview["headline"]
+
+
+def test_work_that_is_far_shorter_than_the_lateness_is_no_reason_of_it() -> None:
+    for work_ms, more in ((2, False), (80, True)):
+        rows = [("worker 0", "op", "work", 0, 1), ("worker 0", "collective", "sum", 1, 100)]
+        rows.append(("worker 1", "op", "work", 80 - work_ms, work_ms))
+        found = findings(_tasks(*rows, ("worker 1", "collective", "sum", 80, 21))).iloc[0]
+        assert found["id"] == "straggler.collective"
+        assert found["figures"]["work"]["own_ns"] == work_ms * 1_000_000
+        assert ("MatMul" in found["text"], "batch sizes" in found["advice"]) == (more, more)

@@ -131,7 +131,9 @@ def findings(trace: Trace) -> pd.DataFrame:
     def added(rule: Rule, finding: Finding) -> dict[str, Any]:
         label = _misleading_label(trace, finding.step)
         below = {"is_below": is_below(rule, finding)} if rule.below else {}
-        return below | whole_figures(is_undivided(trace)) | ({"step_label": label} if label else {})
+        apart = {"apart": True} if rule.of(trace) is not trace else {}
+        step_label = {"step_label": label} if label else {}
+        return below | whole_figures(is_undivided(trace)) | apart | step_label
 
     def rank(pair: tuple[Rule, Finding]) -> tuple[bool, bool, float, bool]:
         rule, finding = pair

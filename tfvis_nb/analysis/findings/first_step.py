@@ -63,7 +63,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         f" median of the other {figures['others']:,} ({format_duration(figures['median_ns'])})."
     )
     text += f" Most of the difference is waiting for input: {format_duration(figures['activity_ns'])}."
-    text += stage_sentence(figures["slowest_stage"])
+    text += stage_sentence(figures["slowest_stage"], figures["activity_ns"])
     text += " Shares of step time are without it."
     return Texts("The first step waits for input", text, ADVICE)
 

@@ -9,7 +9,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity, during_steps
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings import time_share
-from tfvis_nb.analysis.findings.finding import Finding, of_task, whole_tasks
+from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, of_task, whole_tasks
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import (
     Figures,
@@ -49,6 +49,10 @@ MEAN_NS = Threshold(
     "mean `input_ns` of a step: taking a batch that is ready lasts up to 480 µs in traces of healthy runs",
 )
 
+PART = Threshold(
+    0.1, "time of the slowest part of the pipeline as a fraction of the wait, if the text names it as such"
+)
+
 _PLUMBING = re.compile(r"(?!Make)Iterator::|InstantiatedCapturedFunction|Executor|\w+(?:Produce|Consume)$")
 """Events that run other stages of an input pipeline, or wait for them."""
 _AWAITING = re.compile(
@@ -81,7 +85,9 @@ def _find(trace: Trace) -> list[Finding]:
         "buffer": _buffer(trace, spent.task),
         **recorded(trace),
     }
-    return [time_share.finding(trace, f"input_bound.{case}", "input", spent, figures)]
+    found = time_share.finding(trace, f"input_bound.{case}", "input", spent, figures)
+    # What only the first step waits for happens once.
+    return [found._replace(level=OBSERVATION) if case == "first" else found]
 
 
 def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
@@ -197,9 +203,10 @@ def _word(key: str, figures: Figures) -> Texts:
         f" {example(figures)}."
     )
     text += time_share.in_other_steps(case, figures)
-    text += stage_sentence(figures["slowest_stage"])
+    named = stage_sentence(figures["slowest_stage"], figures["mean_ns"] * figures["steps"])
+    text += named
     stage, needed, buffer = (figures[name] for name in ("slowest_stage", "needed", "buffer"))
-    if needed is not None and needed > stage["at_once"]:
+    if named and case != "first" and needed is not None and needed > stage["at_once"]:
         text += f" With {needed:,} at once, steps would not wait for it."
     text += _bottleneck_sentence(figures["bottleneck"])
     if buffer is not None and buffer["empty"]:
@@ -220,9 +227,9 @@ def _bottleneck_sentence(bottleneck: Figures | None) -> str:
     return f" The bottleneck is the stage {bottleneck['stage']}, which {takes}."
 
 
-def stage_sentence(stage: Figures | None) -> str:
-    """Describe which op or stage of the input pipeline is the slowest, if one is known."""
-    if stage is None:
+def stage_sentence(stage: Figures | None, wait_ns: float) -> str:
+    """Describe which op or stage of the input pipeline is the slowest, if one takes part of the wait."""
+    if stage is None or stage["self_ns"] < PART.value * wait_ns:
         return ""
     each = format_duration(stage["self_ns"] / stage["count"])
     line = f" ({stage['line']})" if stage["line"] else ""
@@ -247,7 +254,7 @@ def _summarise(figures: Figures) -> str:
 
 RULE = Rule(
     "input",
-    {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS},
+    {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS, "PART": PART},
     _find,
     _word,
     _measure,

@@ -14,6 +14,9 @@ from tfvis_nb.events import NO_STEP
 WORK_RATIO = Threshold(
     1.5, "work of a straggler as a multiple of that of every other task of its job: it is late because of it"
 )
+LATENESS = Threshold(
+    0.1, "the same work beyond theirs as a fraction of the time that they wait: less makes no task so late"
+)
 
 _NOUNS = {"device_compute": "kernels", "host_compute": "ops"}
 
@@ -62,9 +65,12 @@ def _sums(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
     return grouped.agg(ns="sum", count="size").reset_index()
 
 
-def is_more(compared: Figures | None) -> bool:
+def is_more(compared: Figures | None, lateness_ns: int) -> bool:
     """Return whether a task has so much more work that this explains its lateness."""
-    return compared is not None and compared["own_ns"] >= WORK_RATIO.value * compared["other_ns"]
+    if compared is None:
+        return False
+    own, other = compared["own_ns"], compared["other_ns"]
+    return bool(own >= WORK_RATIO.value * other and own - other >= LATENESS.value * lateness_ns)
 
 
 def sentence(compared: Figures) -> str:

@@ -160,7 +160,8 @@ def example(figures: Figures) -> str:
     if figures["steps"] == 1:
         return f"{format_duration(here)} of {format_duration(whole)}"
     share = format_percent(here / max(whole, 1))
-    return f"longest in {step_name(figures)}, {format_duration(here)} of {format_duration(whole)} ({share})"
+    longest = "after the first step longest" if figures.get("apart") else "longest"
+    return f"{longest} in {step_name(figures)}, {format_duration(here)} of {format_duration(whole)} ({share})"
 
 
 def step_name(figures: Figures) -> str:

@@ -19,6 +19,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
@@ -36,7 +37,9 @@ def _measured(trace: Trace) -> dict[str, Any] | None:
     """Return `kernel_time` of small kernels, with the lost ``share``, that of all their time, and fill."""
     runs = kernel_runs(trace)
     blocks, cores = (runs[name].to_numpy(np.int64) for name in ("blocks", "cores"))
-    found = kernel_time(trace, runs, (blocks > 0) & (blocks < cores))
+    # Collectives take few SMs to leave the others to computing; a larger batch does not change that.
+    collective = is_kind(trace.events, "collective")[runs["event"].to_numpy(np.int64)]
+    found = kernel_time(trace, runs, (blocks > 0) & (blocks < cores) & ~collective)
     if found is None:
         return None
     rows = found["rows"]

@@ -16,7 +16,7 @@ from tfvis_nb.analysis.findings.finding import (
     overlaps,
     step_times,
 )
-from tfvis_nb.analysis.findings.late_work import WORK_RATIO, is_more, sentence, work
+from tfvis_nb.analysis.findings.late_work import LATENESS, WORK_RATIO, is_more, sentence, work
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -269,7 +269,7 @@ def _word(key: str, figures: Figures) -> Texts:
     subject = capital(name)
     awaited = f"{format_duration(figures['sole_wait_ns'])}, {step_time(figures)}"
     compared = figures["work"]
-    more = sentence(compared) if is_more(compared) else ""
+    more = sentence(compared) if is_more(compared, figures["sole_wait_ns"]) else ""
     batch = "more work in a batch, " if compared is None else ""
     advice = f"Rebalance its load, or find out what slows it down: {batch}a slower machine, "
     if more:
@@ -390,6 +390,7 @@ RULE = Rule(
         "MAX_CHANCE": MAX_CHANCE,
         "MIN_BUSY_FRACTION": MIN_BUSY_FRACTION,
         "WORK_RATIO": WORK_RATIO,
+        "LATENESS": LATENESS,
     },
     _find,
     _word,
