@@ -189,7 +189,7 @@ def ops(*durations: int) -> Trace:
         ((200,), (199,), ("199 \u00b5s", "200 \u00b5s", "\u22120.5 %"), "two_steps"),
     ],
 )
-def test_the_headline_of_few_steps_rules_nothing_out(
+def test_headline_of_few_steps_does_not_rule_out_chance(
     a: tuple[int, ...], b: tuple[int, ...], figures: tuple[str, ...], basis: str
 ) -> None:
     sentence, *parts = comparison_headline(ops(*a), ops(*b))

@@ -76,7 +76,7 @@ def test_slower_code_is_found_in_five_runs() -> None:
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 2), (1, 10), (10, 2)])
-def test_fewer_than_three_runs_say_nothing_of_the_code(a: int, b: int) -> None:
+def test_two_runs_a_side_do_not_judge_the_code(a: int, b: int) -> None:
     chance = np.random.default_rng(2)
     found = difference(simulated(chance, a, 0.02), simulated(chance, b, 0.02, 9))
     assert found.shown
@@ -137,7 +137,7 @@ def test_no_sentence_has_an_endless_interval(a: list[int], b: list[int]) -> None
 
 
 @given(TIMES, TIMES)
-def test_one_run_a_side_says_nothing_of_the_code(a: list[int], b: list[int]) -> None:
+def test_one_run_a_side_does_not_judge_the_code(a: list[int], b: list[int]) -> None:
     text = " ".join(map(str, comparison_headline(run(a), run(b))))
     assert "faster" not in text
     assert "slower" not in text

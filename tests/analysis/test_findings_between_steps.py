@@ -125,7 +125,7 @@ def test_event_counts_only_within_the_stretch() -> None:
     assert op == {"name": "PyTorch Profiler (0)", "self_ns": 290}
 
 
-def test_whole_recordings_are_not_advised_to_be_one() -> None:
+def test_whole_recordings_do_not_get_advice_to_trace_all() -> None:
     advice = [
         findings(loop([90, 90], sampled=False, recorded=recorded)).set_index("id")["advice"]["between_steps"]
         for recorded in (False, True)

@@ -195,7 +195,7 @@ def test_slow_step_of_one_op_is_a_problem() -> None:
     assert (found["level"], found["figures"]["op"]) == ("problem", "SaveV2")
 
 
-def test_slow_step_of_an_op_of_all_steps_is_minor() -> None:
+def test_slow_op_that_all_steps_run_is_minor() -> None:
     durations = [4000 if step == 4 else 1000 for step in range(10)]
     level = findings(_steps(durations, [0] * 10)).set_index("id")["level"]["slow_steps.longer"]
     assert level == "minor"

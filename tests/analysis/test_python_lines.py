@@ -32,7 +32,7 @@ def sample(time: int, line: int | None = 7) -> dict[str, Any]:
     return {"time_ns": time, **known}
 
 
-def test_samples_count_where_they_lie() -> None:
+def test_samples_count_for_their_stretch() -> None:
     table = python_lines(trace([sample(time) for times in TIMES.values() for time in times]))
     assert table[[*TIMES]].to_dict("records") == [{name: len(times) for name, times in TIMES.items()}]
     assert table[["share", "between_share"]].values.tolist() == [[1.0, 1.0]]

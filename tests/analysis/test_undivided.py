@@ -100,7 +100,7 @@ def test_files_keep_whether_a_recording_has_steps(suffix: str, tmp_path: Path) -
     assert trace.anonymized().overview["headline"] == trace.overview["headline"]
 
 
-def test_recordings_read_together_are_told_apart_by_number() -> None:
+def test_recordings_read_together_are_numbered() -> None:
     trace = tv.read_trace([UNDIVIDED["trace events"], RUNS["RunMetadata"]])
     assert not is_undivided(trace)
     assert "2 steps" in repr(trace)

@@ -31,7 +31,7 @@ def test_steps_with_pauses_between_them_change_as_one_alone_does(change: dict[st
     assert found["predicted_ns"].to_numpy() == pytest.approx(alone, rel=0.02)
 
 
-def test_a_task_on_time_is_so_in_every_step() -> None:
+def test_task_on_time_is_on_time_in_every_step() -> None:
     """Each step starts when the one before it ends, so what one saves moves all later ones."""
     task = "/job:worker/replica:0/task:{}"
     rows = [

@@ -259,7 +259,7 @@ def test_a_folder_with_profiles_and_other_traces_is_read_whole(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("apart", [0, 500_000_000, 60_000_000_000])
-def test_ranks_that_ran_apart_are_no_tasks_of_a_step(tmp_path: Path, apart: int) -> None:
+def test_ranks_that_ran_apart_are_not_merged(tmp_path: Path, apart: int) -> None:
     one = tv.read_trace(HOROVOD)
     one.to_parquet(tmp_path / "rank0.parquet")
     later = one.events.assign(start_ns=one.events["start_ns"] + apart)

@@ -73,7 +73,7 @@ def test_samples_name_the_line_of_users_code() -> None:
     assert samples["time_ns"].is_monotonic_increasing
 
 
-def test_line_of_a_call_into_tensorflow_is_the_users(tmp_path: Path) -> None:
+def test_calls_into_tensorflow_have_the_users_line(tmp_path: Path) -> None:
     checkpoint = tf.train.Checkpoint(x=tf.Variable(1.0))
 
     def save() -> None:
@@ -83,7 +83,7 @@ def test_line_of_a_call_into_tensorflow_is_the_users(tmp_path: Path) -> None:
 
     with tv.trace() as t:
         save()
-    assert {*functions(t)} - {"", "test_line_of_a_call_into_tensorflow_is_the_users"} == {"save"}
+    assert {*functions(t)} - {"", "test_calls_into_tensorflow_have_the_users_line"} == {"save"}
 
 
 def test_thread_that_records_is_sampled() -> None:

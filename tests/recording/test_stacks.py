@@ -195,7 +195,7 @@ def test_frames_are_of_the_user_and_lines_of_the_file(running: Any) -> None:
     assert files[stack[0].file] is None
 
 
-def test_packages_in_a_target_folder_are_not_own_code(
+def test_packages_in_a_target_folder_are_not_your_code(
     running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "targeted").mkdir()

@@ -102,7 +102,7 @@ def test_the_change_is_said_with_its_interval(before: list[int], now: list[int],
         assert figures["usual"].id == "run_by_chance"
 
 
-def test_a_change_is_said_with_the_spread_of_equal_runs() -> None:
+def test_line_of_a_change_has_the_spread_of_equal_runs() -> None:
     same = [run_of(step_ns=[time + more for time in SLOW]) for more in (0, 1, 2)]
     now = run_of(step_ns=FAST, code="new")
     usual = sentence(same, now, can_compare=False).figures["change"].figures["usual"]
@@ -130,7 +130,7 @@ def test_no_change_has_an_endless_interval(before: list[int], now: list[int], fo
         assert not any(strange in text for strange in ("\u2212100 %", "+-", "nan", "inf"))
 
 
-def test_a_change_between_steps_is_said_of_loops() -> None:
+def test_line_of_a_change_between_steps_is_about_loops() -> None:
     before, now = (run_of(step_ns=SLOW, loop_ns=[time * by for time in SLOW]) for by in (9, 2))
     said = sentence([before], now, can_compare=False).figures["change"].figures
     assert (said["what"], said["usual"].id) == (Text("comparison_loops"), "run_by_chance")

@@ -67,7 +67,7 @@ def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Tex
 
 
 def _change(runs: Sequence[Summary], now: Summary) -> str:
-    """State the change of steps, or of loops if the time between steps makes it another one."""
+    """State the change of steps, or of loops if these change differently."""
     before = runs[-1]
     steps = change_of(before, now)
     if steps is None:

@@ -1,4 +1,4 @@
-"""Negotiations in Horovod's timeline: when each rank was ready, and which ones do not name the ranks."""
+"""Negotiations in a Horovod timeline: when each rank was ready, and negotiations that do not name ranks."""
 
 import re
 

@@ -15,7 +15,7 @@ from tfvis_nb.core.trace import Trace
 
 
 def phases(trace: Trace, of: np.ndarray) -> list[dict[str, Any]]:
-    """Return the op types of which the communication among some events consists, the longest first.
+    """Return the op types of the communication among some events, the longest first.
 
     ``ns`` is how long any event of the ``op`` runs. Phases in Horovod's timeline count instead of
     collectives.

@@ -36,7 +36,7 @@ class BlockingCalls(NamedTuple):
 def launch_pairs(trace: Trace, times: Times) -> tuple[np.ndarray, np.ndarray]:
     """Return launching events, and what they launched.
 
-    Chrome traces record when work was launched but not by which event: by the call that started then.
+    Chrome traces record when work was launched, but not the launching call. It started at that time.
     """
     edges = trace.edges
     of_kind = edges["kind"].eq("launch").to_numpy()

@@ -196,7 +196,7 @@ def period_of(excess_ns: np.ndarray, slow: np.ndarray) -> tuple[int, np.ndarray]
     period = int(periods[counts.argmax()])
     phases, counts = np.unique(longest % period, return_counts=True)
     none[int(phases[counts.argmax()]) :: period] = True
-    # A first step that is none of the slow ones can be in the period.
+    # The first step can be in the period without being one of the slow steps.
     regular = none.copy()
     regular[0] = False
     is_complete = period > 1 and slow[regular].all() and regular.sum() >= MIN_PERIODS.value

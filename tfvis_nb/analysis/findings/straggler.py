@@ -1,4 +1,4 @@
-"""Tasks wait for a late one: at collectives, or else at the end of steps, or at ops that need all of them."""
+"""Tasks wait for a late one: at collectives, at the end of steps, or at ops that need tensors of all."""
 
 from math import exp, lgamma, log, log1p
 from typing import Any
@@ -157,7 +157,7 @@ def _late_with_inputs(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> l
 def _is_regular(met: pd.DataFrame, task: str, *, by_chance: bool = False) -> bool:
     """Return whether a task is always the last one at barriers, or more often than by chance.
 
-    With `by_chance` always is not enough if there are few.
+    With `by_chance`, a task that is always last at few barriers does not count.
     """
     barriers = met.groupby("barrier", sort=False)
     own = met[met["barrier"].isin(met.loc[(met["task"] == task).to_numpy(), "barrier"])]
@@ -173,7 +173,7 @@ def _is_regular(met: pd.DataFrame, task: str, *, by_chance: bool = False) -> boo
 
 
 def _chance(times: int, of: int, tasks: int) -> float:
-    """Return the largest possible chance that any of some tasks is the last one so often by chance."""
+    """Return an upper bound of the chance that any of some tasks is last this often."""
 
     def exactly(count: int) -> float:
         ways = lgamma(of + 1) - lgamma(count + 1) - lgamma(of - count + 1)
@@ -317,7 +317,7 @@ def _word(key: str, figures: Figures) -> Texts:
 
 
 def _unnamed(negotiated: Figures | None) -> str:
-    """Describe the negotiations without ranks, in which Horovod does not show whom it waits for."""
+    """Describe the negotiations without ranks, which do not show the awaited one."""
     if not negotiated or not negotiated["unnamed"]:
         return ""
     count = negotiated["unnamed"]

@@ -104,7 +104,7 @@ def opening(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
     part = np.cumsum(is_long)
     busy = union(part, start, start + duration)
     time = lengths(busy, int(part[-1]) + 1, 2)[:, 1]
-    # Of parts without durations, the one with the most events.
+    # If no part has a duration, the one with the most events.
     here = np.flatnonzero(part == np.lexsort((np.bincount(part), time))[-1])
     first, last = int(start[here[0]]), int(reached[here[-1]])
     return [first, last] if last > first else None

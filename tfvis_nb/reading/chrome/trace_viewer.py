@@ -189,7 +189,7 @@ class _Marks:
         ]
 
     def labels(self, step: np.ndarray) -> dict[int, str]:
-        """Return the label of each step that contains a mark: of the first one."""
+        """Return the label of each step that contains a mark, from its first mark."""
         found: dict[int, str] = {}
         for number, label in zip(step[self.rows].tolist(), self._labels, strict=True):
             if number != NO_STEP:
@@ -197,7 +197,7 @@ class _Marks:
         return found
 
     def steps(self, columns: Columns, launch: np.ndarray) -> np.ndarray:
-        """Return the step of each row: of the mark during which it was launched, or else started."""
+        """Return the step of each row: the mark during which it was launched or, if unknown, started."""
         spans: list[tuple[int, int, str]] = []
         for row, label in zip(self.rows.tolist(), self._labels, strict=True):
             begin, end = int(columns.start[row]), int(columns.start[row] + columns.duration[row])

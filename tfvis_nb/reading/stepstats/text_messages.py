@@ -101,7 +101,7 @@ def read_json(data: Data, label: str, *, room: Room | None) -> RecordedStep:
 
 
 def _list_threads(step: Any) -> None:
-    """Turn maps of thread names into the lists of pairs that they are on the wire."""
+    """Turn maps of thread names into lists of pairs, as on the wire."""
     for entry in step.get("devStats", step.get("dev_stats", ())):
         for key in ("threadNames", "thread_names"):
             if key in entry:
