@@ -25,10 +25,10 @@ RUN_SHARE = Threshold(0.1, "share of the run, not of step time, that lies outsid
 LOOP_SHARE = Threshold(0.1, "share of the loop, from the first step to the last, that lies between steps")
 PAUSE_NS = Threshold(
     250_000,
-    "median pause between steps, unless longer ones have a period: a loop that only calls a function pauses"
-    " up to as long while it is traced",
+    "median pause between steps, unless longer ones have a period: a traced loop that only calls a function"
+    " can pause as long",
 )
-MIN_PAUSES = Threshold(3, "fewer pauses may not be the loop's")
+MIN_PAUSES = Threshold(3, "fewer pauses may not belong to the loop")
 INPUT_SHARE = Threshold(
     0.2, "share of the run spent waiting for input outside all steps, as in custom loops; makes it a problem"
 )

@@ -25,7 +25,7 @@ FIGURES = {
     "share": "Fraction of step time that is lost, from 0 to 1; if several tasks lose time at once, the"
     " largest loss counts. Step time is that of all steps, without a first step that is set apart (see its "
     "finding). NaN for that step and for time outside steps. Shares of several findings can overlap.",
-    "gain": "What the change that the advice names would save, as a fraction of step time: saved_ns /"
+    "gain": "Savings of the change that the advice names, as a fraction of step time: saved_ns /"
     " recorded_ns of `what_if`, added up over the steps. Work that stays on a device is never saved. For"
     " time between steps, a fraction of the loop. NaN if the finding names no such change, if `what_if`"
     " predicts nothing, if the replay is not trusted (the text has the reason),"

@@ -35,11 +35,12 @@ SHARE = Threshold(
     " Python outside of TensorFlow",
 )
 CHANGEABLE = Threshold(
-    LEAST, "the same of what a step can do without: Python functions, sampled lines of Python, and output"
+    LEAST,
+    "the same for work that a step can do without: Python functions, sampled lines of Python, and output",
 )
 MEAN_NS = Threshold(
     1_000_000,
-    "mean time in a step from which it is a problem: calling a step from Python takes up to as long",
+    "mean time in a step that makes it a problem: calling a step from Python can take as long",
 )
 EAGER_OPS = Threshold(20, "eager ops of a step: programs with a tf.function have a few around it")
 
@@ -70,7 +71,7 @@ _ADVICE = {
     "function": "Write the function with TensorFlow ops, or call it in fewer steps or outside of them: Python"
     " runs one function at a time, and ops that need its result wait.",
     "output": "Do it in fewer steps, such as every hundredth, or outside of them.",
-    "copy": "Write only what changes into its place: assign to a slice of a variable, use scatter updates, or"
+    "copy": "Write only the part that changes: assign to a slice of a variable, use scatter updates, or"
     " collect parts in a tf.TensorArray and join them once. Otherwise keep less data.",
     "work": "This is the program's own work. To shorten it, use smaller shapes, a cheaper op or lower"
     " precision, or run it on a GPU.",

@@ -42,7 +42,7 @@ MAX_FRACTION = Threshold(
 )
 MIN_STEPS = Threshold(5, "fewer steps are not compared with their median")
 MIN_UNEVEN = Threshold(10, "fewer steps may differ in length by chance")
-MIN_PERIODS = Threshold(3, "fewer slow steps, each as many steps after the last, may be so by chance")
+MIN_PERIODS = Threshold(3, "fewer slow steps at equal distances may be chance")
 
 _MOST = 0.5
 """The fraction from which a part counts as most of something."""

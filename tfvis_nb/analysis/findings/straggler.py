@@ -292,8 +292,8 @@ def _word(key: str, figures: Figures) -> Texts:
         return Texts(
             f"{subject} is a straggler",
             f"The tensors of {name} are the last to arrive at {figures['last']:,} of {figures['barriers']:,}"
-            f" ops that need those of several tasks. The other {waiting} for it alone for {awaited}; longest"
-            f" in {step_name(figures)}, {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
+            f" ops that need tensors of several tasks. The other {waiting} for it alone for {awaited};"
+            f" longest in {step_name(figures)}, {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
             f"{clocks_sentence(figures['clocks_ns'])}",
             advice if more else f"{advice}or a slower network to the parameter server.",
         )
