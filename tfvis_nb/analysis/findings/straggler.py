@@ -293,8 +293,8 @@ def _word(key: str, figures: Figures) -> Texts:
             f"{subject} is a straggler",
             f"The tensors of {name} are the last to arrive at {figures['last']:,} of {figures['barriers']:,}"
             f" ops that need tensors of several tasks. The other {waiting} for it alone for {awaited};"
-            f" longest in {step_name(figures)}, {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}"
-            f"{clocks_sentence(figures['clocks_ns'])}",
+            f" longest in {step_name(figures)}, {format_duration(figures['lateness_ns'])} at"
+            f" {figures['name']}.{more}{clocks_sentence(figures['clocks_ns'])}",
             advice if more else f"{advice}or a slower network to the parameter server.",
         )
     job = name.partition(" ")[0]
