@@ -159,3 +159,45 @@ def test_host_work_that_a_device_waits_for_is_named() -> None:
     found = findings(read_h200(["jax_train_gpu.xplane.pb"])).set_index("id").loc["idle_device.host"]
     assert found["figures"]["work"]["op"] == "Python itself"
     assert "The largest part is Python itself: " in found["text"]
+
+
+def _idle_gpu(task: str, *kinds: str) -> dict[str, Any]:
+    """The finding of a GPU that nothing explains, beside rows of the host of some kinds."""
+    rows = [
+        ("kernel", 0, 10, "GPU:0"),
+        *((kind, 0, 10, "CPU:0") for kind in kinds),
+        ("kernel", 90, 10, "GPU:0"),
+    ]
+    names = ("kind", "start_ns", "duration_ns", "device")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    columns |= {"task": [task] * len(rows), "op": ["Add"] * len(rows)}
+    columns["device"] = [f"{task}/device:{name}" for name in columns["device"]]
+    columns["lane"] = ["stream:1" if kind == "kernel" else "python" for kind in columns["kind"]]
+    found = findings(tv.Trace(events.order(events.build(columns))[0])).set_index("id")
+    return dict(found.loc["idle_device.unknown"])
+
+
+@pytest.mark.parametrize("kinds", [(), ("host",)])
+def test_other_tasks_are_advised_only_to_a_task_of_a_job(kinds: tuple[str, ...]) -> None:
+    for task, others in (
+        ("", False),
+        ("/job:localhost/replica:0/task:0", False),
+        ("/job:worker/task:1", True),
+    ):
+        found = _idle_gpu(task, *kinds)
+        assert found["figures"]["other_tasks"] is others
+        assert ("tasks" in found["advice"]) is others
+        assert ("host events" in found["advice"]) is (not kinds)
+
+
+@pytest.mark.parametrize(("launch_ns", "few"), [(5_000, False), (300_000, True)])
+def test_long_launches_are_not_told_to_be_fewer(launch_ns: int, *, few: bool) -> None:
+    rows = []
+    for at in range(0, 10 * launch_ns, launch_ns):
+        rows.append(("host", "cudaLaunchKernel", at, launch_ns - 100, "python", "CPU:0", None))
+        rows.append(("kernel", "Add", at + launch_ns - 90, 50, "stream:1", "GPU:0", at + launch_ns - 100))
+    names = ("kind", "op", "start_ns", "duration_ns", "lane", "device", "scheduled_ns")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    found = findings(tv.Trace(events.order(events.build(columns))[0])).set_index("id").loc["launch_bound"]
+    assert found["figures"]["longest"]["op"] in ("cudaLaunchKernel", "Add")
+    assert ("Reduce kernel launches" in found["advice"]) is not few

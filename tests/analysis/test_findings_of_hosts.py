@@ -54,7 +54,7 @@ def host_compute(rows: list[dict[str, Any]], length_ms: int = 10) -> dict[str, A
     return {str(name): value for name, value in found.items()}
 
 
-@pytest.mark.parametrize("kind", ["EagerPyFunc", "PyFunc", "PrintV2"])
+@pytest.mark.parametrize("kind", ["EagerPyFunc", "PyFunc", "PrintV2", "pure_callback"])
 def test_replaceable_work_of_a_tenth_is_a_problem(kind: str) -> None:
     found = host_compute([op("MatMul", 1, 4), op(kind, 4, 6, ("train.py", 12))])
     assert (found["level"], found["share"]) == ("problem", pytest.approx(0.2))

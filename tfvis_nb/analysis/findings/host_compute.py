@@ -45,7 +45,7 @@ MEAN_NS = Threshold(
 EAGER_OPS = Threshold(20, "eager ops of a step: programs with a tf.function have a few around it")
 
 _KINDS: Mapping[str, re.Pattern[str]] = {
-    "function": re.compile(r"(?:Eager)?PyFunc(?:Stateless)?$"),
+    "function": re.compile(r"(?:Eager)?PyFunc(?:Stateless)?$|(?:pure|io|debug)_callback"),
     "output": re.compile(
         r"Print(?:V2)?$|(?:Write|Save|MergeV2Checkpoints|StringFormat|Encode|CheckNumerics|DebugN|Assert$)"
         r"|\w+Summary"
@@ -68,7 +68,7 @@ _TITLES = {
     "python": "Python holds up {steps}",
 }
 _ADVICE = {
-    "function": "Write the function with TensorFlow ops, or call it in fewer steps or outside of them: Python"
+    "function": "Write the function with {ops}, or call it in fewer steps or outside of them: Python"
     " runs one function at a time, and ops that need its result wait.",
     "output": "Do it in fewer steps, such as every hundredth, or outside of them.",
     "copy": "Write only the part that changes: assign to a slice of a variable, use scatter updates, or"
@@ -76,7 +76,7 @@ _ADVICE = {
     "work": "This is the program's own work. To shorten it, use smaller shapes, a cheaper op or lower"
     " precision, or run it on a GPU.",
     "python": "Look for Python that runs in each step, such as callbacks and metrics: run it in fewer steps,"
-    " or write it with TensorFlow ops.",
+    " or write it with {ops}.",
 }
 _EAGER = {
     "keras": "Compile the model without run_eagerly, and leave out tf.config.run_functions_eagerly(True).",
@@ -151,6 +151,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         what=_NOUNS.get(figures.get("subject", ""), ""), steps=whole(figures, "the steps")
     )
     advice = _EAGER.get(figures["program"], _EAGER[""]) if kind == "eager" else _ADVICE[kind]
+    advice = advice.format(ops="jax.numpy" if figures["program"] == "jax" else "TensorFlow ops")
     return Texts(title, worded(figures), advice)
 
 

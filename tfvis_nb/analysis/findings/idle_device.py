@@ -14,6 +14,7 @@ from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, T
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import id_of
 
@@ -33,13 +34,16 @@ _ADVICE = {
     "dependency on another device": "Balance the work among the devices and tasks.",
     "kernel gap": "Use larger batches, or fuse small kernels.",
     "copy": "Keep data on the device, and prefetch what it needs.",
-    "unknown": "Trace with host events, and all tasks, to record what the device waits for.",
+    "unknown": "Trace with host events to record what the device waits for.",
 }
 _NUMBER = re.compile(r" \d+$")
 _REPLACED = (
     "Write the file again with timeline.py's op_time='schedule', its default, which keeps the times of ops."
 )
-_NOT_RECORDED = "Select the longest idle stretch in the timeline, and read the traces of all tasks together."
+_NOT_RECORDED = (
+    "Select the longest idle stretch in the timeline: its neighbours show what the host did around it."
+)
+_OTHER_TASKS = " Read the traces of all tasks together: it may wait for another task."
 _ADVICE_FOR_PROGRAM = {"input": faster_input, "late launch": fewer_launches, "host": less_host_work}
 
 
@@ -88,6 +92,8 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
     figures["work"] = _host_work(trace, own) if cause == "host" else None
     figures["replaced"] = any(id_of(note) == "op_times_replaced" for note in trace.notes)
     figures["host_events"] = int(is_kind(trace.events, "host").sum())
+    tasks = set(trace.events["task"].astype(object).fillna(""))
+    figures["other_tasks"] = len(tasks) == 1 and bool(task_label(task))
     start = int(longest["start_ns"])
     events = [int(longest["cause_event"])] if int(longest["cause_event"]) >= 0 else []
     end = start + int(longest["duration_ns"])
@@ -135,9 +141,11 @@ def _word(_key: str, figures: Figures) -> Texts:
     advise = _ADVICE_FOR_PROGRAM.get(cause)
     if cause == "unknown" and figures.get("replaced"):
         return Texts(title, text, _REPLACED)
-    if cause == "unknown" and figures.get("host_events"):
-        return Texts(title, text, _NOT_RECORDED)
-    return Texts(title, text, advise(figures) if advise else _ADVICE[cause])
+    advice = advise(figures) if advise else _ADVICE[cause]
+    if cause == "unknown":
+        advice = _NOT_RECORDED if figures.get("host_events") else advice
+        advice += _OTHER_TASKS if figures.get("other_tasks") else ""
+    return Texts(title, text, advice)
 
 
 def _measure(trace: Trace) -> Measurement:

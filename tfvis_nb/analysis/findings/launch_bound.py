@@ -35,7 +35,16 @@ SHARE = Threshold(
     0.25, "share of step time in which a device is idle because of late launches, `launch_wait_ns`"
 )
 OF_IDLE = Threshold(0.5, "this time as a fraction of the device's idle time")
+MOST = Threshold(0.5, "part of these waits that a single one takes, from which fewer launches do not help")
+LONG_NS = Threshold(
+    100_000, "mean wait for a late launch, in ns, from which launching itself, some 10 us, does not matter"
+)
 TRACING_NS = Threshold(5_000, "cost of recording one launch, in ns, that the text assumes")
+
+_LONG = (
+    "Look at what the host does in the longest waits. What happens once, such as loading kernels and trying"
+    " out algorithms, is gone in a later step."
+)
 
 
 @per_trace
@@ -70,7 +79,22 @@ def _find(trace: Trace) -> list[Finding]:
         figures["ops"] = str(longest["ops"])
         step, start = int(longest["step"]), int(longest["start_ns"])
         end = start + int(longest["duration_ns"])
+    figures["longest"] = _longest(trace, worst)
     return [Finding("launch_bound", figures["share"], figures, step, start, end, [])]
+
+
+def _longest(trace: Trace, row: pd.Series) -> dict[str, Any] | None:
+    """Return the longest wait of a device for a launch, and the op or call of the host in it."""
+    gaps = trace.idle_gaps
+    own = gaps[(gaps["task"] == row["task"]) & (gaps["device"] == row["device"])]
+    own = own[(own["cause"] == "late launch") & (own["cause_event"] >= 0)]
+    if own.empty:
+        return None
+    longest = own.nlargest(1, "duration_ns").iloc[0]
+    event = trace.events.iloc[int(longest["cause_event"])]
+    name = event["name"] if pd.isna(event["op"]) or event["op"] == "" else event["op"]
+    wait = int(longest["duration_ns"])
+    return {"op": str(name), "wait_ns": wait, "part": wait / max(int(row["launch_wait_ns"]), 1)}
 
 
 def _figures(trace: Trace, row: pd.Series) -> dict[str, Any]:
@@ -111,7 +135,11 @@ def _word(_key: str, figures: Figures) -> Texts:
     if figures["devices"] > 1:
         text += f" {figures['devices']:,} devices wait like this; {name} waits longest."
     text += tracing_sentence(figures)
-    return Texts(f"{name} waits for the host to launch its work", text, fewer_launches(figures))
+    title, longest = f"{name} waits for the host to launch its work", figures.get("longest")
+    if longest and (longest["part"] >= MOST.value or (figures["mean_late_ns"] or 0) >= LONG_NS.value):
+        text += f" The longest wait is {format_duration(longest['wait_ns'])}, at {longest['op']}."
+        return Texts(title, text, _LONG)
+    return Texts(title, text, fewer_launches(figures))
 
 
 def tracing_figures(trace: Trace, launches: float | None, step_ns: int, share: float) -> Figures:
@@ -194,7 +222,7 @@ def _summarise(figures: Figures) -> str:
 
 RULE = Rule(
     "launches",
-    {"SHARE": SHARE, "OF_IDLE": OF_IDLE, "TRACING_NS": TRACING_NS},
+    {"SHARE": SHARE, "OF_IDLE": OF_IDLE, "MOST": MOST, "LONG_NS": LONG_NS, "TRACING_NS": TRACING_NS},
     _find,
     _word,
     _measure,
