@@ -210,6 +210,23 @@ def test_a_rank_that_is_regularly_late_is_a_straggler(order: list[int]) -> None:
     assert f"Rank {order[0]} is last at {order.count(order[0])} of {len(order)} collectives" in found["text"]
 
 
+@pytest.mark.parametrize(
+    ("first", "named_later", "delay"),
+    [
+        ("BROADCAST", True, 2),
+        ("BROADCAST", True, SPACE // 2),
+        ("ALLREDUCE", False, 2),
+        ("ALLREDUCE", False, SPACE // 2),
+    ],
+)
+def test_a_late_start_makes_no_straggler(first: str, named_later: bool, delay: int) -> None:
+    others = frozenset[int]() if named_later else frozenset([0, 1])
+    start = Negotiation(0, 0, (1, SPACE // 2), frozenset(), first)
+    turns = [Negotiation(1, turn * SPACE, (1, delay), others, "ALLREDUCE") for turn in range(1, 4)]
+    found = findings_of(read([start, *turns]))
+    assert ("late task" in found) == (delay > 2)
+
+
 def test_tensors_of_one_turn_count_once_as_evidence() -> None:
     # Rank 1 is late in three of five turns, to eight tensors each.
     turns = [(5, SPACE // 3) if late else (SPACE // 3, 5) for late in (1, 0, 1, 0, 1)]

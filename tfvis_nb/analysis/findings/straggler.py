@@ -118,7 +118,7 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
     spread = float((ends.max() - ends.min()).mean())
     if late["lateness_ns"].mean() < MIN_SPREAD_RATIO.value * spread:
         return []
-    if not _is_regular(met[met["kind"] == "collective"], str(latest["task"])):
+    if not _is_regular(met[met["kind"] == "collective"], str(latest["task"])) or _starts(trace, latest, late):
         return []
     worst = late.iloc[int(late["lateness_ns"].to_numpy().argmax())]
     there = together[together["barrier"] == int(worst["barrier"])]
@@ -138,6 +138,22 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
             there["event"].tolist(),
         )
     ]
+
+
+def _starts(trace: Trace, latest: pd.Series, late: pd.DataFrame) -> bool:
+    """Return whether others wait for a task only while the job starts, which happens once.
+
+    A job starts with the broadcast of its variables. Horovod names the ranks only where it sees a tensor for
+    the first time: if its later negotiations are short, the task is no longer late.
+    """
+    least = COLLECTIVE_SHARE.value * float(latest["sole_wait_ns"]) / float(latest["share"])
+    later = late.sort_values("arrived_ns")
+    later = later[np.cumsum(~later["op"].astype(str).str.contains("broadcast", case=False)) > 0]
+    end = later["arrived_ns"].to_numpy(np.int64)
+    start = end - later["sole_wait_ns"].to_numpy(np.int64)
+    waited = int(lengths(union(np.zeros(len(end), np.int64), start, end), 1, 2)[:, 1].sum())
+    rest = _negotiations(trace, late["event"].tolist())
+    return waited < least or bool(rest and rest["unnamed"] and rest["unnamed_ns"] < least)
 
 
 def _late_with_inputs(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
@@ -375,7 +391,8 @@ def _summarise(figures: Figures) -> str:
     sentence = f"Tasks wait for the last one for {' and '.join(waits)}"
     if figures["share"] >= figures["threshold"] and not figures["reported"]:
         sentence += not_reported(
-            "clocks do not show which task is late, others are late as often, or the late one waits itself"
+            "clocks do not show which task is late, others are late as often, the late one waits itself,"
+            " or it is late only while the job starts"
         )
     return f"{sentence}."
 
