@@ -173,3 +173,17 @@ def test_steps_do_not_wait_for_removed_work() -> None:
     )
     found = what_if(trace, ops={"MatMul": 0})
     assert found.times["predicted_ns"].tolist() == found.steps["duration_ns"].tolist()[-1:] == [10]
+
+
+@pytest.mark.parametrize("lane", ["tf_data_private_threadpool/1", "tf_Compute/2"])
+@pytest.mark.parametrize("wait", [0, 5_000_000, 15_000_000])
+def test_free_input_leaves_the_interpreter_to_the_steps(wait: int, lane: str) -> None:
+    """A thread waits 5 ms at a time for the lock that Python of the pipeline holds."""
+    rows = [
+        _row("train", 0, 1_000_000 + wait, step=0),
+        _row("IteratorGetNextOp::DoCompute", 200_000, 300_000, "tf_data_iterator_get_next/1", step=-1),
+        _row("PyFunc", 0, 1_000_000 + wait, lane, "op", step=-1),
+    ]
+    found = what_if(built(rows), activities={"input": 0}).times
+    is_pipeline = lane.startswith("tf_data")
+    assert found["predicted_ns"].tolist() == [1_000_000 + wait * (not is_pipeline)]

@@ -68,7 +68,8 @@ class Predicted(Trace):
 
         The range from low to high comes from the steps of the trace. High is the 90 % quantile of the
         predicted ones. Low is their 10 % quantile or, if it is smaller, their median if all work is as fast
-        as its fastest recording. Both are NaN for fewer than five steps.
+        as its fastest recording. If less than half of the step is left, small work on the host then also
+        takes up to 2.5 times less, because it ran after a long wait. Both are NaN for fewer than five steps.
 
         Examples
         --------
@@ -78,7 +79,7 @@ class Predicted(Trace):
         >>> Trace(events.build(columns)).what_if(ops={"MatMul": 0.5}).typical
         Typical(recorded_ns=55.0, predicted_ns=27.0, low_ns=20.0, high_ns=32.4)
         """
-        fastest = replay(self.recorded, at_its_fastest(self.recorded, self.altered))
+        fastest = replay(self.recorded, at_its_fastest(self.recorded, self.altered, self.times))
         return typical(self.times, step_times(self.recorded, fastest)[0])
 
     @cached_property

@@ -13,8 +13,10 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.prediction.changed_events import OF_OPS, SELECTORS, names_of, work_of
 from tfvis_nb.analysis.prediction.gpu_speed import gpu_factors
+from tfvis_nb.analysis.prediction.interpreter import without_lock_waits
 from tfvis_nb.analysis.prediction.on_time import early_factors
 from tfvis_nb.analysis.prediction.predicted import Predicted, predicted_trace
 from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay
@@ -176,6 +178,7 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
     if not (times.counts & (times.step != NO_STEP)).any():
         raise ValueError(Text("steps_without_work"))
     altered, table = no_change(trace), backtracker(trace).dependencies
+    removed = np.zeros(len(times.start), bool)
     later = table.satisfied_at > times.start[table.target]
     for subject, of_names in changes.items():
         for name, how in of_names.items():
@@ -201,11 +204,13 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
                 altered.lag_factor[lags] *= how
                 if name == "input" and not how:
                     altered.met[:] |= later & chosen[table.target] & ~chosen[table.source]
+                    removed |= times.with_nested(activity(trace) == NUMBER["preprocessing"])
             if not how and subject != "activities":
                 chosen |= _around(trace, chosen)
                 altered.factor[chosen] = 0
             if not how and (subject, name) != ("activities", "launch"):
                 altered.lag_factor[chosen[table.target]] = 0
+    altered.factor[:] *= without_lock_waits(trace, removed | (altered.factor == 0))
     if on_time is not None:
         early = early_factors(trace, on_time)
         altered.factor[:] *= early
