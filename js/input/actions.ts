@@ -148,9 +148,9 @@ export class Actions extends Annotating {
     this.surroundings.openMenu();
   }
 
-  /** Open the list of named views, and the form for another one. */
-  openViews(): void {
-    if (!this.surroundings.openViews()) this.surroundings.hint("A comparison has no named views");
+  /** Open the menu of how the timeline is drawn, with the named views. */
+  openView(): void {
+    this.surroundings.openView();
   }
 
   /** Copy the address of this page at the present view. */

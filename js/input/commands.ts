@@ -72,8 +72,8 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "views",
         keys: "V",
-        label: "named views; Shift V: copy a link to this view",
-        run: { KeyV: (actions, isShift) => (isShift ? actions.copyLink() : actions.openViews()) },
+        label: "colours, groups, named views; Shift V: copy a link to this view",
+        run: { KeyV: (actions, isShift) => (isShift ? actions.copyLink() : actions.openView()) },
       },
       { id: "full-screen", keys: "Shift F", label: "fill the screen; Esc leaves it" },
       {

@@ -6,8 +6,8 @@ export interface Surroundings {
   fullScreen: () => Promise<void>;
   /** Put a text into the clipboard; resolves with what to tell the user. */
   copy: (text: string) => Promise<string>;
-  /** Opens the list of named views; false where there is none. */
-  openViews: () => boolean;
+  /** Opens the menu of how the timeline is drawn. */
+  openView: () => void;
   /** Opens the menu of the selection. */
   openMenu: () => void;
   /** Show a short message for a while. */

@@ -98,7 +98,6 @@ async function showTimeline(
   const host = new FileTimelineHost(model.asModel, changed);
   followHeight(element, model, signal);
   const mounted = await mount(box, host, signal);
-  box.shadowRoot?.querySelector("[data-part=grip]")?.remove();
   Object.assign(box, { tfvis: mounted });
   return async () => {
     try {

@@ -1,12 +1,14 @@
 /** The user's choices about lanes: folded groups and lanes, hidden and pinned ones, by their keys. */
 
-import type { Arrangement, LaneItem } from "../model/lanes/layout";
+import { type Arrangement, type LaneItem, ROW_HEIGHT } from "../model/lanes/layout";
 import type { BarsItem } from "../model/lanes/tracks";
 
 export class LaneChoices {
   readonly collapsed = new Set<string>();
   /** Whether a lane is one row, where the user has chosen. */
   readonly folded = new Map<string, boolean>();
+  /** Lanes that would begin folded and have room for all of their rows. */
+  readonly unfolded = new Set<string>();
   readonly hidden = new Set<string>();
   /** In the order in which they were pinned. */
   pinned: readonly string[] = [];
@@ -56,6 +58,18 @@ export class LaneChoices {
     if (depth < 2) return;
     this.folded.set(key, !folded);
     this.changed();
+  }
+
+  /** Unfold lanes that begin folded, those with the fewest rows first, while all lanes together need `height` (CSS px). */
+  useRoom({ items, height: used }: Arrangement, height: number): void {
+    let left = height - used;
+    const lanes = items.filter((item) => item.type === "lane").filter(({ folded }) => folded);
+    for (const { key, depth } of lanes.sort((one, other) => one.depth - other.depth)) {
+      left -= (depth - 1) * ROW_HEIGHT;
+      if (left < 0) break;
+      this.unfolded.add(key);
+    }
+    if (this.unfolded.size > 0) this.changed();
   }
 
   /** Fold every lane to one row; where all are, unfold them. */

@@ -176,7 +176,7 @@ export class Store extends ShownStep {
       pinned: this.lanes.pinned,
       filter: this.host.get("lane_filter"),
       folded: (lane) =>
-        (this.lanes.folded.get(laneKey(lane)) ?? this.derived.beginsFolded(lane.id))
+        (this.lanes.folded.get(laneKey(lane)) ?? this.#beginsFolded(lane))
           ? this.derived.folded(lane.id)
           : null,
       tracks: this.aligned ? [] : this.tracks,
@@ -189,6 +189,10 @@ export class Store extends ShownStep {
           : null,
       ...(this.lanes.byBusy && { busy: (lane: Lane) => lane.busy ?? this.derived.busy(lane.id) }),
     });
+  }
+
+  #beginsFolded(lane: Lane): boolean {
+    return !this.lanes.unfolded.has(laneKey(lane)) && this.derived.beginsFolded(lane.id);
   }
 
   repaint(theme: Theme = this.painting.theme, ground: string = this.painting.ground): void {

@@ -45,7 +45,8 @@ export function Popover({
   const root = () => box.current?.getRootNode() as ShadowRoot | Document | undefined;
   const enter = () => {
     if (!isOpen) return;
-    box.current?.querySelector<HTMLElement>("[role=menuitem], input:checked, input.field, button")?.focus();
+    const find = (selector: string) => box.current?.querySelector<HTMLElement>(selector);
+    (find("[data-first]") ?? find("[role=menuitem], input:checked, button"))?.focus();
   };
   // Before the next key is pressed where a key has opened it; a click shows it after it was rendered.
   useLayoutEffect(enter, [opening]);

@@ -69,7 +69,8 @@ export function assemble(
   });
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
   renderParts(root, find, store, actions, isMac, !!around);
-  if (!OWNS_PAGE && !store.host.fills) fitHeight(root, store);
+  if (OWNS_PAGE || store.host.fills) find("grip").remove();
+  else fitHeight(root, store);
 
   bindInput(find, store, actions, () =>
     hint(`${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`),
@@ -78,7 +79,7 @@ export function assemble(
   bindSizes(root, find("main"), find, store);
 
   followTheme(root, element, store, frame);
-  followSize(outer, lanes, store, actions, frame);
+  followSize(root, outer, lanes, store, actions, frame);
   loadRest(store, outline, actions);
   revealSelectionOfPython(store, actions);
   keepView(store);
@@ -125,11 +126,7 @@ function focusTargets(root: HTMLElement, lanes: HTMLElement) {
       input?.select();
       return input !== before;
     },
-    openViews: () => {
-      const button = root.querySelector<HTMLElement>(".toolbar [aria-haspopup=dialog]");
-      button?.click();
-      return button !== null;
-    },
+    openView: () => root.querySelector<HTMLElement>(".toolbar [aria-haspopup=dialog]")?.click(),
   };
 }
 

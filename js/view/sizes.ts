@@ -8,7 +8,7 @@ import type { Frame } from "./canvas/frame";
 import type { FindPart } from "./parts/skeleton";
 
 /** Activity, ruler and borders (CSS px). */
-const AXES_PX = 38 + 25 + 2;
+const AXES_PX = 30 + 25 + 2;
 /** The bars above and below them. */
 const BARS = ".toolbar, .headline-bar, .steps, .flags, [data-part] > .step-card, .status";
 /** Details need some room, however few the lanes are. */
@@ -18,8 +18,13 @@ const MIN_SIDE_PX = 160;
 /** A timeline with tabs below it leaves them the rest of the window, and so do two that are compared. */
 const TABBED_PART = 0.5;
 const SIDE_PART = 0.27;
-/** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
-const NARROW_PX = 900;
+/**
+ * Below this width (CSS px) details go under the lanes and do not open by themselves: beside them less than 420 px
+ * would be left. The style sheet has it too.
+ */
+const NARROW_PX = 840;
+/** Details of what is selected make a widget with lower lanes so high (CSS px); what is longer scrolls. */
+const MOST_DETAILS_PX = 480;
 
 /** The height (CSS px) at which all lanes that are shown are in sight; `root` holds the timeline. */
 export function neededHeight(root: ParentNode, { arrangement, host }: Store): number {
@@ -31,17 +36,18 @@ function leastHeight({ pair }: Host): number {
   return pair?.side === undefined ? MIN_HEIGHT_PX : MIN_SIDE_PX;
 }
 
-/** Preferred height of a graph below the lanes (CSS px). */
-function graphHeight(root: ParentNode): number {
-  const graph = root.querySelector(".graph");
-  return graph ? Number.parseFloat(getComputedStyle(graph).flexBasis) : 0;
+/** Preferred height of a graph or of code below the lanes (CSS px). */
+function paneHeight(root: ParentNode): number {
+  const pane = root.querySelector(".pane");
+  return pane ? Number.parseFloat(getComputedStyle(pane).flexBasis) : 0;
 }
 
-/** Calls `fit` whenever lanes, details or graph may need another height: once they are drawn. */
+/** Calls `fit` whenever lanes, details or a pane may need another height: once they are drawn. */
 function onNeeds(store: Store, fit: () => void, signal: AbortSignal): void {
   store.on(["layout"], fit, signal);
-  // Details bring a headline; it and a graph are drawn before the next frame.
-  store.on(["details", "panel"], () => requestAnimationFrame(() => signal.aborted || fit()), signal);
+  // Details bring a headline; it and a pane are drawn before the next frame.
+  const soon = () => requestAnimationFrame(() => signal.aborted || fit());
+  store.on(["details", "panel", "selection"], soon, signal);
 }
 
 /** Whether it is a dashboard's, with tabs below it. */
@@ -49,25 +55,83 @@ export function hasTabs({ link, pair }: Host): boolean {
   return HAS_PANELS && Boolean(link) && pair?.side === undefined;
 }
 
-/** No higher than the lanes that are shown; lanes filtered or hidden for a while keep their room. */
+/**
+ * No higher than the lanes that are shown; lanes filtered or hidden for a while keep their room. What opens comes on
+ * top of that, so that the lanes keep their height.
+ */
 export function fitHeight(root: HTMLElement, store: Store): void {
-  const { host } = store;
+  const { host, signal } = store;
   const given = host.get("height");
   // Findings and tables below it should be in sight without scrolling.
   const part = host.pair?.side === undefined ? TABBED_PART : SIDE_PART;
   const isAbove = HAS_PANELS && host.link;
   const most = isAbove ? Math.min(given, Math.max(innerHeight * part, leastHeight(host))) : given;
+  const opened = new OpenedHeight(root, store);
+  let lanes = most;
   const fit = () => {
+    const height = host.get("height");
     // Whoever drags it to a height has that.
-    if (host.get("height") !== given) return;
-    if (!host.get("lane_filter") && store.lanes.hidden.size === 0)
-      root.style.height = `${Math.min(most, neededHeight(root, store)) + graphHeight(root)}px`;
+    if (height !== given) lanes = height;
+    else if (!host.get("lane_filter") && store.lanes.hidden.size === 0)
+      lanes = Math.min(most, neededHeight(root, store));
+    root.style.height = `${lanes + opened.beyond(lanes)}px`;
   };
+  root.dataset.grows = "";
+  useRoom(store, most - (neededHeight(root, store) - store.arrangement.height));
   fit();
-  onNeeds(store, fit, store.signal);
+  onNeeds(store, fit, signal);
+  host.watch("height", fit, signal);
+  bindSize(
+    root.querySelector<HTMLElement>("[data-part=grip]")!,
+    {
+      axis: "y",
+      direction: 1,
+      least: 160,
+      most: () => 4000,
+      read: () => root.clientHeight,
+      write: (height) => {
+        host.set("height", height - opened.now);
+        fit();
+      },
+    },
+    signal,
+  );
+}
+
+/** What details, a graph and code add to the height of a timeline (CSS px). */
+class OpenedHeight {
+  now = 0;
+  /** Details that get shorter leave the widget as high as it is: what is below it would jump. */
+  #details = 0;
+
+  constructor(
+    readonly root: HTMLElement,
+    readonly store: Store,
+  ) {}
+
+  /** What is open beyond a height of `lanes` with the bars around them. */
+  beyond(lanes: number): number {
+    const { root, store } = this;
+    const details = root.querySelector<HTMLElement>(".details");
+    if (!details) this.#details = 0;
+    else if (root.clientWidth < NARROW_PX) this.#details = Math.max(this.#details, details.offsetHeight);
+    else if (store.selection !== null) {
+      const bars = root.clientHeight - details.offsetHeight;
+      const needed = Math.min(details.scrollHeight, MOST_DETAILS_PX) + bars - lanes;
+      this.#details = Math.max(this.#details, needed);
+    }
+    this.now = this.#details + paneHeight(root);
+    return this.now;
+  }
+}
+
+/** Traces of which the browser holds parts have no rows of folded lanes. */
+function useRoom(store: Store, height: number): void {
+  if (!store.drawn.merged?.sparse) store.lanes.useRoom(store.arrangement, height);
 }
 
 export function followSize(
+  root: HTMLElement,
   /** The element around the details: the timeline, or both that are compared. */
   outer: HTMLElement,
   lanes: HTMLElement,
@@ -88,6 +152,7 @@ export function followSize(
     // Details or a graph that have just opened below the lanes may cover the event that was seen there.
     const { selected } = store;
     const isCovered = (isNarrow || store.graphOpen) && selected !== null && actions.isInSight(selected);
+    if (!root.dataset.grows && store.height === 0) useRoom(store, lanes.clientHeight);
     store.setSize(lanes.clientWidth, lanes.clientHeight);
     if (isCovered) actions.keepInSight(selected);
     frame.resize();
@@ -117,35 +182,13 @@ export function bindDetailsWidth(splitter: HTMLElement, root: HTMLElement, signa
 }
 
 export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, store: Store): void {
-  const { signal, host } = store;
-  const column = (name: string, fallback: number) => ({
-    read: () => Number.parseFloat(root.style.getPropertyValue(name)) || fallback,
-    write: (size: number) => root.style.setProperty(name, `${size}px`),
-  });
-  bindSize(
-    find("splitter"),
-    { axis: "x", direction: 1, least: 80, most: () => main.clientWidth * 0.6, ...column("--labels", 196) },
-    signal,
-  );
+  const { signal } = store;
+  const read = () => find("labels").offsetWidth;
+  const write = (size: number) => root.style.setProperty("--labels", `${size}px`);
+  const most = () => main.clientWidth * 0.6;
+  bindSize(find("splitter"), { axis: "x", direction: 1, least: 80, most, read, write }, signal);
   const splitter = find("details-splitter");
   if (splitter) bindDetailsWidth(splitter, root, signal);
-  if (OWNS_PAGE) find("grip").remove();
-  else
-    bindSize(
-      find("grip"),
-      {
-        axis: "y",
-        direction: 1,
-        least: 160,
-        most: () => 4000,
-        read: () => root.clientHeight,
-        write: (height) => {
-          host.set("height", height);
-          root.style.height = `${height}px`;
-        },
-      },
-      signal,
-    );
 }
 
 /**
@@ -159,7 +202,7 @@ export function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: S
     if (store.host.get("lane_filter") || store.lanes.hidden.size) return;
     const root = pane.shadowRoot ?? pane;
     const part = Math.min(most, neededHeight(root, store) / innerHeight);
-    pane.style.height = `calc(${100 * part}vh + ${graphHeight(root)}px)`;
+    pane.style.height = `calc(${100 * part}vh + ${paneHeight(root)}px)`;
   };
   shrink();
   const signal = AbortSignal.any([store.signal, moved.signal]);

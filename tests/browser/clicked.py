@@ -11,7 +11,7 @@ from tests.browser.comparison import Both
 from tests.browser.dashboard import Dashboard
 from tests.browser.fleet import FleetView
 from tests.browser.monitor import Monitor
-from tests.browser.timeline import Timeline
+from tests.browser.timeline import Timeline, press_in_view_menu
 
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 FOCUSED = """() => {
@@ -29,16 +29,19 @@ def timeline_places(timeline: Timeline) -> Iterator[tuple[str, Act]]:
     The trace has several steps, a finding that can be shown and tensors.
     """
     root, details = timeline.root, timeline.details
-    for name in ("Fit", "Critical path", "Tensors"):
-        button = root.get_by_role("button", name=name, exact=True)
-        yield name, button.click
-        yield f"{name} again", button.click
+    path = root.get_by_role("button", name="Critical path", exact=True)
+    yield "Critical path", path.click
+    yield "Critical path again", path.click
+    for name in ("Fit", "Tensors"):
+        press = partial(press_in_view_menu, root, name)
+        yield name, press
+        yield f"{name} again", press
     yield "a step bar", root.locator(".step-bars [data-bar]").nth(1).click
     yield "all steps", root.locator(".steps .corner button").first.click
     yield "the label of a lane", root.locator(".label .text").first.click
     yield "the label of a group", root.locator("button.group").first.click
     yield "the label of a group again", root.locator("button.group").first.click
-    yield "the lane that it hides", root.locator(".label").first.get_by_role("button", name="Hide").click
+    yield "the lane that it hides", partial(hide, root.locator(".label").first)
     yield "the hidden lanes", root.get_by_role("button", name="hidden").click
     legend = root.get_by_role("group", name="Legend").get_by_role("button").first
     yield "the legend", legend.click
@@ -53,6 +56,12 @@ def timeline_places(timeline: Timeline) -> Iterator[tuple[str, Act]]:
     yield "a finding again", details.locator("summary").first.click
     yield "Show", details.get_by_role("button", name="Show", exact=True).first.click
     yield "the lanes", timeline.lanes.click
+
+
+def hide(label: Locator) -> None:
+    """Hide a lane by the tools that its label shows under the pointer."""
+    label.hover()
+    label.get_by_role("button", name="Hide").click()
 
 
 def zooms(timeline: Timeline) -> bool:
@@ -107,7 +116,7 @@ def comparison_places(both: Both) -> Iterator[tuple[str, Act]]:
     """Parts that two compared timelines share, and parts of the lower one."""
     around = both.around
     yield "what differs", around.locator(".verdict").click
-    yield "Fit", around.get_by_role("button", name="Fit", exact=True).click
+    yield "Fit", partial(press_in_view_menu, around, "Fit")
     yield "text of the details", both.details.locator("h2").first.click
     yield "a side of the details", lambda: both.details_of("A")
     yield "a lane of the lower one", both.b.timeline.root.locator(".label .text").first.click

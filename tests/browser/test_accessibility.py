@@ -79,7 +79,7 @@ def of_annotated(page: Page, audit: Audit) -> None:
     audit.here("menu of exports")
     page.keyboard.press("Escape")
     timeline.lanes.press("v")
-    views = timeline.host.get_by_role("dialog", name="Views")
+    views = timeline.host.get_by_role("dialog", name="View")
     views.get_by_role("textbox").fill("mine")
     views.get_by_role("textbox").press("Enter")
     timeline.lanes.press("v")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.timeline import OpenExported, Timeline, choose
 from tests.real_traces import real_trace
 from tfvis_nb import Trace
 
@@ -40,7 +40,7 @@ def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline
     expect(worker.get_by_title(meaning)).to_be_visible()
     expect(worker).to_have_accessible_description(saying(meaning))
     # Even where no header stands for the task.
-    timeline.host.get_by_role("combobox", name="Group lanes").select_option("kind")
+    choose(timeline.host, "Group lanes", "kind")
     lanes = timeline.host.get_by_role("group", name="Lanes")
     expect(lanes.get_by_role("button", name=saying("clock"))).to_have_count(0)
     expect(lanes.get_by_title(meaning)).to_have_count(2)

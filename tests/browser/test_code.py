@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +10,7 @@ from playwright.sync_api import Locator, ViewportSize, expect
 
 import tfvis_nb
 from tests.browser.comparison import Both
-from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.timeline import OpenExported, Timeline, press_in_view_menu, view_menu
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.large_traces import made_up
 from tfvis_nb import Trace, events
@@ -70,7 +69,6 @@ class Pane:
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
-        self.button = timeline.root.get_by_role("button", name="Code", exact=True)
         self.pane = timeline.root.get_by_role("region", name="Code")
         self.lines = self.pane.get_by_role("option")
         self.current = self.pane.get_by_role("option", selected=True)
@@ -105,7 +103,7 @@ def code(exported: OpenExported, page_file: Path) -> Pane:
 
 
 def test_lines_have_the_times_of_their_events(code: Pane) -> None:
-    code.button.click()
+    press_in_view_menu(code.timeline.root, "Code")
     expect(code.lines.locator("code")).to_have_text(CELL.splitlines())
     expect(code.current).to_have_attribute("data-line", "4")
     expect(code.line(4)).to_have_attribute("title", "device 44.0 µs, host 100 ns, 5 events")
@@ -119,7 +117,7 @@ def test_lines_have_the_times_of_their_events(code: Pane) -> None:
 
 @pytest.mark.thorough
 def test_the_time_of_no_line_is_said_with_its_reasons(code: Pane) -> None:
-    code.button.click()
+    press_in_view_menu(code.timeline.root, "Code")
     rest = code.pane.locator(".not-attributed")
     # 47 µs on the device are all of lines; 50 of 250 ns on the host are not.
     expect(rest.locator("summary span")).to_have_text("host 50 ns, 20.0 %")
@@ -132,7 +130,7 @@ def test_the_time_of_no_line_is_said_with_its_reasons(code: Pane) -> None:
 
 
 def test_a_click_selects_the_events_of_a_line_and_fits_them(code: Pane) -> None:
-    code.button.click()
+    press_in_view_menu(code.timeline.root, "Code")
     code.line(4).click()
     assert code.selected() == sorted([0, *FORWARD, *BACKWARD])
     assert code.dimmed() == [2, 4, 7, 8]
@@ -195,7 +193,7 @@ def test_search_by_line_and_file(code: Pane) -> None:
 
 @pytest.mark.thorough
 def test_lanes_code_and_details_are_in_sight(code: Pane) -> None:
-    code.button.click()
+    press_in_view_menu(code.timeline.root, "Code")
     code.line(4).click()
     for width in (1280, 700):
         code.timeline.page.set_viewport_size(ViewportSize(width=width, height=800))
@@ -211,7 +209,7 @@ def test_hostile_texts_are_shown_literally(exported: OpenExported, tmp_path: Pat
     nested = pa.table({"stack": pa.array(stacks, pa.int32())})
     trace = Trace(hostile_trace().events, nested=nested, stacks=builder.table())
     code = Pane(exported(trace.to_html(tmp_path / "page.html")).wait())
-    code.button.click()
+    press_in_view_menu(code.timeline.root, "Code")
     for event in range(len(HOSTILE)):
         code.timeline.host.evaluate("(host, event) => host.tfvis.actions.visitEvent(event)", event)
         expect(code.stack).to_have_count(2)
@@ -228,7 +226,7 @@ def test_files_that_were_edited_are_marked(exported: OpenExported, tmp_path: Pat
     table = events.build({"start_ns": [0, 9], "duration_ns": [9, 5], "kind": ["op"] * 2})
     trace = Trace(table, nested=pa.table({"stack": pa.array(stacks, pa.int32())}), stacks=builder.table())
     code = Pane(exported(trace.to_html(tmp_path / "page.html")).wait())
-    code.button.click()
+    press_in_view_menu(code.timeline.root, "Code")
     expect(code.file).to_have_text("kept.py")
     expect(code.pane.get_by_role("note")).to_have_count(0)
     code.pane.get_by_role("tab").nth(1).click()
@@ -236,12 +234,15 @@ def test_files_that_were_edited_are_marked(exported: OpenExported, tmp_path: Pat
     expect(code.line(1)).to_be_visible()
 
 
-def test_without_stacks_the_button_says_why(exported: OpenExported, tmp_path: Path) -> None:
+def test_without_stacks_a_hint_tells_how_to_have_them(exported: OpenExported, tmp_path: Path) -> None:
     code = Pane(exported(coded().to_html(tmp_path / "page.html", source=False)).wait())
     code.timeline.host.evaluate("(host) => host.tfvis.actions.visitEvent(1)")
     expect(code.timeline.title).to_be_visible()
-    expect(code.button).to_be_disabled()
-    expect(code.button).to_have_attribute("title", re.compile(r"no Python stacks.*tfvis_nb\.trace\(\)"))
+    expect(view_menu(code.timeline.root).get_by_role("button", name="Code")).to_have_count(0)
+    code.timeline.page.keyboard.press("Escape")
+    code.timeline.lanes.press("l")
+    hint = code.timeline.host.get_by_text("no Python stacks")
+    expect(hint).to_contain_text("tfvis_nb.trace()")
     expect(code.stack).to_have_count(0)
 
 
@@ -250,7 +251,7 @@ def test_the_code_of_the_side_in_use_is_shown_in_a_comparison(exported: OpenExpo
     path = tfvis_nb.show_comparison(coded(), made_up(30, 2, 5)).to_html(tmp_path / "page.html")
     page = exported(path).page
     both = Both(page.locator("#tfvis-root"), page.locator(".tfvis-panels")).wait()
-    both.around.get_by_role("button", name="Code", exact=True).click()
+    press_in_view_menu(both.around, "Code")
     pane = both.around.get_by_role("region", name="Code")
     pane.locator("[role=option][data-line='4']").click()
     selected = both.a.timeline.host.evaluate("(host) => host.tfvis.store.selection.events")

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 import tfvis_nb
 from tests.browser.comparison import LANES, NEW, OLD, Both
-from tests.browser.timeline import OpenExported
+from tests.browser.timeline import OpenExported, choose
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, real_trace
 
@@ -61,8 +61,7 @@ def test_both_share_what_stands_around_them_and_all_is_in_sight(shown: Both) -> 
 
 
 def test_the_toolbar_is_of_both(shown: Both) -> None:
-    colour = shown.around.get_by_role("combobox", name="Colour")
-    colour.select_option("op")
+    choose(shown.around, "Colour", "op")
     legend = shown.around.get_by_role("group", name="Legend").get_by_role("button")
     expect(legend.filter(has_text="MatMul")).to_have_count(1)
     coloured = "host => host.tfvis.store.host.get('color_by')"

@@ -11,7 +11,7 @@ import tfvis_nb
 from tests.browser.clicked import DRAWN, comparison_places, tab_places, timeline_places, zooms
 from tests.browser.comparison import NEW, OLD, Both
 from tests.browser.dashboard import COPIES, OpenDashboard
-from tests.browser.timeline import OpenExported
+from tests.browser.timeline import OpenExported, view_menu
 from tests.real_traces import DATA, real_trace
 
 STEPS = "gpu_tf218_function.xplane.pb.xz"
@@ -84,7 +84,7 @@ def test_ctrl_f_goes_to_the_search_and_escape_back(exported: OpenExported, tmp_p
     timeline = exported(real_trace(DATA / STEPS).to_html(tmp_path / "page.html")).wait()
     page = timeline.page
     page.evaluate("document.addEventListener('keydown', (event) => (window.left = event.key))")
-    for control in (timeline.lanes, timeline.root.get_by_role("button", name="Fit", exact=True)):
+    for control in (timeline.lanes, timeline.root.get_by_role("button", name="Details", exact=True)):
         control.focus()
         page.keyboard.press("Control+f")
         expect(timeline.search_box).to_be_focused()
@@ -96,7 +96,7 @@ def test_ctrl_f_goes_to_the_search_and_escape_back(exported: OpenExported, tmp_p
         page.keyboard.press("Escape")
         expect(timeline.lanes).to_be_focused()
         expect(timeline.search_box).to_have_value("")
-    timeline.root.get_by_role("button", name="Fit", exact=True).focus()
+    timeline.root.get_by_role("button", name="Details", exact=True).focus()
     page.keyboard.press("Escape")
     expect(timeline.lanes).to_be_focused()
 
@@ -117,7 +117,7 @@ def test_a_held_key_ends_where_the_focus_has_gone(exported: OpenExported, tmp_pa
 
 def test_a_choice_by_the_pointer_gives_the_focus_back(exported: OpenExported, tmp_path: Path) -> None:
     timeline = exported(real_trace(DATA / STEPS).to_html(tmp_path / "page.html")).wait()
-    colour = timeline.root.get_by_role("combobox", name="Colour")
+    colour = view_menu(timeline.root).get_by_role("combobox", name="Colour")
     colour.click()
     colour.select_option("op")
     expect(timeline.lanes).to_be_focused()

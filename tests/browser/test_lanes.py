@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.clicked import hide
+from tests.browser.timeline import OpenExported, Timeline, choose
 from tests.real_traces import real_trace
 from tfvis_nb import Trace, core, events
 
@@ -110,15 +111,16 @@ def test_filter_hide_and_pin(timeline: Timeline) -> None:
     expect_labels(timeline, lambda now: now == ["worker 0 · CPU:0", "receive"])
     field.press("Escape")
     expect(field).to_have_value("")
-    timeline.host.get_by_role("button", name="Hide").first.click(force=True)
+    hide(timeline.root.locator(".label").first)
     again = timeline.host.get_by_role("button", name="+1 hidden")
     expect(again).to_be_visible()
     expect_labels(timeline, lambda now: len(now) < len(everything))
     again.click()
     expect_labels(timeline, lambda now: now == everything)
-    timeline.host.get_by_role("button", name="Pin").nth(2).click(force=True)
+    timeline.root.locator(".label").nth(2).hover()
+    timeline.host.get_by_role("button", name="Pin").click()
     expect_labels(timeline, lambda now: now[0] in ("ops", "receive"))
-    timeline.host.get_by_role("button", name="Unpin").click(force=True)
+    timeline.host.get_by_role("button", name="Unpin").click()
     expect_labels(timeline, lambda now: now == everything)
 
 
@@ -156,11 +158,11 @@ def test_keys_work_in_a_page_just_opened_and_after_a_search(timeline: Timeline) 
 
 
 def test_lanes_by_kind_and_colours_by_op(timeline: Timeline) -> None:
-    timeline.host.get_by_role("combobox", name="Group lanes").select_option("kind")
+    choose(timeline.host, "Group lanes", "kind")
     assert any(label.startswith(("transfer", "receive")) for label in labels(timeline))
     legend = timeline.host.get_by_role("group", name="Legend")
     assert {"op", "receive"} <= set(legend.locator("button").all_inner_texts())
-    timeline.host.get_by_role("combobox", name="Colour").select_option("op")
+    choose(timeline.host, "Colour", "op")
     expect(legend.get_by_role("button", name="RecvTensor")).to_be_visible()
 
 

@@ -147,7 +147,8 @@ def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeli
     timeline.root.get_by_role("button", name="Export").click()
     with timeline.page.expect_download():
         timeline.root.get_by_role("menuitem", name="Picture of this view").click()
-    assert [text for text in timeline.page.evaluate("written") if "Slowest" in text] == ["Slowest: step 7"]
+    told = [text for text in timeline.page.evaluate("written") if "Slowest" in text]
+    assert told == ["Slowest: step 7 800 µs"]
     # At any width a picture has the bars next to their name, and the text next to the bars.
     export = timeline.root.get_by_role("button", name="Export")
     for size, wanted in ((1400, ""), (1400, "12 cm"), (700, "16 cm")):
@@ -180,13 +181,34 @@ def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeli
     timeline.root.get_by_role("textbox", name="Width of pictures").fill("")
 
 
-def test_the_headline_names_the_first_finding_and_opens_it(timeline: Timeline) -> None:
+def test_lanes_begin_high_up_and_keep_their_width_beside_details(
+    exported: OpenExported, tmp_path: Path
+) -> None:
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
+    resize(timeline, 848)
+    expect(timeline.details).to_be_visible()
+    box = timeline.lanes.bounding_box()
+    assert box
+    assert box["y"] <= 150
+    assert box["width"] >= 420
+    tops = {control.evaluate(TOP) // 20 for control in controls(timeline)}
+    assert len(tops) == 1
+
+
+def test_lanes_that_have_room_begin_unfolded(exported: OpenExported, tmp_path: Path) -> None:
+    # Two rows, of which the second is nearly empty.
+    rows = [op(f"o{at}", at * 10 * US, 9 * US) for at in range(300)] + [op("over", 5 * US, 3 * US)]
+    timeline = exported(built(rows).to_html(tmp_path / "page.html")).wait()
+    lane = timeline.root.get_by_role("button", name=re.compile("^2 rows of"))
+    expect(lane).to_have_attribute("aria-expanded", "true")
+
+
+def test_the_headline_opens_the_first_finding(timeline: Timeline) -> None:
     (title,) = steps().findings["title"]
-    finding = timeline.root.get_by_role("button", name=title)
-    expect(finding).to_be_visible()
     resize(timeline, 700)
     expect(timeline.details).to_have_count(0)
-    finding.click()
+    timeline.root.get_by_role("button", name="Why?").click()
     expect(timeline.details.get_by_text(title)).to_be_in_viewport(ratio=1)
 
 

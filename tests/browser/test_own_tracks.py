@@ -112,6 +112,7 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     expect(calls).to_be_visible()
     timeline.search_box.fill("")
     # Hidden like other lanes, and found by its name.
+    label.hover()
     root.get_by_role("button", name="Hide phases").click()
     expect(label).to_have_count(0)
     root.get_by_role("button", name="+1 hidden").click()

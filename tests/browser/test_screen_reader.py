@@ -16,8 +16,7 @@ PAGE = """
   - region "Timeline of local_mlp_step1.pb":
     - search:
       - textbox "Search ops, tensors, lanes"
-    - combobox "Colour"
-    - combobox "Group lanes"
+    - button "View"
     - button "Details" [pressed]
     - img "Activity over time"
     - textbox "Filter lanes"
@@ -28,7 +27,6 @@ PAGE = """
     - group "Lanes":
       - button "CPU:0 63 events" [expanded]
       - button "2 rows of CPU:0 ops" [expanded]
-      - button "Pin CPU:0 ops"
       - button "mklcpu peak 1.27 MiB"
     - application "63 events in 1 lane over 10.4 ms"
     - separator "Width of the labels"

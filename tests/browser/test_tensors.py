@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.timeline import OpenExported, Timeline, expect_pressed, press_in_view_menu, view_menu
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace
 
@@ -40,10 +40,6 @@ def timeline(exported: OpenExported, trace: Trace, tmp_path: Path) -> Timeline:
     return exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
 
 
-def button(timeline: Timeline) -> Locator:
-    return timeline.host.get_by_role("button", name="Tensors", exact=True)
-
-
 def bars(timeline: Timeline) -> Locator:
     return timeline.host.get_by_role("list", name="Largest of mklcpu tensors").get_by_role("listitem")
 
@@ -51,7 +47,7 @@ def bars(timeline: Timeline) -> Locator:
 def test_of_one_step_its_own_buffers_are_counted_and_listed(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace(DATA / "tftracer_session.pickle.gz")
     timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
-    button(timeline).click()
+    press_in_view_menu(timeline.root, "Tensors")
     label = timeline.host.get_by_role("button", name="cpu tensors").first.locator("small")
     expect(label).to_have_text(f"{len(trace.lifetimes)} buffers")
     timeline.host.get_by_role("combobox", name="Step", exact=True).select_option(index=3)
@@ -90,10 +86,10 @@ def largest(trace: Trace) -> dict[str, Any]:
 
 
 def test_bars_come_and_go_and_are_those_of_the_trace(timeline: Timeline, trace: Trace) -> None:
-    expect(button(timeline)).to_have_attribute("aria-pressed", "false")
+    expect_pressed(timeline.root, "Tensors", pressed=False)
     expect(bars(timeline)).to_have_count(0)
-    button(timeline).click()
-    expect(button(timeline)).to_have_attribute("aria-pressed", "true")
+    press_in_view_menu(timeline.root, "Tensors")
+    expect_pressed(timeline.root, "Tensors", pressed=True)
     rows = trace.lifetimes.sort_values(["bytes", "alloc_ns"], ascending=[False, True])
     expect(bars(timeline)).to_have_count(len(rows))
     said = bars(timeline).all_text_contents()
@@ -104,12 +100,12 @@ def test_bars_come_and_go_and_are_those_of_the_trace(timeline: Timeline, trace: 
     timeline.lanes.focus()
     timeline.page.keyboard.press("t")
     expect(bars(timeline)).to_have_count(0)
-    expect(button(timeline)).to_have_attribute("aria-pressed", "false")
+    expect_pressed(timeline.root, "Tensors", pressed=False)
 
 
 def test_a_bar_says_what_it_is_and_leads_to_its_op(timeline: Timeline, trace: Trace) -> None:
     tensor = largest(trace)
-    button(timeline).click()
+    press_in_view_menu(timeline.root, "Tensors")
     expect(bars(timeline).first).to_be_attached()
     place = hover(timeline, tensor["name"])
     tip = timeline.host.locator(".tooltip")
@@ -144,7 +140,7 @@ def test_estimates_are_called_so(exported: OpenExported, tmp_path: Path) -> None
     trace = real_trace(DATA / "run_meta.v1")
     timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
     lanes = timeline.host.get_by_role("group", name="Lanes")
-    button(timeline).click()
+    press_in_view_menu(timeline.root, "Tensors")
     label = lanes.get_by_role("button", name="cpu tensors").first
     expect(label).to_contain_text(f"{len(trace.lifetimes)} buffers, estimated")
     listed = timeline.host.get_by_role("list", name="Largest of cpu tensors").get_by_role("listitem")
@@ -160,7 +156,8 @@ def test_estimates_are_called_so(exported: OpenExported, tmp_path: Path) -> None
 def test_without_records_there_is_nothing_to_show(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace(DATA / "horovod_timeline.json.xz")
     timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
-    expect(button(timeline)).to_be_disabled()
-    timeline.lanes.focus()
-    timeline.page.keyboard.press("t")
-    expect(button(timeline)).to_have_attribute("aria-pressed", "false")
+    expect(view_menu(timeline.root).get_by_role("button", name="Fit")).to_be_visible()
+    expect(view_menu(timeline.root).get_by_role("button", name="Tensors")).to_have_count(0)
+    timeline.page.keyboard.press("Escape")
+    timeline.lanes.press("t")
+    expect(timeline.host.get_by_text("does not record when tensors were allocated")).to_be_visible()

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.timeline import OpenExported, Timeline, saved
+from tests.browser.timeline import OpenExported, Timeline, choose, expect_choice, saved
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events, show_timeline
 from tfvis_nb.core.trace import replaced
@@ -112,7 +112,7 @@ def test_a_link_leads_to_a_view(exported: OpenExported, widget: TimelineWidget, 
     page.evaluate(
         "navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }"
     )
-    timeline.root.get_by_role("combobox", name="Group lanes").select_option("kind")
+    choose(timeline.root, "Group lanes", "kind")
     timeline.root.get_by_role("button", name="Details", exact=True).click()
     timeline.lanes.focus()
     page.keyboard.press("Shift+V")
@@ -122,11 +122,11 @@ def test_a_link_leads_to_a_view(exported: OpenExported, widget: TimelineWidget, 
     assert page.url == link
     # Elsewhere on the page, and back by the address alone.
     page.keyboard.press("0")
-    timeline.root.get_by_role("combobox", name="Group lanes").select_option("none")
+    choose(timeline.root, "Group lanes", "none")
     page.reload()
     timeline.wait()
     expect_times(timeline, "+4.000 ms", "+6.000 ms")
-    expect(timeline.root.get_by_role("combobox", name="Group lanes")).to_have_value("kind")
+    expect_choice(timeline.root, "Group lanes", "kind")
     expect(timeline.details).to_have_count(0)
     page.evaluate("location.hash = '#view=2000000..3000000;events=7;filter=%3Cimg%20src%3Dx%3E'")
     expect_times(timeline, "+2.000 ms", "+3.000 ms")
@@ -141,7 +141,7 @@ def test_a_link_leads_to_a_view(exported: OpenExported, widget: TimelineWidget, 
         expect(damaged).to_contain_text("(invalid %3Cimg")
         page.evaluate(f"location.hash = '#view={outside};group=kind'")
         expect(timeline.root.get_by_text("outside of this trace")).to_be_visible()
-        expect(timeline.root.get_by_role("combobox", name="Group lanes")).to_have_value("device")
+        expect_choice(timeline.root, "Group lanes", "device")
         expect_times(timeline, "+2.000 ms", "+3.000 ms")
     page.evaluate("location.hash = '#view=1000000..2000000;events=99999999;hide=a/b/<c>;step=77'")
     expect_times(timeline, "+1.000 ms", "+2.000 ms")
@@ -161,7 +161,7 @@ def test_views_are_named_and_gone_back_to(
     page = timeline.page
     timeline.lanes.focus()
     page.keyboard.press("v")
-    views = timeline.root.get_by_role("dialog", name="Views")
+    views = timeline.root.get_by_role("dialog", name="View")
     named = views.get_by_role("textbox", name="Name of this view")
     expect(named).to_be_focused()
     # Opened again before the browser says that it closed, it is as new.
@@ -183,7 +183,7 @@ def test_views_are_named_and_gone_back_to(
     page.keyboard.press("Enter")
     expect_times(timeline, "+2.000 ms", "+3.000 ms")
     expect(timeline.lanes).to_be_focused()
-    timeline.root.get_by_role("combobox", name="Colour").select_option("op")
+    choose(timeline.root, "Colour", "op")
     timeline.lanes.focus()
     page.keyboard.press("v")
     page.keyboard.type("by op")
@@ -195,17 +195,17 @@ def test_views_are_named_and_gone_back_to(
     expect(timeline.root.get_by_text("View replaced: export the page to keep it")).to_be_visible()
     expect(timeline.lanes).to_be_focused()
     page.keyboard.press("0")
-    timeline.root.get_by_role("combobox", name="Colour").select_option("kind")
+    choose(timeline.root, "Colour", "kind")
     again = saved(page, tmp_path / "again.html")
     assert [(view["name"], view["color_by"]) for view in options(again)["views"]] == [
         (HOSTILE, "kind"),
         ("by op", "op"),
     ]
     page.keyboard.press("Escape")
-    timeline.root.get_by_role("button", name="Views").click()
+    timeline.root.get_by_role("button", name="View", exact=True).click()
     views.get_by_role("button", name="by op", exact=True).click()
     expect_times(timeline, "+2.000 ms", "+3.000 ms")
-    expect(timeline.root.get_by_role("combobox", name="Colour")).to_have_value("op")
+    expect_choice(timeline.root, "Colour", "op")
     timeline.lanes.focus()
     page.keyboard.press("v")
     page.keyboard.type("by op")

@@ -87,6 +87,37 @@ class Timeline:
         return fact.or_(listed).get_by_role("button", name=name, exact=False).first
 
 
+def view_menu(root: Locator) -> Locator:
+    """Opens the menu of how the timeline in `root` is drawn, unless it is open."""
+    menu = root.get_by_role("dialog", name="View", exact=True)
+    if menu.count() == 0:
+        root.get_by_role("button", name="View", exact=True).click()
+    expect(menu).to_be_visible()
+    return menu
+
+
+def press_in_view_menu(root: Locator, name: str) -> None:
+    view_menu(root).get_by_role("button", name=name, exact=True).click()
+
+
+def expect_pressed(root: Locator, name: str, *, pressed: bool) -> None:
+    """Expect the state of a button of the menu, which is closed again."""
+    button = view_menu(root).get_by_role("button", name=name, exact=True)
+    expect(button).to_have_attribute("aria-pressed", str(pressed).lower())
+    root.get_by_role("button", name="View", exact=True).click()
+
+
+def choose(root: Locator, choice: str, value: str) -> None:
+    """Chooses colours or groups."""
+    view_menu(root).get_by_role("combobox", name=choice).select_option(value)
+    root.get_by_role("button", name="View", exact=True).click()
+
+
+def expect_choice(root: Locator, choice: str, value: str) -> None:
+    expect(view_menu(root).get_by_role("combobox", name=choice)).to_have_value(value)
+    root.get_by_role("button", name="View", exact=True).click()
+
+
 def saved(page: Page, path: Path) -> Path:
     """Export the page from its own menu."""
     page.get_by_role("button", name="Export").click()

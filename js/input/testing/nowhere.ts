@@ -8,7 +8,7 @@ export const NOWHERE: Surroundings = {
   hint: nothing,
   focusLanes: nothing,
   focusSearch: () => false,
-  openViews: () => false,
+  openView: () => {},
   openMenu: nothing,
   fullScreen: async () => {},
   copy: async () => "",

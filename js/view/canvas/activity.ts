@@ -8,7 +8,7 @@ import type { Store } from "../../state/store";
 import type { Surface } from "./surface";
 
 /** CSS px. */
-export const ACTIVITY_HEIGHT = 37;
+export const ACTIVITY_HEIGHT = 29;
 /** Kinds from the bottom up: what computes first, what waits last. */
 const STACK = [
   "kernel",

@@ -111,7 +111,7 @@ function Toolbar({ shown, current, headline, root }: ShownProps & Pick<AroundPro
       <span class="space" />
       <Controls
         {...{ store, actions, stores }}
-        menu={<ExportMenu store={current.store} root={root} pictured={pictured} />}
+        exports={<ExportMenu store={current.store} root={root} pictured={pictured} />}
       />
     </div>
   );

@@ -33,7 +33,7 @@ export function Headline({ store, actions }: { store: Store; actions: Actions })
           title={[first.title, first.advice, "Show the findings"].filter(Boolean).join("\n")}
           onClick={() => actions.showOverview()}
         >
-          {first.title} <span aria-hidden="true">›</span>
+          Why? <span aria-hidden="true">›</span>
         </button>
       )}
     </div>

@@ -3,10 +3,14 @@
 /** The buttons of `labels` from the top, each line from the left. */
 function buttonsOf(labels: HTMLElement): HTMLElement[][] {
   const lines = [...labels.children].filter((child) => child instanceof HTMLElement);
-  return lines
-    .sort((one, other) => one.getBoundingClientRect().top - other.getBoundingClientRect().top)
-    .map((line) => (line.matches("button") ? [line] : [...line.querySelectorAll<HTMLElement>("button")]))
-    .filter((buttons) => buttons.length > 0);
+  return (
+    lines
+      .sort((one, other) => one.getBoundingClientRect().top - other.getBoundingClientRect().top)
+      .map((line) => (line.matches("button") ? [line] : [...line.querySelectorAll<HTMLElement>("button")]))
+      // Tools are hidden unless the pointer or the focus is on their label.
+      .map((buttons) => buttons.filter((button) => button.offsetParent !== null))
+      .filter((buttons) => buttons.length > 0)
+  );
 }
 
 /** Leave a tab stop to `present` alone, or to the first button where that is gone. */

@@ -129,7 +129,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
         <LaneName label={item.label} />
         <Depth item={item} />
       </span>
-      <span class="tools" style={{ top: `${shift}px`, opacity: item.pinned ? 1 : undefined }}>
+      <span class="tools" style={{ top: `${shift}px` }}>
         <button
           type="button"
           aria-pressed={item.pinned}

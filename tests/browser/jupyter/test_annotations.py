@@ -68,8 +68,8 @@ widget.annotations = [*table.to_dict('records'), {'start_ns': start, 'name': 'th
     book.ask("widget.views = {**widget.views, 'all': {'end_ns': start + 4_000_000}}")
     book.ask("widget.add_track('phases', {'start_ns': [start], 'duration_ns': [9_000], 'name': ['load']})")
     expect(timeline.root.get_by_role("button", name="phases, 1 bar")).to_be_visible()
-    timeline.root.get_by_role("button", name="Views").click()
-    timeline.root.get_by_role("dialog", name="Views").get_by_role("button", name="all", exact=True).click()
+    timeline.root.get_by_role("button", name="View", exact=True).click()
+    timeline.root.get_by_role("dialog", name="View").get_by_role("button", name="all", exact=True).click()
     book.wait_until(lambda: book.ask("print(widget.view['end_ns'] == start + 4_000_000)") == "True")
     # The file has them for whoever opens it without a kernel.
     book.command("docmanager:save")

@@ -6,7 +6,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.jupyter.test_large import IN_WINDOWS, SHOW, TRACE
 from tests.browser.notebook import Notebook, OpenNotebook
-from tests.browser.timeline import Timeline
+from tests.browser.timeline import Timeline, press_in_view_menu
 
 CODED = """
 import pyarrow as pa
@@ -25,7 +25,7 @@ def opened(notebook: OpenNotebook, limits: str) -> tuple[Notebook, Timeline, Loc
     book = notebook([f"{TRACE}\n{limits}\n{CODED}", SHOW])
     book.run_all()
     timeline = book.timeline(1)
-    timeline.root.get_by_role("button", name="Code", exact=True).click()
+    press_in_view_menu(timeline.root, "Code")
     return book, timeline, timeline.root.get_by_role("region", name="Code")
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 
 import tfvis_nb as tv
 from tests.browser.notebook import Notebook, OpenNotebook
-from tests.browser.timeline import Timeline
+from tests.browser.timeline import Timeline, expect_choice
 from tests.dataset.folders import bucket
 from tests.real_traces import DATA
 from tfvis_nb import Trace
@@ -106,7 +106,7 @@ def test_one_kernel_among_all_ranks(shown: tuple[Notebook, Timeline], one: Trace
     book.wait_until(lambda: book.ask("print(len(widget.selection))") == "0")
     book.ask("widget.view = {**widget.views['kernel'], 'color_by': 'op'}")
     expect(timeline.title).to_have_text(KERNEL)
-    expect(timeline.root.get_by_role("combobox", name="Colour")).to_have_value("op")
+    expect_choice(timeline.root, "Colour", "op")
 
 
 def test_totals_of_a_range_are_those_of_all_ranks(shown: tuple[Notebook, Timeline], one: Trace) -> None:

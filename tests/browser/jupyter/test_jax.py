@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.notebook import OpenNotebook
+from tests.browser.timeline import press_in_view_menu
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,7 @@ def test_a_traced_loop_shows_its_steps_and_ops(notebook: OpenNotebook) -> None:
     timeline.find("tanh kind:op")
     expect(timeline.title).to_contain_text("tanh")
     assert timeline.expect_fact("Step").endswith("train_step")
-    timeline.root.get_by_role("button", name="Code", exact=True).click()
+    press_in_view_menu(timeline.root, "Code")
     code = timeline.root.get_by_role("region", name="Code")
     line = code.get_by_role("option", name="return jnp.tanh(x @ x)")
     expect(line).to_have_attribute("title", re.compile(r"^host .*, \d+ events$"))

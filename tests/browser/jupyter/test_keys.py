@@ -73,7 +73,7 @@ def test_keys_work_after_a_click_in_the_timeline(notebook: OpenNotebook) -> None
         else:
             raise AssertionError(key)
     # Shortcuts of JupyterLab work from inside.
-    timeline.root.get_by_role("button", name="Fit", exact=True).focus()
+    timeline.root.get_by_role("button", name="Details", exact=True).focus()
     save(book.page, book.path.name)
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.analysis.test_operand_links import of
 from tests.browser.notebook import Notebook, OpenNotebook
-from tests.browser.timeline import Timeline
+from tests.browser.timeline import Timeline, press_in_view_menu
 from tests.real_traces import DATA, real_trace
 
 EVENTS = 24_000
@@ -154,7 +154,7 @@ def test_search_finds_events_that_are_not_in_the_browser(notebook: OpenNotebook)
 @pytest.mark.thorough
 def test_a_click_on_a_line_of_code_selects_its_events_and_fits_them(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook, f"{STACKS}\n{IN_WINDOWS}")
-    timeline.root.get_by_role("button", name="Code", exact=True).click()
+    press_in_view_menu(timeline.root, "Code")
     pane = timeline.root.get_by_role("region", name="Code")
     pane.locator("[role=option][data-line='4']").click()
     expect(timeline.title).to_have_text("100 events selected")

@@ -121,6 +121,7 @@ def test_a_click_on_the_curve_lists_what_was_alive_there(timeline: Timeline, tra
 @pytest.mark.thorough
 def test_it_can_be_hidden_and_found_like_a_lane(timeline: Timeline) -> None:
     expect(label(timeline, "mklcpu")).to_be_visible()
+    label(timeline, "mklcpu").hover()
     timeline.host.get_by_role("button", name="Hide mklcpu").click()
     expect(label(timeline, "mklcpu")).to_have_count(0)
     timeline.host.get_by_role("button", name="+1 hidden").click()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.notebook import Notebook, OpenNotebook
-from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.timeline import OpenExported, Timeline, choose, expect_choice
 from tests.real_traces import DATA
 
 LOSS = "SparseSoftmaxCrossEntropyWithLogits"
@@ -29,6 +29,7 @@ starts = widget.trace.events.start_ns
 widget.selection = (starts.min(), starts.max())
 print(len(widget.selection))
 """
+HEIGHT = "element => element.clientHeight"
 
 
 def opened(notebook: OpenNotebook, *more: str) -> tuple[Notebook, Timeline]:
@@ -52,6 +53,31 @@ def test_a_click_sets_the_selection_in_python(notebook: OpenNotebook) -> None:
     timeline.click(event)
     book.wait_until(lambda: book.ask("print(*widget.selection.index)") == str(event))
     assert book.ask("print(widget.selection[['name', 'op']].iloc[0].tolist())") == f"['{chosen}', '{LOSS}']"
+
+
+def test_what_opens_leaves_the_lanes_their_height(notebook: OpenNotebook) -> None:
+    _, timeline = opened(notebook)
+    lanes = timeline.lanes
+    if timeline.details.count():
+        timeline.root.get_by_role("button", name="Details", exact=True).click()
+    expect(timeline.details).to_have_count(0)
+    height = lanes.evaluate(HEIGHT)
+    timeline.find(f"op:{LOSS}")
+    lanes.press("g")
+    expect(timeline.root.get_by_role("region", name="Graph")).to_be_visible()
+    timeline.page.wait_for_function(
+        f"([lanes, least]) => ({HEIGHT})(lanes) >= least", arg=[lanes.element_handle(), height]
+    )
+    expect(timeline.details.locator(":scope > :last-child")).to_be_visible()
+    # Dragged to a height, it has that height and what is open.
+    before = timeline.root.evaluate(HEIGHT)
+    timeline.root.get_by_role("separator", name="Height of the timeline").press("ArrowDown")
+    expect(timeline.root).to_have_css("height", f"{before + 16}px")
+    lanes.press("g")
+    timeline.page.wait_for_function(
+        f"([root, most]) => ({HEIGHT})(root) < most", arg=[timeline.root.element_handle(), before]
+    )
+    assert lanes.evaluate(HEIGHT) >= height
 
 
 @pytest.mark.thorough
@@ -150,10 +176,10 @@ def test_the_theme_is_followed_live(notebook: OpenNotebook) -> None:
 def test_options_follow_python_and_the_toolbar(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     book.ask("widget.color_by = 'op'; widget.lane_filter = 'nothing is called so'; widget.height = 300")
-    expect(timeline.root.get_by_role("combobox", name="Colour")).to_have_value("op")
+    expect_choice(timeline.root, "Colour", "op")
     expect(timeline.root.get_by_role("textbox", name="Filter lanes")).to_have_value("nothing is called so")
     expect(timeline.root).to_have_css("height", "300px")
-    timeline.root.get_by_role("combobox", name="Group lanes").select_option("none")
+    choose(timeline.root, "Group lanes", "none")
     book.wait_until(lambda: book.ask("print(widget.group_by)") == "none")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -10,7 +12,7 @@ from tests.browser.clicked import corner
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import READY, save
 from tests.browser.probe import ALONE, CELL, works
-from tests.browser.timeline import Timeline
+from tests.browser.timeline import Timeline, press_in_view_menu
 
 STARTED_WITHIN = 90_000
 CLASSIC_READY = """() => {
@@ -61,8 +63,8 @@ def test_nbclassic_whose_keys_stay_the_timelines(page: Page, jupyter: JupyterSer
 def keys_stay(timeline: Timeline, cells: Locator) -> None:
     """Press keys that insert and delete cells of a notebook, in several places of a timeline."""
     before = cells.count()
-    fit = timeline.root.get_by_role("button", name="Fit", exact=True)
-    for click in (timeline.lanes.focus, fit.click, corner(timeline.root.locator(".toolbar"))):
+    fit = partial(press_in_view_menu, timeline.root, "Fit")
+    for click in (timeline.lanes.focus, fit, corner(timeline.root.locator(".toolbar"))):
         click()
         for key in ("b", "d", "d", "a", "x"):
             timeline.page.keyboard.press(key)

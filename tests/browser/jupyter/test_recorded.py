@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import OpenNotebook
-from tests.browser.timeline import Timeline
+from tests.browser.timeline import Timeline, choose, expect_choice, press_in_view_menu
 
 pytestmark = pytest.mark.tensorflow
 
@@ -57,7 +57,7 @@ def click_line(timeline: Timeline, cell: str, *, is_open: bool = False) -> Locat
     if is_open:
         expect(pane).to_be_visible()
     else:
-        timeline.root.get_by_role("button", name="Code", exact=True).click()
+        press_in_view_menu(timeline.root, "Code")
     pane.get_by_role("tab", name=cell).click()
     line = pane.get_by_role("option", name="tf.matmul(weights")
     line.click()
@@ -110,13 +110,13 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
     # A cell that is run again closes its old timeline.
     assert book.ask(COUNT) == "4"
     book.ask(HOLD)
-    book.timeline(2).root.get_by_role("combobox", name="Group lanes").select_option("kind")
+    choose(book.timeline(2).root, "Group lanes", "kind")
     # The view saves changes after a moment; a cell that is run before that comes first.
     book.wait_until(lambda: "kind" in book.ask(GROUPED))
     for _ in range(2):
         book.run(2)
     # It shows what the one before did.
-    expect(book.timeline(2).root.get_by_role("combobox", name="Group lanes")).to_have_value("kind")
+    expect_choice(book.timeline(2).root, "Group lanes", "kind")
     click_line(book.timeline(2), "Cell [5]", is_open=True)
     book.wait_until(lambda: "product" in book.ask(SELECTED))
     expect(book.timelines(2)).to_have_count(1)
@@ -125,10 +125,10 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
 
     # Timelines of any other cell open as they were left as well.
     book.run(8)
-    book.timeline(8).root.get_by_role("combobox", name="Group lanes").select_option("none")
+    choose(book.timeline(8).root, "Group lanes", "none")
     book.wait_until(lambda: book.ask("print(w.group_by)") == "none")
     book.run(8)
-    expect(book.timeline(8).root.get_by_role("combobox", name="Group lanes")).to_have_value("none")
+    expect_choice(book.timeline(8).root, "Group lanes", "none")
 
 
 KERAS = """

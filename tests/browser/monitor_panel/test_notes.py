@@ -30,7 +30,7 @@ def expect_notes(monitor: Monitor) -> None:
     timeline = monitor.opened()
     expect(timeline.root.get_by_role("list", name="Annotations in view")).to_contain_text("why?")
     timeline.lanes.press("v")
-    views = timeline.host.get_by_role("dialog", name="Views")
+    views = timeline.host.get_by_role("dialog", name="View")
     expect(views.get_by_role("button", name="mine", exact=True)).to_be_visible()
     monitor.page.keyboard.press("Escape")
 
@@ -108,5 +108,5 @@ def test_notes_that_cannot_be_stored_are_not_forgotten(
     sent = exported(saved(page, tmp_path / "page.html")).wait()
     expect(sent.root.get_by_role("list", name="Annotations in view")).to_contain_text("why?")
     sent.lanes.press("v")
-    views = sent.host.get_by_role("dialog", name="Views")
+    views = sent.host.get_by_role("dialog", name="View")
     expect(views.get_by_role("button", name="mine", exact=True)).to_be_visible()

@@ -258,7 +258,7 @@ class FileHost(Host):
         self.element = self._browser.shown
         Timeline(self.element.locator(".tfvis-nb")).wait()
         # Memory arrives after the lanes, which then move down.
-        self.element.get_by_label("Hide GPU_0_bfc").first.wait_for()
+        self.element.get_by_role("button", name="GPU_0_bfc").first.wait_for()
         self.page.evaluate(_NOTE_COMMANDS)
         self.watch.forget()
 
