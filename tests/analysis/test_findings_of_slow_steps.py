@@ -39,6 +39,16 @@ def test_steps_with_more_to_do_are_told_apart_from_those_that_take_longer() -> N
     assert more["figures"]["work_ratios"] == [2, 2]
 
 
+@pytest.mark.parametrize(("slow", "rest"), [(7, "1 other"), (8, "2 others")])
+def test_steps_beyond_six_are_counted(slow: int, rest: str) -> None:
+    # At distances without a period.
+    starts = [1 + step * (step + 5) // 2 for step in range(slow)]
+    durations = [3000 if step in starts else 1000 for step in range(90)]
+    table = findings(_steps(durations, [600] * 90))
+    title = table[table["id"] == "slow_steps.longer"]["title"].iloc[0]
+    assert title.split(" and ")[1].split(" take")[0] == rest
+
+
 @pytest.mark.parametrize(
     ("label", "named"), [("train 9", True), ("b_07", True), ("train 08", False), ("", False)]
 )

@@ -233,9 +233,10 @@ def stage_sentence(stage: Figures | None, wait_ns: float) -> str:
         return ""
     each = format_duration(stage["self_ns"] / stage["count"])
     line = f" ({stage['line']})" if stage["line"] else ""
+    times = "time" if stage["count"] == 1 else "times"
     return (
         f" {stage['op']}{line} is the slowest part of the input pipeline:"
-        f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} times {each},"
+        f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} {times} {each},"
         f" {stage['at_once']:.1f} at once)."
     )
 

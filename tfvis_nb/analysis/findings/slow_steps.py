@@ -359,7 +359,8 @@ def _named(steps: list[int]) -> str:
     """Write the numbers of steps as a list in words."""
     shown = [str(number) for number in steps[:_MAX_NAMED]]
     if len(steps) > _MAX_NAMED:
-        return f"Steps {', '.join(shown)} and {len(steps) - _MAX_NAMED} others"
+        more = len(steps) - _MAX_NAMED
+        return f"Steps {', '.join(shown)} and {more} other{'s' if more > 1 else ''}"
     if len(shown) == 1:
         return f"Step {shown[0]}"
     return f"Steps {' and '.join([', '.join(shown[:-1]), shown[-1]])}"

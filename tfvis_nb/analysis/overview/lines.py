@@ -83,7 +83,8 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     values.append("no steps marked" if facts["undivided"] else count)
     lines = [Line(STEP_TIME[facts["undivided"]], (", ".join(values),), STEP_NS)]
     for kind in kinds[1 : 1 + _MOST_KINDS]:
-        value = f"{format_duration(kind['median_ns'])} median, {kind['count']:,} {kind_label(kind)}steps"
+        noun = "step" if kind["count"] == 1 else "steps"
+        value = f"{format_duration(kind['median_ns'])} median, {kind['count']:,} {kind_label(kind)}{noun}"
         lines.append(Line("Other steps", (value,), "Steps of another kind, by their labels without numbers."))
     if first is not None:
         value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
