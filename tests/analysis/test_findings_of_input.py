@@ -176,8 +176,10 @@ def test_parallel_calls_are_advised_to_a_stage_without_them(
 
 
 def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
-    first, *_ = findings(_input_trace([8_000_000, 1000, 1000], 20_000_000)).to_dict("records")
-    assert (first["id"], first["figures"]["later_share"]) == ("input_bound.first", 2000 / 40_002_000)
+    first = (
+        findings(_input_trace([8_000_000, 1000, 1000], 20_000_000)).set_index("id").loc["input_bound.first"]
+    )
+    assert first["figures"]["later_share"] == 2000 / 40_002_000
     apart = findings(_input_trace([60_000_000, 1000, 1000], 10_000_000)).set_index("id")
     assert {"between_steps", "first_step"} <= set(apart.index)
     assert apart["figures"]["first_step"]["activity"] == "input"
