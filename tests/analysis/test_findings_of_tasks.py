@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tfvis_nb as tv
@@ -155,6 +156,19 @@ def test_task_whose_tensors_arrive_last_is_a_straggler() -> None:
     assert (late["level"], late["figures"]["task"], late["figures"]["last"]) == ("problem", workers[1], 8)
     assert late["share"] == pytest.approx(60 / 95)
     assert "at all 8 ops that need tensors of several tasks" in trace.overview["headline"]
+
+
+def test_nothing_is_predicted_for_lateness_without_events() -> None:
+    def late(work_ms: int) -> dict[str, Any]:
+        rows = [("worker 0", "op", "work", 0, 1), ("worker 0", "collective", "sum", 1, 100)]
+        rows += [("worker 1", "op", "work", 0, work_ms), ("worker 1", "collective", "sum", 80, 21)]
+        rows += [(f"worker {task}", "op", "next", 101, 5) for task in range(2)]
+        return dict(findings(_tasks(*rows)).set_index("id").loc["straggler.collective"])
+
+    recorded, unrecorded = late(80), late(2)
+    assert recorded["gain"] == pytest.approx(recorded["share"], abs=0.05)
+    assert np.isnan(unrecorded["gain"])
+    assert unrecorded["share"] == recorded["share"]
 
 
 def test_work_that_is_far_shorter_than_the_lateness_is_no_reason_of_it() -> None:

@@ -162,7 +162,11 @@ def _gain(trace: Trace, rule: Rule, finding: Finding) -> Gain:
     changes = {} if rule.remedy is None else rule.remedy.changes(finding.figures)
     if not changes or math.isnan(finding.share):
         return Gain(UNKNOWN)
-    return gain(trace, changes, rule.of(trace).breakdown["step"].unique())
+    saved = gain(trace, changes, rule.of(trace).breakdown["step"].unique())
+    if "on_time" in changes and saved.share < finding.share / 2:
+        # The others wait for this task alone: without its lateness, that wait is gone.
+        return Gain(UNKNOWN, reason=Text("lateness_not_recorded"))
+    return saved
 
 
 def _row(
