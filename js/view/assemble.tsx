@@ -25,7 +25,7 @@ import { Frame, type FrameTimes } from "./canvas/frame";
 import { toggleFullScreen } from "./full_screen";
 import { type FindPart, Skeleton } from "./parts/skeleton";
 import { renderParts } from "./render_parts";
-import { bindScroll, bindSizes, fitHeight, followSize } from "./sizes";
+import { bindScroll, bindSizes, fitHeight, followSize, hasTabs } from "./sizes";
 
 /** From the top of a bar to its middle (CSS px). */
 const HALF_BAR_PX = 8;
@@ -67,6 +67,7 @@ export function assemble(
     openMenu: () => openMenu(lanes, store),
     ...focusTargets(outer, lanes),
   });
+  if (hasTabs(store.host)) openForSelections(store);
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
   renderParts(root, find, store, actions, isMac, !!around);
   if (OWNS_PAGE || store.host.fills) find("grip").remove();
@@ -151,6 +152,16 @@ function revealSelectionOfPython(store: Store, actions: Actions): void {
   if (HAS_KERNEL)
     store.host.watch("selection", (_, isPython) => isPython && actions.revealSelection(true), store.signal);
   if (store.selection && !store.host.get("view")) actions.revealSelection(true);
+}
+
+/** Details are open while something is selected or searched for: the tabs below have everything else. */
+function openForSelections(store: Store): void {
+  const follow = () => {
+    const panelOpen = store.selection !== null || store.moment !== null || store.searchText !== "";
+    if (panelOpen !== store.panelOpen) store.setPanel({ panelOpen });
+  };
+  if (!store.host.get("view")) follow();
+  store.on(["selection", "search"], follow);
 }
 
 /** Connects the timeline to the tabs of its dashboard, or to the other timeline of a comparison. */

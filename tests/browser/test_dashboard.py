@@ -261,13 +261,31 @@ def test_the_dashboard_without_a_mouse(shown: Dashboard) -> None:
     op = table.locator("tbody button").first.inner_text()
     keys.go("button", op)
     keys.press("Enter")
-    expect(title).not_to_have_text("Whole run")
+    expect(title).to_be_visible()
     keys.go("button", "Count", key="Shift+Tab")
     # Back to the tabs, and to the lanes.
     keys.go("tab", "Ops", key="Shift+Tab")
     keys.go("application", "", key="Shift+Tab")
     keys.press("Escape")
-    expect(title).to_have_text("Whole run")
+    expect(title).to_have_count(0)
+
+
+def test_details_are_open_while_something_is_selected(shown: Dashboard) -> None:
+    details, lanes = shown.timeline.details, shown.timeline.lanes
+    expect(details).to_have_count(0)
+    shown.timeline.click(30)
+    expect(details).to_be_visible()
+    lanes.press("Escape")
+    expect(details).to_have_count(0)
+    shown.table("Ops", "By node").locator("tbody button").first.click()
+    expect(details).to_be_visible()
+    lanes.press("Escape")
+    expect(details).to_have_count(0)
+    # Opened by hand they repeat none of the tabs.
+    shown.timeline.host.get_by_role("button", name="Details", exact=True).click()
+    expect(shown.timeline.title).to_have_text("Whole run")
+    expect(details.get_by_role("region", name="Findings")).to_have_count(0)
+    expect(details.get_by_role("table")).to_have_count(0)
 
 
 def test_what_cannot_be_said_is_not_zero(shown: Dashboard) -> None:

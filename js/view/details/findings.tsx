@@ -4,7 +4,6 @@ import type { Actions } from "../../input/actions";
 import { formatPercent, unbroken } from "../../model/format/units";
 import type { Finding, FindingsBlock } from "../../model/wire/overview";
 import type { Store } from "../../state/store";
-import { hasTabs } from "../sizes";
 
 interface FindingsProps {
   store: Store;
@@ -16,8 +15,6 @@ interface FindingsProps {
 
 export function FindingList({ store, actions, block, scope = "" }: FindingsProps) {
   if (block.cannot_say) return null;
-  // The tabs under a timeline have the texts.
-  const isFirstOpen = !hasTabs(store.host);
   return (
     <section aria-label="Findings">
       <h3>{block.items.length > 0 ? `Findings${scope}` : block.nothing}</h3>
@@ -25,7 +22,7 @@ export function FindingList({ store, actions, block, scope = "" }: FindingsProps
         <ul class="finding-list">
           {block.items.map((finding, at) => (
             <li key={finding.title} data-level={finding.level}>
-              <details open={at === 0 && isFirstOpen}>
+              <details open={at === 0}>
                 <summary>
                   <b>{finding.title}</b> <small>{unbroken(gravity(finding))}</small>
                 </summary>

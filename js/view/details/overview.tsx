@@ -33,9 +33,18 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
   const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
   const overview = store.details?.overview;
   const isWhole = store.step === null && !store.aligned;
-  // The first tab under a timeline has it.
-  const card = isWhole && !hasTabs(store.host) ? overview : null;
+  const card = isWhole ? overview : null;
   const waits = <WaitingSummary store={store} actions={actions} {...whole} />;
+  // Tabs have the rest, of all steps.
+  if (isWhole && hasTabs(store.host))
+    return (
+      <>
+        <PanelHeader store={store} title="Whole run" />
+        <AllAnnotations store={store} actions={actions} />
+        {isCritical(store) && waits}
+        <Notes store={store} />
+      </>
+    );
   return (
     <>
       <PanelHeader
