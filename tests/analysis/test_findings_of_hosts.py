@@ -122,6 +122,24 @@ def test_eager_ops_are_named_with_their_common_line() -> None:
     assert "tf.function" in found["advice"]
 
 
+def test_a_deeper_stack_of_a_few_eager_ops_is_left_out() -> None:
+    """One op in eight is called two lines further inside; the line of the others ends the search."""
+    kernels = {"kind": "host", "lane": "python"}
+    own = {"lane": "python", "detail": "EagerLocalExecute: Mul"}
+    rows = [
+        op(
+            "Mul",
+            n / 5,
+            n / 5 + 0.1,
+            *([("loss.py", 1), ("loss.py", 2)] if n % 8 == 7 else [("train.py", 3)]),
+            **own,
+        )
+        for n in range(48)
+    ]
+    runs = [op("KernelAndDeviceFunc::Run", n / 5, n / 5 + 0.02, **kernels) for n in range(48)]
+    assert host_compute(rows + runs)["figures"]["line"] == "train.py:3"
+
+
 def test_few_eager_ops_are_not_reported() -> None:
     assert findings(trace_of([eager(number, 3) for number in range(4)], length_ms=1)).empty
 

@@ -86,7 +86,8 @@ def _caller(trace: Trace, rows: np.ndarray) -> str:
         for lines, count in stacks:
             if len(lines) > level:
                 called[lines[level]] += count
-        line, count = called.most_common(1)[0]
+        # Only the stacks below the common line are left, and they may be shorter than the others.
+        line, count = next(iter(called.most_common(1)), ("", 0))
         if count < least:
             break
         common = line
