@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,7 +44,8 @@ def false_findings(program: Program, runs: Mapping[str, Sequence[Run]]) -> Itera
     for variant, own in runs.items():
         is_planted = variant == "slow" and not program.is_healthy
         for run in own:
-            for row in run.trace.findings.itertuples():
+            rows: list[Any] = [*run.trace.findings.itertuples()]
+            for row in rows:
                 about = f"{variant} {row.id}"
                 is_cause = is_planted and program.is_cause(row.id)
                 if row.level == "problem" and not is_cause and not program.is_also(row.id):
@@ -80,11 +81,13 @@ def _most_saved(slow: Sequence[Run], fixed: Sequence[Run]) -> float:
     """Return the largest share of a step, or of a loop, that the twin saves."""
     least, most = _MOST
     return max(
-        1
-        - np.quantile(np.concatenate([*map(times, fixed)]), least)
-        / np.quantile(np.concatenate([*map(times, slow)]), most)
+        1 - _quantile(fixed, times, least) / _quantile(slow, times, most)
         for times in (_steps, lambda run: run.traced)
     )
+
+
+def _quantile(runs: Sequence[Run], times: Callable[[Run], np.ndarray], part: float) -> float:
+    return float(np.quantile(np.concatenate([*map(times, runs)]), part))
 
 
 def _steps(run: Run) -> np.ndarray:
