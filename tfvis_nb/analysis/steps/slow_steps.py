@@ -85,6 +85,7 @@ def step_kinds(trace: Trace) -> pd.Series:
     return kinds if (kinds.value_counts() >= _FEWEST).sum() > 1 else kinds.mask(kinds != "", "")
 
 
+@validate_input
 @per_trace
 def named_kinds(trace: Trace) -> pd.Series:
     """Return the label of each step without numbers, indexed by step."""
