@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import lzma
 import os
 import shutil
@@ -154,6 +155,24 @@ def test_files_of_different_runs_are_named(tmp_path: Path, data: Path) -> None:
     (note,) = (note for note in tv.read_trace(files).notes if id_of(note) == "unlike_runs")
     assert "step 0 of jobs of a cluster" in note
     assert "steps 1 to" in note
+
+
+@pytest.mark.parametrize(
+    ("programs", "count"),
+    [(["ab", "bc", "a"], 0), (["ab", "cd"], 2), (["a", "b", "a", "c"], 3), (["ab", "cd", "bc"], 0)],
+)
+def test_unrelated_runs_in_a_folder_are_noted(tmp_path: Path, programs: list[str], count: int) -> None:
+    for number, names in enumerate(programs):
+        bars = [
+            {"ph": "X", "cat": "Op", "name": name, "pid": 1, "ts": 1000 * number + at, "dur": 5}
+            | {"args": {"name": name, "op": "MatMul"}}
+            for at, name in enumerate(names)
+        ]
+        process = {"ph": "M", "name": "process_name", "pid": 1}
+        named = process | {"args": {"name": "/job:localhost/replica:0/task:0/device:CPU:0 Compute"}}
+        (tmp_path / f"run{number}.json").write_text(json.dumps({"traceEvents": [named, *bars]}))
+    notes = figures_of(tv.read_trace(tmp_path).notes, "unlike_programs")
+    assert [note["programs"] for note in notes] == ([count] if count else [])
 
 
 def test_simultaneous_runs_of_local_sessions_are_noted(tmp_path: Path) -> None:

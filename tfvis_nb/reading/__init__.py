@@ -137,7 +137,7 @@ def _put_together(found: Collection, title: str) -> Trace:
     from tfvis_nb.reading.horovod.overlay import overlay
     from tfvis_nb.reading.stepstats.assemble import assemble
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
-    from tfvis_nb.reading.unlike import days_apart, simultaneous_steps, unlike_runs
+    from tfvis_nb.reading.unlike import days_apart, simultaneous_steps, unlike_programs, unlike_runs
 
     read = _runs_merged(found.steps)
     steps = [item for item in read if isinstance(item, RecordedStep)]
@@ -150,7 +150,7 @@ def _put_together(found: Collection, title: str) -> Trace:
     if len(found.titles) > 1:
         trace.notes += unlike_runs(trace)
         # The traces of a session are of one job, however long it runs.
-        trace.notes += days_apart(trace) if len({*found.titles}) > 1 else []
+        trace.notes += days_apart(trace) + unlike_programs(trace) if len({*found.titles}) > 1 else []
         if len(steps) == len(read):
             trace.notes += simultaneous_steps(trace)
     if found.timelines:

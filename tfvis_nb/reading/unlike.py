@@ -13,6 +13,9 @@ _JOB = re.compile(r"/job:([^/]+)")
 _KINDS = {"": "without task names", "localhost": "of job localhost"}
 _CLUSTER = "of jobs of a cluster"
 _DAY_NS = 86_400 * 10**9
+_ALIKE = 0.1
+"""The share of names that steps of one program have in common, of those of the smaller step."""
+_MOST_NAMED = 5
 
 
 def unlike_runs(trace: Trace) -> list[str]:
@@ -43,6 +46,31 @@ def unlike_runs(trace: Trace) -> list[str]:
         for kind, first, last in zip(spans.index, spans["first"], spans["last"], strict=True)
     ]
     return [Text("unlike_runs", runs=", ".join(runs))]
+
+
+def unlike_programs(trace: Trace) -> list[str]:
+    """Return a note if the ops of some steps and those of others have hardly a name in common.
+
+    Initialisation and steps of one program share its variables.
+    """
+    events = trace.events
+    chosen = ((events["step"] != NO_STEP) & (events["kind"] == "op") & (events["name"] != "")).to_numpy()
+    names: dict[int, set[str]] = {}
+    distinct = events.loc[chosen, ["step", "name"]].drop_duplicates()
+    for step, name in zip(distinct["step"].tolist(), distinct["name"].tolist(), strict=True):
+        names.setdefault(step, set()).add(name)
+    groups: list[tuple[set[str], list[int]]] = []
+    for step, own in sorted(names.items()):
+        alike = [group for group in groups if len(group[0] & own) >= _ALIKE * min(len(group[0]), len(own))]
+        others = [group for group in groups if all(group is not one for one in alike)]
+        steps = sorted([*(number for _, numbers in alike for number in numbers), step])
+        groups = [*others, (own.union(*(found for found, _ in alike)), steps)]
+    if len(groups) < 2:
+        return []
+    first = [trace.step_labels.get(steps[0]) or f"step {steps[0]}" for _, steps in groups]
+    more = f" and {len(first) - _MOST_NAMED} more" if len(first) > _MOST_NAMED else ""
+    named = ", ".join(first[:_MOST_NAMED]) + more
+    return [Text("unlike_programs", programs=len(groups), steps=named)]
 
 
 def simultaneous_steps(trace: Trace) -> list[str]:
