@@ -25,17 +25,18 @@ def loop(
     *,
     sampled: bool = True,
     recorded: bool = True,
+    op_ms: int = 10,
 ) -> Trace:
-    """Steps of 10 ms with pauses after them, in which an op and the line ``train.py:7`` run."""
+    """Steps of `op_ms` with pauses after them, in which an op and the line ``train.py:7`` run."""
     rows, at, samples = [], 0, []
     for step, pause in enumerate(pauses_ms):
-        rows.append((op, at, 10 * MS, step))
-        at += 10 * MS
+        rows.append((op, at, op_ms * MS, step))
+        at += op_ms * MS
         if save_ms:
             rows.append(("SaveV2", at, int(save_ms * MS), -1))
         samples += [at + int(part * pause * MS) for part in (0.3, 0.6)] if pause >= 1 else []
         at += int(pause * MS)
-    rows.append((op, at, 10 * MS, len(pauses_ms)))
+    rows.append((op, at, op_ms * MS, len(pauses_ms)))
     names = ("op", "start_ns", "duration_ns", "step")
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     more = {
@@ -179,3 +180,18 @@ def test_setting_up_is_not_sought_between_steps() -> None:
     found = findings(trace).set_index("id").loc["between_steps"]
     assert found["figures"]["before_ns"] == 900
     assert "between the steps" not in found["advice"]
+
+
+def test_pauses_as_long_as_a_call_are_no_problem() -> None:
+    levels = [
+        findings(loop([pause] * 40, sampled=False, op_ms=1)).set_index("id")["level"]["between_steps"]
+        for pause in (0.9, 1.0)
+    ]
+    assert levels == ["observation", "problem"]
+
+
+def test_pauses_without_a_reason_in_samples_are_no_problem() -> None:
+    trace = loop([30] * 9)
+    unknown = [{"time_ns": int(time)} for time in trace.metadata[PYTHON_SAMPLES]["time_ns"]]
+    trace.metadata[PYTHON_SAMPLES] = metadata.table_of(PYTHON_SAMPLES, unknown)
+    assert findings(trace).set_index("id")["level"]["between_steps"] == "observation"

@@ -10,7 +10,7 @@ import pytest
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import measurements
 from tfvis_nb.analysis.findings.findings import findings
-from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 MS = 1_000_000
@@ -185,3 +185,59 @@ def test_longest_step_is_one_of_those_after_a_first_step_set_apart() -> None:
     found = findings(Trace(table)).set_index("id").loc["host_compute"]
     assert (found["step"], found["figures"]["apart"]) == (2, True)
     assert "after the first step longest in step 2, 110 ms of 110 ms" in found["text"]
+
+
+def test_line_in_a_python_function_is_named() -> None:
+    trace = trace_of([op("MatMul", 1, 4), op("PyFunc", 4, 9, ("train.py", 12))])
+    lines = [
+        {"time_ns": (10 * step + at) * MS, "file": "train.py", "line": line, "function": "parse"}
+        for step in range(4)
+        for at, line in ((2, 30), (5, 31), (8, 31))
+    ]
+    trace.metadata[THREAD_SAMPLES] = table_of(THREAD_SAMPLES, lines)
+    text = findings(trace).set_index("id")["text"]["host_compute"]
+    assert "train.py:31 in parse runs in 100 % of the samples" in text
+
+
+def test_transposing_more_than_computing_is_a_problem() -> None:
+    def rows(transposing: float) -> list[dict[str, Any]]:
+        moved = [
+            op("Transpose", 1, 1 + transposing, ("train.py", 5)),
+            op("Transpose", 4, 4 + transposing, ("train.py", 6)),
+        ]
+        return [*moved, op("Conv2D", 7, 9.7, ("train.py", 7))]
+
+    found = host_compute(rows(2))
+    assert (found["level"], found["figures"]["kind"], found["figures"]["name"]) == (
+        "problem",
+        "transpose",
+        "Transpose",
+    )
+    assert found["title"] == "Transposing tensors takes much of the steps"
+    assert findings(trace_of(rows(1.3))).empty
+
+
+def test_line_of_an_op_is_one_that_does_not_call_the_model() -> None:
+    rows = [
+        op("MatMul", 1, 3, name="model/first/MatMul"),
+        op("MatMul", 3, 5.1, name="model/second/MatMul"),
+        op("MatMul", 5.1, 8, ("train.py", 5), name="model/table/MatMul"),
+    ]
+    found = host_compute(rows)
+    assert (found["figures"]["subject"], found["figures"]["line"]) == ("ops", "train.py:5")
+    assert "train.py:5 has 41.4 % of its time." in found["text"]
+
+
+@pytest.mark.parametrize(("starts", "reported"), [(500, True), (300, False)])
+def test_many_starts_of_small_ops_are_a_problem(starts: int, *, reported: bool) -> None:
+    """500 starts in 10 ms are one in 20 us: the longest time of starting an op."""
+    each = 9.9 / starts
+    run = {"kind": "host", "lane": "tf_Compute/1"}
+    rows = [op("ExecutorState::Process", each * at, each * (at + 0.99), **run) for at in range(starts)]
+    table = findings(trace_of([*rows, op("TensorListStack", 9.9, 10, ("train.py", 5))]))
+    found = table[table["id"] == "host_compute"].to_dict("records")
+    assert bool(found) == reported
+    if reported:
+        assert (found[0]["level"], found[0]["figures"]["kind"]) == ("problem", "runtime")
+        assert "It starts 500 times in a step" in found[0]["text"]
+        assert "train.py:5 has the most time" in found[0]["text"]

@@ -16,6 +16,7 @@ from tfvis_nb import events
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rules import RULES
+from tfvis_nb.core.metadata import THREAD_SAMPLES, table_of
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 INPUT_SHARE = RULES["input_bound"].thresholds["SHARE"].value
@@ -64,7 +65,7 @@ def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
     ]
     table, _ = events.order(events.build({name: [row[name] for row in rows] for name in waiting}))
     figures = findings(tv.Trace(table))["figures"][0]
-    stage = {"op": "PyFunc", "count": 2, "self_ns": 10_000_000, "at_once": 1.0, "line": None}
+    stage = {"op": "PyFunc", "count": 2, "self_ns": 10_000_000, "at_once": 1.0, "line": None, "python": None}
     assert figures["slowest_stage"] == stage
     builder = StackBuilder()
     for line in (7, 3):
@@ -73,6 +74,16 @@ def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
     nested = pa.table({"stack": pa.array(stacks, pa.int32())})
     coded = tv.Trace(table, nested=nested, stacks=builder.table())
     assert findings(coded)["figures"][0]["slowest_stage"] == {**stage, "line": "input.py:3"}
+    lines = [(2, 8), (4, 8), (12, 9), (20, 7)]  # the last one is of another call
+    samples = [
+        {"time_ns": ms * 1_000_000, "file": "input.py", "line": line, "function": "decode"}
+        for ms, line in lines
+    ]
+    sampled = tv.Trace(table, metadata={THREAD_SAMPLES: table_of(THREAD_SAMPLES, samples)})
+    found = findings(sampled).iloc[0]
+    python = {"line": "input.py:8", "function": "decode", "line_share": 2 / 3}
+    assert found["figures"]["slowest_stage"] == {**stage, "python": python}
+    assert "input.py:8 in decode runs in 66.7 % of the samples" in found["text"]
 
 
 def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> None:
@@ -101,7 +112,7 @@ def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> N
         return findings(tv.Trace(table))["figures"][0]["slowest_stage"]
 
     # Prefetch waits for its buffer.
-    stage = {"count": 1, "self_ns": 5_000_000, "at_once": 1.0, "line": None}
+    stage = {"count": 1, "self_ns": 5_000_000, "at_once": 1.0, "line": None, "python": None}
     assert slowest(rows) == {"op": "Iterator::Model::Prefetch::Take", **stage}
     decoding = {**lane, "name": "decode", "start_ns": 85_000_000, "duration_ns": 1_000_000}
     assert slowest([*rows, decoding]) == {"op": "decode", **stage, "self_ns": 1_000_000}
@@ -179,7 +190,7 @@ def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
     first = (
         findings(_input_trace([8_000_000, 1000, 1000], 20_000_000)).set_index("id").loc["input_bound.first"]
     )
-    assert first["figures"]["later_share"] == 2000 / 40_002_000
+    assert (first["level"], first["figures"]["later_share"]) == ("observation", 2000 / 40_002_000)
     apart = findings(_input_trace([60_000_000, 1000, 1000], 10_000_000)).set_index("id")
     assert {"between_steps", "first_step"} <= set(apart.index)
     assert apart["figures"]["first_step"]["activity"] == "input"

@@ -12,6 +12,7 @@ from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis import communication_overlap
 from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
 
 
 def _tasks(*rows: tuple[str, str, str, int, int]) -> tv.Trace:
@@ -39,6 +40,19 @@ def test_a_late_task_is_told_when_the_ends_of_its_collectives_agree() -> None:
     rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 20)]
     apart = findings(_tasks(*rows, ("worker 1", "collective", "sum", 20, 91)))
     assert "late task" not in apart["kind"].tolist()
+
+
+def test_late_task_that_runs_python_names_its_line() -> None:
+    rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 10)]
+    trace = _tasks(*rows, ("worker 1", "collective", "sum", 80, 21))
+    lines = [
+        {"task": f"/job:worker/task:{task}", "time_ns": at * 1_000_000, "file": "input.py", "line": line}
+        for task, line, times in ((0, 3, (20, 40, 50)), (1, 8, (5, 30, 60)))
+        for at in times
+    ]
+    trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, lines)
+    text = findings(trace)["text"][0]
+    assert "nothing of TensorFlow runs on worker 1. input.py:8 runs in 100 % of the samples" in text
 
 
 @pytest.mark.collection(*(f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)))

@@ -15,6 +15,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, each
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import functions, measurements, retraces, why_not
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
 from tfvis_nb.core.tracings import TRACING, TYPE
 
 BUILDING = "tf.function-graph_building"
@@ -93,6 +94,11 @@ def test_calls_of_jax_that_compile_are_traced_again_after_the_first_call() -> No
     assert why.id == "signatures_not_recorded_by_jax"
     (found,) = trace.findings["figures"][trace.findings["kind"] == "retracing"]
     assert (found["name"], found["jitted"], found["here_ns"]) == ("train", True, 48)
+    samples = [{"time_ns": at, "file": "a.py", "line": line} for at, line in ((310, 4), (345, 4), (380, 9))]
+    sampled = trace_of(*sorted(rows, key=lambda row: row[1]))
+    sampled.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, samples)
+    text = sampled.findings.set_index("kind")["text"]["retracing"]
+    assert "a.py:4 runs in 100 % of the samples" in text
 
 
 def test_a_first_call_that_creates_variables_traces_twice_and_not_again() -> None:

@@ -16,7 +16,7 @@ import tfvis_nb as tv
 from tests.recording.test_own_code_of_programs import ended
 from tests.recording.work import squared
 from tests.support.texts import raises_id
-from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES
+from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.recorder import Recorder
 
@@ -120,13 +120,37 @@ def test_samples_can_be_left_out() -> None:
         run_something()
         compute()
     assert during == state()
-    assert {PYTHON_SAMPLES, GC_PAUSES}.isdisjoint(t.metadata)
+    assert {PYTHON_SAMPLES, THREAD_SAMPLES, GC_PAUSES}.isdisjoint(t.metadata)
     with tv.trace(source=False) as t:
         run_something()
         compute()
-    assert PYTHON_SAMPLES not in t.metadata
+    assert {PYTHON_SAMPLES, THREAD_SAMPLES}.isdisjoint(t.metadata)
     with raises_id(TypeError, "flag_not_bool", name="sampling"):
         tv.trace(sampling="yes")  # type: ignore[arg-type]
+
+
+def test_python_that_tensorflow_calls_is_sampled(tmp_path: Path) -> None:
+    def produce() -> Iterator[int]:
+        for number in range(3):
+            compute()
+            yield number
+
+    data = tf.data.Dataset.from_generator(produce, output_signature=tf.TensorSpec((), tf.int32)).prefetch(1)
+    ended = threading.Event()
+    own = threading.Thread(target=ended.wait)  # Python has started it: it may only wait
+    own.start()
+    with tv.trace(tmp_path / "a.parquet") as t:
+        for _ in data:
+            run_something()
+    ended.set()
+    own.join()
+    called = t.metadata[THREAD_SAMPLES]
+    assert {*called["function"]} <= {"compute", "produce"}
+    assert "compute" in {*called["function"]}
+    first = compute.__code__.co_firstlineno
+    assert called.loc[called["function"] == "compute", "line"].between(first, first + 8).all()
+    assert tv.read_trace(tmp_path / "a.parquet").metadata[THREAD_SAMPLES].equals(called)
+    assert SECRET not in called.to_csv()
 
 
 def test_error_of_the_program_ends_sampling() -> None:

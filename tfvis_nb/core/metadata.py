@@ -22,7 +22,14 @@ TRACING_COST = "tracing_cost"
 RUNS = "runs"
 PREDICTION, PREDICTED_STEPS = "prediction", "predicted_steps"
 UNDIVIDED = "undivided"
-PYTHON_SAMPLES, GC_PAUSES = "python_samples", "gc_pauses"
+PYTHON_SAMPLES, THREAD_SAMPLES, GC_PAUSES = "python_samples", "thread_samples", "gc_pauses"
+_SAMPLE = {
+    "task": event_table.TEXT,
+    "time_ns": "Int64",
+    "file": event_table.TEXT,
+    "line": "Int64",
+    "function": event_table.TEXT,
+}
 
 SUBJECTS: dict[str, dict[str, Any]] = {
     DEVICES: {
@@ -84,13 +91,8 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "predicted_ns": "Int64",
     },
     UNDIVIDED: {"recordings": "Int64"},
-    PYTHON_SAMPLES: {
-        "task": event_table.TEXT,
-        "time_ns": "Int64",
-        "file": event_table.TEXT,
-        "line": "Int64",
-        "function": event_table.TEXT,
-    },
+    PYTHON_SAMPLES: _SAMPLE,
+    THREAD_SAMPLES: _SAMPLE,
     GC_PAUSES: {
         "task": event_table.TEXT,
         "time_ns": "Int64",
@@ -122,13 +124,14 @@ blocks, with addresses, or those in TensorFlow's error, or the variables and eag
 held. A trace of predicted times has one row for each assumed change, and the times of the steps as recorded,
 as replayed without a change, and as predicted. Recordings that nothing divides into steps are counted as
 undivided. A sample of Python has the innermost line of the user's own code in the thread that recorded; no
-line if none of the user's code ran, or if the line is unknown. All samples stand for the same time. A pause
-of Python's garbage collector has its start and generation; short ones are left out. A trace of a cell has
-the runs of the same code that its history holds, including this one: a digest of the code, their ends, and
-the times of their typical steps and loops.
+line if none of the user's code ran, or if the line is unknown. All samples stand for the same time. A sample
+of other threads has the line that one of them ran while TensorFlow or JAX called Python on it. A pause of
+Python's garbage collector has its start and generation; short ones are left out. A trace of a cell has the
+runs of the same code that its history holds, including this one: a digest of the code, their ends, and the
+times of their typical steps and loops.
 """
 
-CODE = (PYTHON_SAMPLES,)
+CODE = (PYTHON_SAMPLES, THREAD_SAMPLES)
 """Subjects that only describe code; traces without code lack them."""
 
 DAMAGED = (AttributeError, KeyError, TypeError, ValueError, OverflowError)

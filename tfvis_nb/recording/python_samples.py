@@ -1,6 +1,8 @@
-"""What Python does during a recording: samples of the recording thread's line, and pauses of the collector.
+"""What Python does during a recording: samples of the user's lines, and pauses of the collector.
 
-The samples have the innermost line of the user's own code: a file, a function and a line, and no values.
+The thread that records is sampled, and threads of TensorFlow and JAX while they run the user's Python, such
+as the body of a py_function or a generator. The samples have the innermost line of the user's own code: a
+file, a function and a line, and no values.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
 
-from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, Metadata, table_of
+from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES, Metadata, table_of
 from tfvis_nb.recording.stacks.source_files import SourceFiles
 
 PERIOD_S = 0.02
@@ -33,17 +35,22 @@ HANDOVER_S = 0.0001
 
 By default it is 5 ms. Python code that calls TensorFlow more often would only be seen where it lets go of the
 interpreter: in the call. But threads that run Python side by side change places sooner as well, which made a
-loop over a generator twice as fast. So while other threads run Python, the interval is the program's.
+loop over a generator twice as fast. So while other threads run Python, the interval is the program's, except
+for a moment before a sample.
 """
 
 _COLLECTS_IN_FRAMES = sys.version_info < (3, 12)
 """Whether the garbage collector can run while Python makes the object of a frame; see `thread_frames`."""
 
 _LATE_S = 0.001
-"""A later sample has no line while other threads run Python.
+"""A later sample is taken again while other threads run Python, with the short interval.
 
-Otherwise it is late because the thread is in a call that holds the interpreter, whose line is right.
+It comes when one of them gives the interpreter away, as they do in some calls only and at their end. With
+the short interval it is late because a thread is in a call that holds the interpreter, whose line is right.
 """
+
+_MOST_CALLED = 4
+"""Of more threads that run Python for TensorFlow, so many are sampled at a time, chosen at random."""
 
 _QUIET = 8
 """Samples without another thread that runs Python, after which the interval is short again."""
@@ -67,10 +74,13 @@ class PythonSampler:
     def __init__(self, *, lines: bool) -> None:
         self._lines = lines
         self._sampled = threading.get_ident()
+        self._ours: tuple[int, ...] = (self._sampled,)
+        self._random = random.Random()  # noqa: S311 - the program's own random numbers stay the same
         self._files = SourceFiles()
         self._own: dict[str, bool] = {}
         self._known: dict[_Line, _Line] = {}
         self._samples: list[tuple[int, _Line | None]] = []
+        self._called: list[tuple[int, _Line | None]] = []
         self._period_s = PERIOD_S
         self._pauses: list[tuple[int, int, int]] = []
         self._least_pause_ns = LEAST_PAUSE_NS
@@ -116,6 +126,7 @@ class PythonSampler:
     def take(self, other: PythonSampler) -> None:
         """Add what another sampler has noted since `stop`."""
         self._samples += other._samples
+        self._called += other._called
         self._pauses += other._pauses
 
     def metadata(self) -> Metadata:
@@ -126,12 +137,11 @@ class PythonSampler:
         ]
         found = {GC_PAUSES: table_of(GC_PAUSES, [{"task": "", **pause} for pause in pauses])}
         if self._lines:
-            lines = {line for _, line in self._samples if line}
-            shown = {line: {**line._asdict(), "file": files.shown(line.file)} for line in lines}
-            rows = [
-                {"task": "", "time_ns": at, **(shown[line] if line else {})} for at, line in self._samples
-            ]
-            found[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, rows)
+            for subject, samples in ((PYTHON_SAMPLES, self._samples), (THREAD_SAMPLES, self._called)):
+                lines = {line for _, line in samples if line}
+                shown = {line: {**line._asdict(), "file": files.shown(line.file)} for line in lines}
+                rows = [{"task": "", "time_ns": at, **(shown[line] if line else {})} for at, line in samples]
+                found[subject] = table_of(subject, rows)
         return found
 
     def _restore(self) -> None:
@@ -160,20 +170,33 @@ class PythonSampler:
             self._pauses = [pause for pause in self._pauses if pause[1] >= self._least_pause_ns]
 
     def _sample(self, going_on: threading.Lock) -> None:
-        between = random.Random().uniform  # noqa: S311 - the program's own random numbers stay the same
+        self._ours = (self._sampled, threading.get_ident())
         with suppress(Exception):  # a recording without samples is better than none
             while True:
-                wait_s = self._period_s * between(0.5, 1.5)
-                due_s = time.perf_counter() + wait_s
-                if going_on.acquire(timeout=wait_s):
+                late_s = self._wait(going_on, self._period_s * self._random.uniform(0.5, 1.5))
+                if late_s is None:
                     return
-                self._look(time.perf_counter() - due_s)
-                if len(self._samples) >= MOST_SAMPLES:
-                    del self._samples[::2]
+                if not self._look(late_s):
+                    # Take the interpreter from whoever runs, soon, but not just after it was given away.
+                    self._change_interval(self._interval_s, self._handover_s)
+                    late_s = self._wait(going_on, self._random.uniform(0, self._interval_s))
+                    if late_s is None:
+                        return
+                    self._look(late_s)
+                if max(len(self._samples), len(self._called) // _MOST_CALLED) >= MOST_SAMPLES:
+                    del self._samples[::2], self._called[::2]
                     self._period_s *= 2
 
-    def _look(self, late_s: float) -> None:
-        """Note the line of the sampled thread. No frame stays alive, which would keep its variables alive.
+    @staticmethod
+    def _wait(going_on: threading.Lock, wait_s: float) -> float | None:
+        """Wait, and return how much longer that took; None if sampling has ended."""
+        due_s = time.perf_counter() + wait_s
+        return None if going_on.acquire(timeout=wait_s) else time.perf_counter() - due_s
+
+    def _look(self, late_s: float) -> bool:
+        """Note the lines of the sampled threads; return False if they would be wrong.
+
+        No frame stays alive, which would keep its variables alive.
 
         Only the frames inside the user's innermost one are visited: their objects are most of the cost.
         """
@@ -182,24 +205,31 @@ class PythonSampler:
             gc.disable()
         try:
             tops = sys._current_frames()  # noqa: SLF001
-            frame = tops.get(self._sampled)
-            if frame is None:
-                return
+            top = tops.get(self._sampled)
+            if top is None:
+                return True
             due_ns = time.time_ns() - int(late_s * 1e9)
             self._mind_others(tops)
             if late_s > _LATE_S and sys.getswitchinterval() != self._handover_s:
-                self._samples.append((due_ns, None))
-                return
-            while frame is not None and not self._is_own(frame.f_code.co_filename):
-                frame = frame.f_back
-            line = None
-            if frame is not None:
-                line = _Line(frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name)
-                line = self._known.setdefault(line, line)
-            self._samples.append((due_ns, line))
+                return False
+            self._samples.append((due_ns, self._line(top)))
+            called = [thread for thread in tops if thread not in self._ours and _is_foreign(thread)]
+            if len(called) > _MOST_CALLED:
+                called = self._random.sample(called, _MOST_CALLED)
+            lines = [self._line(tops[thread]) for thread in called]
+            self._called += [(due_ns, line) for line in lines if line is not None]
+            return True
         finally:
             if collects:
                 gc.enable()
+
+    def _line(self, frame: FrameType | None) -> _Line | None:
+        while frame is not None and not self._is_own(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None:
+            return None
+        line = _Line(frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name)
+        return self._known.setdefault(line, line)
 
     def _is_own(self, file: str) -> bool:
         own = self._own.get(file)
@@ -209,8 +239,7 @@ class PythonSampler:
 
     def _mind_others(self, tops: dict[int, FrameType]) -> None:
         """Leave the switch interval to the program while other threads run Python."""
-        ours = (self._sampled, threading.get_ident())
-        others = {at: (id(top.f_code), top.f_lasti) for at, top in tops.items() if at not in ours}
+        others = {at: (id(top.f_code), top.f_lasti) for at, top in tops.items() if at not in self._ours}
         before = others if self._others is None else self._others
         busy = any(
             before.get(thread) != place or tops[thread].f_code.co_code[place[1]] in _BETWEEN_CALLS
@@ -222,3 +251,12 @@ class PythonSampler:
             self._change_interval(self._handover_s, self._interval_s)
         elif self._quiet >= _QUIET:
             self._change_interval(self._interval_s, self._handover_s)
+
+
+def _is_foreign(thread: int) -> bool:
+    """Return whether a thread was not started by Python: it is there while a library calls Python on it.
+
+    Threads that Python starts are there as well while they wait for work.
+    """
+    known = threading._active.get(thread)  # type: ignore[attr-defined] # noqa: SLF001 - enumerate() locks
+    return known is None or isinstance(known, threading._DummyThread)  # noqa: SLF001

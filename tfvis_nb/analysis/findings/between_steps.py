@@ -8,6 +8,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding, longest_events, overlaps
+from tfvis_nb.analysis.findings.input_bound import slowest_stage, stage_sentence
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
 from tfvis_nb.analysis.findings.slow_steps import period_of
@@ -27,6 +28,12 @@ PAUSE_NS = Threshold(
     250_000,
     "median pause between steps, unless longer ones have a period: a traced loop that only calls a function"
     " can pause as long",
+)
+CALL_NS = Threshold(
+    1_000_000,
+    "median pause from which a loop has a problem, unless longer ones have a period, or Keras can run several"
+    " steps in one call: calling a step from Python takes up to as long. If the recording has samples, a"
+    " problem also names a line, an op or the garbage collector",
 )
 MIN_PAUSES = Threshold(3, "fewer pauses may not belong to the loop")
 INPUT_SHARE = Threshold(
@@ -75,6 +82,7 @@ def _find(trace: Trace) -> list[Finding]:
         **recorded(trace),
     }
     waits = _waits_for_input(figures)
+    figures["slowest_stage"] = slowest_stage(trace, None, outside=True) if waits else None
     events = longest_events(trace, loose)
     lost = figures["input_ns"] if waits else outside.outside_ns
     level = PROBLEM if waits else OBSERVATION
@@ -115,11 +123,30 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         "input_ns": input_ns,
         **program,
     }
-    lost = input_ns if _waits_for_input(figures) else outside.between_ns
+    waits = _waits_for_input(figures)
+    figures["slowest_stage"] = slowest_stage(trace, None, outside=True) if waits else None
+    lost = input_ns if waits else outside.between_ns
     figures["gain"] = lost / outside.loop_ns
     events = longest_events(trace, loose)
     first, last = int(start[longest]), int(end[longest])
-    return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, PROBLEM, lost)
+    is_long = period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
+    level = PROBLEM if waits or (is_long and _has_reason(trace, figures)) else OBSERVATION
+    return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, level, lost)
+
+
+def _has_reason(trace: Trace, figures: Figures) -> bool:
+    """Return whether the finding names what a program can change, or could not know it."""
+    is_sampled = len(trace.metadata.get(PYTHON_SAMPLES, ())) > 0
+    return not is_sampled or bool(figures["line"]) or _collects(figures) or _is_long(figures)
+
+
+def _collects(figures: Figures) -> bool:
+    return (figures["gc_share"] or 0) >= GC_SHARE.value
+
+
+def _is_long(figures: Figures) -> bool:
+    op = figures["op"]
+    return op is not None and op["self_ns"] >= FEW.value * figures["between_ns"]
 
 
 def _is_overhead(trace: Trace, outside: OutsideSteps) -> bool:
@@ -209,16 +236,14 @@ def _word_loop(figures: Figures) -> Texts:
     if _waits_for_input(figures):
         share = format_percent(figures["input_ns"] / figures["run_ns"])
         text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
+        text += stage_sentence(figures.get("slowest_stage"), figures["input_ns"])
         return Texts("The run waits for input outside the steps", text, faster_input(figures))
     if figures["line"]:
         text += f" {sampled_sentence(figures)}"
-    collects = (figures["gc_share"] or 0) >= GC_SHARE.value
-    if collects:
+    if _collects(figures):
         text += f" Python's garbage collector runs in {format_percent(figures['gc_share'])} of that time."
-    op, is_long = figures["op"], False
-    if op is not None:
-        is_long = op["self_ns"] >= FEW.value * figures["between_ns"]
-    if is_long:
+    op = figures["op"]
+    if _is_long(figures):
         where = f" ({figures['op_line']})" if figures["op_line"] else ""
         took = format_duration(op["self_ns"])
         text += f" Of what is recorded, {op['name']}{where} takes the most time: {took}."
@@ -234,7 +259,7 @@ def _word_loop(figures: Figures) -> Texts:
         "Move what is done once out of the loop. Do the rest in fewer steps or on a thread of its own, so"
         " that the next step does not wait for it."
     )
-    if collects:
+    if _collects(figures):
         advice += (
             " Collect less often: leave out gc.collect(), or call gc.freeze() once model and data are built."
         )
@@ -258,6 +283,7 @@ def _word_run(figures: Figures) -> Texts:
     if _waits_for_input(figures):
         share = format_percent(figures["input_ns"] / figures["run_ns"])
         text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
+        text += stage_sentence(figures.get("slowest_stage"), figures["input_ns"])
         return Texts("The run waits for input outside the steps", text, faster_input(figures))
     if figures["program"] == "session" and longest == "between_ns":
         text += " Tracing each run takes part of this time."
@@ -301,6 +327,7 @@ RULE = Rule(
     {
         "LOOP_SHARE": LOOP_SHARE,
         "PAUSE_NS": PAUSE_NS,
+        "CALL_NS": CALL_NS,
         "MIN_PAUSES": MIN_PAUSES,
         "RUN_SHARE": RUN_SHARE,
         "INPUT_SHARE": INPUT_SHARE,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tfvis_nb.analysis.findings.finding import MINOR, OBSERVATION, PROBLEM, Finding, step_range
-from tfvis_nb.analysis.findings.host_work import LEAST, HostWork, host_work
+from tfvis_nb.analysis.findings.host_work import LEAST, HostWork, SmallOps, host_work, small_ops
 from tfvis_nb.analysis.findings.program import recorded
 from tfvis_nb.analysis.findings.python_work import eager_ops, python_work
 from tfvis_nb.analysis.findings.rule import (
@@ -22,7 +22,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
-from tfvis_nb.analysis.source.python_samples import sampled_sentence
+from tfvis_nb.analysis.source.python_samples import called_line, sampled_figures, sampled_sentence
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import whole
@@ -38,6 +38,14 @@ CHANGEABLE = Threshold(
     LEAST,
     "the same for work that a step can do without: Python functions, sampled lines of Python, and output",
 )
+COPIES = Threshold(
+    0.25, "the same of op types that copy tensors, which computes nothing, if no other op type takes as long"
+)
+EACH_NS = Threshold(
+    20_000,
+    "mean time of TensorFlow's runtime each time that it starts ops: it takes up to as long to wake a thread"
+    " for an op, so ops that take less are small",
+)
 MEAN_NS = Threshold(
     1_000_000,
     "mean time in a step that makes it a problem: calling a step from Python can take as long",
@@ -50,22 +58,26 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
         r"Print(?:V2)?$|(?:Write|Save|MergeV2Checkpoints|StringFormat|Encode|CheckNumerics|DebugN|Assert$)"
         r"|\w+Summary"
     ),
+    "transpose": re.compile(r"(?:_Mkl)?(?:Conjugate)?Transpose$"),
     "copy": re.compile(
         r"(?:_Mkl)?Concat|Pack$|ParallelConcat|Unpack$|Tile$|(?:Strided)?Slice$|(?:_Mkl)?Split|BroadcastTo$"
-        r"|(?:Mirror)?Pad(?:V2)?$|(?:_Mkl)?(?:Conjugate)?Transpose$|Reverse(?:V2)?$|Roll$|DeepCopy$"
+        r"|(?:Mirror)?Pad(?:V2)?$|Reverse(?:V2)?$|Roll$|DeepCopy$"
         r"|Tensor(?:Scatter|StridedSlice)Update|TensorList(?:Stack|Concat|FromTensor)"
     ),
 }
 """Op types by what can be changed about them; all others are the job itself."""
 _REPLACEABLE = ("function", "output")
+_MOVING = ("transpose", "copy")
 
 _TITLES = {
     "function": "A Python function in the graph holds up {steps}",
     "output": "Output and checks hold up {steps}",
-    "copy": "Copying tensors on the host takes most of {steps}",
+    "transpose": "Transposing tensors takes {much} of {steps}",
+    "copy": "Copying tensors on the host takes {much} of {steps}",
     "work": "One {what} takes most of {steps}",
     "eager": "Python runs the ops one by one",
     "python": "Python holds up {steps}",
+    "runtime": "Starting small ops takes most of {steps}",
 }
 _ADVICE = {
     "function": "Write the function with {ops}, or call it in fewer steps or outside of them: Python"
@@ -73,10 +85,15 @@ _ADVICE = {
     "output": "Do it in fewer steps, such as every hundredth, or outside of them.",
     "copy": "Write only the part that changes: assign to a slice of a variable, use scatter updates, or"
     " collect parts in a tf.TensorArray and join them once. Otherwise keep less data.",
+    "transpose": "Keep tensors in the layout that most ops need, or let data come in it, so that they are not"
+    " transposed there and back: for convolutions on a CPU this is channels last.",
     "work": "This is the program's own work. To shorten it, use smaller shapes, a cheaper op or lower"
     " precision, or run it on a GPU.",
     "python": "Look for Python that runs in each step, such as callbacks and metrics: run it in fewer steps,"
     " or write it with {ops}.",
+    "runtime": "Do more in each op: replace loops over single elements, such as tf.map_fn, tf.scan and"
+    " tf.while_loop, by ops on whole batches, for example with tf.vectorized_map. Or let XLA fuse the ops"
+    " with jit_compile=True.",
 }
 _EAGER = {
     "keras": "Compile the model without run_eagerly, and leave out tf.config.run_functions_eagerly(True).",
@@ -105,16 +122,34 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
         figures = {"line": eager.line, "ops": eager.ops}
         yield _Cause(eager.spent, "eager", figures, eager.events.tolist(), SHARE.value)
         return
-    for work in host_work(trace):
-        kind = _kind(work)
-        figures = {name: getattr(work, name) for name in ("subject", "name", "line", "op", "op_share")}
+    works = [(work, _kind(work)) for work in host_work(trace)]
+    longest = max(
+        (work.spent.share for work, kind in works if (work.subject, kind) == ("ops", "work")), default=0
+    )
+    for work, kind in works:
+        names = ("subject", "name", "line", "line_share", "op", "op_share")
+        figures = {name: getattr(work, name) for name in names}
+        figures["python"] = None
         least = CHANGEABLE if kind in _REPLACEABLE else SHARE
+        if kind == "function":
+            figures["python"] = sampled_figures(called_line(trace, work.events, work.spent.task))
+        elif kind in _MOVING and work.spent.share >= longest:
+            least = COPIES
         yield _Cause(work.spent, kind, figures, work.events.tolist(), least.value)
+    small = small_ops(trace)
+    if small is not None and _are_small(small):
+        figures = {"starts": small.starts, "line": small.line}
+        yield _Cause(small.spent, "runtime", figures, [], SHARE.value)
     python = python_work(trace)
     if python is not None and python.spent.mean_ns >= MEAN_NS.value:
         figures = {name: getattr(python, name) for name in ("line", "function", "line_share")}
         least = CHANGEABLE if python.line else SHARE
         yield _Cause(python.spent, "python", figures, [], least.value)
+
+
+def _are_small(small: SmallOps) -> bool:
+    spent = small.spent
+    return spent.mean_ns >= MEAN_NS.value and spent.mean_ns * spent.steps <= EACH_NS.value * small.starts
 
 
 def _largest(trace: Trace) -> _Cause | None:
@@ -146,9 +181,11 @@ def _find(trace: Trace) -> list[Finding]:
 
 def _word(_key: str, figures: Figures) -> Texts:
     kind = figures["kind"]
-    worded = {"eager": _word_eager, "python": _word_python}.get(kind, _word_work)
+    worded = {"eager": _word_eager, "python": _word_python, "runtime": _word_small}.get(kind, _word_work)
     title = _TITLES[kind].format(
-        what=_NOUNS.get(figures.get("subject", ""), ""), steps=whole(figures, "the steps")
+        what=_NOUNS.get(figures.get("subject", ""), ""),
+        steps=whole(figures, "the steps"),
+        much="most" if figures["share"] >= SHARE.value else "much",
     )
     advice = _EAGER.get(figures["program"], _EAGER[""]) if kind == "eager" else _ADVICE[kind]
     advice = advice.format(ops="jax.numpy" if figures["program"] == "jax" else "TensorFlow ops")
@@ -156,12 +193,27 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 
 def _word_work(figures: Figures) -> str:
-    name, line, op = figures["name"], figures["line"], figures["op"]
-    where = "" if not line or line == name else f" ({line})"
-    subject = f"The layer {name}" if figures["subject"] == "layers" else name
-    text = f"{subject}{where} takes {step_time(figures)} on the host: {example(figures)}."
-    if figures["subject"] != "ops":
+    name, line, op, subject = (figures[key] for key in ("name", "line", "op", "subject"))
+    where = f" ({line})" if line and subject == "layers" else ""
+    called = f"The layer {name}" if subject == "layers" else name
+    text = f"{called}{where} takes {step_time(figures)} on the host: {example(figures)}."
+    if subject != "ops":
         text += f" {op} is {format_percent(figures['op_share'])} of its time."
+    elif line:
+        text += f" {line} has {format_percent(figures['line_share'])} of its time."
+    return text + (f" {sampled_sentence(figures['python'])}" if figures.get("python") else "")
+
+
+def _word_small(figures: Figures) -> str:
+    starts, steps = figures["starts"], figures["steps"]
+    each = format_duration(figures["mean_ns"] * steps / starts)
+    text = (
+        f"For {step_time(figures)}, TensorFlow's runtime works without an op that is long enough to"
+        f" be recorded: {example(figures)}. It starts {starts / steps:,.0f} times in a step, and works for"
+        f" {each} each time."
+    )
+    if figures["line"]:
+        text += f" Of ops that are recorded, {figures['line']} has the most time."
     return text
 
 
@@ -198,13 +250,24 @@ def _without(figures: Figures) -> dict[str, Any]:
 
 
 def _headline(figures: Figures) -> str:
-    what = {"eager": "Calling ops from Python", "python": "Python outside of TensorFlow"}
+    what = {
+        "eager": "Calling ops from Python",
+        "python": "Python outside of TensorFlow",
+        "runtime": "Starting small ops",
+    }
     return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures)}."
 
 
 RULE = Rule(
     "host compute",
-    {"SHARE": SHARE, "CHANGEABLE": CHANGEABLE, "MEAN_NS": MEAN_NS, "EAGER_OPS": EAGER_OPS},
+    {
+        "SHARE": SHARE,
+        "CHANGEABLE": CHANGEABLE,
+        "COPIES": COPIES,
+        "EACH_NS": EACH_NS,
+        "MEAN_NS": MEAN_NS,
+        "EAGER_OPS": EAGER_OPS,
+    },
     _find,
     _word,
     _measure,

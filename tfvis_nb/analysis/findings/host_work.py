@@ -1,21 +1,24 @@
-"""The line, layer or op on the host that takes most of the steps."""
+"""The line, layer or op on the host that takes most of the steps, and ops that are too small to be seen."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.step_devices import step_devices
-from tfvis_nb.analysis.findings.finding import whole_tasks
+from tfvis_nb.analysis.findings.finding import of_task, whole_tasks
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
 from tfvis_nb.analysis.steps.layers import event_layers
+from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.intervals import lengths, priority_union
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 LEAST = 0.1
 """The share of step time from which something is measured."""
@@ -23,6 +26,8 @@ _ALL = 0.9
 """The part from which one of several is practically the whole."""
 _CANDIDATES = 3
 """How many of the longest lines, layers and ops are measured."""
+_START = re.compile(r"ExecutorState::Process$")
+"""The runtime's event of running an op, and those that follow it on the same thread."""
 
 
 class HostWork(NamedTuple):
@@ -34,13 +39,26 @@ class HostWork(NamedTuple):
     name: str
     """Its line, layer or op type."""
     line: str
-    """The line of the user's code with most of its time; empty if not recorded."""
+    """The line of the user's code with most of its time, a line that is one thing before others; empty if not
+    recorded."""
+    line_share: float
+    """The part of its time that this line has."""
     op: str
     """The op type with most of its time."""
     op_share: float
     """The part of its time that this op type has."""
     events: np.ndarray
     """Its events, the longest first."""
+
+
+class SmallOps(NamedTuple):
+    """Time of steps in which TensorFlow's executor starts ops, and nothing else happens."""
+
+    spent: TimeShare
+    starts: int
+    """How often it starts working, in all steps: once for each op that does not follow another at once."""
+    line: str
+    """The line with most of the time of ops that were recorded; empty if unknown."""
 
 
 class _Work(NamedTuple):
@@ -72,11 +90,29 @@ def host_work(trace: Trace) -> list[HostWork]:
         spent = _spent(trace, computing.task, work.event[chosen]) if own.sum() >= least_ns else None
         if spent is None or spent.share < LEAST:
             continue
-        ops, lines = (_sums(labels[chosen], own) for labels in (work.ops, work.lines))
+        ops = _sums(work.ops[chosen], own)
         events = work.event[chosen][np.argsort(-own, kind="stable")]
         op_share = float(ops.iloc[0] / max(int(ops.sum()), 1))
-        found.append(HostWork(spent, subject, name, str(lines.index[0]), str(ops.index[0]), op_share, events))
+        line = _line(work, chosen)
+        found.append(HostWork(spent, subject, name, *line, str(ops.index[0]), op_share, events))
     return found
+
+
+@per_trace
+def small_ops(trace: Trace) -> SmallOps | None:
+    """Return the time of steps in which TensorFlow's executor only starts ops; None if it starts none.
+
+    Ops that take less time than starting them have no events, for example those of a loop.
+    """
+    spent = None if accelerators(trace.events).any() else largest_share(trace, "runtime_ns")
+    if spent is None or spent.share < LEAST:
+        return None
+    starts = beginning(trace.events["op"], _START) & of_task(trace, spent.task)
+    count = int((starts & (trace.events["step"] != NO_STEP).to_numpy()).sum())
+    if not count:
+        return None
+    work = _work(trace, spent.task)
+    return SmallOps(spent, count, str(_sums(work.lines, work.own).index[0]) if len(work.event) else "")
 
 
 def _work(trace: Trace, task: str) -> _Work:
@@ -97,14 +133,28 @@ def _things(work: _Work) -> Iterator[tuple[str, str, np.ndarray]]:
     """Yield what may be one thing, the longest first: its subject, its name and a mask of its ops."""
     whole = int(work.own.sum())
     for line, took in _sums(work.lines, work.own).head(_CANDIDATES).items():
-        mine = work.lines == line
-        layers = _sums(work.layers[mine], work.own[mine])
-        if line != "" and (layers.iloc[0] >= _ALL * took or took < _ALL * whole):
-            yield "lines", str(line), mine
+        if line != "" and (took < _ALL * whole or _is_one(work, str(line))):
+            yield "lines", str(line), work.lines == line
     for subject, labels in (("layers", work.layers), ("ops", work.ops)):
         for name in _sums(labels, work.own).head(_CANDIDATES).index:
             if name:
                 yield subject, str(name), labels == name
+
+
+def _line(work: _Work, chosen: np.ndarray) -> tuple[str, float]:
+    """Return the line with most of the time of ops, and its part; one that calls a whole model comes last."""
+    sums = _sums(work.lines[chosen], work.own[chosen])
+    calling = [line for line in sums.head(_CANDIDATES).index if line != "" and not _is_one(work, str(line))]
+    ranked = sums.drop(calling) if len(calling) < len(sums) else sums
+    line = str(ranked.index[0]) if ranked.iloc[0] else str(sums.index[0])
+    return line, float(sums[line] / max(int(sums.sum()), 1))
+
+
+def _is_one(work: _Work, line: str) -> bool:
+    """Return whether practically all of a line's ops are of one layer."""
+    mine = work.lines == line
+    layers = _sums(work.layers[mine], work.own[mine])
+    return bool(layers.iloc[0] >= _ALL * layers.sum())
 
 
 def _sums(labels: np.ndarray, own: np.ndarray) -> pd.Series:

@@ -10,7 +10,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity, during_steps
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings import time_share
 from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, of_task, whole_tasks
-from tfvis_nb.analysis.findings.program import faster_input, recorded
+from tfvis_nb.analysis.findings.program import PYTHON_OPS, faster_input, recorded
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -26,6 +26,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.input.stage_names import stage_label
+from tfvis_nb.analysis.source.python_samples import called_line, sampled_figures, sampled_sentence
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration
@@ -90,16 +91,18 @@ def _find(trace: Trace) -> list[Finding]:
     return [found._replace(level=OBSERVATION) if case == "first" else found]
 
 
-def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
+def slowest_stage(trace: Trace, task: str | None, *, outside: bool = False) -> dict[str, Any] | None:
     """Return the op on which the input pipeline's threads spent most of their own time during the steps.
 
-    Events that run or await other stages do not count; if there are no others, running ones count.
+    Events that run or await other stages do not count; if there are no others, running ones count. Without a
+    task those of all count, and with `outside` also time outside steps.
     """
     own, known = self_times_of(trace)
-    counted = np.zeros(len(trace.events), bool)
+    counted = np.full(len(trace.events), outside)
     counted[during_steps(trace)[0]] = True
     pipeline = counted & (activity(trace) == NUMBER["preprocessing"])
-    chosen = np.flatnonzero(known & (pipeline | _while_waiting(trace)) & of_task(trace, task))
+    here = known if task is None else known & of_task(trace, task)
+    chosen = np.flatnonzero(here & (pipeline | _while_waiting(trace)))
     rows = trace.events.iloc[chosen]
     op = rows["op"].astype(object).fillna("")
     called = op.where(op != "", rows["name"]).astype(str)
@@ -112,12 +115,15 @@ def slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
             own_rows = rows[here]
             start, duration = (own_rows[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
             busy = union(np.zeros(len(start), np.int64), start, start + duration).length.sum()
+            is_python = str(slowest.name) in PYTHON_OPS
+            sampled = called_line(trace, chosen[here], task or "") if is_python else None
             return {
                 "op": str(slowest.name),
                 "count": int(slowest["size"]),
                 "self_ns": int(slowest["sum"]),
                 "at_once": int(duration.sum()) / max(int(busy), 1),
                 "line": _line(trace, chosen[here], own[chosen][here]),
+                "python": sampled_figures(sampled),
             }
     return None
 
@@ -238,6 +244,7 @@ def stage_sentence(stage: Figures | None, wait_ns: float) -> str:
         f" {stage['op']}{line} is the slowest part of the input pipeline:"
         f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} {times} {each},"
         f" {stage['at_once']:.1f} at once)."
+        + (f" {sampled_sentence(stage['python'])}" if stage.get("python") else "")
     )
 
 

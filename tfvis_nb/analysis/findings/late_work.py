@@ -8,6 +8,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.rule import Figures, Threshold
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -25,7 +26,8 @@ def work(trace: Trace, task: str) -> dict[str, Any] | None:
     """Compare a task's computing with the other task of its job that computes most; None if there is none.
 
     ``own_ns`` and ``other_ns`` are sums of durations: of kernels, or of ops if the job has no kernels.
-    ``op`` is the op type with the largest difference, with its time and count on both.
+    ``op`` is the op type with the largest difference, with its time and count on both, and ``line`` the line
+    of the user's code with most of its time on this one; empty if unknown.
     """
     events = trace.events
     job = task.rpartition("/task:")[0]
@@ -48,6 +50,7 @@ def work(trace: Trace, task: str) -> dict[str, Any] | None:
     compared = {
         "op": op,
         "noun": _NOUNS[computing],
+        "line": _line(trace, rows[(tasks.iloc[rows] == task) & (events["op"].iloc[rows] == op)]),
         "own_ns": int(totals[task]),
         "other_ns": int(totals[other]),
     }
@@ -55,6 +58,13 @@ def work(trace: Trace, task: str) -> dict[str, Any] | None:
         for name in ("ns", "count"):
             compared[f"{side}_op_{name}"] = int(table[name].get(op, 0))
     return compared | {"others": len(others)}
+
+
+def _line(trace: Trace, rows: np.ndarray) -> str:
+    if trace.stacks is None or not len(rows):
+        return ""
+    lines = np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[rows]]
+    return str(trace.events["duration_ns"].iloc[rows].groupby(lines).sum().idxmax())
 
 
 def _sums(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
@@ -78,9 +88,10 @@ def sentence(compared: Figures) -> str:
     noun = compared["noun"]
     most = " at most" if compared["others"] > 1 else ""
     whose = "those of the others" if compared["others"] > 1 else "those of the other task"
+    where = f" ({compared['line']})" if compared.get("line") else ""
     return (
         f" It has more work: its {noun} take {format_duration(compared['own_ns'])}, {whose}{most}"
-        f" {format_duration(compared['other_ns'])}. The largest difference is {compared['op']}:"
+        f" {format_duration(compared['other_ns'])}. The largest difference is {compared['op']}{where}:"
         f" {format_duration(compared['own_op_ns'])} in {compared['own_op_count']:,} {noun} instead of"
         f" {format_duration(compared['other_op_ns'])} in {compared['other_op_count']:,}."
     )

@@ -23,7 +23,8 @@ _PREFETCH = re.compile(r"Iterator::(?:Root::)?(?:Model::)?Prefetch")
 _PIPELINE = re.compile(r"Iterator::")
 _PARALLEL = re.compile(r"Iterator::(?:.*::)?Parallel")
 _CACHE = re.compile(r"Iterator::(?:.*::)?(?:Memory|File)?Cache")
-_PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+"""Op types that call Python."""
 _MOST_NAMED = 3
 _SAMPLE = 1000
 
@@ -116,7 +117,7 @@ def faster_input(figures: Mapping[str, Any]) -> str:
         ways.insert(0, "cache() data that is read again")
     if not parallel:
         ways.insert(0, f"use map(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})")
-    if str(slowest.get("op")) in _PYTHON_OPS:
+    if str(slowest.get("op")) in PYTHON_OPS:
         python = "replace Python, which runs on one thread at a time, with TensorFlow ops"
         ways[0] = f"{python} and {ways[0]}"
     return f"{prefetch}{', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."

@@ -21,8 +21,10 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.functions.functions import functions
 from tfvis_nb.analysis.functions.retraced import retraced, retraced_in_steps, retraced_times
 from tfvis_nb.analysis.functions.retraces import retraces
+from tfvis_nb.analysis.source.python_samples import sampled_figures, sampled_line, sampled_sentence
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.intervals import union
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.xspace.jitted import LOWERING
@@ -91,8 +93,16 @@ def _find(trace: Trace) -> list[Finding]:
     }
     mask = np.zeros(len(trace.events), bool)
     mask[retraced(trace)] = True
+    figures["python"] = None if figures["line"] or figures["source"] else _caller(trace, mask, worst["task"])
     start, end = step_range(trace, step)
     return [Finding("retracing", figures["share"], figures, step, start, end, longest_events(trace, mask))]
+
+
+def _caller(trace: Trace, mask: np.ndarray, task: str) -> dict[str, Any] | None:
+    """Return the line that runs while functions are traced again: of the call, as compiling takes longest."""
+    start, duration = (trace.events[name].to_numpy(np.int64)[mask] for name in ("start_ns", "duration_ns"))
+    tracing = union(np.zeros(len(start), np.int64), start, start + duration)
+    return sampled_figures(sampled_line(trace, tracing.start, tracing.end, task))
 
 
 def _change(trace: Trace, worst: pd.Series) -> dict[str, Any]:
@@ -120,6 +130,8 @@ def _word(_key: str, figures: Figures) -> Texts:
     text += f"Tracing and compiling again take {step_time(figures)}: {example(figures)}."
     if figures["tracing_ns"] is not None:
         text += f" All tracings of {name}{defined} take {format_duration(figures['tracing_ns'])}."
+    if figures.get("python"):
+        text += f" {sampled_sentence(figures['python'])}"
     return Texts("Functions are traced again", text, _advice(figures))
 
 

@@ -30,6 +30,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_name,
     step_time,
 )
+from tfvis_nb.analysis.source.python_samples import sampled_figures, sampled_line, sampled_sentence
 from tfvis_nb.analysis.steps.breakdown import activity_times
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
@@ -126,6 +127,7 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
         "ends_ns": spread,
         "others": len(there) - 1,
         "negotiations": _negotiations(trace, there["event"].tolist()),
+        "python": _python(trace, str(latest["task"]), int(latest["sole_wait_ns"])),
     }
     return [
         Finding(
@@ -215,6 +217,17 @@ def _negotiations(trace: Trace, events: list[int]) -> dict[str, int] | None:
     return {"unnamed": len(rows), "unnamed_ns": int(covered.sum())}
 
 
+def _python(trace: Trace, task: str, waited_ns: int) -> dict[str, Any] | None:
+    """Return the line that a late task runs while TensorFlow does nothing on it, if that explains waits."""
+    times = activity_times(trace)
+    own = (times["device"].astype(str) == "") & (times["task"].astype(str) == task)
+    idle = times[own & (times["activity"] == "none")].sort_values("start_ns")
+    start, length = (idle[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
+    if length.sum() < MIN_BUSY_FRACTION.value * waited_ns:
+        return None
+    return sampled_figures(sampled_line(trace, start, start + length, task))
+
+
 def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
     found = _latest(table, met, "end")
     if found is None:
@@ -284,8 +297,8 @@ def _word(key: str, figures: Figures) -> Texts:
     name = task_label(figures["task"]) or figures["task"] or "the task"
     subject = capital(name)
     awaited = f"{format_duration(figures['sole_wait_ns'])}, {step_time(figures)}"
-    compared = figures["work"]
-    more = sentence(compared) if is_more(compared, figures["sole_wait_ns"]) else ""
+    compared, python = figures["work"], figures.get("python")
+    more = "" if python or not is_more(compared, figures["sole_wait_ns"]) else sentence(compared)
     batch = "more work in a batch, " if compared is None else ""
     advice = f"Rebalance its load, or find out what slows it down: {batch}a slower machine, "
     if more:
@@ -293,6 +306,9 @@ def _word(key: str, figures: Figures) -> Texts:
     if key == "straggler.collective":
         negotiated = figures["negotiations"]
         other = "rank" if negotiated else "task"
+        if python:
+            idle = f" Meanwhile, nothing of TensorFlow runs on {name}. {sampled_sentence(python)}"
+            more, advice = idle, "Look for Python that this task runs between its ops, such as reading input."
         waiting = f"{other} waits" if figures["others"] == 1 else f"{other}s wait"
         met = "collectives whose negotiation names the ranks" if negotiated else "collectives"
         return Texts(

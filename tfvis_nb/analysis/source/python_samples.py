@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfvis_nb.core.format import format_percent
-from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES
+from tfvis_nb.core.intervals import union
+from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES
 from tfvis_nb.core.trace import Trace
 
 
@@ -19,12 +20,21 @@ class SampledLine(NamedTuple):
     """Its part of the samples, including those without a line."""
 
 
-def sampled_line(trace: Trace, start: np.ndarray, end: np.ndarray, task: str = "") -> SampledLine | None:
+def called_line(trace: Trace, events: np.ndarray, task: str = "") -> SampledLine | None:
+    """Return the line that ran most in threads on which TensorFlow or JAX called Python, during events."""
+    start, duration = (trace.events[name].to_numpy(np.int64)[events] for name in ("start_ns", "duration_ns"))
+    calls = union(np.zeros(len(events), np.int64), start, start + duration)
+    return sampled_line(trace, calls.start, calls.end, task, THREAD_SAMPLES)
+
+
+def sampled_line(
+    trace: Trace, start: np.ndarray, end: np.ndarray, task: str = "", subject: str = PYTHON_SAMPLES
+) -> SampledLine | None:
     """Return the line that ran most during stretches that do not overlap, in order of time.
 
     None if none was sampled. The task without a name has the samples of all.
     """
-    samples = trace.metadata.get(PYTHON_SAMPLES)
+    samples = trace.metadata.get(subject)
     if samples is None or not len(start):
         return None
     of_task = samples["task"].fillna("").isin([task, ""]) if task else samples["time_ns"].notna()
@@ -40,6 +50,13 @@ def sampled_line(trace: Trace, start: np.ndarray, end: np.ndarray, task: str = "
     most = most.rename("samples").reset_index().nlargest(1, "samples").iloc[0]
     line, function = f"{most['file']}:{most['line']}", most["function"]
     return SampledLine(line, str(function), int(most["samples"]) / len(inside))
+
+
+def sampled_figures(sampled: SampledLine | None) -> dict[str, Any] | None:
+    """Return the figures of `sampled_sentence`; None if no line was sampled."""
+    if sampled is None:
+        return None
+    return {"line": sampled.line, "function": sampled.function, "line_share": sampled.share}
 
 
 def collected_share(trace: Trace, start: np.ndarray, end: np.ndarray) -> float | None:
