@@ -137,14 +137,12 @@ def _allocation(described: Any) -> Row:
 
 def _read_step(number: int, step_stats: Any) -> tuple[list[Row], list[Row], int]:
     entries = [(entry, *where(entry.device)) for entry in step_stats.dev_stats]
-    tasks, blocks = tasks_and_blocks(entries)
     rows = []
     for index, (entry, family, _, _, lane, what, gpu) in enumerate(entries):
         for node in entry.node_stats:
             row = _common(number, entry.device, node)
             row |= {
-                "task": tasks[index],
-                "_block": blocks[index],
+                "_entry": index,
                 "_family": family,
                 "_gpu": gpu,
                 "_lane": lane,
@@ -159,6 +157,12 @@ def _read_step(number: int, step_stats: Any) -> tuple[list[Row], list[Row], int]
                 row["scheduled_ns"] = None
             rows.append(row)
     kept = without_repeats(rows)
+    nodes_of = [[row["_node"] for row in kept if row["_entry"] == index] for index in range(len(entries))]
+    tasks, blocks = tasks_and_blocks(entries, nodes_of)
+    for row in kept:
+        row |= {"task": tasks[row["_entry"]], "_block": blocks[row["_entry"]]}
+        if row["_family"] == "host":
+            row["device"] = f"{row['task']}/device:CPU:0"
     devices_of_gpu_rows(kept)
     align_clocks(kept)
     fit = [row for row in kept if not row["_overflow"]]
@@ -269,7 +273,7 @@ def _executor_times(row: Row, node: Any) -> None:
 
 
 def _host_row(row: Row, node: Any, thread_names: Any) -> None:
-    row |= {"device": f"{row['task']}/device:CPU:0", "kind": "host"}
+    row["kind"] = "host"
     row["lane"] = f"{dict(thread_names).get(node.thread_id, 'thread')}/{node.thread_id}"
     if match := re.fullmatch(r"([^:\s#]+):([A-Za-z_]\w*)(?:#.*)?(?:@@.*)?", node.node_name):
         row |= {"name": match[1], "op": match[2]}

@@ -30,8 +30,11 @@ def where(device: str) -> tuple[str, str, str, str, str, int]:
     return "unknown", "", "", device, "", -1
 
 
-def tasks_and_blocks(entries: list[Any]) -> tuple[list[str], list[int]]:
-    """Return for each entry its task and block; see the rule of blocks in the semantics."""
+def tasks_and_blocks(entries: list[Any], nodes_of: list[list[Any]]) -> tuple[list[str], list[int]]:
+    """Return for each entry its task and block; see the rule of blocks in the semantics.
+
+    `nodes_of` has the nodes of each entry that repeat no other.
+    """
     tasks = [task for _, _, task, *_ in entries]
     blocks = [-1] * len(entries)
     before, block, pending = "", 0, []
@@ -47,12 +50,12 @@ def tasks_and_blocks(entries: list[Any]) -> tuple[list[str], list[int]]:
     for member in pending:
         tasks[member] = before
     ran: dict[str, set[str]] = {}
-    for entry, family, task, *_ in entries:
+    for (_, family, task, *_), nodes in zip(entries, nodes_of, strict=True):
         if family == "executor":
-            ran.setdefault(task, set()).update(node.node_name.partition(":")[0] for node in entry.node_stats)
+            ran.setdefault(task, set()).update(node.node_name.partition(":")[0] for node in nodes)
     for block in {b for b in blocks if b >= 0} if len(ran) > 1 else ():
         members = [index for index in range(len(entries)) if blocks[index] == block]
-        nodes = [node for index in members for node in entries[index][0].node_stats]
+        nodes = [node for index in members for node in nodes_of[index]]
         said = Counter(
             re.match(r"/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?", match[1])[0]  # type: ignore[index]
             for node in nodes
