@@ -192,7 +192,7 @@ def test_other_tasks_are_advised_only_to_a_task_of_a_job(kinds: tuple[str, ...])
 
 @pytest.mark.parametrize(("launch_ns", "few"), [(5_000, False), (300_000, True)])
 def test_long_launches_are_not_told_to_be_fewer(launch_ns: int, *, few: bool) -> None:
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for at in range(0, 10 * launch_ns, launch_ns):
         rows.append(("host", "cudaLaunchKernel", at, launch_ns - 100, "python", "CPU:0", None))
         rows.append(("kernel", "Add", at + launch_ns - 90, 50, "stream:1", "GPU:0", at + launch_ns - 100))
