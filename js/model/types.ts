@@ -72,7 +72,7 @@ export interface Drawn {
   /** Nanoseconds from its start until its data moves; null or missing when that is `wait`. */
   turn?: Uint32Array | Float64Array | null;
   names: Strings;
-  /** Range at which the view opens (ns), where most of the whole is empty; else null or missing. */
+  /** Range at which the view opens (ns), if most of the whole is empty or start-up; else null or missing. */
   opens?: [number, number] | null | undefined;
   /** What was changed and what that brings if the times are predicted; else missing or empty. */
   predicted?: string;

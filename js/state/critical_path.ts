@@ -14,9 +14,14 @@ export function whyNoPath({ details, remote, detailsError, run }: Store): string
   return details ? "Nothing here belongs to a step" : (detailsError ?? "Loading the rest …");
 }
 
-/** Light up the critical path, or no longer; what else is searched for stays. */
+/** Light up the critical path and list it, or no longer; what else is searched for stays. */
 export function toggleCritical(store: Store): void {
   if (whyNoPath(store)) return;
   const text = store.searchText.replace(QUERY, "").trim();
+  if (!isCritical(store)) {
+    store.select(null);
+    // Tabs list it.
+    store.setPanel({ panelOpen: store.panelOpen || !store.host.link });
+  }
   store.setSearch(isCritical(store) ? text : `${QUERY} ${text}`.trim());
 }

@@ -20,10 +20,28 @@ export function loadRest(store: Store, outline: Outline | null, navigation: Navi
 function loadDetails(store: Store, bytes: Promise<Uint8Array>): void {
   bytes
     .then((details) => readDetails(details, store.drawn))
-    .then((details) => store.signal.aborted || store.setDetails(details))
+    .then((details) => {
+      if (store.signal.aborted) return;
+      store.setDetails(details);
+      showLateTask(store);
+    })
     .catch((error: unknown) => {
       store.failDetails(`The details cannot be shown: ${message(error)}`);
     });
+}
+
+/** Scroll to the lanes of the task that the headline names, unless the user has begun to look elsewhere. */
+function showLateTask(store: Store): void {
+  const task = store.details?.overview?.task;
+  const { drawn, scroll, height, selection, hover, lanes } = store;
+  if (!task || scroll || selection || hover !== null || lanes.pinned.length) return;
+  const isOf = (lane: number) => drawn.lanes[lane].task === task;
+  const own = store.arrangement.items.filter((item) =>
+    item.type === "lane" ? isOf(item.lane) : item.type === "group" && item.lanes.every(isOf),
+  );
+  if (!own.length) return;
+  const last = own[own.length - 1];
+  store.scrollTo(Math.min(own[0].y, last.y + last.height - height));
 }
 
 /** The outline serves, as that of a larger trace would, until everything is here. */

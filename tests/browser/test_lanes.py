@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.clicked import hide
 from tests.browser.timeline import OpenExported, Timeline, choose
@@ -60,6 +60,28 @@ def expect_labels(timeline: Timeline, fits: Callable[[list[str]], bool]) -> None
             return
         timeline.page.wait_for_timeout(100)
     raise AssertionError(f"beside the lanes is written {labels(timeline)}")
+
+
+def late_worker() -> Trace:
+    """A step of twelve workers, of which the ninth works ten times as long."""
+    columns = {
+        "start_ns": [0] * 12,
+        "duration_ns": [900_000 if worker == 8 else 90_000 for worker in range(12)],
+        "kind": ["op"] * 12,
+        "step": [0] * 12,
+        "lane": ["ops"] * 12,
+        "task": [f"/job:worker/replica:0/task:{worker}" for worker in range(12)],
+    }
+    return Trace(events.build(columns))
+
+
+def test_the_late_task_is_in_sight(exported: OpenExported, page: Page, tmp_path: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 400})
+    trace = late_worker()
+    assert "Worker 8" in trace.overview["headline"]
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
+    expect(lane_group(timeline, "worker 8")).to_be_in_viewport()
+    expect(lane_group(timeline, "worker 0")).not_to_be_in_viewport()
 
 
 def lane_group(timeline: Timeline, name: str) -> Locator:

@@ -97,6 +97,26 @@ def test_a_mostly_empty_timeline_opens_at_its_activity(exported: OpenExported, t
     expect_times(timeline, "\u2212460 ms", "+46.46 s")
 
 
+def after_compiling() -> Trace:
+    """Three steps after one that compiles, which takes ten times as long."""
+    ms = [(0, 1000), (1000, 100), (1100, 100), (1200, 100)]
+    columns = {
+        "start_ns": [1_700_000_000_000_000_000 + start * 1_000_000 for start, _ in ms],
+        "duration_ns": [length * 1_000_000 for _, length in ms],
+        "step": range(len(ms)),
+        "kind": ["op"] * len(ms),
+    }
+    return Trace(events.build(columns))
+
+
+def test_a_timeline_opens_at_its_typical_steps(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = exported(after_compiling().to_html(tmp_path / "page.html")).wait()
+    expect_times(timeline, "+983.0 ms", "+1.3130 s")
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("0")
+    expect_times(timeline, "\u221213 ms", "+1.313 s")
+
+
 def test_a_view_counts_before_the_activity(exported: OpenExported, tmp_path: Path) -> None:
     trace = mostly_empty()
     start = int(trace.events["start_ns"].iloc[0])

@@ -56,6 +56,7 @@ def test_the_path_is_lit_and_listed(exported: OpenExported, tmp_path: Path) -> N
     expect(timeline.details.get_by_role("region", name="Critical path")).to_have_count(0)
     button.click()
     expect(button).to_have_attribute("aria-pressed", "true")
+    expect(timeline.title).to_have_text("Critical path")
     expect(timeline.search_box).to_have_value("is:critical")
     # next, a, b and b's kernel.
     expect(timeline.status.first.or_(timeline.host.locator(".search output")).last).to_have_text("4")
@@ -68,6 +69,19 @@ def test_the_path_is_lit_and_listed(exported: OpenExported, tmp_path: Path) -> N
     button.click()
     expect(button).to_have_attribute("aria-pressed", "false")
     expect(timeline.search_box).to_have_value("")
+    expect(timeline.title).to_have_text("Whole run")
+
+
+def test_the_path_takes_the_place_of_an_event(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path)
+    timeline.find("name:idle")
+    timeline.details.get_by_role("button", name="Close the details").click()
+    timeline.lanes.press("c")
+    expect(timeline.title).to_have_text("Critical path")
+    timeline.lanes.press("c")
+    timeline.find("name:idle")
+    timeline.lanes.press("c")
+    expect(timeline.title).to_have_text("Critical path")
 
 
 @pytest.mark.thorough
@@ -150,8 +164,7 @@ def test_causes_are_not_cut_in_narrow_details(exported: OpenExported, tmp_path: 
 def test_without_steps_there_is_no_path(exported: OpenExported, tmp_path: Path) -> None:
     trace = built([op("a", 0, 10 * US, step=-1), op("b", 20 * US, 10 * US, step=-1)])
     timeline = opened(exported, tmp_path, trace)
-    expect(toggle(timeline)).to_have_attribute("title", "Nothing here belongs to a step")
-    expect(toggle(timeline)).to_be_disabled()
+    expect(toggle(timeline)).to_have_count(0)
     timeline.lanes.focus()
     timeline.page.keyboard.press("c")
     expect(timeline.search_box).to_have_value("")

@@ -393,3 +393,37 @@ def test_a_mostly_empty_timeline_opens_at_its_busiest_part(
     else:
         ranges = [[group[0][0], max(end for _, end in group)] for group in groups if busy(group) == most]
         assert found in [one if one[0] < one[1] else None for one in ranges]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "opens"),
+    [
+        ([900, 100, 100, 100], [900, 1200]),
+        ([900, 700, 100, 100, 100], [1600, 1900]),
+        ([900, 100], [900, 1000]),
+        # A slow step among others is in the picture, and so is evaluation.
+        ([100, 900, 100], None),
+        ([100, 100, 900], None),
+        ([200, 100, 100, 100], None),
+        ([900], None),
+    ],
+)
+def test_a_timeline_opens_after_steps_that_compile(lengths: list[int], opens: list[int] | None) -> None:
+    starts = np.cumsum([0, *lengths[:-1]])
+    columns = {
+        "start_ns": starts,
+        "duration_ns": lengths,
+        "step": range(len(lengths)),
+        "kind": ["op"] * len(lengths),
+    }
+    assert read_drawn(drawn(Trace(events.build(columns))))[0]["opens"] == opens
+
+
+def test_a_timeline_opens_after_a_long_start() -> None:
+    columns = {
+        "start_ns": [0, 700, 800],
+        "duration_ns": [700, 100, 90],
+        "step": [-1, 0, 1],
+        "kind": ["op"] * 3,
+    }
+    assert read_drawn(drawn(Trace(events.build(columns))))[0]["opens"] == [700, 890]

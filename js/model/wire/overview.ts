@@ -63,4 +63,8 @@ export interface FindingsBlock {
 }
 
 /** The panel next to the timeline, for a whole run. */
-export type Overview = OverviewCard & { findings: FindingsBlock };
+export type Overview = OverviewCard & {
+  findings: FindingsBlock;
+  /** The one of several tasks that the first problem names; else empty or missing. */
+  task?: string;
+};

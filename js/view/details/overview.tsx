@@ -6,7 +6,6 @@ import { formatCount, formatDuration, formatNumber, unbroken } from "../../model
 import { eventsShown, stepName } from "../../model/lanes/step_bars";
 import type { RangeStatistics } from "../../model/search/range_statistics";
 import { shownAnnotations } from "../../state/annotations";
-import { isCritical } from "../../state/critical_path";
 import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
 import { OverviewLines, StepBars, StepCard } from "../../ui/overview_card";
@@ -34,14 +33,12 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
   const overview = store.details?.overview;
   const isWhole = store.step === null && !store.aligned;
   const card = isWhole ? overview : null;
-  const waits = <WaitingSummary store={store} actions={actions} {...whole} />;
   // Tabs have the rest, of all steps.
   if (isWhole && hasTabs(store.host))
     return (
       <>
         <PanelHeader store={store} title="Whole run" />
         <AllAnnotations store={store} actions={actions} />
-        {isCritical(store) && waits}
         <Notes store={store} />
       </>
     );
@@ -98,7 +95,6 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       {overview && !isWhole && (
         <FindingList store={store} actions={actions} block={overview.findings} scope=" of the whole run" />
       )}
-      {isCritical(store) && waits}
       {isSummed && (
         <>
           <h3>Top ops by busy time</h3>
@@ -110,7 +106,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
           Host calls are nested, so they are excluded here. Drag to select a range and include them.
         </p>
       )}
-      {!isCritical(store) && waits}
+      <WaitingSummary store={store} actions={actions} {...whole} />
       <Notes store={store} />
     </>
   );

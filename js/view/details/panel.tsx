@@ -15,6 +15,7 @@ import { MatchDetails } from "./matches";
 import { MemoryDetails } from "./memory";
 import { Overview } from "./overview";
 import { RangeDetails, SeveralDetails } from "./range";
+import { PathDetails } from "./waiting";
 
 export function DetailsPanel({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["selection", "annotations", "details", "panel", "paint", "layout", "search"]);
@@ -46,6 +47,8 @@ export function DetailsPanel({ store, actions }: { store: Store; actions: Action
         <RangeDetails store={store} actions={actions} range={range} />
       ) : store.moment ? (
         <MemoryDetails store={store} actions={actions} {...store.moment} />
+      ) : isCritical(store) && !store.aligned ? (
+        <PathDetails store={store} actions={actions} />
       ) : store.matches && !isCritical(store) ? (
         <MatchDetails store={store} actions={actions} matches={store.matches} />
       ) : (

@@ -1,11 +1,25 @@
-/** Sums of a step's waits and of devices' idle times by cause; each links to the longest of its pieces. */
+/** The critical path by activity, and sums of a step's waits and of devices' idle times by cause; each links to the longest of its pieces. */
 
 import type { Actions } from "../../input/actions";
 import { formatDuration, formatPercent } from "../../model/format/units";
 import { type Pieces, type Sum, sums } from "../../model/wire/waiting";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
+import { PanelHeader } from "./header";
 import { EventLink } from "./lists";
+
+const PATH = "Critical path";
+const NO_LANES: readonly number[] = [];
+
+/** In place of the overview while the critical path is lit. */
+export function PathDetails({ store, actions }: { store: Store; actions: Actions }) {
+  return (
+    <>
+      <PanelHeader store={store} title={PATH} />
+      <WaitingSummary store={store} actions={actions} {...store.whole} lanes={NO_LANES} />
+    </>
+  );
+}
 
 interface WaitsProps {
   store: Store;
@@ -33,7 +47,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
     <>
       {path && isCritical(store) && (
         <Table
-          title="Critical path"
+          title={PATH}
           pieces={path}
           rows={sums(path, start, end)}
           choose={(at) => {
@@ -75,7 +89,7 @@ function Table({
   const whole = rows.reduce((sum, row) => sum + row.total, 0);
   return (
     <section aria-label={title}>
-      <h3>{title}</h3>
+      <h3>{title === PATH ? "Time by activity" : title}</h3>
       <table class="causes" aria-label={title}>
         <tbody>
           {rows.map(({ kind, total, longest }) => (

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
+from tfvis_nb.analysis.findings.finding import PROBLEM
 from tfvis_nb.analysis.programs.operand_links import operand_links
 from tfvis_nb.core.data_types import dtype_names
 from tfvis_nb.core.prediction import moved
@@ -121,7 +122,15 @@ def details(
 
 def _overview(trace: Trace) -> dict[str, Any]:
     """Return the overview and the findings for the details panel."""
-    return card(trace) | {"findings": findings_block(trace)}
+    return card(trace) | {"findings": findings_block(trace), "task": _late_task(trace)}
+
+
+def _late_task(trace: Trace) -> str:
+    """Return the task that the first finding names, if it is a problem of one of several tasks; else ""."""
+    found = trace.findings
+    if not len(found) or found["level"].iloc[0] != PROBLEM or trace.events["task"].nunique() < 2:
+        return ""
+    return str(found["figures"].iloc[0].get("task", ""))
 
 
 def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | None = None) -> WireColumn:

@@ -5,6 +5,7 @@ trace. The column ``lane`` has the lane of each event, in the order of ``trace.e
 ordered by lane, where neighbours are similar and compress to half the size of the order by time.
 """
 
+from itertools import dropwhile
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ MOST_LANES = 2**16
 
 _LONG_PAUSE, _MOST_EMPTY = 0.1, 0.75
 """Shares of the whole time; see `opening`."""
+
+_ATYPICAL, _MOST_SHOWN = 3, 2 / 3
+"""A multiple of the median step, and a share of the whole time; see `typical_steps`."""
 
 _DRAWN = ["step", "device", "lane", "kind", "name", "op", "start_ns", "duration_ns"]
 
@@ -73,7 +77,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         "count": len(events),
         "origin_ns": str(origin),
         "span_ns": int((start + duration).max()) if len(events) else 0,
-        "opens": opening(start, duration),
+        "opens": opening(start, duration) or typical_steps(steps, start, duration),
         "lanes": described.assign(first=times.first, unit=times.unit).to_dict("records"),
         "steps": steps,
         "notes": trace.notes,
@@ -108,6 +112,21 @@ def opening(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
     here = np.flatnonzero(part == np.lexsort((np.bincount(part), time))[-1])
     first, last = int(start[here[0]]), int(reached[here[-1]])
     return [first, last] if last > first else None
+
+
+def typical_steps(steps: list[dict[str, Any]], start: np.ndarray, duration: np.ndarray) -> list[int] | None:
+    """Return the range of steps, if the rest takes over a third of the time; else None.
+
+    Leading steps that take over three times the median compile or warm up, so they belong to the rest.
+    """
+    known = sorted((each["start"], each["end"]) for each in steps if each["step"] != NO_STEP)
+    if len(known) < 2:
+        return None
+    median = sorted(end - first for first, end in known)[(len(known) - 1) // 2]
+    later = list(dropwhile(lambda span: span[1] - span[0] > _ATYPICAL * median, known))
+    first, last = later[0][0], max(end for _, end in later)
+    whole = int((start + duration).max() - start.min())
+    return [first, last] if 0 < last - first <= _MOST_SHOWN * whole else None
 
 
 def origin_ns(events: pd.DataFrame) -> int:
