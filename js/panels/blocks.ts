@@ -124,12 +124,6 @@ export interface WhatIfBlock {
   now: Outcome;
 }
 
-/** The text of a tab whose blocks have nothing to show. */
-export interface NothingBlock {
-  kind: "nothing";
-  text: string;
-}
-
 export type Block =
   | TableBlock
   | StagesBlock
@@ -137,10 +131,14 @@ export type Block =
   | ChartBlock
   | FindingsBlock
   | OverviewBlock
-  | WhatIfBlock
-  | NothingBlock;
+  | WhatIfBlock;
 
-export interface TabContents {
+/** A tab has one part or several, of which one is shown. */
+export interface PartName {
+  tab: string;
   title: string;
+}
+
+export interface Part extends PartName {
   blocks: Block[];
 }

@@ -1,22 +1,26 @@
-/** The tabs of an exported page that are written in it, without charts. */
+/** The tabs of an exported page that are written in it. */
 
 import { embedded, unpacked } from "../host/embedded";
-import type { TabContents } from "./blocks";
+import type { Part } from "./blocks";
 import { mountPanels, mountProblem } from "./mount";
+
+/** What display/pages has packed; `bokeh` is the version that charts need, empty without charts. */
+interface Packed {
+  bokeh: string;
+  tabs: Part[];
+}
 
 /** Mount the tabs that the page has; `link` is their link with the rest of it. */
 export async function mountEmbedded(pane: HTMLElement, link: string, signal: AbortSignal): Promise<void> {
   try {
-    const tabs = JSON.parse(await unpacked(await embedded("tfvis-tabs"))) as TabContents[];
+    const { bokeh, tabs } = JSON.parse(await unpacked(await embedded("tfvis-tabs"))) as Packed;
     const host = {
-      titles: tabs.map(({ title }) => title),
+      parts: tabs,
       link,
-      bokehVersion: "",
-      tab: (index: number) => tabs[index],
+      bokehVersion: bokeh,
+      part: (name: string) => tabs.find(({ title }) => title === name) ?? null,
       watch: () => {},
-      bokeh: async (): Promise<never> => {
-        throw new Error("this page has no charts");
-      },
+      bokeh: () => embedded("tfvis-bokeh"),
     };
     mountPanels(pane, host, signal);
   } catch (error) {

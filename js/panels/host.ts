@@ -1,17 +1,17 @@
 /** The interface between the panels and whoever holds their contents: a kernel (kernel_host.ts) or an exported page. */
 
 import type { ChartHost } from "../charts/block";
-import type { Change, Outcome, TabContents } from "./blocks";
+import type { Change, Outcome, Part, PartName } from "./blocks";
 
 export interface PanelsHost extends ChartHost {
-  /** Titles of the tabs, in their order. */
-  readonly titles: readonly string[];
+  /** The parts of the tabs, in their order. */
+  readonly parts: readonly PartName[];
   /**
-   * Contents of a tab, the same object until they change; null while they are computed. Throws with a readable
-   * message if that failed.
+   * Contents of the part of a title, the same object until they change; null while they are computed. Throws with
+   * a readable message if that failed.
    */
-  tab(index: number): TabContents | null;
-  /** The title of the tab that is in front, kept for the next run of the cell. */
+  part(title: string): Part | null;
+  /** The title of the part that is in front, kept for the next run of the cell. */
   chosen?: string;
   /** Call `changed` whenever there is more to show. */
   watch(changed: () => void, signal: AbortSignal): void;

@@ -4,14 +4,14 @@ import type { AnyModel } from "@anywidget/types";
 import { ViewTraits } from "../host/anywidget";
 import { joinLink } from "../host/channel";
 import { requestBokeh, requestKernel } from "../host/kernel_messages";
-import type { Change, Outcome, TabContents } from "./blocks";
+import type { Change, Outcome, Part, PartName } from "./blocks";
 import type { PanelsHost } from "./host";
 
 /** A timeline that cannot be shown sends no message. */
 const LATEST_START_MS = 20_000;
 
 export class KernelTabsHost implements PanelsHost {
-  readonly #read = new Map<number, { text: string; contents: TabContents }>();
+  readonly #read = new Map<string, { text: string; contents: Part }>();
   readonly #traits: ViewTraits;
 
   constructor(
@@ -37,8 +37,13 @@ export class KernelTabsHost implements PanelsHost {
     this.signal.addEventListener("abort", () => clearTimeout(timer));
   }
 
-  get titles(): readonly string[] {
-    return this.model.get("_titles");
+  get parts(): readonly PartName[] {
+    return this.#named.map(([tab, title]) => ({ tab, title }));
+  }
+
+  /** The title of the tab, the title and the trait of each part. */
+  get #named(): [string, string, string][] {
+    return this.model.get("_tabs");
   }
 
   get link(): string {
@@ -65,15 +70,16 @@ export class KernelTabsHost implements PanelsHost {
     return this.model.get("_bokeh");
   }
 
-  tab(index: number): TabContents | null {
-    const error: string | undefined = (this.model.get("_errors") as Record<string, string>)[index];
+  part(name: string): Part | null {
+    const error: string | undefined = (this.model.get("_errors") as Record<string, string>)[name];
     if (error) throw new Error(error);
-    const text: string = this.model.get(`_tab_${index}`);
+    const [, , trait] = this.#named.find(([, title]) => title === name)!;
+    const text: string = this.model.get(trait);
     if (!text) return null;
-    const read = this.#read.get(index);
+    const read = this.#read.get(name);
     if (read?.text === text) return read.contents;
-    const contents = JSON.parse(text) as TabContents;
-    this.#read.set(index, { text, contents });
+    const contents = JSON.parse(text) as Part;
+    this.#read.set(name, { text, contents });
     return contents;
   }
 

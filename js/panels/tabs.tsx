@@ -6,7 +6,7 @@ import type { LinkMessage } from "../host/channel";
 import { NO_STEP } from "../model/types";
 import { Message } from "../ui/message";
 import { OverviewLines, StepCard } from "../ui/overview_card";
-import type { Block, TabContents } from "./blocks";
+import type { Block, Part, PartName } from "./blocks";
 import { Findings } from "./findings";
 import { Flame } from "./flame/flame";
 import type { PanelsHost } from "./host";
@@ -43,73 +43,114 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
 
 export function Panels({ host, publish, signal, shown }: PanelsProps) {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
-  const [chosen, setChosen] = useState(Math.max(host.titles.indexOf(host.chosen ?? ""), 0));
-  const [visited, setVisited] = useState<ReadonlySet<number>>(new Set([chosen]));
+  const [chosen, setChosen] = useState(host.chosen || "");
+  // The part of each tab that was shown last.
+  const [last, setLast] = useState<Readonly<Record<string, string>>>({});
+  const [visited, setVisited] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
     host.watch(() => redraw(undefined), signal);
     // What came before this was watched is drawn now: effects run after the first paint.
     redraw(undefined);
   }, []);
-  const choose = (index: number) => {
-    setChosen(index);
-    host.chosen = host.titles[index];
-    setVisited(new Set([...visited, index]));
+  const { parts } = host;
+  const front = parts.find(({ title }) => title === chosen) ?? parts[0];
+  const tabs = [...new Set(parts.map(({ tab }) => tab))];
+  const choose = ({ tab, title }: PartName) => {
+    setChosen(title);
+    host.chosen = title;
+    setLast({ ...last, [front.tab]: front.title, [tab]: title });
+    setVisited(new Set([...visited, front.title, title]));
+  };
+  const chooseTab = (name: string) => {
+    const own = parts.filter(({ tab }) => tab === name);
+    choose(own.find(({ title }) => title === last[name]) ?? own[0]);
   };
   const move = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
-    const next = step(chosen, host.titles.length);
-    choose(next);
+    const next = step(tabs.indexOf(front.tab), tabs.length);
+    chooseTab(tabs[next]);
     (event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=tab]")[next].focus();
   };
   return (
     <>
       <div class="tab-bar" role="tablist" aria-label="Analyses" onKeyDown={move}>
-        {host.titles.map((title, index) => (
+        {tabs.map((tab, index) => (
           <button
-            key={title}
+            key={tab}
             type="button"
             role="tab"
             id={`tab-${index}`}
             aria-controls={`panel-${index}`}
-            aria-selected={index === chosen}
-            tabIndex={index === chosen ? 0 : -1}
+            aria-selected={tab === front.tab}
+            tabIndex={tab === front.tab ? 0 : -1}
             onClick={({ currentTarget }) => {
-              choose(index);
+              chooseTab(tab);
               currentTarget.scrollIntoView({ block: "nearest", inline: "nearest" });
             }}
           >
-            {title}
+            {tab}
           </button>
         ))}
       </div>
       <p class="all-steps" role="status">
         {scopeText(shown)}
       </p>
-      {host.titles.map((title, index) => (
-        <div
-          key={title}
-          role="tabpanel"
-          id={`panel-${index}`}
-          aria-labelledby={`tab-${index}`}
-          hidden={index !== chosen}
-          class="tab-panel"
-        >
-          <h2 class="visually-hidden">{title}</h2>
-          {visited.has(index) && (
-            <Tab
-              {...{ host, title, index, publish }}
-              step={shown.step}
-              inRange={shown.inRange}
-              events={shown.events}
-              isShown={index === chosen}
-            />
-          )}
-        </div>
-      ))}
+      {tabs.map((tab, index) => {
+        const own = parts.filter((part) => part.tab === tab);
+        return (
+          <div
+            key={tab}
+            role="tabpanel"
+            id={`panel-${index}`}
+            aria-labelledby={`tab-${index}`}
+            hidden={tab !== front.tab}
+            class="tab-panel"
+          >
+            {own.length > 1 && <Choice parts={own} front={front} choose={choose} />}
+            {own.map((part) => (
+              <div key={part.title} class="part" hidden={part.title !== front.title}>
+                <h2 class="visually-hidden">{part.title}</h2>
+                {(visited.has(part.title) || part === front) && (
+                  <Tab
+                    {...{ host, title: part.title, publish }}
+                    step={shown.step}
+                    inRange={shown.inRange}
+                    events={shown.events}
+                    isShown={part === front}
+                  />
+                )}
+              </div>
+            ))}
+          </div>
+        );
+      })}
     </>
+  );
+}
+
+interface ChoiceProps {
+  parts: readonly PartName[];
+  front: PartName;
+  choose: (part: PartName) => void;
+}
+
+function Choice({ parts, front, choose }: ChoiceProps) {
+  return (
+    <div class="segmented" role="group" aria-label={`Parts of ${parts[0].tab}`}>
+      {parts.map((part) => (
+        <button
+          key={part.title}
+          type="button"
+          aria-pressed={part.title === front.title}
+          onClick={() => choose(part)}
+        >
+          {part.title}
+        </button>
+      ))}
+    </div>
   );
 }
 
@@ -127,7 +168,6 @@ function scopeText({ step, isRange, inRange }: Shown): string {
 interface TabProps {
   host: PanelsHost;
   title: string;
-  index: number;
   isShown: boolean;
   /** The number of the step shown alone. */
   step: number | null;
@@ -137,8 +177,8 @@ interface TabProps {
   publish: (told: LinkMessage) => void;
 }
 
-function Tab({ host, title, index, isShown, step, inRange, events, publish }: TabProps) {
-  const [contents, error] = contentsOf(host, index);
+function Tab({ host, title, isShown, step, inRange, events, publish }: TabProps) {
+  const [contents, error] = contentsOf(host, title);
   if (error) return <Message title={`${title} cannot be computed`} text={error} />;
   if (!contents) return <Message title={`Computing: ${title} …`} progress={{ done: 0, total: 0 }} />;
   return (
@@ -150,15 +190,15 @@ function Tab({ host, title, index, isShown, step, inRange, events, publish }: Ta
   );
 }
 
-function contentsOf(host: PanelsHost, index: number): [TabContents | null, string] {
+function contentsOf(host: PanelsHost, title: string): [Part | null, string] {
   try {
-    return [host.tab(index), ""];
+    return [host.part(title), ""];
   } catch (error) {
     return [null, error instanceof Error ? error.message : String(error)];
   }
 }
 
-interface BlockProps extends Omit<TabProps, "title" | "index"> {
+interface BlockProps extends Omit<TabProps, "title"> {
   block: Block;
 }
 
@@ -173,12 +213,6 @@ function OneBlock({ host, block, isShown, step, inRange, events, publish }: Bloc
     return <WhatIf block={block} host={host} />;
   }
   if (block.kind === "stages") return <Stages {...{ block, publish }} />;
-  if (block.kind === "nothing")
-    return (
-      <section class="block">
-        <p class="cannot-say">{block.text}</p>
-      </section>
-    );
   if (block.kind === "overview")
     return (
       <section class="block overview-block">

@@ -17,7 +17,7 @@ from tests.wire_reader import optional, read_container, texts
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import fused_instructions, hlo_ops, why_not
 from tfvis_nb.core.nested_columns import validate_nested
-from tfvis_nb.display.tabs import instructions
+from tfvis_nb.display.tabs import kernels
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.reading.concat import concatenate
@@ -163,7 +163,8 @@ def test_nothing_of_the_code_is_left_where_it_is_not_wanted() -> None:
     assert part.hlo_ops["category"].tolist() == fusion().hlo_ops["category"].tolist()
 
 
-def test_the_tab_of_ops_has_the_instructions(data: Path) -> None:
-    (block,) = instructions.blocks(real_trace(data / "cpu_jax.xplane.pb"))
+def test_the_kernels_have_the_instructions(data: Path) -> None:
+    (block, *_) = kernels.blocks(real_trace(data / "cpu_jax.xplane.pb"))
     assert block["rows"][0][:2] == ["ynn_fusion", "custom fusion"]
-    assert instructions.blocks(Trace(ran([0], [1]))) == []
+    titles = [block["title"] for block in kernels.blocks(Trace(ran([0], [1])))]
+    assert block["title"] not in titles

@@ -16,7 +16,7 @@ from tfvis_nb.analysis import hlo_ops, roofline, why_not
 from tfvis_nb.analysis.hardware.peak_rates import PER_CYCLE, peak_rate, type_of
 from tfvis_nb.analysis.hardware.roofline import BY
 from tfvis_nb.core.metadata import table_of
-from tfvis_nb.display.tabs import instructions
+from tfvis_nb.display.tabs import kernels
 
 TPU = "/device:TPU:0"
 
@@ -172,7 +172,7 @@ def test_an_op_on_a_thread_has_the_time_of_the_kernels_it_launched() -> None:
 
 def test_the_table_of_instructions_has_what_is_known(data: Path) -> None:
     def columns(trace: Trace) -> dict[str, list[object]]:
-        (block,) = instructions.blocks(trace)
+        (block, *_) = kernels.blocks(trace)
         names = [column["name"] for column in block["columns"]]
         return dict(zip(names, map(list, zip(*block["rows"], strict=True)), strict=True))
 

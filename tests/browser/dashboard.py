@@ -13,6 +13,11 @@ from tests.real_traces import DATA
 
 TRACE = DATA / "local_mlp_step1.pb"
 MEMORY = "Memory allocated"
+PARTS = {
+    **dict.fromkeys(("Breakdown", "Steps", "Gaps", "Critical path"), "Time"),
+    **dict.fromkeys(("Layers", "Kernels", "Flame graph", "Nodes", "Scopes", "Lines"), "Ops"),
+}
+"""The tab of each part of another name."""
 # What is copied is in a variable of the page, whatever the browser lets a page do with the clipboard.
 COPIES = """() => Object.defineProperty(navigator, "clipboard", {
     value: { writeText: async (text) => void (window.copied = text) } })"""
@@ -41,11 +46,18 @@ class Dashboard:
         return self
 
     def tab(self, name: str) -> Locator:
-        """Go to a tab; its contents, once they are there."""
-        self.panels.get_by_role("tab", name=name, exact=True).click()
-        panel = self.panels.get_by_role("tabpanel", name=name)
-        expect(panel.locator(".block").first).to_be_visible()
-        return panel
+        """Go to a tab or to a part of one; its contents, once they are there."""
+        of = PARTS.get(name, name)
+        self.panels.get_by_role("tab", name=of, exact=True).click()
+        panel = self.panels.get_by_role("tabpanel", name=of, exact=True)
+        expect(panel).to_be_visible()
+        choice = panel.get_by_role("group", name="Parts of").get_by_role("button", name=name, exact=True)
+        if choice.count():
+            choice.click()
+            expect(choice).to_have_attribute("aria-pressed", "true")
+        part = panel.locator(".part:not([hidden])")
+        expect(part.locator(".block").first).to_be_visible()
+        return part
 
     def chart(self, tab: str, title: str) -> Locator:
         """A chart of a tab, drawn."""

@@ -80,7 +80,7 @@ def test_the_frames_of_a_flame_graph_and_the_timeline_find_each_other(
     expect(panel.get_by_role("status")).to_contain_text("1 frame, ")
     panel.get_by_role("searchbox").fill("")
     # An event selected elsewhere has its frame marked, also among callers.
-    row = shown.table("Ops", "By kernel").locator("tbody tr").first
+    row = shown.table("Kernels", "By kernel").locator("tbody tr").first
     name = trace.events["name"][kernels(trace)["longest"].iloc[0]].rpartition("/")[2]
     row.get_by_role("button").first.click()
     shown.tab("Flame graph")

@@ -14,7 +14,7 @@ from tests.support.drawn_charts import drawn_sources
 from tests.support.texts import raises_id
 from tfvis_nb.display.charts.log_ticks import FLOP_RATES, decade_marks
 from tfvis_nb.display.charts.style import ROWS
-from tfvis_nb.display.tabs import ops
+from tfvis_nb.display.tabs import kernels
 
 
 def _glyphs(made: Any, kind: type) -> list[dict[str, Any]]:
@@ -73,7 +73,7 @@ def test_the_tab_of_ops_has_the_chart_where_rates_are_known_or_kernels_ran() -> 
     def reasons(name: str) -> list[str]:
         return [
             getattr(one["cannot_say"], "id", "")
-            for one in ops.blocks(real_trace(DATA / name))
+            for one in kernels.blocks(real_trace(DATA / name))
             if one["kind"] == "chart"
         ]
 
@@ -84,7 +84,7 @@ def test_the_tab_of_ops_has_the_chart_where_rates_are_known_or_kernels_ran() -> 
 
 def test_the_tab_of_ops_shows_which_kernels_use_tensor_cores() -> None:
     def shown(name: str) -> tuple[set[str], list[str]]:
-        blocks = ops.blocks(real_trace(DATA / name))
+        blocks = kernels.blocks(real_trace(DATA / name))
         (block,) = (one for one in blocks if one["title"] == "By kernel")
         names = [column["name"] for column in block["columns"]]
         return {row[names.index("tensor_cores")] for row in block["rows"]}, block["absent"]

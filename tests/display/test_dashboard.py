@@ -23,7 +23,7 @@ from tfvis_nb.display import bokehjs, tabs
 from tfvis_nb.display.dashboard import computed_tabs, tabs_widget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.page import PageTooLargeError
-from tfvis_nb.display.tabs import COMPARISON, tab_names
+from tfvis_nb.display.tabs import COMPARISON, parts
 from tfvis_nb.display.timeline import delivery
 from tfvis_nb.texts import Text
 
@@ -41,7 +41,12 @@ def computed(widget: PanelsWidget) -> list[dict[str, Any]]:
     assert widget._worker is not None
     widget._worker.join(60)
     state = widget.get_state()
-    return [json.loads(state[f"_tab_{place}"] or "null") for place in range(len(state["_titles"]))]
+    return [json.loads(state[trait] or "null") for _, _, trait in state["_tabs"]]
+
+
+def titles(trace: tv.Trace) -> list[str]:
+    """The titles of all parts of tabs."""
+    return [title for _, title in parts(trace)]
 
 
 def page_part(page: str, name: str) -> bytes:
@@ -62,7 +67,7 @@ def test_tabs_are_pushed_when_they_are_computed(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace)
     assert shown.panels.get_state()["_tab_0"] == ""
     contents = computed(shown.panels)
-    assert [each["title"] for each in contents] == tab_names()
+    assert [each["title"] for each in contents] == titles(trace)
     assert shown.panels.get_state()["_errors"] == {}
     shown.close()
 
@@ -78,7 +83,7 @@ def test_showing_it_begins_to_compute_though_no_view_asks(
     until = time.monotonic() + 20
     while not shown.panels.get_state()["_tab_0"] and time.monotonic() < until:
         time.sleep(0.02)
-    assert json.loads(shown.panels.get_state()["_tab_0"])["title"] == tab_names()[0]
+    assert json.loads(shown.panels.get_state()["_tab_0"])["title"] == titles(trace)[0]
     assert len(shown.timeline.get_state()["_details"]) > 0
     shown.close()
 
@@ -103,10 +108,10 @@ def test_showing_it_computes_the_first_tab_at_once_and_the_others_when_a_view_as
     assert worker is not None
     worker.join(0.2)
     assert worker.is_alive()
-    assert list(shown.panels._made) == tab_names()[:1]
+    assert list(shown.panels._made) == titles(trace)[:1]
     shown.panels._answer(None, {"kind": "start"}, [])
     worker.join(60)
-    assert list(shown.panels._made) == tab_names()
+    assert list(shown.panels._made) == titles(trace)
     shown.close()
 
 
@@ -149,7 +154,7 @@ def test_the_first_tab_comes_before_the_details(trace: tv.Trace, monkeypatch: py
     monkeypatch.setattr(delivery, "details", details)
     shown = tv.show_dashboard(trace)
     shown._repr_mimebundle_()
-    assert order == [tab_names()[0], "details"]
+    assert order == [titles(trace)[0], "details"]
     shown.close()
 
 
@@ -170,7 +175,7 @@ def test_closing_ends_waiting_for_a_view(trace: tv.Trace) -> None:
     shown.close()
     worker.join(20)
     assert not worker.is_alive()
-    assert len(shown.panels._made) < len(tab_names())
+    assert len(shown.panels._made) < len(titles(trace))
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -180,7 +185,7 @@ def test_a_tab_that_fails_says_so_and_the_others_are_there(
     compute = tabs.tab
 
     def breaking(trace_: tv.Trace, name: str, against: tv.Trace | None) -> dict[str, Any]:
-        if name == tab_names()[1]:
+        if name == "Breakdown":
             raise ZeroDivisionError("no ops today")
         return compute(trace_, name, against)
 
@@ -189,7 +194,7 @@ def test_a_tab_that_fails_says_so_and_the_others_are_there(
     contents = computed(shown.panels)
     assert [each is None for each in contents] == [place == 1 for place in range(len(contents))]
     errors = shown.panels.get_state()["_errors"]
-    assert errors == {"1": Text("failed_here", error="ZeroDivisionError")}
+    assert errors == {titles(trace)[1]: Text("failed_here", error="ZeroDivisionError")}
 
 
 def test_bokehjs_is_sent_when_asked_for(trace: tv.Trace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +225,7 @@ def test_the_page_holds_everything(trace: tv.Trace, tmp_path: Path) -> None:
     assert not re.search(r'(?:src|href)="http', page)
     packed = json.loads(gzip.decompress(page_part(page, "tabs")))
     assert packed["bokeh"] == bokehjs.version()
-    assert [each["title"] for each in packed["tabs"]] == tab_names()
+    assert [each["title"] for each in packed["tabs"]] == titles(trace)
     assert page_part(page, "bokeh") == bokehjs.compressed_code()
     options = json.loads(page.split('id="tfvis-options">')[1].split("<")[0])
     assert (options["group_by"], options["selection"]) == ("kind", {"events": [3]})
@@ -254,7 +259,8 @@ def test_options_are_the_timelines(trace: tv.Trace) -> None:
 
 def test_another_trace_has_a_tab(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace, against=DATA / "local_mlp_step1.pb")
-    assert shown.panels.get_state()["_titles"] == [*tab_names(), COMPARISON]
+    assert [title for _, title, _ in shown.panels.get_state()["_tabs"]] == ["Overview"]
+    assert shown.panels.titles() == [*titles(trace), COMPARISON]
     assert shown.panels.tabs()[-1]["title"] == COMPARISON
     shown.close()
 

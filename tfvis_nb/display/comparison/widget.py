@@ -65,7 +65,10 @@ class _Differences(PanelsWidget):
         super().__init__(sides[0].shown, link=link)
 
     def _names(self) -> list[str]:
-        return list(comparison_tabs.TABS)
+        return list(comparison_tabs.PARTS)
+
+    def _parts_there(self) -> list[tuple[str, str]]:
+        return comparison_tabs.parts(*self._sides)
 
     def _compute(self, title: str) -> dict[str, Any]:
         return comparison_tabs.tab(*self._sides, title)
@@ -169,7 +172,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
             return comparison_page(
                 [compress_gaps(side.shown) for side in sides],
                 shown,
-                [comparison_tabs.tab(*sides, name) for name in comparison_tabs.TABS],
+                [comparison_tabs.tab(*sides, name) for _, name in comparison_tabs.parts(*sides)],
                 title=title or "",
                 common=_common(sides, _headline(*sides)),
                 **limits,

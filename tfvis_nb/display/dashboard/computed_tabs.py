@@ -23,7 +23,10 @@ FIRST_S = 3.0
 
 
 class ComputedTabs(anywidget.AnyWidget):
-    """Tabs with `titles` whose contents are computed once the timeline of their `link` is drawn.
+    """Tabs whose contents are computed once the timeline of their `link` is drawn.
+
+    `names` are the titles of all parts that tabs may have. The first is there from the start; those of
+    `_parts_there` follow once it is computed.
 
     `height` is in CSS pixels, 160 to 4000; also an attribute that can be set later.
     """
@@ -33,7 +36,8 @@ class ComputedTabs(anywidget.AnyWidget):
         _esm = widget_bundle("tabs.js")
 
     height = timeline_options.Height(HEIGHT).tag(sync=True)
-    _titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    _tabs = traitlets.List().tag(sync=True)
+    """The title of the tab, the title and the trait of each part."""
     # `kept` for the next run of the cell.
     _chosen = traitlets.Unicode().tag(sync=True, kept=True)
     _link = traitlets.Unicode().tag(sync=True)
@@ -43,7 +47,7 @@ class ComputedTabs(anywidget.AnyWidget):
     finished: Callable[[], object] | None = None
     """Called on the computing thread when all tabs are computed; set by the container."""
 
-    def __init__(self, titles: list[str], *, link: str, height: int = HEIGHT) -> None:
+    def __init__(self, names: list[str], *, link: str, height: int = HEIGHT) -> None:
         # First the state for `close`, which is also called for a widget that could not be created.
         self._closing = threading.Event()
         self._wanted = threading.Event()
@@ -55,10 +59,13 @@ class ComputedTabs(anywidget.AnyWidget):
         self._computing = threading.Lock()
         self._worker: threading.Thread | None = None
         self._made: dict[str, dict[str, Any]] = {}
-        # One trait per tab, so that the others are not sent again.
-        texts = {_trait(index): traitlets.Unicode("").tag(sync=True) for index in range(len(titles))}
-        self.add_traits(**texts)
-        super().__init__(height=height, _titles=titles, _link=link, _bokeh=bokehjs.version())
+        self._tried: set[str] = set()
+        self._parts: list[tuple[str, str]] | None = None
+        # One trait per part, so that the others are not sent again.
+        self._trait_of = {name: f"_tab_{index}" for index, name in enumerate(names)}
+        self.add_traits(**{trait: traitlets.Unicode("").tag(sync=True) for trait in self._trait_of.values()})
+        first = [[names[0], names[0], self._trait_of[names[0]]]]
+        super().__init__(height=height, _tabs=first, _link=link, _bokeh=bokehjs.version())
         answer_on_own_thread(self.comm)
         self.on_msg(self._answer)
 
@@ -90,17 +97,24 @@ class ComputedTabs(anywidget.AnyWidget):
         timer.daemon = True
         timer.start()
 
+    def titles(self) -> list[str]:
+        """Return the titles of all parts."""
+        if self._parts is None:
+            with self._computing:
+                self._parts = self._parts_there()
+        return [title for _, title in self._parts]
+
     def tabs(self) -> list[dict[str, Any]]:
-        """Compute missing tabs, and return all."""
-        return [self.tab(title) for title in self._titles]
+        """Compute missing parts of tabs, and return all."""
+        return [self.tab(title) for title in self.titles()]
 
     @property
     def is_complete(self) -> bool:
         """Whether all tabs are computed."""
-        return len(self._made) == len(self._titles)
+        return self._parts is not None and len(self._made) == len(self._parts)
 
     def tab(self, title: str) -> dict[str, Any]:
-        """Return one tab, computed if it is missing."""
+        """Return one part of a tab, computed if it is missing."""
         # One at a time, because two threads would compute the same tables twice.
         with self._computing:
             if title not in self._made:
@@ -123,32 +137,42 @@ class ComputedTabs(anywidget.AnyWidget):
         return PATIENCE_S
 
     def _compute(self, title: str) -> dict[str, Any]:
-        """Return the content of a tab."""
+        """Return the content of a part of a tab."""
         raise NotImplementedError
 
-    def _push(self, index: int = 0) -> None:
-        """Compute the tabs one after the other, starting at `index`."""
-        if self._closing.is_set():
-            return
-        if index == len(self._titles):
-            if self.finished is not None and self.is_complete:
-                self.finished()
-            return
-        try:
-            self._show(index)
-        finally:
-            self._first_made.set()
-            # The other tabs do not need this one.
-            self._wanted.wait()
-            self._push(index + 1)
+    def _parts_there(self) -> list[tuple[str, str]]:
+        """Return the titles of tab and part for each part that there is."""
+        raise NotImplementedError
 
-    def _show(self, index: int) -> None:
-        """Compute and send one tab, or the reason why it cannot be computed."""
-        errors = {at: text for at, text in self._errors.items() if at != str(index)}
+    def _push(self) -> None:
+        """Compute the parts one after the other, the chosen one first."""
+        first, *_ = self._trait_of
+        self._show(first)
+        self._first_made.set()
+        if not self._closing.is_set():
+            self._name_parts()
+        self._wanted.wait()
+        while not self._closing.is_set():
+            missing = [title for title in self.titles() if title not in self._tried]
+            if not missing:
+                if self.finished is not None and self.is_complete:
+                    self.finished()
+                return
+            self._show(self._chosen if self._chosen in missing else missing[0])
+
+    def _name_parts(self) -> None:
+        """Send the titles of all parts."""
+        self.titles()
+        self._tabs = [[tab, title, self._trait_of[title]] for tab, title in self._parts or []]
+
+    def _show(self, title: str) -> None:
+        """Compute and send a part, or the reason why it cannot be computed."""
+        self._tried.add(title)
+        errors = {at: text for at, text in self._errors.items() if at != title}
         try:
-            self.set_trait(_trait(index), json.dumps(self.tab(self._titles[index]), allow_nan=False))
+            self.set_trait(self._trait_of[title], json.dumps(self.tab(title), allow_nan=False))
         except BaseException as error:  # noqa: BLE001 - the user waits in the browser
-            errors[str(index)] = refusal_of(error, f"the tab {self._titles[index]}").sentence
+            errors[title] = refusal_of(error, f"the tab {title}").sentence
         self._errors = errors
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
@@ -158,7 +182,3 @@ class ComputedTabs(anywidget.AnyWidget):
             self.start()
         elif kind == bokehjs.MESSAGE_KIND:
             bokehjs.answer(self, content)
-
-
-def _trait(index: int) -> str:
-    return f"_tab_{index}"

@@ -9,7 +9,7 @@ import traitlets
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.dashboard.computed_tabs import HEIGHT, PATIENCE_S, ComputedTabs
 from tfvis_nb.display.refusals import answer_message
-from tfvis_nb.display.tabs import tab, tab_names
+from tfvis_nb.display.tabs import COMPARISON, TABS, parts, tab
 from tfvis_nb.display.tabs.what_if import changed, outcome
 
 EVENTS_PER_S = 100_000
@@ -33,8 +33,11 @@ class PanelsWidget(ComputedTabs):
         super().__init__(self._names(), link=link, height=height)
 
     def _names(self) -> list[str]:
-        """Return the titles of the tabs."""
-        return tab_names(self._against)
+        """Return the titles of all parts that tabs may have."""
+        return [*(title for titles in TABS.values() for title in titles), COMPARISON]
+
+    def _parts_there(self) -> list[tuple[str, str]]:
+        return parts(self._trace, self._against)
 
     def _compute(self, title: str) -> dict[str, Any]:
         return tab(self._trace, title, self._against)

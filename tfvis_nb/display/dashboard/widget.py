@@ -17,7 +17,7 @@ from tfvis_nb.display.pages.dashboard import dashboard_page
 from tfvis_nb.display.pages.page import anonymized_options, with_lanes_of
 from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.stored_output import KeptPage
-from tfvis_nb.display.tabs import tab, tab_names
+from tfvis_nb.display.tabs import parts, tab
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.widget import TimelineWidget, as_trace
 
@@ -130,7 +130,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         if options.get("anonymize"):
             against = [] if self._against is None else [self._against]
             shown, *others = anonymized([self.timeline.shown, *against])
-            tabs = [tab(shown, name, *others) for name in tab_names(*others)]
+            tabs = [tab(shown, name, *others) for _, name in parts(shown, *others)]
             values = anonymized_options(now["options"])
             if view is not None:
                 values["view"] = with_lanes_of(now["options"]["view"], self.timeline.shown, shown)

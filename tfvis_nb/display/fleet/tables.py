@@ -233,7 +233,7 @@ BLOCKS: Mapping[str, Callable[[Cells], list[dict[str, Any]]]] = {
 def contents(title: str, cells: Cells, ops: Callable[[], pd.DataFrame], since: int) -> dict[str, Any]:
     """Return a tab; `since` is the index of the step since which `ops` are compared."""
     blocks = op_blocks(cells, ops(), cells.step(since)) if title == OPS else BLOCKS[title](cells)
-    return {"title": title, "blocks": blocks}
+    return {"tab": title, "title": title, "blocks": blocks}
 
 
 def _difference_column() -> TableColumn:

@@ -53,7 +53,10 @@ class FleetTables(ComputedTabs):
         with self._computing:
             self.column = column
             self._made.pop(tables.OPS, None)
-        self._show(tables.TABS.index(tables.OPS))
+        self._show(tables.OPS)
+
+    def _parts_there(self) -> list[tuple[str, str]]:
+        return [(title, title) for title in tables.TABS]
 
     def _compute(self, title: str) -> dict[str, Any]:
         return tables.contents(title, self._cells, self.ops, self.column)

@@ -13,7 +13,7 @@ from tfvis_nb.display.pages.dashboard import PANES
 from tfvis_nb.display.pages.page import packed_parts
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
-from tfvis_nb.display.tabs.comparison import TABS
+from tfvis_nb.display.tabs.comparison import PARTS
 from tfvis_nb.display.wire.code import without_code
 
 
@@ -37,8 +37,8 @@ def comparison_page(
     if not source:
         traces = [without_code(trace) for trace in traces]
         sides = [side | {"details": None} for side in sides]
-        tabs = [each for each in tabs if TABS[each["title"]] != "line"]
-    content = json.dumps(list(tabs), allow_nan=False)
+        tabs = [each for each in tabs if PARTS[each["title"]] != "line"]
+    content = json.dumps({"bokeh": "", "tabs": list(tabs)}, allow_nan=False)
     parts = {"tabs": gzip.compress(content.encode(), mtime=0)}
     for number, (trace, side) in enumerate(zip(traces, sides, strict=True)):
         size = sum(map(len, parts.values())) * 4 // 3

@@ -16,7 +16,7 @@ from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.annotations import drawn_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
-from tfvis_nb.display.tabs import TABS, tab, tab_names
+from tfvis_nb.display.tabs import COMPARISON, parts, tab
 from tfvis_nb.display.wire.code import without_code
 
 PANES = """\
@@ -42,7 +42,7 @@ def html_dashboard(trace: Trace, title: str | None = None, *, max_bytes: int | N
     shown = compress_gaps(trace)
     return dashboard_page(
         shown,
-        [tab(shown, name) for name in tab_names()],
+        [tab(shown, name) for _, name in parts(shown)],
         title=trace.title if title is None else title,
         options={
             **validate_options({}),
@@ -72,7 +72,7 @@ def dashboard_page(
     if not source:
         trace, details = without_code(trace), None
         # Many tabs contain lines of code; the comparison does not.
-        tabs = [tab(trace, each["title"]) if each["title"] in TABS else each for each in tabs]
+        tabs = [each if each["title"] == COMPARISON else tab(trace, each["title"]) for each in tabs]
     content = json.dumps({"bokeh": bokehjs.version(), "tabs": list(tabs)}, allow_nan=False)
     beside = {"tabs": gzip.compress(content.encode(), mtime=0), "bokeh": bokehjs.compressed_code()}
     size = sum(map(len, beside.values())) * 4 // 3

@@ -45,7 +45,7 @@ def fleet_page(
     title, of which the page has as many as fit, and without code unless `source`. PageTooLargeError is raised
     if the rest is larger than `max_bytes`.
     """
-    content = json.dumps(list(tabs), allow_nan=False)
+    content = json.dumps({"bokeh": "", "tabs": list(tabs)}, allow_nan=False)
     parts = {**parts, "tabs": gzip.compress(content.encode(), mtime=0)}
     size = _size(parts)
     if max_bytes is not None and size > max_bytes:

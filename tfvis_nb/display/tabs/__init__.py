@@ -5,63 +5,72 @@ it can draw. Tabs are computed one by one because each takes some time.
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfvis_nb.core.trace import Trace
 
-TABS: Mapping[str, str] = {
-    "Overview": "overview",
-    "Breakdown": "breakdown",
-    "Ops": "ops",
-    "Layers": "layers",
-    "Flame graph": "flame_graph",
-    "Input": "input",
-    "Transfers": "transfers",
-    "Memory": "memory",
-    "Critical path": "critical_path",
-    "Gaps": "gaps",
-    "Steps": "steps",
-    "What if": "what_if",
+TABS: Mapping[str, Sequence[str]] = {
+    "Overview": ["Overview"],
+    "Time": ["Breakdown", "Steps", "Gaps", "Critical path"],
+    "Ops": ["Ops", "Layers", "Kernels", "Flame graph"],
+    "Transfers": ["Transfers"],
+    "Memory": ["Memory"],
+    "Input": ["Input"],
+    "What if": ["What if"],
 }
-"""Title of each tab to the module with its ``blocks(trace)``, in order."""
+"""Title of each tab to the titles of its parts, in order.
 
-_NOTHING = {"no_transfers": "No transfers in this trace."}
-"""Reasons that mean that there is nothing, not that something is unknown."""
+The module of a part has its ``blocks(trace)``, and ``why_none(trace)``, the reason if a trace has none.
+"""
 
 COMPARISON = "Compare"
 """The tab of two traces."""
 
 
-def tab_names(against: Trace | None = None) -> list[str]:
-    """Return the titles of the tabs in order; the last one only if there is another trace."""
-    return [*TABS, *([] if against is None else [COMPARISON])]
+def parts(trace: Trace, against: Trace | None = None) -> list[tuple[str, str]]:
+    """Return the titles of tab and part for each part that the trace has; the last one with another trace."""
+    found = [(tab, part) for tab, titles in TABS.items() for part in titles if not why_none(trace, part)]
+    return [*found, *([] if against is None else [(COMPARISON, COMPARISON)])]
+
+
+def why_none(trace: Trace, name: str) -> str:
+    """Return why a trace has nothing in a part; empty if it has something, or if finding out fails."""
+    reason_of = getattr(_module(name), "why_none", None)
+    try:
+        reason: str = "" if reason_of is None else reason_of(trace)
+    except Exception:  # noqa: BLE001 - the part itself says what fails
+        return ""
+    return reason
 
 
 def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]:
-    """Compute the content of a tab: ``title``, and ``blocks`` of `tfvis_nb.display.tabs.blocks`.
+    """Compute the content of a part of a tab.
 
-    It contains only JSON values, without infinite or undefined numbers. `trace` is the one in the timeline:
-    times count from its first event.
+    It has ``tab``, ``title``, and ``blocks`` of `tfvis_nb.display.tabs.blocks`: only JSON values, and no
+    infinite or undefined numbers. `trace` is the one in the timeline: times count from its first event.
     """
     if name == COMPARISON and against is not None:
         from tfvis_nb.display.tabs import compare as comparison
 
-        return {"title": name, "blocks": comparison.blocks(trace, against)}
-    module = importlib.import_module(f"tfvis_nb.display.tabs.{TABS[name]}")
-    return {"title": name, "blocks": _without_repeats(module.blocks(trace))}
+        return {"tab": name, "title": name, "blocks": comparison.blocks(trace, against)}
+    blocks = _without_repeats(_module(name).blocks(trace))
+    (of,) = (title for title, titles in TABS.items() if name in titles)
+    return {"tab": of, "title": name, "blocks": blocks}
+
+
+def _module(name: str) -> Any:
+    if not any(name in titles for titles in TABS.values()):
+        raise KeyError(name)
+    return importlib.import_module(f"tfvis_nb.display.tabs.{name.lower().replace(' ', '_')}")
 
 
 def _without_repeats(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Show each reason once: with its titles, or alone if nothing else is shown."""
+    """Show each reason once, with its titles."""
     kept: dict[str, dict[str, Any]] = {}
     for index, block in enumerate(blocks):
         reason = block.get("cannot_say", "")
         first = kept.setdefault(str(reason) or str(index), block)
         if first is not block:
             first["title"] += f" · {block['title']}"
-    (first, *others) = kept.values()
-    reason = first.get("cannot_say", "")
-    if reason and not others:
-        return [{"kind": "nothing", "text": _NOTHING.get(reason.id, f"Not available: {reason}.")}]
     return list(kept.values())

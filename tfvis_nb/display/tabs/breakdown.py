@@ -21,6 +21,11 @@ _CHART = (
 )
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    return why_not(trace.breakdown)
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return charts of the breakdown and of utilisation, and the figures of both.
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tfvis_nb.display.shaping.side import Compared
 
-TABS = {
+PARTS = {
     "Activities": "",
     "Ops": "op",
     "Nodes": "name",
@@ -34,7 +34,7 @@ TABS = {
     "Layers": "layer",
     "Lines": "line",
 }
-"""Title of each tab to its comparison."""
+"""Title of each part of a tab to its comparison."""
 
 _HEADS = {"op": "Op", "name": "Node", "scope": "Scope", "layer": "Layer", "line": "Line"}
 _LIGHT = ("op", "name", "scope")
@@ -52,11 +52,22 @@ _SHOWN_FIRST = "Differences that are shown come first, the largest before the ot
 _STATUS, _P_VALUE = figures(compare.FIGURES, ("change", "Status", "text"), ("p_value", "p", "ratio"))
 
 
+def parts(a: Compared, b: Compared) -> list[tuple[str, str]]:
+    """Return the titles of tab and part for each comparison that the traces allow."""
+    sides = (a.trace, b.trace)
+    missing = set()
+    if not any((trace.layers["layer"] != "").any() for trace in sides):
+        missing.add("layer")
+    if any(why_not(trace.source_lines) for trace in sides):
+        missing.add("line")
+    return [("Ops" if by else name, name) for name, by in PARTS.items() if by not in missing]
+
+
 def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
-    """Compute the content of one of `TABS`, like `tfvis_nb.display.tabs.tab`."""
-    by = TABS[name]
+    """Compute the content of one of `PARTS`, like `tfvis_nb.display.tabs.tab`."""
+    by = PARTS[name]
     blocks = [_differences(a, b, by)] if by else [whole(a, b), _activities(a, b)]
-    return {"title": name, "blocks": blocks}
+    return {"tab": "Ops" if by else name, "title": name, "blocks": blocks}
 
 
 def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:

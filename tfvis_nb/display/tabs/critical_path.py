@@ -14,6 +14,11 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 _WHAT = TableColumn("category", "Activity", "text", "Cause of the wait; point at one for its definition.")
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    return why_not(trace.critical_path)
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return tables of path categories, their ops, the longest pieces, and ops with slack."""
     return [_lengths(trace), _ops(trace), _pieces(trace), _slack(trace)]

@@ -11,6 +11,7 @@ from tfvis_nb.analysis.steps.frames import Frames, frames
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import LONGEST_TEXT
+from tfvis_nb.texts import Text
 
 _MOST_FRAMES = 800
 """Smaller frames count as part of their parent."""
@@ -25,6 +26,13 @@ _DEFINITION = (
     " each op with its callers below it. Click a frame to enlarge it and to select its events;"
     " in large traces, the longest of them."
 )
+
+
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    every = np.arange(len(trace.events))
+    reasons = (why_no_frames(trace, by, side, every) for by in FRAMES for side in SIDES)
+    return "" if not all(reasons) else Text("no_events")
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:

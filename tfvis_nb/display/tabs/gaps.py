@@ -19,6 +19,11 @@ _CAUSE = TableColumn(
 )
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    return why_not(trace.idle_gaps)
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return tables of the causes of idle time, launch-bound stretches, and the longest gaps (wide)."""
     return [_causes(trace), _stretches(trace), _longest(trace)]

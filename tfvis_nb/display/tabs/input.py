@@ -32,6 +32,11 @@ _BUDGETS = (
 )
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    return why_not(trace.input_pipeline)
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return a picture of the stages, each below its consumer, and their tables."""
     found = trace.input_pipeline

@@ -10,11 +10,15 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    return why_not(trace.layers) or (NONE if (trace.layers["layer"] != "").any() else Text("no_scopes"))
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the table of layers."""
-    found = trace.layers
+    found, reason = trace.layers, why_none(trace)
     named = found["layer"] != ""
-    reason = why_not(found) or (NONE if named.any() else Text("no_scopes"))
     columns = figures(
         layers.FIGURES,
         ("layer", "Layer", "name"),

@@ -52,6 +52,14 @@ _ASKED = (
 )
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    peaks = memory_usage.memory_peaks(trace)
+    if why_not(trace.out_of_memory) and why_not(trace.program_memory):
+        return why_not(peaks)
+    return ""
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the curve, the peaks, the buffers alive at the peaks, and those of compiled programs."""
     return [

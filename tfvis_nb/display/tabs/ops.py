@@ -5,42 +5,30 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
-from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
 from tfvis_nb.analysis.steps import cpu_ops_between_kernels, distributions, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs import functions, instructions
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, key, table
+from tfvis_nb.display.tabs import functions
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
 _MOST_LISTED = 20_000
 """Histograms of a table list at most this many events; beyond that, each bin lists its longest ones."""
 
-_ROOFLINE = (
-    "Each point is an instruction of a compiled program or a node; its area is the self time. Lines are what"
-    " the device computes at most, at the left as much as its memory allows. Without lines the trace does not"
-    " have these rates: trace.charts.roofline(peak_flops=..., memory_bandwidth=...). Click a point to select"
-    " its events."
-)
-
-_KERNELS = (
-    "A click shows the longest run. trace.kernels also has registers, shared memory, grid and block. Limits"
-    " and waves need the model of the GPU, which only profiles have; operations need the shapes of tensors,"
-    " which RunMetadata and profiles recorded with shapes=True have."
-)
-
 _ACTIVITIES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    return "" if len(trace.events) else Text("no_events")
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return tables by op type, node, kernel, instruction and scope."""
+    """Return tables by op type, node and scope."""
     return [
         _statistics(trace, "op", "By op type"),
         _statistics(trace, "name", "By node"),
-        *_kernels(trace),
-        *instructions.blocks(trace),
-        *_roofline(trace),
         _scopes(trace),
         _on_cpu(trace),
         *functions.blocks(trace),
@@ -104,49 +92,6 @@ def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[dict[str, Any
         }
         for one, count in zip(found, counts, strict=True)
     ]
-
-
-def _kernels(trace: Trace) -> list[dict[str, Any]]:
-    """Return the table of kernels, if there are any."""
-    found = trace.kernels
-    if why_not(found):
-        return []
-    found = found.assign(tensor_cores=found["tensor_cores"].map({True: "yes", False: "no"}))
-    columns = figures(
-        KERNEL_FIGURES,
-        ("name", "Kernel", "name"),
-        ("op", "Op", "name"),
-        ("total_ns", "Total", "ns"),
-        ("share", "% of GPU time", "share"),
-        ("count", "Count", "count"),
-        ("mean_ns", "Mean", "ns"),
-        ("occupancy", "Occupancy", "share"),
-        ("limited_by", "Limited by", "text"),
-        ("waves", "Waves", "ratio"),
-        ("tensor_cores", "Tensor Cores", "text"),
-        ("flop_rate", "Operations a second", "operations/s"),
-    )
-    rows = found.head(MOST_ROWS)
-    return [
-        table(
-            "By kernel",
-            rows,
-            columns,
-            definition=_KERNELS,
-            zoom=ZoomTargets(trace).of_events(rows["longest"]),
-            light="op",
-            bar="total_ns",
-            colours=["device_compute"] * len(rows),
-            row_count=len(found),
-            order="longest",
-        )
-    ]
-
-
-def _roofline(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of the rates of ops, if they are known or the trace has kernels."""
-    block = chart(trace, "roofline", _ROOFLINE)
-    return [] if block["cannot_say"] and why_not(trace.kernels) else [block | {"wide": True}]
 
 
 def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:

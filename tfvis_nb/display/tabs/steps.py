@@ -9,6 +9,7 @@ from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import only_step
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
@@ -18,9 +19,16 @@ from tfvis_nb.texts import Text
 _CHART = "The duration of each step; the dashed line is the median."
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    if _several(trace):
+        return ""
+    return why_not(stragglers.late_tasks(trace)) if _meet(trace) else only_step(trace)
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the chart of steps, the figures of each step, and stragglers if there are several tasks."""
-    found = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)]
+    found = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)] if _several(trace) else []
     return [*found, _late_tasks(trace)] if _meet(trace) else found
 
 
@@ -84,6 +92,10 @@ def _against_median(trace: Trace) -> dict[str, Any]:
         row_count=len(found),
         order="longest",
     )
+
+
+def _several(trace: Trace) -> bool:
+    return int((trace.steps["step"] != NO_STEP).sum()) > 1
 
 
 def _meet(trace: Trace) -> bool:

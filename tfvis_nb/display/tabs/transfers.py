@@ -18,6 +18,11 @@ _ENDS = [
 ]
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    return why_not(transfer_matrix.transfer_matrix(trace))
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return charts of bandwidth and transfers, sums by source and destination, and the slowest transfers."""
     return [

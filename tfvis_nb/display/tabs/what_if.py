@@ -16,6 +16,7 @@ from tfvis_nb.analysis.prediction.what_if import requested
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.labels import printable, task_label
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.prediction import HIDDEN, ON_GPU, ON_TIME
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, TableColumn, table
@@ -60,14 +61,27 @@ _COSTS = [
 ]
 
 
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    try:
+        _check_size(trace)
+        _now(trace)
+    except ValueError as error:
+        return text_of(error)
+    return ""
+
+
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the control, and a table of the cost of each activity."""
     control = {"kind": "what_if", "title": "What if", "definition": _DEFINITION}
-    try:
-        now = _outcome(trace, _predicted(trace))
-    except ValueError as error:
-        return [control | {"cannot_say": text_of(error)}]
-    return [control | {"choices": _choices(trace), "now": now}, _costs(trace)]
+    if reason := why_none(trace):
+        return [control | {"cannot_say": reason}]
+    return [control | {"choices": _choices(trace), "now": _now(trace)}, _costs(trace)]
+
+
+@per_trace
+def _now(trace: Trace) -> dict[str, Any]:
+    return _outcome(trace, _predicted(trace))
 
 
 def outcome(trace: Trace, change: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,10 +100,14 @@ def changed(trace: Trace, change: Mapping[str, Any]) -> Predicted:
     return _predicted(trace, **{subject: name if subject == ON_TIME else {name: how}})
 
 
-def _predicted(trace: Trace, **changes: Any) -> Predicted:
+def _check_size(trace: Trace) -> None:
     events = len(trace.events)
     if events > MOST_EVENTS:
         raise ValueError(Text("too_large_to_predict", events=events, most=MOST_EVENTS))
+
+
+def _predicted(trace: Trace, **changes: Any) -> Predicted:
+    _check_size(trace)
     return trace.what_if(**changes)
 
 

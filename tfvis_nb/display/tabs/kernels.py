@@ -1,0 +1,121 @@
+"""Kernels of GPUs and instructions of compiled programs: times, and how close they come to the peak."""
+
+from typing import Any
+
+from tfvis_nb.analysis.hardware import roofline
+from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
+from tfvis_nb.analysis.programs import hlo_ops
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, table
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+
+_ROOFLINE = (
+    "Each point is an instruction of a compiled program or a node; its area is the self time. Lines are what"
+    " the device computes at most, at the left as much as its memory allows. Without lines the trace does not"
+    " have these rates: trace.charts.roofline(peak_flops=..., memory_bandwidth=...). Click a point to select"
+    " its events."
+)
+
+_KERNELS = (
+    "A click shows the longest run. trace.kernels also has registers, shared memory, grid and block. Limits"
+    " and waves need the model of the GPU, which only profiles have; operations need the shapes of tensors,"
+    " which RunMetadata and profiles recorded with shapes=True have."
+)
+
+_LIMITS = {"bound": ("bound", "Limited by", "text"), "efficiency": ("efficiency", "Efficiency", "share")}
+
+
+def why_none(trace: Trace) -> str:
+    """Return why there is nothing to show; empty if there is."""
+    if why_not(trace.hlo_ops) and why_not(trace.roofline):
+        return why_not(trace.kernels)
+    return ""
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return the tables of kernels and instructions, and the chart of their rates."""
+    return [*_kernels(trace), *_instructions(trace), *_roofline(trace)]
+
+
+def _kernels(trace: Trace) -> list[dict[str, Any]]:
+    """Return the table of kernels, if there are any."""
+    found = trace.kernels
+    if why_not(found):
+        return []
+    found = found.assign(tensor_cores=found["tensor_cores"].map({True: "yes", False: "no"}))
+    columns = figures(
+        KERNEL_FIGURES,
+        ("name", "Kernel", "name"),
+        ("op", "Op", "name"),
+        ("total_ns", "Total", "ns"),
+        ("share", "% of GPU time", "share"),
+        ("count", "Count", "count"),
+        ("mean_ns", "Mean", "ns"),
+        ("occupancy", "Occupancy", "share"),
+        ("limited_by", "Limited by", "text"),
+        ("waves", "Waves", "ratio"),
+        ("tensor_cores", "Tensor Cores", "text"),
+        ("flop_rate", "Operations a second", "operations/s"),
+    )
+    rows = found.head(MOST_ROWS)
+    return [
+        table(
+            "By kernel",
+            rows,
+            columns,
+            definition=_KERNELS,
+            zoom=ZoomTargets(trace).of_events(rows["longest"]),
+            light="op",
+            bar="total_ns",
+            colours=["device_compute"] * len(rows),
+            row_count=len(found),
+            order="longest",
+        )
+    ]
+
+
+def _instructions(trace: Trace) -> list[dict[str, Any]]:
+    """Return the table of instructions, if events ran any."""
+    found = trace.hlo_ops
+    if why_not(found):
+        return []
+    keys = ["program", "hlo_op"]
+    found = found.merge(trace.roofline[[*keys, *_LIMITS]], on=keys, how="left")
+    columns = figures(
+        hlo_ops.FIGURES | roofline.FIGURES,
+        ("hlo_op", "Instruction", "name"),
+        ("category", "Category", "text"),
+        ("self_ns", "Self", "ns"),
+        ("share", "% of time", "share"),
+        ("count", "Count", "count"),
+        ("flops", "Operations", "operations"),
+        ("bytes_accessed", "Bytes", "bytes"),
+        *_LIMITS.values(),
+        ("source", "Line", "text"),
+        ("op_name", "Op", "text"),
+        ("program", "Program", "text"),
+    )
+    rows = found.head(MOST_ROWS)
+    # The folder of the file would hide the line.
+    rows = rows.assign(source=rows["source"].str.rpartition("/")[2])
+    return [
+        table(
+            "By instruction of compiled programs",
+            rows,
+            columns,
+            definition="Operations and bytes are those of one run. A click shows the longest run. Efficiency:"
+            " the least time that the device needs / self time.",
+            zoom=ZoomTargets(trace).of_events(rows["longest"]),
+            bar="self_ns",
+            colours=["device_compute"] * len(rows),
+            row_count=len(found),
+            order="longest",
+        )
+    ]
+
+
+def _roofline(trace: Trace) -> list[dict[str, Any]]:
+    """Return the chart of the rates of ops, if they are known or the trace has kernels."""
+    block = chart(trace, "roofline", _ROOFLINE)
+    return [] if block["cannot_say"] and why_not(trace.kernels) else [block | {"wide": True}]
